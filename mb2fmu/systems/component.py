@@ -144,6 +144,7 @@ def read_component(name: str, path: Path) -> Component:
 
 
 def _unit(name: str, base: Mapping[str, str] | None) -> UnitOfMeasure:
+    """Return a unit of measure; without a base unit its exponents are unknown (None)."""
     if base is None:
         return UnitOfMeasure(name, None)
     exponents = tuple(int(number(base.get(each)) or 0) for each in BASE_UNITS)
@@ -152,6 +153,8 @@ def _unit(name: str, base: Mapping[str, str] | None) -> UnitOfMeasure:
 
 
 def _abilities(description: Description) -> Abilities:
+    """Return what a unit can do in Co-Simulation, by its flags; FMI 2 has no events and no early return."""
+
     def flag(name: str) -> bool:
         return description.flag("CoSimulation", name)
 
@@ -173,6 +176,7 @@ def _abilities(description: Description) -> Abilities:
 
 
 def _terminals(tree: FileTree) -> Mapping[str, tuple[Member, ...]]:
+    """Return the members of each terminal, by its name; none if the file is missing or malformed."""
     if TERMINALS not in tree:
         return MappingProxyType({})
     try:

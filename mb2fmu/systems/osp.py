@@ -22,6 +22,7 @@ def osp_files(joined: Joined) -> FileTree:
 
 
 def _structure(joined: Joined) -> Element:
+    """Return the XML of a system; what libcosim will do otherwise than the declared coupling stands in comments."""
     run, wiring = joined.system.run, joined.wiring
     root = etree.Element(f"{{{NAMESPACE}}}OspSystemStructure", nsmap={None: NAMESPACE}, version="0.1")
     for name, text in (("StartTime", "0.0"), ("BaseStepSize", repr(run.stepping.step)), ("Algorithm", "fixedStep")):
@@ -62,10 +63,12 @@ def _structure(joined: Joined) -> Element:
 
 
 def _variable(parent: Element, joined: Joined, port: Port) -> None:
+    """Add a reference to a unit's variable."""
     _child(parent, "Variable", simulator=joined.wiring.components[port.component], name=port.name)
 
 
 def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
+    """Add an element with these attributes and return it."""
     made = etree.SubElement(parent, f"{{{NAMESPACE}}}{tag}")
     for key, value in attributes.items():
         made.set(key, value)

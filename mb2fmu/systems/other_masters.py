@@ -87,6 +87,7 @@ def farthest(answer: Answer, deviations: Sequence[Deviation]) -> tuple[float, st
 
 
 def _asked(master: OtherMaster, ssp: Path, osp: Path, step: float, stop: float, names: Sequence[str]) -> Answer:
+    """Run the system in another master, in a process of its own; the answer has values or says why not."""
     if importlib.util.find_spec(master.module) is None:
         return Answer(master.name, {}, f"not asked: the package {master.module} is not installed")
     script = Path(foreign.__file__).with_name(master.script)

@@ -96,6 +96,7 @@ def _schema(kind: str, version: str) -> etree.XMLSchema:
 
 
 def _structure(joined: Joined, version: SspVersion) -> Element:
+    """Return the SystemStructureDescription of a joined system, with geometry and annotations for other tools."""
     system = joined.system
     root = etree.Element(f"{{{SSD}}}SystemStructureDescription", nsmap={"ssd": SSD, "ssc": SSC, "oms": OMS, "osp": OSP})
     root.set("name", system.name)
@@ -129,6 +130,7 @@ def _structure(joined: Joined, version: SspVersion) -> Element:
 
 
 def _terminal_types(parent: Element, types: Sequence[TerminalType]) -> None:
+    """Add the types of terminals with their members (draft 2.1 only)."""
     for each in types:
         members = _child(_child(parent, SSD, "Terminal", name=each.name, matchingRule=each.rule), SSD, "Connectors")
         for name, unit in each.members:
@@ -196,6 +198,7 @@ def _component(parent: Element, joined: Joined, k: int, component: Component, bo
 
 
 def _connector(parent: Element, component: Component, name: str, kind: str) -> Element:
+    """Add a connector of a component, with the variable's unit."""
     made = _child(parent, SSD, "Connector", name=name, kind=kind)
     unit = component.unit(name)
     _child(made, SSC, "Real", **({"unit": unit.name} if unit else {}))
@@ -221,6 +224,7 @@ def _parameters(joined: Joined, version: SspVersion) -> Element:
 def _parameter_set(
     name: str, values: Sequence[tuple[str, float, UnitOfMeasure | None]], version: SspVersion
 ) -> Element:
+    """Return a parameter set with the units that it uses."""
     root = etree.Element(f"{{{SSV}}}ParameterSet", nsmap={"ssv": SSV, "ssc": SSC})
     root.set("version", "1.0" if version == "1.0" else "2.0")
     root.set("name", name)
@@ -253,6 +257,7 @@ def _mapping(joined: Joined, version: SspVersion) -> Element:
 
 
 def _units(root: Element, joined: Joined) -> None:
+    """Add all units that connectors and values use, sorted by name."""
     used: dict[str, UnitOfMeasure] = {}
     for k, component in enumerate(joined.components):
         for name in (*component.inputs, *component.outputs, *joined.values[k]):
@@ -266,6 +271,7 @@ def _units(root: Element, joined: Joined) -> None:
 
 
 def _unit(parent: Element, unit: UnitOfMeasure) -> None:
+    """Add a unit with its base unit: exponents, factor and offset where they are not the default."""
     made = _child(parent, SSC, "Unit", name=unit.name)
     powers = {base: str(power) for base, power in zip(BASE_UNITS, unit.exponents or (), strict=False) if power}
     if unit.factor != 1.0:
@@ -295,11 +301,13 @@ def _simulation_platform(joined: Joined) -> Element:
 
 
 def _annotated(parent: Element, kind: str, content: Element) -> None:
+    """Add an annotation of a kind, with its content."""
     annotations = _child(parent, SSD, "Annotations")
     _child(annotations, SSC, "Annotation", type=kind).append(content)
 
 
 def _child(parent: Element, namespace: str, tag: str, /, **attributes: str) -> Element:
+    """Add an element of a namespace with these attributes and return it."""
     made = etree.SubElement(parent, f"{{{namespace}}}{tag}")
     for key, value in attributes.items():
         made.set(key, value)
@@ -307,5 +315,6 @@ def _child(parent: Element, namespace: str, tag: str, /, **attributes: str) -> E
 
 
 def _printed(root: Element) -> bytes:
+    """Return the XML as bytes."""
     text: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
     return text

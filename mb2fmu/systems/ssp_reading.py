@@ -97,6 +97,7 @@ class _Reader:
         return made
 
     def _tell(self, what: str, where: str, remedy: str = "") -> None:
+        """Add a fault with its place in the archive."""
         self.faults.append(Fault(what, f"{self._where}: {where}", remedy))
 
     def _parsed(self, name: str) -> Element | None:
@@ -213,6 +214,7 @@ class _Reader:
         return None
 
     def _connection(self, made: CoupledSystem, connection: Element) -> None:
+        """Add a connection; tell of ends at the system's own edge and of transformations that are not read."""
         ends = [connection.get(f"{end}Element") for end in ("start", "end")]
         names = [connection.get(f"{end}Connector", "") for end in ("start", "end")]
         if None in ends:
@@ -255,6 +257,7 @@ def _raw(entry: Element) -> bool:
 
 
 def _found(parent: Element, tag: str) -> Element:
+    """Return a child that the schema demands, in any version's namespace."""
     found = parent.find(f"{{*}}{tag}")
     assert found is not None
     return found

@@ -59,6 +59,7 @@ def system_picture(wiring: Wiring, title: str) -> str:
 
 
 def _is_backward(wiring: Wiring, places: tuple[Box, ...], source: int, target: int) -> bool:
+    """Return whether a connection runs from right to left."""
     return places[wiring.inputs[target].component].left <= places[wiring.outputs[source].component].left
 
 
@@ -70,6 +71,7 @@ def _around(start: tuple[float, float], end: tuple[float, float], low: float, la
 
 
 def _box(wiring: Wiring, k: int, box: Box) -> Iterator[str]:
+    """Yield the SVG of a component: frame, name, pins with units, and lines where inputs pass straight through."""
     yield (
         f'<rect class="box" x="{box.left:.1f}" y="{box.top:.1f}" width="{box.right - box.left:.1f}" '
         f'height="{box.bottom - box.top:.1f}" rx="6"/>'
@@ -93,5 +95,6 @@ def _box(wiring: Wiring, k: int, box: Box) -> Iterator[str]:
 
 
 def _label(name: str, unit: str) -> str:
+    """Return a name with its unit as SVG text; "1" is not shown."""
     shown = f' <tspan class="unit">{escape(unit)}</tspan>' if unit and unit != "1" else ""
     return f"{escape(name)}{shown}"

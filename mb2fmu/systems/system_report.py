@@ -74,10 +74,12 @@ def system_page(joined: Joined, motion: SystemMotion, truth: Sequence[Deviation]
 
 
 def _number(value: float) -> str:
+    """Return a number with nine digits."""
     return f"{value:.9g}"
 
 
 def _headline(truth: Sequence[Deviation], bound: float | None) -> str:
+    """Return the first sentence of the report: the largest error, or that there is nothing to compare with."""
     if not truth:
         return "The system was run; no whole model is given to hold it against."
     worst = max(truth, key=lambda each: each.relative)
@@ -86,6 +88,7 @@ def _headline(truth: Sequence[Deviation], bound: float | None) -> str:
 
 
 def _tiles(motion: SystemMotion, truth: Sequence[Deviation], bound: float | None) -> Iterator[Tile]:
+    """Yield the figures at the top: error, steps, unsettled steps, stability, energy defect."""
     tally = motion.tally
     if truth:
         worst = max(each.relative for each in truth)
@@ -104,6 +107,7 @@ def _tiles(motion: SystemMotion, truth: Sequence[Deviation], bound: float | None
 
 
 def _factor(growth: float) -> str:
+    """Return e^growth as a number, or as a power where it would overflow."""
     return f"{math.exp(growth):.4g}" if abs(growth) < 700.0 else f"e^{growth:.3g}"
 
 
@@ -120,6 +124,7 @@ def _links(joined: Joined) -> Iterator[tuple[str, str, str, bool]]:
 
 
 def _stepping(joined: Joined, motion: SystemMotion) -> Iterator[tuple[str, str]]:
+    """Yield how the system was stepped, as rows of name and value."""
     stepping, run = joined.system.run.stepping, joined.system.run
     orders = ("held", "lines", "parabolas")
     yield (

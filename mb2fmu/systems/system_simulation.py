@@ -105,6 +105,7 @@ def simulate_system(joined: Joined, progress: Progress | None = None, time_limit
 
 
 def _request(joined: Joined, folder: Path) -> SystemRequest:
+    """Unpack the units into a folder and return what the master's process needs of them."""
     units = []
     for component, values in zip(joined.components, joined.values, strict=True):
         unzipped = folder / "units" / component.name
@@ -130,6 +131,7 @@ def _request(joined: Joined, folder: Path) -> SystemRequest:
 
 
 def _states(component: Component) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the value references of states and of their derivatives; both empty where they do not match."""
     rates = [each.variable for each in component.description.listed("Derivatives") if each.variable]
     states = component.description.states
     if len(rates) != len(states):
@@ -165,10 +167,12 @@ def _watched(joined: Joined, folder: Path, progress: Progress | None, limit: flo
 
 
 def _width(joined: Joined) -> int:
+    """Return the numbers in a recorded row: time, outputs, defect and exchanged energy of each bond."""
     return 1 + len(joined.wiring.outputs) + 2 * len(joined.wiring.bonds)
 
 
 def _motion(joined: Joined, folder: Path, outcome: Mapping[str, Any]) -> SystemMotion:
+    """Read what the master recorded, also of a run that ended early; a row that is cut off is dropped."""
     wiring, width = joined.wiring, _width(joined)
     rows = folder / "rows.f64"
     content = rows.read_bytes() if rows.is_file() else b""
@@ -190,6 +194,7 @@ def _motion(joined: Joined, folder: Path, outcome: Mapping[str, Any]) -> SystemM
 
 
 def _last_good(motion: SystemMotion) -> str:
+    """Return up to when results are good, in words."""
     if not len(motion.time):
         return "it had not begun"
     last = len(motion.time) - 1
@@ -197,6 +202,7 @@ def _last_good(motion: SystemMotion) -> str:
 
 
 def _failed(joined: Joined, failure: Mapping[str, Any], motion: SystemMotion) -> SystemRunError:
+    """Return the error of a component that refused or ended the run, with its last messages."""
     who = failure["component"] or joined.system.name
     said = [Fault(line, "log") for line in motion.log[-_SHOWN:]]
     what = f"{failure['what']} in the step from t = {failure['time']:.9g} s; {_last_good(motion)}"
@@ -205,6 +211,7 @@ def _failed(joined: Joined, failure: Mapping[str, Any], motion: SystemMotion) ->
 
 
 def _crashed(joined: Joined, folder: Path, code: int, said: str, motion: SystemMotion) -> SystemRunError:
+    """Return the error of a process that died, with the component that was being called."""
     at = folder / "at.i64"
     number = int(np.frombuffer(at.read_bytes(), dtype=np.int64)[0]) if at.is_file() else 0
     who = joined.components[number - 1].name if number else joined.system.name
@@ -216,6 +223,7 @@ def _crashed(joined: Joined, folder: Path, code: int, said: str, motion: SystemM
 
 
 def _unstable(joined: Joined, foretold: Mapping[str, Any]) -> CouplingError:
+    """Return the error of a coupling that is forecast to diverge, with what would make it stable."""
     stepping = joined.system.run.stepping
     remedies = []
     stable = foretold["stable_step"]

@@ -112,6 +112,7 @@ class Closing:
             self._solve(everything)
 
     def _solve(self, inputs: npt.NDArray[np.int64]) -> None:
+        """Solve an algebraic loop of these inputs by Newton's method; raise if there is no solution nearby."""
         key = tuple(inputs.tolist())
         before = np.inf
         defect = np.zeros(len(inputs))

@@ -77,6 +77,7 @@ class BondAccount:
 
 
 def _work(side: BondSide, done: Stepped, fitted: Floats) -> float:
+    """Return the integral of effort × flow of one side over a step, in J, by Gauss's quadrature."""
     points = _POINTS * done.size
     effort, flow = (_values(each, done.courses, fitted, points) for each in (side.effort, side.flow))
     return done.size * float(_WEIGHTS @ (effort * flow))
@@ -93,6 +94,7 @@ def _jump(side: BondSide, inputs: tuple[Floats, Floats], outputs: tuple[Floats, 
 
 
 def _values(signal: Signal, inputs: Floats, outputs: Floats, points: Floats) -> Floats:
+    """Return a signal, or its rate, at points of a step (s from its start), in base units."""
     course = (inputs if signal.kind == "input" else outputs)[signal.index : signal.index + 1]
     take = courses.rate if signal.rate else courses.at
     return np.array([signal.factor * take(course, float(s))[0] for s in points])

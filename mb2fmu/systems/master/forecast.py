@@ -93,6 +93,7 @@ def forecast(
 
 
 def _growth(radius: float, exact: float, steps: float) -> float:
+    """Return ln of how much errors grow in so many steps, beyond the growth of the exact motion."""
     if not np.isfinite(radius):
         return float("inf")
     return float(steps * (np.log(max(radius, 1e-300)) - np.log(max(exact, 1.0))))
@@ -144,6 +145,7 @@ def _exact(wiring: Wiring, models: Sequence[LinearModel], size: float) -> float:
 
 
 def _diagonal(blocks: Sequence[Floats]) -> Floats:
+    """Return the block-diagonal matrix."""
     from scipy.linalg import block_diag
 
     return np.asarray(block_diag(*blocks))

@@ -165,6 +165,7 @@ class March:
     # --- one step
 
     def _passes(self, size: float, states: list[Any] | None) -> Stepped:
+        """Step all components, and repeat until the inputs at the end agree; stop early where a component did."""
         predicted = courses.at(self._courses(size, None, None), size)
         end: Floats | None = None
         change, made, ends = np.inf, 0, self.closing.y
@@ -260,6 +261,7 @@ class March:
         return jacobian
 
     def _relative(self, difference: Floats) -> float:
+        """Return the largest difference of inputs, each over its own largest value so far."""
         scale = np.where(self._scale > 0.0, self._scale, 1.0)
         return float(np.max(np.abs(difference) / scale, initial=0.0))
 
@@ -270,14 +272,17 @@ class March:
         return bool(size - reached > _ROUND_OFF * (abs(self.time) + size))
 
     def _may_return_early(self) -> bool:
+        """Return whether a component may stop inside a step and all can go back to meet it there."""
         return any(slave.abilities.early or slave.abilities.events for slave in self._slaves) and all(
             slave.abilities.back for slave in self._slaves
         )
 
     def _saved(self) -> list[Any]:
+        """Save the state of every component."""
         return [self._guarded(slave.save, component=k) for k, slave in enumerate(self._slaves)]
 
     def _back(self, states: list[Any] | None) -> None:
+        """Restore every component to saved states; raise if they could not be saved."""
         if states is None:
             raise MarchError("", self.time, "a component returned early, and others cannot go back to meet it there")
         for k, slave in enumerate(self._slaves):
@@ -295,6 +300,7 @@ class March:
         self._guarded(self.closing.close)
 
     def _remember(self, *, anew: bool) -> None:
+        """Keep time and inputs of the last three points, from which courses are extrapolated; `anew` after an event."""
         if anew:
             self._past.clear()
         self._delays.remember(self.time, self.closing.y)
@@ -303,6 +309,7 @@ class March:
         self._scale = np.maximum(self._scale, np.abs(self.closing.u))
 
     def _guarded(self, function: Any, *arguments: Any, component: int | None = None) -> Any:
+        """Call a function; an error of a unit becomes one that names component and time."""
         try:
             return function(*arguments)
         except SlaveError as error:

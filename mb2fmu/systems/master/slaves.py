@@ -117,6 +117,7 @@ class _Unit:
         self._stepping = False
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function of the unit; a refusal becomes an error with the function's name and status."""
         try:
             return function(*arguments)
         except FMICallException as error:
@@ -237,6 +238,7 @@ class Slave3(_Unit):
         return Advance(time + size)
 
     def _held(self, time: float, size: float, course: Floats) -> Advance:
+        """Step in substeps, each with the mean of the inputs' course held; stop at the first event."""
         part = size / self._substeps
         for k in range(self._substeps):
             held = courses.mean(courses.moved(course, k * part), part)
@@ -249,6 +251,7 @@ class Slave3(_Unit):
         return Advance(time + size)
 
     def _step(self, time: float, size: float) -> Advance:
+        """Do one communication step; return where it ended and whether there is an event."""
         events, terminate, early, last = self._call(self.unit._fmu.doStep, time, size)  # noqa: SLF001
         if terminate:
             raise SlaveError(f"it asked to end the simulation at t = {last:.9g} s")
@@ -264,6 +267,7 @@ class Slave3(_Unit):
         return self._discrete()
 
     def _discrete(self) -> float | None:
+        """Iterate the discrete states until they settle; return the next time event in s, None without one."""
         fmu = self.unit._fmu  # noqa: SLF001
         for _ in range(MOST_UPDATES):
             needed, terminate, _, _, defined, time = self._call(fmu.updateDiscreteStates)
@@ -309,6 +313,7 @@ class Intermediate(Unit3):
         self, _environment: Any, time: float, may_set: bool, _may_get: bool, _finished: bool, _may_return: bool,
         early_return: Any, _early_time: Any,
     ) -> None:  # fmt: skip
+        """Set the inputs to their course at an intermediate time; never ask for an early return."""
         if early_return:
             ctypes.cast(early_return, ctypes.POINTER(ctypes.c_bool))[0] = False
         if may_set:

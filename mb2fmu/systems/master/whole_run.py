@@ -106,6 +106,7 @@ def run(
 def _foretell(
     tally: Tally, wiring: Wiring, models: Sequence[LinearModel] | None, stepping: Stepping, stop: float
 ) -> None:
+    """Note the forecast of stability, or why there is none; raise if it is unstable and the user wants that refused."""
     if any(link.delay for link in wiring.links):
         tally.notes.append("no forecast of stability: connections have delays")
         return
@@ -119,6 +120,7 @@ def _foretell(
 
 
 def _march(tally: Tally, march: March, stepping: Stepping, stop: float, account: BondAccount, record: Record) -> None:
+    """Step the system to the end, with steps as given or adapted to the accuracy, and record every point."""
     count, size = round(stop / stepping.step), stepping.step
     steady = stepping.accuracy is None
     while march.time < stop * (1.0 - _SLACK):

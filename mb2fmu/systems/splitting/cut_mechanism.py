@@ -165,6 +165,7 @@ def _names(m: Mechanism) -> dict[str, tuple[Kind, int]]:
 
 
 def _unknown(m: Mechanism, at: Sequence[str]) -> Iterator[Fault]:
+    """Yield a fault for each name that the mechanism does not have, with similar ones."""
     known = _names(m)
     if not at:
         yield Fault("nothing is named", "--at", "name a joint, a point, loads or constraints")
@@ -175,6 +176,7 @@ def _unknown(m: Mechanism, at: Sequence[str]) -> Iterator[Fault]:
 
 
 def _resolved(m: Mechanism, name: str) -> tuple[Kind, int]:
+    """Return what a name stands for: kind and number."""
     return _names(m)[name]
 
 

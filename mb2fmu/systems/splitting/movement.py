@@ -115,4 +115,5 @@ def frames_of(load: Load) -> tuple[int, ...]:
 
 
 def _numbers(terms: Iterable[tuple[int, object]]) -> Iterator[int]:
+    """Return the frame numbers of vector terms."""
     return (number for number, _ in terms)

@@ -119,6 +119,7 @@ class _Opening:
     # --- what hangs on the joint
 
     def _tell(self, what: str) -> None:
+        """Add a fault of the joint that is to be opened."""
         remedy = "write frames and points beyond the joint relative to its frame and point"
         self.faults.append(Fault(what, self.name, remedy))
 
@@ -144,6 +145,7 @@ class _Opening:
         return min(hangs, default=-1)
 
     def _check_loads(self) -> None:
+        """Add a fault for each load on the outer side that also needs another inner body than the joint's."""
         for load in self.m.loads:
             if self._is_outer(load):
                 strange = [k for k in frames_of(load) if k not in {0, self.frame, *self.frames}]
@@ -153,11 +155,13 @@ class _Opening:
                     self._tell(f"{load.name} acts across the joint on another body than the one that holds it")
 
     def _is_outer(self, load: Load) -> bool:
+        """Return whether a load acts on anything beyond the joint."""
         return bool({*points_of(load)} & self.points or {*turned_frames(load)} & self.frames)
 
     # --- both sides
 
     def _inner_side(self) -> _Side:
+        """Return position, velocity, angular velocity and rotation of the joint's inner side, in N, as expressions."""
         kinematics = NamedKinematics(self.m)
         frame = max(self.frame, 0)
         found = (
@@ -173,6 +177,7 @@ class _Opening:
         return _Side(position, velocity, omega, sm.ImmutableMatrix(found[3]).xreplace(flat))
 
     def _number(self, expression: sm.Expr) -> float:
+        """Return the value of an expression at the start."""
         return float(sm.sympify(expression).xreplace(self.values))
 
     def _variable(self, stem: str, rate: sm.Expr | None, unit: str, start: float) -> sm.Symbol:
@@ -202,6 +207,7 @@ class _Opening:
         return _Side(tuple(place), tuple(velocity), omega, rotation)
 
     def _turned(self, torque: Sequence[float]) -> tuple[sm.ImmutableMatrix, Components]:
+        """Return the flange's start rotation and angular velocity: turned so that the bushing bears the torque."""
         before = self.before
         if not self.turns:
             return before.rotation, ZERO
@@ -259,6 +265,7 @@ class _Opening:
     # --- what holds the flange
 
     def _parameter(self, stem: str, value: float, unit: str, description: str) -> sm.Symbol:
+        """Add a parameter named after the joint, not below 0, and return its symbol."""
         symbol = sm.Symbol(f"{self.stem}_{stem}")
         made = Parameter(name=symbol.name, symbol=symbol, value=value, unit=unit, description=description, minimum=0.0)
         self.parameters.append(made)
@@ -340,6 +347,7 @@ class _Opening:
                 yield TorqueLoad(f"torque at {name}", frame, ((0, (torque[0], torque[1], torque[2])),))
 
     def _flange_body(self) -> Iterator[Body]:
+        """Yield the flange's small mass and inertia, if the settings want one."""
         s = self.settings
         if not s.flange_mass and not (self.turns and s.flange_inertia):
             return
@@ -352,6 +360,7 @@ class _Opening:
         yield Body(f"{self.name} flange", 1, 1, mass, sm.ImmutableMatrix(sm.diag(*about)))
 
     def _replaced(self, inner: Renumbered, outer: Renumbered, loads: list[Load], bodies: list[Body]) -> Mechanism:
+        """Return the mechanism with the flange as frame 1 and point 1, its states last, and the outer side on it."""
         m, f = self.m, self.flange
         a = self.after
         frames = [m.frames[0]]
@@ -387,9 +396,11 @@ class _Opening:
         )  # fmt: skip
 
     def _behind(self, act: Any) -> bool:
+        """Return whether a force application is beyond the joint."""
         return act.at in (self.frames if act.torque else self.points)
 
     def _constraints(self, added: int) -> VelocityConstraints | None:
+        """Return the velocity constraints with zero columns for the flange's speeds."""
         whole = self.m.velocity_constraints
         if whole is None:
             return None
@@ -397,6 +408,7 @@ class _Opening:
         return replace(whole, jacobian=wider)
 
     def _kinematics(self, q: Sequence[sm.Symbol], u: Sequence[sm.Symbol], group: Group | None) -> KinematicEquations:
+        """Return K and k0 with the flange's rows and columns added; a quaternion is kept at unit length."""
         m, f = self.m, self.flange
         speeds = [s for s, _ in f.u]
         block = sm.Matrix([[sm.diff(rate, s) for s in speeds] for _, _, rate in f.q]) if f.q else sm.zeros(0, 0)

@@ -63,6 +63,7 @@ class PartVariables:
         return made
 
     def _input(self, symbol: sm.Symbol, name: str, unit: str, start: float, description: str) -> None:
+        """Add an input for a symbol that another part defines."""
         made = Input(name=name, symbol=self._time(symbol), unit=unit, start=start, description=description)
         self._inputs.append((symbol, made))
 
@@ -125,11 +126,13 @@ class PartVariables:
                 self._states.append((symbol, made, rate))
 
     def _take_forces(self) -> None:
+        """Add an input for each force that another part gives."""
         for force in self._draft.takes:
             whose = f"by {self._draft.cut.names[force.giver]}"
             self._input(force.symbol, force.name, force.unit, force.start, whose)
 
     def _take_bushing(self) -> None:
+        """Add stiffness (N/m) and damping (N·s/m) if a constraint is replaced by a bushing."""
         if not self._draft.bushings:
             return
         settings = self._draft.settings
@@ -182,6 +185,7 @@ class PartVariables:
         return [(acceleration_name(self._draft.record[s].name), s) for s in own]
 
     def _asked_forces(self) -> Iterator[Observable]:
+        """Yield an output for each load whose force other parts take."""
         for force in self._draft.gives:
             if force.expression is None and force.load >= 0:
                 place = self._draft.loads.index(self._m.loads[force.load])
@@ -270,6 +274,7 @@ class PartVariables:
         return used | ({m.stabilization_rate} if m.stabilization_rate else set())
 
     def _declared(self, used: set[sm.Symbol], inputs: Any, states: Any) -> Any:
+        """Return the declarations that belong to this part, with what its expressions use."""
         d, m, draft = self._m.declared, self._m, self._draft
         coordinates = tuple(c for c, q in zip(d.coordinates, m.q, strict=True) if q in draft.own)
         speeds = tuple(d.speeds[j] for j in draft.speeds)
@@ -287,6 +292,7 @@ class PartVariables:
         )  # fmt: skip
 
     def _kinematics(self) -> KinematicEquations:
+        """Return the rows of K and k0 of this part's coordinates, for its own speeds."""
         m, draft = self._m, self._draft
         rows = [i for i, q in enumerate(m.q) if q in draft.own]
         matrix = m.kinematics.matrix.extract(rows, draft.speeds) if rows else sm.zeros(0, len(draft.speeds))
@@ -299,12 +305,14 @@ class PartVariables:
         )
 
     def _independent(self) -> tuple[int, ...]:
+        """Return the part's independent speeds, by their place in the part."""
         draft = self._draft
         if not draft.rows:
             return tuple(range(len(draft.speeds)))
         return tuple(k for k, j in enumerate(draft.speeds) if j in self._m.u_independent)
 
     def _quaternions(self) -> tuple[tuple[int, int, int, int], ...]:
+        """Return the part's quaternions, by the places of their coordinates in the part."""
         m, draft = self._m, self._draft
         place = {q: k for k, q in enumerate(q for q in m.q if q in draft.own)}
         own = [group for group in m.quaternions if m.q[group[0]] in draft.own]

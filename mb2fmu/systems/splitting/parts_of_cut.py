@@ -130,6 +130,7 @@ class Draft:
         return stiffness * position + damping * rate
 
     def _row_name(self, row: int) -> str:
+        """Return the name of a velocity constraint."""
         assert self.m.velocity_constraints is not None
         return self.m.velocity_constraints.names[row]
 
@@ -142,6 +143,7 @@ class Draft:
         )
 
     def _crossing(self) -> list[Load]:
+        """Return the loads that act on several parts."""
         return [load for load in self.m.loads if len(acted_on(self.cut, load)) > 1]
 
     # --- what is wanted of others
@@ -195,6 +197,7 @@ class Draft:
     # --- the part's records
 
     def _rows_kept(self) -> list[int]:
+        """Return the constraint rows that this part keeps: on its own speeds, and not cut."""
         constraints = self.m.velocity_constraints
         if constraints is None:
             return []
@@ -212,6 +215,7 @@ class Draft:
         return [j for j, u in enumerate(self.m.u) if u in self.own]
 
     def _independent(self) -> list[int]:
+        """Return the part's speeds that are independent in the whole."""
         return [j for j in self.speeds if j in self.m.u_independent]
 
     @property
@@ -260,4 +264,5 @@ def frames_turned(load: Load) -> tuple[int, ...]:
 
 
 def _bushing_symbols() -> tuple[sm.Symbol, sm.Symbol]:
+    """Return the symbols of the bushing's stiffness and damping."""
     return sm.Symbol("bushing_stiffness"), sm.Symbol("bushing_damping")

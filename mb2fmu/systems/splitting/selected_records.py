@@ -54,6 +54,7 @@ class Selection:
         self._point = {-1: -1} | {old: new for new, old in enumerate(sorted(self._points))}
 
     def _add_frame(self, number: int) -> None:
+        """Select a frame and all that its orientation and angular velocity refer to."""
         if number < 0 or number in self._frames:
             return
         self._frames.add(number)
@@ -62,6 +63,7 @@ class Selection:
             self._add_frame(other)
 
     def _add_point(self, number: int) -> None:
+        """Select a point, its parents, and the frames of its position and velocity."""
         if number < 0 or number in self._points:
             return
         self._points.add(number)
