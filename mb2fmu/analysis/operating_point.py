@@ -305,6 +305,7 @@ def _influence(slopes: Slopes, start: OperatingPoint) -> tuple[npt.NDArray[np.bo
 
 
 def _unmet(labels: Sequence[str], value: Floats, kept: str = "") -> Fault:
+    """Return the fault of a search that failed: the three largest residuals, or that there are no numbers at all."""
     if not np.isfinite(value).all():
         what = f"the equations give no numbers at the start values{kept}: a singular position, or one that cannot be"
         return Fault(what, remedy="start elsewhere: give more states by --at, or other start values in the model")

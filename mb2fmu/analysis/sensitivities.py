@@ -72,6 +72,7 @@ class Sensitivities:
 
     @staticmethod
     def _place(names: tuple[str, ...], name: str) -> int:
+        """Return the place of a name; raise with all names if it is unknown."""
         if name not in names:
             raise KeyError(f"{name!r} is not among {', '.join(names)}")
         return names.index(name)

@@ -72,6 +72,7 @@ class Slopes:
         return self._function(evaluator(program, entry), len(program.entries[entry].results)), dense
 
     def _function(self, evaluate: Evaluator, size: int) -> Function:
+        """Return values at (x, r) as a function; NaN of shape (size,) where a matrix is singular."""
 
         def values(x: Floats, r: Floats) -> Floats:
             try:
