@@ -193,6 +193,7 @@ class _Resolver:
         return replace(plan, varied=tuple(found))
 
     def _is_free_parameter(self, name: str) -> bool:
+        """Return whether a name is a real parameter that can be set."""
         found = self._unit.variables[name]
         return found.causality == "parameter" and found.real and found.settable
 
@@ -293,6 +294,7 @@ class _Resolver:
         return tuple(Wanted(f"{name} at the end" if name in RESERVED else name, name, "end") for name in found)
 
     def _readable(self) -> list[str]:
+        """Return the names of all real variables but the time."""
         return [name for name, v in self._unit.variables.items() if v.real and v.causality != "independent"]
 
     def _set(self, name: str, where: str) -> bool:
@@ -306,10 +308,12 @@ class _Resolver:
         return False
 
     def _like(self, name: str, names: list[str]) -> str:
+        """Return a remedy: similar names, or all of them."""
         near = difflib.get_close_matches(name, names, n=3)
         return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
 
     def _number(self, name: str, value: Value, where: str) -> float:
+        """Return a value in the variable's unit; add a fault, and return 0, if it cannot be read."""
         try:
             return number_in(value, self._unit_of(name))
         except ValueError as error:
@@ -317,6 +321,7 @@ class _Resolver:
             return 0.0
 
     def _unit_of(self, name: str) -> str:
+        """Return the unit of a variable, "1" if it has none."""
         variable: Variable | None = self._variables.get(name)
         return (variable.get("unit") if variable is not None else None) or "1"
 
@@ -330,6 +335,7 @@ class _Resolver:
         return step, max(1, round(stop / step))
 
     def _experiment(self, key: str, otherwise: float) -> float:
+        """Return a number of the unit's default experiment, or `otherwise`."""
         text: Any = self._described.experiment.get(key)
         try:
             return float(text) if text else otherwise
@@ -337,4 +343,5 @@ class _Resolver:
             return otherwise
 
     def _fault(self, what: str, where: str, remedy: str) -> None:
+        """Add a fault of the plan."""
         self._faults.append(Fault(what, where, remedy))

@@ -272,6 +272,7 @@ class _Reader:
         return tuple(found)
 
     def _fault(self, what: str, where: str, remedy: str) -> None:
+        """Add a fault of the plan."""
         self.faults.append(Fault(what, where, remedy))
 
     def _known(self, table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
@@ -283,6 +284,7 @@ class _Reader:
                 self._fault(f"{key} means nothing", where, remedy)
 
     def _table(self, content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+        """Return a table of the plan; empty, with a fault, if it is something else."""
         found = content.get(key, {})
         if isinstance(found, dict):
             return found
@@ -290,6 +292,7 @@ class _Reader:
         return {}
 
     def _text(self, content: Mapping[str, Any], key: str, where: str) -> str:
+        """Return a text that must be there; empty, with a fault, if it is not."""
         found = content.get(key)
         if isinstance(found, str) and found:
             return found
@@ -297,6 +300,7 @@ class _Reader:
         return ""
 
     def _choice(self, content: Mapping[str, Any], key: str, choices: Sequence[str], default: str, where: str) -> str:
+        """Return one of the choices; the default, with a fault, if it is none."""
         found = content.get(key, default)
         if found in choices:
             return str(found)
@@ -307,6 +311,7 @@ class _Reader:
     def _number(
         self, content: Mapping[str, Any], key: str, default: float, where: str, *, whole: bool, least: float
     ) -> float:
+        """Return a number from `least` on; the default, with a fault, if it is none."""
         found = content.get(key, default)
         good = _is_number(found) and found >= least and (isinstance(found, int) or not whole)
         if good:
@@ -316,6 +321,7 @@ class _Reader:
         return default
 
     def _positive(self, content: Mapping[str, Any], key: str) -> float | None:
+        """Return a time above zero in s; None if absent, or, with a fault, if it is none."""
         if key not in content:
             return None
         found = content[key]
@@ -325,6 +331,7 @@ class _Reader:
         return None
 
     def _values(self, content: Mapping[str, Any], key: str) -> Mapping[str, Value]:
+        """Return a table of numbers and texts with units; faults for anything else."""
         table = self._table(content, key)
         for name, value in table.items():
             if not _is_value(value):
@@ -332,6 +339,7 @@ class _Reader:
         return table
 
     def _names(self, content: Mapping[str, Any], key: str) -> tuple[str, ...]:
+        """Return a list of names without doubles; empty, with a fault, if it is none."""
         found = content.get(key, [])
         if isinstance(found, list) and all(isinstance(name, str) for name in found):
             return tuple(dict.fromkeys(found))
@@ -340,8 +348,10 @@ class _Reader:
 
 
 def _is_number(value: Any) -> bool:
+    """Return whether a value is a finite number; truth values are none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_value(value: Any) -> bool:
+    """Return whether a value is a text or a finite number."""
     return isinstance(value, str) or _is_number(value)

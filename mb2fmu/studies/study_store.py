@@ -267,11 +267,13 @@ class Store:
         return sink.getvalue()
 
     def _write_manifest(self) -> None:
+        """Write the manifest anew, by rename, so that it is never seen half written."""
         text = json.dumps(self._manifest, indent=2, ensure_ascii=False, default=str) + "\n"
         write_whole(self.folder / MANIFEST, text.encode())
 
 
 def _version(name: str) -> str:
+    """Return the version of an installed package; empty if it is not installed."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
