@@ -56,6 +56,7 @@ class JointLaws:
         return sm.Add(*(part[0] for part in parts)), sm.Add(*(part[1] for part in parts))
 
     def _add(self, terms: Iterable[tuple[str, float]], force: sm.Expr) -> None:
+        """Add a force to the efforts of joints, each times its factor."""
         for joint, factor in terms:
             self.efforts[joint] = self.efforts.get(joint, sm.S.Zero) + _times(factor, force)
 

@@ -84,6 +84,7 @@ def joint_space_outputs(
 
 
 def _refuse(settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMechanics) -> None:
+    """Raise if quantities are asked of a robot that cannot have them, with all faults."""
     where = mechanics.description.source.name if mechanics.description.source else mechanics.description.name
     asked = ", ".join(settings.quantities)
     faults = []
@@ -131,6 +132,7 @@ class _Writer:
         asked[name]()
 
     def _mass_matrix(self) -> None:
+        """Ask for the entries of the mass matrix, in kg, kg·m or kg·m² as rows and columns turn."""
         for i, row in enumerate(self.directions, 1):
             for j, column in enumerate(self.directions, 1):
                 unit = ("kg", "kg.m", "kg.m2")[row.turns + column.turns]
@@ -143,6 +145,7 @@ class _Writer:
                 )  # fmt: skip
 
     def _gravity(self) -> None:
+        """Ask for the effort that holds the weight along each direction."""
         for one in self.directions:
             self.requests.append(
                 OutputRequest(
@@ -152,6 +155,7 @@ class _Writer:
             )  # fmt: skip
 
     def _inverse(self) -> None:
+        """Declare a desired acceleration per direction, and ask for the efforts that they take."""
         for one in self.directions:
             symbol = dynamicsymbols(re.sub(r"\W", "_", one.acceleration))
             unit = "rad/s2" if one.turns else "m/s2"

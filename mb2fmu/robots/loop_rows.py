@@ -62,6 +62,7 @@ class LoopRows:
         return [(f"{loop.name}.{name}", row) for name, row in zip(names, rows, strict=True)]
 
     def _side(self, link: str, pose: Pose) -> tuple[int, Pose]:
+        """Return the moving part that carries a link, and a pose given in the link as seen from the part."""
         part, own = self.tree.place[link]
         return part, own @ pose
 
@@ -80,6 +81,7 @@ class LoopRows:
         return self._up(self.own[part], self.own[common], (x, y, z))
 
     def _up(self, frame: int, target: int, vector: Components) -> Components:
+        """Turn components from a frame's axes into those of an ancestor."""
         while frame != target:
             matrix = self.frames[frame].rotation
             x, y, z = (_dot((matrix[i, 0], matrix[i, 1], matrix[i, 2]), vector) for i in range(3))
@@ -149,4 +151,5 @@ def independent_speeds(constraints: VelocityConstraints, start: dict[sm.Symbol, 
 
 
 def _dot(a: Components, b: Components) -> sm.Expr:
+    """Return the dot product; terms that are zero are left out."""
     return sm.Add(*(x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0))

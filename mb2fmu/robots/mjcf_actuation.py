@@ -77,6 +77,7 @@ class Actuation:
         return tuple(found)
 
     def _term(self, element: Element) -> tuple[str, float]:
+        """Return joint and coefficient of a tendon's term."""
         return self._joint(element, "joint"), element.number("coef", required=True)
 
     def _joint(self, element: Element, key: str) -> str:
@@ -92,6 +93,7 @@ class Actuation:
         return name
 
     def _tendon(self, element: Element, name: str, terms: Terms) -> TendonRecord:
+        """Read a fixed tendon; without springlength its spring rests where those of its joints do."""
         text = element.attribute("springlength")
         count = len(text.split())
         given = element.numbers_of(text, "springlength", 2 if count > 1 else 1) if text else None
@@ -135,6 +137,7 @@ class Actuation:
         return tuple(found.values())
 
     def _transmission(self, element: Element, name: str) -> Terms:
+        """Return the joints that an actuator acts on with its gear; empty, with a fault, if that is not clear."""
         given = [key for key in ("joint", "jointinparent", "tendon") if element.attribute(key)]
         if len(given) != 1:
             what = f"actuator {name} acts on {' and '.join(given) or 'no joint or tendon'}"
@@ -173,6 +176,7 @@ class Actuation:
         return gain[0], (bias[0], bias[1], bias[2]) if affine else (0.0, 0.0, 0.0)
 
     def _parameters(self, element: Element, key: str, default: float) -> tuple[float, ...]:
+        """Return at least three parameters, zeros behind those given."""
         text = element.attribute(key)
         found = element.numbers_of(text, key, min(len(text.split()), _NUMBERS)) if text else None
         return (*(found or (default,)), 0.0, 0.0)

@@ -134,6 +134,7 @@ class Bodies:
         self.joints.append(joint)
 
     def _body(self, element: Element, parent: str, at: Pose) -> None:
+        """Read a body with its joints, mass and geoms; it comes before its children."""
         check_attributes(element, _OF_BODIES, ("sleep", "simple", "fuse"))
         name = self._name(element, "body")
         place = len(self.links)
@@ -154,6 +155,7 @@ class Bodies:
         self.links.insert(place, LinkRecord(name, inertial, shapes, element.line))
 
     def _inertial(self, element: Element) -> Inertial:
+        """Read mass and inertia about the centre of mass, turned into the body's axes."""
         check_attributes(element, ("pos", *ORIENTATIONS, "mass", "diaginertia", "fullinertia"))
         pose, mass = pose_of(element, self.compiler), element.number("mass", required=True)
         if element.attribute("fullinertia"):
@@ -248,6 +250,7 @@ class Bodies:
         )  # fmt: skip
 
     def _range(self, element: Element, key: str, switch: str, name: str) -> tuple[float, float]:
+        """Return the lower and upper bound of a joint's range, in rad or m."""
         return read_range(element, key, switch, name, self.compiler)
 
     def _scale_masses(self) -> None:
@@ -287,4 +290,5 @@ def _at_zero(axis: Array, zero: float, *, slides: bool) -> Pose:
 
 
 def _scaled(inertial: Inertial, factor: float) -> Inertial:
+    """Return mass and inertia times a factor."""
     return replace(inertial, mass=factor * inertial.mass, inertia=factor * inertial.inertia)

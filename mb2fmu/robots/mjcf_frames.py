@@ -119,6 +119,7 @@ def pose_of(element: Element, compiler: Compiler) -> Pose:
 
 
 def _rotation(element: Element, compiler: Compiler) -> Array:
+    """Return the rotation matrix of an element, from whichever orientation attribute it has; fault if several."""
     given = [name for name in ORIENTATIONS if element.attribute(name)]
     if len(given) > 1:
         what = f"<{element.name}{called(element)}> has several orientations: {', '.join(given)}"

@@ -155,6 +155,7 @@ def solid(kind: str, size: Array) -> tuple[float, Array]:
 
 
 def _shape(element: Element, kind: str, size: Array, pose: Pose, assets: Assets) -> Geometry | None:
+    """Return how a geom is drawn; None, with a note or fault, if it cannot be."""
     if kind in {"plane", "hfield", "sdf"}:
         element.faults.note(f"geoms that are a {kind} are not drawn")
         return None

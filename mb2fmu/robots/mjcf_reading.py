@@ -67,6 +67,7 @@ def read_mjcf(content: bytes, path: Path, content_of: ContentOf) -> RobotDescrip
 
 
 def _check_sections(root: Element) -> None:
+    """Note sections that move nothing and are left out; refuse those that are unknown."""
     for section in root.all():
         if section.name in _LEFT_OUT:
             root.faults.note(f"<{section.name}> is left out: it does not move the robot")
@@ -99,6 +100,7 @@ def _options(root: Element) -> tuple[float, float, float]:
 
 
 def _flags(flag: Element, gravity: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Return gravity with MuJoCo's flags applied; refuse other flags that are switched off."""
     for key in map(str, flag.node.attrib):
         if key not in _SWITCHES or flag.attribute(key) != "disable":
             continue

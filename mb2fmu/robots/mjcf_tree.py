@@ -62,6 +62,7 @@ def _include(root: etree._Element, folder: Path, seen: set[Path], faults: Faults
 def _included(
     name: str, node: etree._Element, folder: Path, seen: set[Path], faults: Faults, content_of: ContentOf
 ) -> list[etree._Element]:
+    """Return the elements of an included file; empty, with a fault, if it is outside, absent or included twice."""
     path = (folder / name).resolve() if name else folder
     if not name or Path(name).is_absolute() or not path.is_relative_to(folder) or ".." in Path(name).parts:
         faults.add(line_of(node), f"it includes {name!r}", "name a file in the folder of the robot's file")

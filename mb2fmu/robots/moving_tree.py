@@ -189,6 +189,7 @@ def turned_about(axis: Array, angle: float) -> Array:
 def _with_possible_inertias(
     description: RobotDescription, settings: RobotSettings, where: str, notes: list[str]
 ) -> dict[str, LinkRecord]:
+    """Return the links with inertias that bodies can have: repaired, kept or refused, as the settings say."""
     links, faults = {}, []
     for link in description.links:
         links[link.name] = link
@@ -218,6 +219,7 @@ def _with_possible_inertias(
 def _drafts(
     description: RobotDescription, joints: list[JointRecord], links: Mapping[str, LinkRecord], settings: RobotSettings
 ) -> tuple[list[_Draft], dict[str, tuple[int, Pose]]]:
+    """Return the moving parts, and for each link its part and pose on it; links joined rigidly share a part."""
     drafts = [_Draft("ground", -1, None, Pose(), 2, 1.0)]
     place: dict[str, tuple[int, Pose]] = {}
     root = links[description.root]

@@ -26,10 +26,12 @@ _NOISE = 4.5e-16
 
 
 def _identity() -> Array:
+    """Return the rotation that does not turn."""
     return np.eye(3)
 
 
 def _zero() -> Array:
+    """Return the zero vector."""
     return np.zeros(3)
 
 

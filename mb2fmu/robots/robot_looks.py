@@ -92,6 +92,7 @@ def robot_scenery(robot: RobotMechanics, numbers: Places) -> Scenery:
 
 
 def _key(number: int, shape: Geometry) -> str:
+    """Return a shape's key: one per link and mesh file."""
     return f"{number}:{shape.mesh}"
 
 

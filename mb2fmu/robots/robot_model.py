@@ -120,9 +120,11 @@ class _Modeller:
 
     @property
     def _stem(self) -> str:
+        """Return the name of the robot file without its suffix."""
         return self.description.source.stem if self.description.source else ""
 
     def _where(self, line: int) -> str:
+        """Return file and line for a message; no line if it is 0."""
         file = self.description.source.name if self.description.source else self.description.name
         return f"{file}:{line}" if line else file
 
@@ -139,6 +141,7 @@ class _Modeller:
         return found
 
     def _gravity(self) -> tuple[sm.Expr, sm.Expr, sm.Expr]:
+        """Declare the size of gravity as a parameter, and return its vector in m/s²."""
         given = self.settings.gravity or self.description.gravity or (0.0, 0.0, -STANDARD_GRAVITY)
         size = float(np.linalg.norm(given))
         if size == 0.0:
@@ -153,6 +156,7 @@ class _Modeller:
     # --- joints ------------------------------------------------------------------------------------------------------
 
     def _declare(self, part: Part) -> JointVariables:
+        """Declare the variables of a part's joint."""
         joint = part.moved_by
         name = self._legal(joint.name, "joint")
         match joint.kind:
@@ -163,6 +167,7 @@ class _Modeller:
         return self._free(joint, name)
 
     def _single(self, joint: JointRecord, name: str) -> JointVariables:
+        """Declare angle or position, speed and, if the joint is driven, effort of a joint with one axis."""
         turns = joint.kind == "revolute"
         units = ("rad", "rad/s", "N.m") if turns else ("m", "m/s", "N")
         word, where = ("angle" if turns else "position"), self._where(joint.line)
@@ -224,6 +229,7 @@ class _Modeller:
         self.damping[i] = symbol
 
     def _prescribed(self, joint: JointRecord, name: str, word: str, units: tuple[str, ...]) -> JointVariables:
+        """Declare position, speed and acceleration of a joint as inputs."""
         where, q = self._where(joint.line), _function(f"q_{name}")
         t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
         symbols = (q, q.diff(t), q.diff(t, 2))
@@ -244,6 +250,7 @@ class _Modeller:
         return JointVariables(name=name, prescribed=symbols)
 
     def _planar(self, joint: JointRecord, name: str) -> JointVariables:
+        """Declare position, angle and their rates of a planar joint."""
         where = self._where(joint.line)
         q = tuple(_function(f"{part}_{name}") for part in ("x", "y", "phi"))
         u = tuple(_function(f"{part}_{name}") for part in ("vx", "vy", "w"))
@@ -336,6 +343,7 @@ class _Modeller:
     # --- the rest ----------------------------------------------------------------------------------------------------
 
     def _mechanics(self, gravity: tuple[sm.Expr, sm.Expr, sm.Expr], format_: str) -> RobotMechanics:
+        """Return what the model hands over as its mechanics source."""
         links = tuple(link.name for link in self.description.links)
         meshes, missing = mesh_uses(self.description, self.tree, self.settings.packages)
         ground = next(name for name in ("ground", "world", "inertial", "ground_") if name not in links)
@@ -371,6 +379,7 @@ class _Modeller:
         )
 
     def _note_what_is_left_out(self) -> None:
+        """Note friction, ranges and laws that the file has and the settings leave out."""
         joints = [part.moved_by for part in self.tree.parts[1:]]
         if self.settings.role == "inverse-dynamics" and self.description.actuators:
             self.notes.append("laws of actuators are left out: efforts are those along the joints")
@@ -390,6 +399,7 @@ class _Modeller:
             self.notes.append(f"{what} (--limits stop adds them, --limits ignore says that this is meant)")
 
     def _ask_for_outputs(self, model: Model, mechanics: RobotMechanics) -> None:
+        """Ask for the outputs of the settings; raise with all links that do not exist."""
         faults = []
         if self.settings.role == "inverse-dynamics":
             model.declared += efforts_asked_for(self.tree, self.variables, self._where)
@@ -453,6 +463,7 @@ class _Modeller:
 
 
 def _ask_for(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None:
+    """Ask for the quantities of one link, at its offset in m."""
     name = item.name or re.sub(r"\W+", "_", item.frame)
     point, frame = mechanics.point(item.frame, item.offset), mechanics.frame(item.frame)
     for word in item.of:
@@ -462,16 +473,20 @@ def _ask_for(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None
 
 
 def _function(name: str) -> sm.Expr:
+    """Return a function of time with this name."""
     return dynamicsymbols(name)
 
 
 def _finite(value: float) -> float | None:
+    """Return a bound; None if it is infinite."""
     return float(value) if np.isfinite(value) else None
 
 
 def _between(value: float, lower: float, upper: float) -> float:
+    """Return a value moved into its bounds."""
     return float(min(max(value, lower), upper))
 
 
 def _plural(names: list[str]) -> str:
+    """Return names for a message, with the plural's s in front if there are several."""
     return f"{'s' if len(names) > 1 else ''} {', '.join(names)}"

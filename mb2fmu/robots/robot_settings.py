@@ -160,6 +160,8 @@ def read_side_file(content: bytes, path: Path) -> RobotSettings:
 
 
 def _one_of(kind: Any) -> Callable[[Any], Any]:
+    """Return a reader that takes one word of a Literal."""
+
     def read(value: Any) -> Any:
         words = get_args(kind)
         if value not in words:
@@ -170,18 +172,21 @@ def _one_of(kind: Any) -> Callable[[Any], Any]:
 
 
 def _text(value: Any) -> str:
+    """Return a text; raise at anything else."""
     if not isinstance(value, str):
         raise TypeError("it is a text")
     return value
 
 
 def _number(value: Any) -> float:
+    """Return a number, also from text; raise at truth values."""
     if isinstance(value, bool):
         raise TypeError("it is a number")
     return float(value)
 
 
 def _truth(value: Any) -> bool:
+    """Return true or false, also from yes, no, 1, 0."""
     if isinstance(value, bool):
         return value
     if str(value).lower() in {"true", "yes", "1"}:
@@ -192,6 +197,7 @@ def _truth(value: Any) -> bool:
 
 
 def _three(value: Any) -> tuple[float, float, float]:
+    """Return three numbers, from a sequence or from text separated by spaces or commas."""
     parts = value.replace(",", " ").split() if isinstance(value, str) else list(value)
     if len(parts) != 3:
         raise ValueError("it is three numbers")
@@ -200,11 +206,13 @@ def _three(value: Any) -> tuple[float, float, float]:
 
 
 def _names(value: Any) -> tuple[str, ...]:
+    """Return names, from a sequence or from text separated by commas."""
     parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else list(value)
     return tuple(_text(part) for part in parts if part)
 
 
 def _inputs(value: Any) -> tuple[str, ...] | None:
+    """Return the joints that are driven; None means all that the file drives."""
     return None if value == "all" else () if value == "none" else _names(value)
 
 
@@ -214,6 +222,7 @@ def _numbers(value: Any) -> dict[str, float]:
 
 
 def _pairs(value: Any) -> dict[str, Any]:
+    """Return name=value pairs, from a table or from text separated by commas."""
     if not isinstance(value, str):
         return dict(value)
     parts = [part.partition("=") for part in value.split(",") if part.strip()]
@@ -223,6 +232,7 @@ def _pairs(value: Any) -> dict[str, Any]:
 
 
 def _outputs(value: Any) -> tuple[FrameOutput, ...]:
+    """Return the outputs asked of links, from names or tables."""
     if isinstance(value, str):
         return tuple(FrameOutput(frame=name) for name in _names(value))
     found = []
@@ -243,6 +253,7 @@ def _outputs(value: Any) -> tuple[FrameOutput, ...]:
 
 
 def _quantities(value: Any) -> tuple[str, ...]:
+    """Return the quantities asked of the whole robot; a Jacobian names its link."""
     for word in (found := _names(value)):
         name, _, frame = word.partition(":")
         _one_of(JointSpaceWord)(name)
@@ -252,6 +263,7 @@ def _quantities(value: Any) -> tuple[str, ...]:
 
 
 def _loops(value: Any) -> tuple[LoopSetting, ...]:
+    """Return the closed loops of a side file."""
     if isinstance(value, str):
         raise TypeError("loops stand in the side file: [[loops]]")
     found = []

@@ -129,6 +129,7 @@ class _SdfModel:
         return (x, y, z)
 
     def _place_all(self) -> None:
+        """Place all links, frames and joints; a frame without attached_to hangs on the canonical link."""
         for child in self.element.children("link"):
             self.frames.add(child.attribute("name", required=True), read_pose(child, MODEL))
         for child in self.element.children("frame"):
@@ -144,6 +145,7 @@ class _SdfModel:
             self.frames.attached[child.attribute("name")] = on
 
     def _add_frames(self, names: set[str]) -> None:
+        """Add each explicit frame as a link without mass, fixed to the link that carries it."""
         for child in self.element.children("frame"):
             name = child.attribute("name")
             link = self.frames.link_of(name, names, child.line)
@@ -157,6 +159,7 @@ class _SdfModel:
         return self.frames.pose(parent, line).inverse() @ self.frames.pose(child, line)
 
     def _link(self, element: Element) -> LinkRecord:
+        """Read a link; refuse what changes its motion and is not honoured."""
         element.allow({"pose", "inertial", "visual", "collision", "gravity", "kinematic", "velocity_decay"}, _SILENT)
         name = element.attribute("name")
         if element.child("gravity") is not None and not _truth(element, "gravity"):
@@ -176,6 +179,7 @@ class _SdfModel:
         return LinkRecord(name, self._inertial(inertial) if inertial else None, tuple(shapes), element.line)
 
     def _inertial(self, element: Element) -> Inertial:
+        """Read mass and inertia about the centre of mass, turned into the link's axes."""
         element.allow({"pose", "mass", "inertia", "fluid_added_mass", "density", "auto_inertia_params"})
         if element.attribute("auto") in {"true", "1"} or element.child("fluid_added_mass") is not None:
             self.faults.add(element.line, "inertias from shapes, and added mass, are not honoured", "write them out")
@@ -192,6 +196,7 @@ class _SdfModel:
         return Inertial(mass, pose.position, (turned + turned.T) / 2, element.line)
 
     def _shape(self, element: Element, link: str) -> Iterator[Geometry]:
+        """Yield the shapes of a visual or collision, placed on the link."""
         placed = read_pose(element, link)
         pose = placed.pose
         if placed.relative_to != link:
@@ -205,6 +210,7 @@ class _SdfModel:
             yield Geometry(kind, sizes, pose, _color(element), mesh, element.name == "collision", element.line)
 
     def _joint(self, element: Element, links: set[str]) -> None:
+        """Read a joint as one link per axis; a joint to a link that another one moves closes a loop."""
         element.allow({"pose", "parent", "child", "axis", "axis2", "physics"}, _SILENT)
         name, kind = element.attribute("name"), element.attribute("type", required=True)
         if kind not in _KINDS:
@@ -290,6 +296,7 @@ class _SdfModel:
         return self._between(joint, turned, axis.line).rotation @ given if turned else given
 
     def _limits(self, axis: Element, name: str) -> Limits:
+        """Read bounds; SDF's ±1e16 and negative efforts and velocities mean none."""
         limit = axis.child("limit")
         if limit is None:
             return Limits()
@@ -319,10 +326,12 @@ def _mimic(axis: Element) -> Mimic | None:
 
 
 def _fixed(name: str, parent: str, child: str, origin: Pose, line: int) -> JointRecord:
+    """Return a joint that does not move."""
     return JointRecord(name=name, kind="fixed", parent=parent, child=child, origin=origin, line=line)
 
 
 def _text(element: Element | None) -> str:
+    """Return an element's text, stripped; empty without an element."""
     return "" if element is None else (element.node.text or "").strip()
 
 
@@ -336,6 +345,7 @@ def _number(element: Element, name: str, default: float) -> float:
 
 
 def _truth(element: Element, name: str) -> bool:
+    """Return whether a child says true or 1; false without it."""
     child = element.child(name)
     return child is not None and _text(child).lower() in {"true", "1"}
 
@@ -364,6 +374,7 @@ def _sizes(shape: Element) -> tuple[GeometryKind | None, tuple[float, ...], str]
 
 
 def _color(element: Element) -> str:
+    """Return the diffuse colour, else the ambient one, as #rrggbb; empty without any."""
     material = element.child("material")
     diffuse = (material.child("diffuse") or material.child("ambient")) if material else None
     if diffuse is None:
@@ -375,6 +386,7 @@ def _color(element: Element) -> str:
 
 
 def _is_number(text: str) -> bool:
+    """Return whether text is a finite number."""
     try:
         return bool(np.isfinite(float(text)))
     except ValueError:

@@ -107,6 +107,7 @@ def parse(content: bytes, path: Path, expected: Collection[str]) -> etree._Eleme
 
 
 def _refuse_foreign(element: etree._Element, faults: Faults) -> None:
+    """Add a fault for entities, XInclude and macros, which would have to be expanded first."""
     name = element.tag if isinstance(element.tag, str) else ""
     line = element.sourceline or 0
     if not name:  # an entity
@@ -193,6 +194,7 @@ class Element:
         return found[0] if found else None
 
     def _called(self) -> str:
+        """Return the element's name attribute for a message; empty without one."""
         own = self.node.get("name")
         return f' name="{own}"' if own else ""
 

@@ -49,6 +49,7 @@ def checked_tree(description: RobotDescription, faults: Faults) -> RobotDescript
 
 
 def _check_ends(joint: JointRecord, links: set[str], faults: Faults) -> None:
+    """Add a fault for a joint whose links do not exist or are the same."""
     for end, name in (("parent", joint.parent), ("child", joint.child)):
         if name and name not in links:
             faults.add(joint.line, f"the {end} of joint {joint.name} is {name}, which is no link", "mend the name")
@@ -57,6 +58,7 @@ def _check_ends(joint: JointRecord, links: set[str], faults: Faults) -> None:
 
 
 def _doubles(word: str, named: Iterable[tuple[str, int]], faults: Faults) -> None:
+    """Add a fault for each name that occurs twice, at its second line."""
     named = list(named)
     for name, count in Counter(name for name, _ in named).items():
         if count > 1 and name:

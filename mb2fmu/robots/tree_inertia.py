@@ -123,14 +123,17 @@ def _several(part: Part, at: Pose) -> list[Array]:
 
 
 def _turn(at: Pose, axis: Array) -> Array:
+    """Return the unit twist (ω, v of the origin) of turning about an axis through a pose's position."""
     return np.concatenate([axis, np.cross(at.position, axis)])
 
 
 def _slide(axis: Array) -> Array:
+    """Return the unit twist (ω, v) of sliding along an axis."""
     return np.concatenate([np.zeros(3), axis])
 
 
 def _moved(part: Part, position: float) -> Pose:
+    """Return the pose that a joint at a position adds, in rad or m."""
     axis = np.zeros(3)
     axis[part.axis] = part.sign
     if part.moved_by.kind == "revolute":

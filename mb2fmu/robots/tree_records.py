@@ -132,6 +132,7 @@ class _RobotReader:
     # --- symbols -----------------------------------------------------------------------------------------------------
 
     def _declare_symbols(self) -> None:
+        """Make a plain symbol for each function of time, and maps between both."""
         d = self.definition
         self.t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
         taken = {p.symbol.name for p in d.parameters} | {str(self.t)}
@@ -166,6 +167,7 @@ class _RobotReader:
         self.to_plain |= {user: rate.xreplace(self.to_plain) for user, rate in rates.items()}
 
     def _driven(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:
+        """Return prescribed coordinates and speeds, each with its time derivative."""
         pairs = []
         for variables in self.robot.variables.values():
             if variables.prescribed is not None:
@@ -176,6 +178,7 @@ class _RobotReader:
     # --- parts -------------------------------------------------------------------------------------------------------
 
     def _read_parts(self) -> None:
+        """Make frames and points of all parts, from the ground outwards."""
         ground = self.robot.ground
         self.frames = [Frame(ground, -1, sm.ImmutableMatrix.eye(3), 0, ())]
         self.points = [KinematicPoint(ground, -1, None, (), located=True)]
@@ -193,14 +196,17 @@ class _RobotReader:
         return len(self.frames) - 1
 
     def _frame_at(self, part: int, pose: Pose) -> int:
+        """Return the frame of a shape that is fixed on a part."""
         return self._fixed_frame(f"shape {len(self.frames)}", self.own[part], pose)
 
     def _fixed_point(self, name: str, part: int, position: Array) -> int:
+        """Add a point that is fixed on a part, and return its number."""
         terms: VectorTerms = ((self.own[part], components(position)),) if np.any(position) else ()
         self.points.append(KinematicPoint(name, self.origin[part], terms, None, located=True))
         return len(self.points) - 1
 
     def _read_joint(self, i: int, part: Part, before: int, start: int) -> None:
+        """Make the frame and point behind a joint, by its kind."""
         match part.moved_by.kind:
             case "revolute":
                 self._hinge(part, before, *self._moved(part))
@@ -233,6 +239,7 @@ class _RobotReader:
         return number(factor) * q + number(offset), number(factor) * u
 
     def _hinge(self, part: Part, before: int, angle: sm.Expr, rate: sm.Expr) -> None:
+        """Add a frame that turns about one coordinate axis, by an angle in rad."""
         c, s = sm.cos(angle), sm.sin(angle) if part.sign > 0 else -sm.sin(angle)
         rotation = _about(part.axis, c, s)
         omega = _along(part.axis, rate if part.sign > 0 else -rate)
@@ -241,6 +248,7 @@ class _RobotReader:
         self.own.append(number_)
 
     def _displaced(self, part: Part, before: int, start: int, by: Components) -> None:
+        """Add a point displaced along the axes of a frame, in m."""
         self.points.append(KinematicPoint(part.name, start, ((before, by),), None, located=True))
         self.origin.append(len(self.points) - 1)
 
@@ -406,6 +414,7 @@ class _RobotReader:
     # --- what outputs ask for ----------------------------------------------------------------------------------------
 
     def _read_requests(self) -> None:
+        """Number all that outputs ask for, so that it is kept."""
         for request in self.definition.outputs:
             if isinstance(request, OutputRequest):
                 for item in (*request.subject, request.relative_to, request.expressed_in):
@@ -422,10 +431,12 @@ class _RobotReader:
             self.point_of[item] = self._fixed_point(item.name, part, position)
 
     def _place(self, name: str) -> tuple[int, Pose]:
+        """Return the part that carries a link or the ground, and the link's pose on it."""
         return (0, Pose()) if name == self.robot.ground else self.robot.tree.place[name]
 
 
 def _along(axis: int, value: sm.Expr) -> Components:
+    """Return a vector along one coordinate axis."""
     found = list(ZERO)
     found[axis] = value
     return (found[0], found[1], found[2])

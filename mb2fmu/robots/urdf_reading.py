@@ -85,10 +85,12 @@ def _pose(parent: Element) -> Pose:
 
 
 def _materials(root: Element) -> dict[str, str]:
+    """Return the named colours of the robot as #rrggbb."""
     return {material.attribute("name"): color for material in root.children("material") if (color := _color(material))}
 
 
 def _color(material: Element) -> str:
+    """Return a material's colour as #rrggbb; empty without one."""
     element = material.child("color")
     if element is None:
         return ""
@@ -100,6 +102,7 @@ def _color(material: Element) -> str:
 
 
 def _link(element: Element, colors: dict[str, str]) -> LinkRecord:
+    """Read a link with its inertia and shapes."""
     name = element.attribute("name", required=True)
     element.allow({"inertial", "visual", "collision"}, {*_LEFT_OUT, "surface", "self_collide", "material", "origin"})
     inertial = element.child("inertial")
@@ -110,6 +113,7 @@ def _link(element: Element, colors: dict[str, str]) -> LinkRecord:
 
 
 def _inertial(element: Element) -> Inertial:
+    """Read mass and inertia about the centre of mass, turned into the link's axes."""
     element.allow({"origin", "mass", "inertia"}, _LEFT_OUT)
     pose, mass, inertia = _pose(element), element.child("mass", required=True), element.child("inertia", required=True)
     value = mass.number("value", required=True) if mass else 0.0
@@ -140,6 +144,7 @@ def _shape(element: Element, colors: dict[str, str]) -> Iterator[Geometry]:
 
 
 def _sizes(shape: Element) -> tuple[GeometryKind | None, tuple[float, ...]]:
+    """Return kind and sizes of a shape, in m; mesh sizes are its scale."""
     match shape.name:
         case "box":
             return "box", shape.vector("size", (1.0, 1.0, 1.0), required=True)
@@ -154,6 +159,7 @@ def _sizes(shape: Element) -> tuple[GeometryKind | None, tuple[float, ...]]:
 
 
 def _joint(element: Element) -> JointRecord | None:
+    """Read a joint; None, with a fault, if its type is unknown."""
     name, text = element.attribute("name", required=True), element.attribute("type", required=True)
     parent, child = element.child("parent", required=True), element.child("child", required=True)
     known = {"parent", "child", "origin", "axis", "limit", "dynamics", "mimic"}
@@ -183,6 +189,7 @@ def _joint(element: Element) -> JointRecord | None:
 
 
 def _axis(element: Element, name: str, kind: JointKind | None) -> np.ndarray:
+    """Return the unit axis of a joint, x by default; fault if it is zero."""
     axis = element.child("axis")
     given = np.array(axis.vector("xyz", (1.0, 0.0, 0.0)) if axis else (1.0, 0.0, 0.0))
     length = float(np.linalg.norm(given))
@@ -195,6 +202,7 @@ def _axis(element: Element, name: str, kind: JointKind | None) -> np.ndarray:
 
 
 def _limits(element: Element, kind: str) -> Limits:
+    """Read bounds, effort and velocity; 0 means none for both of the latter, and for a range of equal ends."""
     limit = element.child("limit")
     if limit is None:
         if kind in {"revolute", "prismatic"}:
@@ -214,6 +222,7 @@ def _limits(element: Element, kind: str) -> Limits:
 
 
 def _dynamics(element: Element) -> tuple[float, float]:
+    """Return damping and friction, with a fault where they are negative."""
     dynamics = element.child("dynamics")
     if dynamics is None:
         return 0.0, 0.0
@@ -227,6 +236,7 @@ def _dynamics(element: Element) -> tuple[float, float]:
 
 
 def _mimic(element: Element) -> Mimic | None:
+    """Return which joint is followed, with multiplier and offset; None if none is."""
     mimic = element.child("mimic")
     if mimic is None:
         return None
@@ -252,6 +262,7 @@ def _with_rotors(root: Element, joints: list[JointRecord]) -> list[JointRecord]:
 
 
 def _text_number(element: Element, names: tuple[str, ...], default: float) -> float:
+    """Return the number of the first child that has one of these names, or the default."""
     for name in names:
         for child in element.children(name):
             found = child.numbers_of(child.node.text or "", name, 1)
