@@ -181,10 +181,12 @@ def _plotted(signals: Signals, shown: tuple[str, ...]) -> Signals:
 
 
 def _size(moving: dict[str, Any]) -> int:
+    """Return the characters that the encoded arrays take."""
     return sum(len(part["data"]) for part in moving.values() if part)
 
 
 def _moving(drawing: Drawing, signals: Signals | None, rows: npt.NDArray[np.intp]) -> dict[str, Any]:
+    """Return what changes with time, encoded: poses, reference's poses, vectors and signals, at these rows."""
     poses = drawing.poses
     plotted = signals.values[rows] if signals else np.zeros((len(rows), 0))
     return {
@@ -202,10 +204,12 @@ def _pose_channels(poses: Poses, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.f
 
 
 def _finite(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return values with 0 in place of inf and NaN, which the encoding cannot hold."""
     return np.where(np.isfinite(values), values, 0.0)
 
 
 def _times(time: npt.NDArray[np.float64]) -> list[float]:
+    """Return times in s with nine digits."""
     return [float(f"{t:.9g}") for t in time]
 
 
@@ -250,10 +254,12 @@ def _still_parts(drawing: Drawing) -> dict[str, Any]:
 
 
 def _anchor(anchor: Anchor) -> dict[str, Any]:
+    """Return an anchor as the page reads it: number of the pose and place in it."""
     return {"pose": anchor.pose, "local": _numbers(anchor.local)}
 
 
 def _numbers(values: Any) -> list[float]:
+    """Return numbers with seven digits."""
     return [float(f"{float(value):.7g}") for value in values]
 
 
@@ -271,6 +277,7 @@ def _script() -> str:
 
 @cache
 def _environment() -> Environment:
+    """Return the template environment: undefined names raise, text is escaped for HTML."""
     return Environment(
         loader=PackageLoader("mb2fmu.animation"),
         autoescape=True,
@@ -281,6 +288,7 @@ def _environment() -> Environment:
 
 
 def _text(name: str) -> str:
+    """Return a packaged file as it stands, not rendered."""
     loader = _environment().loader
     assert loader is not None
     return loader.get_source(_environment(), name)[0]

@@ -274,6 +274,7 @@ class _Artist:
         return Poses(time=where.time, positions=where.points[:, points], turns=turns, vectors=where.vectors * scales)
 
     def _pose(self, point: int, frame: int) -> int:
+        """Return the number of the pose of a point and frame, a new one if there is none yet."""
         if (point, frame) not in self.keys:
             self.keys.append((point, frame))
         return self.keys.index((point, frame))
@@ -331,6 +332,7 @@ class _Artist:
             assert index >= 0
 
     def _axes(self, body: SceneBody) -> tuple[Floats, tuple[float, float, float, float]] | None:
+        """Return half axes in m and the turn of the ellipsoid with a body's mass and inertia; None for a particle."""
         if body.inertia < 0:
             return None
         return ellipsoid(float(self.where.sizes[body.mass]), self.where.sizes[body.inertia : body.inertia + 6])
@@ -350,6 +352,7 @@ class _Artist:
         return Solid("cylinder", (length, 0.55 * self.unit), place, turn_of_y(b - a), color, 1.0, "rod")
 
     def _fixed(self, point: int, frame: int) -> Anchor | None:
+        """Return an anchor; None if it would need a second pose for a frame that has one."""
         before = len(self.keys)
         anchor = self._anchor(point, frame)
         if len(self.keys) > before and frame and any(turning == frame for _, turning in self.keys[:before]):
@@ -358,6 +361,7 @@ class _Artist:
         return anchor
 
     def _length(self, link: SceneLink) -> float:
+        """Return the largest length of a link over time, in m."""
         track = self.where.points[:, list(link.points)]
         return float(np.linalg.norm(np.diff(track, axis=1), axis=2).sum(axis=1).max())
 
@@ -439,6 +443,7 @@ def place_of(poses: Poses, anchor: Anchor) -> Floats:
 
 
 def _reach(solid: Solid, meshes: Sequence[Triangles]) -> float:
+    """Return the largest distance of a solid's surface from its anchor, in m."""
     if solid.kind == "mesh":
         return solid.sizes[0] * float(np.linalg.norm(meshes[solid.mesh].vertices, axis=1).max())
     if solid.kind == "cylinder":

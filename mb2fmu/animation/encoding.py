@@ -58,4 +58,5 @@ def decoded(record: dict[str, Any], count: int) -> Floats:
 
 
 def _short(value: float) -> float:
+    """Return a number rounded to nine digits."""
     return float(f"{value:.9g}")

@@ -106,6 +106,7 @@ def _evaluable(program: Program) -> bool:
 
 
 def _tables(program: Program) -> dict[str, Any]:
+    """Return a program as lists that the page's own evaluator reads."""
     names = sorted({Op(code).name for code in program.op.tolist()})
     number = {name: k for k, name in enumerate(names)}
     return {
@@ -127,6 +128,7 @@ def _constant(value: float) -> float | str:
 
 
 def _plain(each: Knob) -> list[Any]:
+    """Return a knob as a list: name, unit, value, bounds, place."""
     return [each.name, each.unit, each.value, each.low, each.high, each.index]
 
 

@@ -216,6 +216,7 @@ _PARTS: Mapping[str, type] = {
 
 
 def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a scene read from JSON; raise if its version is another."""
     if record["version"] != VERSION:
         raise ValueError(f"version {record['version']}, not {VERSION}")
     values: dict[str, Any] = {name: record[name] for name in ("name", "description", "stop", "step", "tolerance")}

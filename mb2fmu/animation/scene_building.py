@@ -138,6 +138,7 @@ class _Describer:
         return beside.program()
 
     def _frame(self, number: int) -> int:
+        """Return the scene's number of a frame, a new one if it has none yet."""
         return self.frames.setdefault(number, len(self.frames))
 
     def _size(self, *expressions: sm.Expr) -> int:
@@ -146,6 +147,7 @@ class _Describer:
         return len(self.sizes) - len(expressions)
 
     def _bodies(self) -> Iterator[SceneBody]:
+        """Yield the bodies whose mass centre has a position; the inertia's place is −1 for a particle."""
         for body in self.mechanism.bodies:
             if body.masscenter not in self.points:
                 continue
@@ -155,6 +157,7 @@ class _Describer:
             yield SceneBody(body.name, self.points[body.masscenter], frame, self._size(body.mass), first)
 
     def _shapes(self) -> Iterator[SceneShape]:
+        """Yield the user's shapes; raise with all that stand at a point without a position."""
         faults = []
         for shape in self.scenery.shapes:
             if shape.point not in self.points:
@@ -198,17 +201,20 @@ class _Describer:
                 yield SceneLink("pathway", tuple(self.points[p] for p in load.points), 0)
 
     def _joints(self) -> Iterator[SceneJoint]:
+        """Yield the joints whose point has a position."""
         for joint in self.scenery.joints:
             if joint.point in self.points:
                 frame, axis = self._frame(joint.frame), self._size(*joint.axis)
                 yield SceneJoint(joint.name, joint.kind, self.points[joint.point], frame, axis)
 
     def _traces(self) -> Iterator[SceneTrace]:
+        """Yield the traced points that have a position."""
         for trace in self.scenery.traces:
             if trace.point in self.points:
                 yield SceneTrace(trace.name, self.points[trace.point], trace.color)
 
     def _arrows(self) -> Iterator[SceneArrow]:
+        """Yield the arrows whose point has a position, and add their vectors to the program."""
         for arrow in self.scenery.arrows:
             for point, torque, vector in self._acting(arrow):
                 if point in self.points:

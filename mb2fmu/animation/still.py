@@ -157,6 +157,7 @@ def _instant(drawing: Drawing, row: int, *, last: bool) -> list[_Shape2D]:
 
 
 def _paint(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> None:
+    """Put all solids and lines of one instant on the canvas; traces and arrows only for the `last`."""
     poses = drawing.poses
     many = len(drawing.solids) > _MANY
     for solid in drawing.solids:
@@ -179,6 +180,7 @@ def _paint(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> None:
 
 
 def _located(anchor: Anchor, poses: Poses, row: int) -> Floats:
+    """Return an anchor's place in N at one instant, in m."""
     at = Poses(
         time=poses.time[row : row + 1],
         positions=poses.positions[row : row + 1],
@@ -189,6 +191,7 @@ def _located(anchor: Anchor, poses: Poses, row: int) -> Floats:
 
 
 def _solid(canvas: _Canvas, solid: Solid, poses: Poses, row: int, meshes: Sequence[Triangles]) -> None:
+    """Put a solid on the canvas, turned with its pose."""
     centre = _located(solid.anchor, poses, row)
     turn = np.array(solid.turn)
     if solid.anchor.pose >= 0:
@@ -255,6 +258,7 @@ _SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), 
 
 
 def _box(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats) -> None:
+    """Put the sides of a box on the canvas that face the viewer."""
     corners = centre + (_CORNERS * np.array(solid.sizes)) @ R.T
     pieces = []
     for side in _SIDES:
@@ -268,6 +272,7 @@ def _box(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats) -> None:
 
 
 def _surface(canvas: _Canvas, solid: Solid, centre: Floats, vertices: Floats, faces: npt.NDArray[np.intp]) -> None:
+    """Put the triangles of a mesh on the canvas that face the viewer, the farthest first."""
     corners = vertices[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     seen = np.flatnonzero(normals @ canvas.toward > 0)
@@ -282,6 +287,7 @@ def _surface(canvas: _Canvas, solid: Solid, centre: Floats, vertices: Floats, fa
 
 
 def _line(canvas: _Canvas, line: Line, poses: Poses, row: int, unit: float) -> None:
+    """Put a line on the canvas: a coil for a pathway, dashes for a rail."""
     ends = np.array([_located(anchor, poses, row) for anchor in line.anchors])
     points = canvas.flat(ends)
     if line.kind == "pathway":
@@ -325,12 +331,14 @@ def _arrow(canvas: _Canvas, arrow: ArrowOf, poses: Poses, row: int, unit: float)
 
 
 def _shade(canvas: _Canvas, normal: Floats) -> float:
+    """Return the brightness of a face, 0.55 to 1, by the light that comes from the viewer's side."""
     n = normal / np.linalg.norm(normal)
     seen = np.array([n @ canvas.right, n @ canvas.up, n @ canvas.toward])
     return 0.55 + 0.45 * max(0.0, float(seen @ _LIGHT))
 
 
 def _fill(solid: Solid, brightness: float) -> str:
+    """Return the paint of a filled shape: colour, edge and opacity."""
     see_through = "" if solid.opacity >= 1 else f' fill-opacity="{solid.opacity:g}" stroke-opacity="{solid.opacity:g}"'
     edge = _mixed(solid.color, 0.55)
     return f'fill="{_mixed(solid.color, brightness)}" stroke="{edge}" stroke-width="1"{see_through}'
@@ -355,6 +363,7 @@ class _Scale:
 
 
 def _short(value: float) -> str:
+    """Return a number with one decimal, without a trailing .0."""
     text = f"{value:.1f}"
     return text.removesuffix(".0")
 
@@ -368,6 +377,7 @@ def _written(
     triad: bool,
     view: tuple[Floats, Floats],
 ) -> str:
+    """Return the SVG of all layers, scaled so that the view fits in, with its title and triad."""
     low, high = view
     span = np.maximum(high - low, 1e-9)
     factor = float((SIZE - 2 * MARGIN) / span.max())
@@ -414,6 +424,7 @@ def _far(whole: Floats, near: Floats) -> bool:
 
 
 def _path(piece: _Piece, scale: _Scale) -> str:
+    """Return a piece as an SVG ellipse or path."""
     letter, numbers = piece.commands[0]
     if letter == "E":
         x, y = scale.place(numbers[0]).split()
