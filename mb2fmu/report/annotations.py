@@ -24,12 +24,14 @@ def name_of(found: Finding) -> str:
 
 
 def _grouped(result: AuditResult) -> Iterator[tuple[str, list[Finding]]]:
+    """Yield the findings of each rule, sorted by name."""
     ordered = sorted(result.findings, key=name_of)
     for name, group in groupby(ordered, key=name_of):
         yield name, list(group)
 
 
 def _line(each: Finding) -> str:
+    """Return a finding with its place in front."""
     return f"{each.where}: {each.message}" if each.where else each.message
 
 
@@ -45,6 +47,7 @@ def github_lines(result: AuditResult) -> Iterator[str]:
 
 
 def _escaped(text: str, more: str = "") -> str:
+    """Return text as GitHub's commands need it: percent codes for %, line ends and `more`."""
     for sign in "%\r\n" + more:
         text = text.replace(sign, f"%{ord(sign):02X}")
     return text

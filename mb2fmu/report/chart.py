@@ -167,6 +167,7 @@ class _Frame:
 
 
 def _axis(panel: Panel) -> Axis:
+    """Return the axis of a panel's values; a logarithmic one is of their sizes."""
     if panel.scale == "log":
         return log_axis(*(np.abs(line.y) for line in panel.lines))
     return linear_axis(np.concatenate([line.y for line in panel.lines]))
@@ -254,6 +255,7 @@ def _pair(dx: int, dy: int, *, first: bool) -> str:
 
 
 def _across(time_axis: Axis, time: float) -> float:
+    """Return the horizontal place of a time, in units of the drawing."""
     return _LEFT + _COLUMNS * float(time_axis.place(np.array([time]))[0])
 
 

@@ -242,6 +242,7 @@ class _Writer(FormulaLines):
         return terms
 
     def _column(self, recursion: Recursion, frame: int, components: Sequence[Any]) -> str:
+        """Return a vector in a frame's components as MathML; ⋯ stands for a long one."""
         long = self.count.of(*components) > INLINE
         entries = [["<mo>⋯</mo>" if long else self.print.expression(c)] for c in components]
         return f"<msub>{self.print.matrix(entries)}<mtext>{escape(recursion.frames[frame].name)}</mtext></msub>"
@@ -269,6 +270,7 @@ class _Writer(FormulaLines):
         return replace(block, note=f"T is summed up over the links. {block.note}".strip()) if by_links else block
 
     def _intermediate(self, item: Intermediate) -> Iterator[Markup]:
+        """Yield the line of an intermediate: an assignment, or a linear system that is solved."""
         if isinstance(item, Assignment):
             yield self.line(self.print.expression(item.symbol), item.expression)
             return
@@ -345,4 +347,5 @@ def pieces(texts: Iterable[str]) -> Markup:
 
 
 def _derivative(symbol: Any) -> str:
+    """Return a symbol with one dot, as MathML."""
     return identifier(str(symbol.name), dots=1)

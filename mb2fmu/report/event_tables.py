@@ -83,6 +83,7 @@ def _row(number: int, event: EventResult) -> EventRow:
 
 
 def _number(value: float, digits: int = 3) -> Number | None:
+    """Return a number as shown and exact; None for NaN."""
     return None if math.isnan(value) else Number(short(value, digits), exact(value))
 
 

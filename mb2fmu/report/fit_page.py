@@ -72,6 +72,7 @@ def fit_page(page: FitPage) -> bytes:
 
 
 def _image(svg: bytes, words: str) -> Markup:
+    """Return a picture as an image with its data in it; `words` describe it."""
     data = base64.b64encode(svg).decode("ascii")
     return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(escape(words), data)
 

@@ -156,4 +156,5 @@ def _box(graph: MechanismGraph, number: int, box: _Box) -> Iterator[str]:
 
 
 def _cut(text: str, most: int) -> str:
+    """Return escaped text, cut to so many characters."""
     return str(escape(text if len(text) <= most else text[: most - 1] + "…"))

@@ -133,6 +133,7 @@ def _link(recursion: Recursion, number: int) -> Iterator[tuple[str, Any]]:
 
 
 def _vector(frame: int, columns: Iterable[tuple[int, Any]], recursion: Recursion) -> Iterator[str]:
+    """Yield the columns of a joint as text: speed, components, frame."""
     for j, column in columns:
         yield f"u[{j + 1}] ({', '.join(map(str, column))}) in {recursion.frames[frame].name}"
 
@@ -212,6 +213,7 @@ def _latex(equations: EquationsOfMotion, name: str) -> str:
 
 
 def _escaped(text: str) -> str:
+    """Return text with the characters escaped that LaTeX gives a meaning."""
     return re.sub(r"([_&%#$])", r"\\\1", text)
 
 
@@ -245,6 +247,7 @@ class _PythonListing:
         return "\n".join([*head, *self._start(), "", "", *self._equations(), "", "", *self._rhs()]) + "\n"
 
     def _start(self) -> Iterator[str]:
+        """Yield the code of start values, inputs and parameters; nothing if they are unknown."""
         if self.values:
             for name, numbers in (("x0", self.values.x), ("r0", self.values.r), ("p0", self.values.p)):
                 yield f"{name} = numpy.array({list(numbers)!r})"
@@ -327,12 +330,14 @@ class _PythonListing:
         yield ""
 
     def _prepare(self) -> Iterator[str]:
+        """Yield the code that unpacks inputs and parameters and calculates the calculated ones."""
         yield from self._unpack(self.equations.r, "r")
         yield from self._unpack(self.equations.p, "p")
         for item in self.equations.calculated_parameters:
             yield f"    {self.names[item.symbol]} = {self._print(item.expression)}"
 
     def _unpack(self, symbols: Sequence[sm.Symbol], array: str) -> Iterator[str]:
+        """Yield the code that gives the elements of an array their names."""
         if symbols:
             yield f"    {', '.join(self.names[s] for s in symbols)}{',' * (len(symbols) == 1)} = {array}"
 
@@ -347,22 +352,27 @@ class _PythonListing:
                 yield f"    {unknowns}{',' * (len(item.unknowns) == 1)} = numpy.linalg.solve({matrix}, {right}).ravel()"
 
     def _matrix(self, matrix: Any) -> str:
+        """Return the code of a matrix."""
         rows = [f"[{', '.join(self._print(e) for e in matrix.row(i))}]" for i in range(matrix.rows)]
         return f"numpy.array([{', '.join(rows)}], dtype=float).reshape({matrix.rows}, {matrix.cols})"
 
     def _vector(self, column: Any) -> str:
+        """Return the code of a column as a one-dimensional array."""
         return f"numpy.array([{', '.join(self._print(e) for e in column)}], dtype=float)"
 
     def _print(self, expression: Any) -> str:
+        """Return the code of an expression on one line, with names that Python accepts."""
         renamed = sm.sympify(expression).xreplace({s: sm.Symbol(n) for s, n in self.names.items() if s.name != n})
         return " ".join(str(self._printer.doprint(renamed)).split())
 
 
 def _what_states(equations: EquationsOfMotion) -> str:
+    """Return what x consists of, in words."""
     return "independent q, independent u, z" if equations.q_dependent else "q, independent u, z"
 
 
 def _expressions(equations: EquationsOfMotion) -> Iterator[sm.Basic]:
+    """Yield all right sides of the listed equations."""
     for section in sections(equations):
         yield from (right for _, right in section.rows if isinstance(right, sm.Basic))
 

@@ -77,6 +77,7 @@ class MathML:
         return f"<mtext>{escape(str(e))}</mtext>", _ATOM
 
     def _within(self, e: Any, at_least: int) -> str:
+        """Return an expression, in brackets if it binds weaker than its place demands."""
         text, strength = self._print(e)
         return text if strength >= at_least else _parenthesized(text)
 
@@ -96,9 +97,11 @@ class MathML:
         return (ten, _ATOM) if mantissa == "1" else (f"<mn>{mantissa}</mn><mo>·</mo>{ten}", _PRODUCT)
 
     def _symbol(self, e: Any) -> _TEXT:
+        """Return a symbol: letter, index and dots."""
         return identifier(str(e.name)), _ATOM
 
     def _sum(self, e: Any) -> _TEXT:
+        """Return a sum, term by term."""
         return "".join(self.terms(e)), _SUM
 
     def _product(self, e: Any) -> _TEXT:
@@ -124,6 +127,7 @@ class MathML:
         return f"<mfrac>{self._row(over)}{self._row(under)}</mfrac>", _PRODUCT
 
     def _row(self, factors: list[Any]) -> str:
+        """Return a product as one row; 1 if it has no factors."""
         if not factors:
             return "<mn>1</mn>"
         return f"<mrow>{self._print(factors[0])[0] if len(factors) == 1 else self._factors(factors)}</mrow>"
@@ -151,6 +155,7 @@ class MathML:
         return f"<msup><mrow>{self._within(base, _ATOM)}</mrow>{raised}</msup>", _POWER
 
     def _function(self, e: Any) -> _TEXT:
+        """Return a function of its arguments; one of time alone is its name."""
         name = str(e.func.__name__)
         if not e.args or e.args == (sm.Symbol("t"),):
             return identifier(name), _ATOM
@@ -168,9 +173,11 @@ class MathML:
         return _parenthesized("<mo>,</mo>".join(self._print(argument)[0] for argument in e.args))
 
     def _absolute(self, e: Any) -> _TEXT:
+        """Return |x|."""
         return f"<mrow><mo>|</mo>{self._print(e.args[0])[0]}<mo>|</mo></mrow>", _ATOM
 
     def _exponential(self, e: Any) -> _TEXT:
+        """Return e to a power."""
         return f"<msup><mi>e</mi><mrow>{self._print(e.args[0])[0]}</mrow></msup>", _POWER
 
     def _cases(self, e: Any) -> _TEXT:
@@ -184,6 +191,7 @@ class MathML:
         return f'<mrow><mo>{{</mo><mtable columnalign="left">{rows}</mtable></mrow>', _ATOM
 
     def _relation(self, e: Any) -> _TEXT:
+        """Return left side, sign and right side of a comparison."""
         sign = escape(_RELATIONS.get(e.rel_op, e.rel_op))
         return f"{self._print(e.lhs)[0]}<mo>{sign}</mo>{self._print(e.rhs)[0]}", _SUM
 
@@ -196,6 +204,7 @@ class MathML:
         return f"<mo>{escape(sign)}</mo>".join(self._within(argument, _ATOM) for argument in parts), _SUM
 
     def _derivative(self, e: Any) -> _TEXT:
+        """Return an expression with one to three dots."""
         return _dotted(self._within(e.expr, _ATOM), min(int(e.derivative_count), 3)), _ATOM
 
 
@@ -215,10 +224,12 @@ def identifier(name: str, dots: int = 0) -> str:
 
 
 def _dotted(text: str, dots: int) -> str:
+    """Return an expression with so many dots above it."""
     return f'<mover accent="true">{text}<mo stretchy="false">{"˙¨⃛"[dots - 1]}</mo></mover>' if dots else text
 
 
 def _index(tail: str) -> str:
+    """Return a subscript: a number, or upright words."""
     if tail.isdigit():
         return f"<mn>{tail}</mn>"
     return f'<mtext class="index">{" ".join(_letters(part) for part in tail.split(" "))}</mtext>'
@@ -230,15 +241,18 @@ def _letters(name: str) -> str:
 
 
 def _function_name(name: str) -> str:
+    """Return a function's name, the usual one where SymPy's differs."""
     known = _FUNCTIONS.get(name, name)
     return f"<mi>{escape(known)}</mi>"
 
 
 def _signed(value: int) -> str:
+    """Return a whole number with a proper minus sign."""
     return f"<mn>{value}</mn>" if value >= 0 else f"<mrow><mo>−</mo><mn>{-value}</mn></mrow>"
 
 
 def _parenthesized(text: str) -> str:
+    """Return an expression in round brackets."""
     return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>"
 
 

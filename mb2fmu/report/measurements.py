@@ -59,6 +59,7 @@ def _wrong(result: TableResult) -> list[str]:
 
 
 def _heading(result: TableResult) -> str:
+    """Return the heading of a comparison with a user's table."""
     what = "points of" if result.points else "along"
     kind = "Model Exchange" if result.points and result.kind == "ModelExchange" else KIND_NAMES[result.kind]
     return f"Your own numbers: {what} {result.source}, {kind}"

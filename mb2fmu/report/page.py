@@ -58,6 +58,7 @@ def environment() -> Environment:
 
 @cache
 def _template(environment: Environment) -> Template:
+    """Return the template of the page."""
     return environment.get_template("page.html.jinja")
 
 

@@ -50,6 +50,7 @@ class _Blocks(FormulaLines):
         return [*blocks, self._cut("With", lines, "")] if lines else blocks
 
     def _section(self, section: QuantitySection) -> EquationBlock:
+        """Return the block of one kind of quantity; long expressions are folded."""
         return self._cut(section.title, [self._quantity(q) for q in section.quantities], section.note)
 
     def _cut(self, title: str, lines: list[Markup], note: str) -> EquationBlock:
@@ -60,6 +61,7 @@ class _Blocks(FormulaLines):
         return EquationBlock(title, tuple(lines[: self._most]), note)
 
     def _intermediate(self, item: object) -> Iterator[Markup]:
+        """Yield the line of an intermediate: an assignment, or a linear system that is solved."""
         if isinstance(item, Assignment):
             yield self.line(self.print.expression(item.symbol), item.expression)
         else:

@@ -70,6 +70,7 @@ def _text_name(q: NamedQuantity) -> str:
 
 
 def _latex(quantities: NamedQuantities) -> str:
+    """Return all quantities as LaTeX, a paragraph for each kind."""
     lines = [f"% {quantities.name}: quantities of the theory"]
     for title, rows in _latex_sections(quantities):
         lines += [rf"\paragraph{{{title}}}", r"\begin{align*}", *(rf"  {row} \\" for row in rows), r"\end{align*}"]

@@ -231,6 +231,7 @@ def provenance_facts(result: ValidationResult) -> dict[str, str]:
 
 
 def _kind(i: InvariantResult) -> str:
+    """Return the kind of an invariant; all step defects are one."""
     return "step defect" if i.name.startswith(_DEFECT) else i.name
 
 
@@ -280,6 +281,7 @@ def _inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[s
 
 
 def _invariant(i: InvariantResult, anchor: str, time: Any) -> Figure:
+    """Return the figure of an invariant over time, with its bound."""
     lines = (Line(i.formula, "error", time, i.values), Line("bound", "bound", time, i.bounds))
     chart = Chart(anchor, f"{i.name} over time, under its bound", (Panel(i.name, i.unit, lines, "log"),))
     return Figure(anchor, i.name, "", draw(chart), chart.legend, _STATES[i.verdict])
@@ -359,10 +361,12 @@ def _drawn(result: ValidationResult, most: int | None) -> frozenset[str]:
 
 
 def _worst(v: VariableResult) -> float:
+    """Return the key that sorts the worst ratio first, NaN last."""
     return -v.ratio if not math.isnan(v.ratio) else -math.inf
 
 
 def _columns(charts: int) -> int:
+    """Return the width of a chart, half of it if there are many."""
     return 382 if charts > _MANY else 764
 
 
@@ -379,14 +383,17 @@ def number(value: float) -> Number:
 
 
 def _at(name: str, time: float) -> str:
+    """Return a name with the time at which it is meant."""
     return f"{name} at {short(time)} s"
 
 
 def _count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural if needed."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _listed(names: list[str], most: int = 5) -> str:
+    """Return the first names, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 

@@ -44,11 +44,13 @@ def _lines(found: Sweep) -> Iterator[str]:
 
 
 def _meaning(each: Critical) -> str:
+    """Return what happens to a root at a critical value, in words."""
     kind = f"oscillation of {each.frequency:.6g} rad/s" if each.frequency else "motion without oscillation"
     return f"a {kind} becomes {each.becomes}".replace("a oscill", "an oscill")
 
 
 def _number(value: complex) -> str:
+    """Return a complex root with five digits; ± stands for the pair."""
     return f"{value.real:+.5g}" + (f" ± {value.imag:.5g}i" if value.imag > 0 else "")
 
 

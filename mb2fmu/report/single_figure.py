@@ -64,6 +64,7 @@ def figure(
 
 
 def _first(result: ValidationResult) -> list[str]:
+    """Return the first coordinates that share a unit, as many as there are colours."""
     coordinates = [v for v in result.variables if v.kind == "coordinate"]
     return [v.name for v in coordinates if v.unit == coordinates[0].unit][: len(_COLOURS)]
 

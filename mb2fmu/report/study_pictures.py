@@ -164,6 +164,7 @@ def _some(n: int, most: int) -> npt.NDArray[np.intp]:
 
 
 def _figure(width: float, height: float) -> Figure:
+    """Return an empty figure, width and height in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")

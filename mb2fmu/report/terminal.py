@@ -120,6 +120,7 @@ def _rung(rung: Rung) -> Text:
 
 
 def _number(value: float) -> str:
+    """Return a number with three digits."""
     return f"{value:.3g}"
 
 

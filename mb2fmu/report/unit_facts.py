@@ -147,6 +147,7 @@ _NEAR_SINGULAR = (
 
 
 def _solver(solver: SolverSettings, step: float) -> str:
+    """Return solver and step or tolerance, in words."""
     row = solver_of_kind(solver.kind)
     if row.fixed:
         return f"{row.title}, fixed step {plain(solver.internal_step or step)} s"
@@ -175,12 +176,14 @@ def _symbols(definition: Declarations) -> dict[str, str]:
 
 
 def _math(symbols: Mapping[str, str], name: str, dots: int = 0) -> Markup:
+    """Return a variable's symbol as MathML; empty if it has none."""
     if name not in symbols:
         return Markup()
     return Markup(f"<math>{identifier(symbols[name], dots)}</math>")  # noqa: S704 (identifier escapes)
 
 
 def _start(record: Quantity) -> str:
+    """Return a start value as text."""
     value = getattr(record, "start", getattr(record, "value", ""))
     return plain(value) if isinstance(value, float) else str(value)
 
@@ -197,6 +200,7 @@ def _role(variable: FmuVariable) -> str:
 
 
 def _bounds(record: FmuVariable | Quantity) -> str:
+    """Return the bounds as text, such as 0 … 1 or ≥ 0; empty without any."""
     low, high = record.minimum, record.maximum
     if low is not None and high is not None:
         return f"{plain(low)} … {plain(high)}"
