@@ -14,6 +14,7 @@ PIPED_WIDTH = 120
 
 
 def _list_rules(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    """Print all rules and end (click's callback of --list-rules)."""
     if value and not ctx.resilient_parsing:
         from mb2fmu.report.audited import rule_lines
 
@@ -167,6 +168,7 @@ def _write(result: Any, files: dict[str, Path | None]) -> None:
 
 
 def _print(result: Any) -> None:
+    """Print the result; lines that are piped have a fixed width."""
     from rich.console import Console
 
     from mb2fmu.report.audited import audit_blocks

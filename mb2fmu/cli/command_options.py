@@ -15,10 +15,12 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    """Keep that tracebacks are wanted (click's callback)."""
     ctx.ensure_object(dict)["debug"] = value
 
 
 def _quiet(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    """Keep that no progress is wanted (click's callback)."""
     ctx.ensure_object(dict)["quiet"] = value
 
 
@@ -60,6 +62,7 @@ def model_at(path: Path, arguments: Mapping[str, str], at: Mapping[str, str]) ->
 
 
 def _assignments(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Return NAME=VALUE pairs as a mapping; raise with all that are not (click's callback)."""
     pairs = [text.partition("=") for text in values]
     wrong = [text for text, (name, sign, _) in zip(values, pairs, strict=True) if not (sign and name.isidentifier())]
     if wrong:

@@ -120,6 +120,7 @@ def fit(
 
 
 def _printed(facts: dict[str, Any]) -> bytes:
+    """Return facts as JSON."""
     return (json.dumps(facts, indent=2) + "\n").encode()
 
 

@@ -50,6 +50,7 @@ def _vary(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, .
 
 
 def _pairs(_ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, float | str]:
+    """Return NAME=VALUE pairs, values as numbers or as text with a unit (click's callback)."""
     pairs = [text.partition("=") for text in values]
     wrong = [text for text, (name, sign, value) in zip(values, pairs, strict=True) if not (sign and name and value)]
     if wrong:
@@ -58,6 +59,7 @@ def _pairs(_ctx: click.Context, parameter: click.Parameter, values: tuple[str, .
 
 
 def _results(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    """Return what each result reads and which of its values is taken, by its text (click's callback)."""
     found = {}
     for text in values:
         name, _, take = text.rpartition(":")
