@@ -80,6 +80,7 @@ def _offset(library: bytes, address: int) -> int:
 
 
 def _unknown(what: str) -> PackageError:
+    """Return the error of a binary that cannot be patched as the known one is."""
     return PackageError(
         "pythonfmu's binary for Linux is not the one that mb2fmu knows:",
         [Fault(what, "libpythonfmu-export.so", "reinstall the pythonfmu that mb2fmu requires (pip install mb2fmu)")],

@@ -63,6 +63,7 @@ def locked_at_once(path: Path, holder: str) -> Iterator[None]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
+    """Open a lock's file and close it afterwards; Windows removes it only then."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         yield handle
@@ -75,6 +76,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 @contextmanager
 def _removed(path: Path) -> Iterator[None]:
+    """Remove a lock's file afterwards, while the lock is still held."""
     try:
         yield
     finally:
@@ -91,6 +93,7 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def _text(handle: int) -> str:
+    """Return who holds a lock, as written in its file."""
     return os.read(handle, 1000).decode(errors="replace").strip()
 
 

@@ -109,6 +109,7 @@ def digest(tree: FileTree) -> str:
 
 
 def _faults(sources: FileTree, binaries: FileTree, description: FileTree, interface: FmuInterface) -> Iterator[Fault]:
+    """Yield members that do not belong into this unit, or not at their place."""
     if DESCRIPTION not in description.files:
         yield Fault("is missing", DESCRIPTION)
     elif interface.token.encode() not in description[DESCRIPTION]:
@@ -153,12 +154,15 @@ def _licences(sources: FileTree, binaries: FileTree, compiler: Literal["zig", "c
 
 
 def _own_text(name: str) -> bytes:
+    """Return a licence that mb2fmu carries."""
     return _unix(resources.files("mb2fmu.package").joinpath("licenses", name).read_bytes())
 
 
 def _zig_text(*path: str) -> bytes:
+    """Return a licence out of the package ziglang."""
     return _unix(resources.files("ziglang").joinpath(*path).read_bytes())
 
 
 def _unix(text: bytes) -> bytes:
+    """Return text with line ends of Unix."""
     return text.replace(b"\r\n", b"\n")

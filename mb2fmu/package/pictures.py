@@ -58,6 +58,7 @@ def pictures(interface: FmuInterface, diagram: str) -> FileTree:
 
 
 def _large(fmi: Fmi, drawing: bytes) -> dict[str, bytes]:
+    """Return the large picture under the names that the FMI version gives it."""
     picture = raster(drawing, PICTURE)
     if fmi == "2":
         return {"model.png": picture}
@@ -82,6 +83,7 @@ def _drawing(diagram: str) -> etree._Element | None:
 
 
 def _written(drawing: etree._Element) -> bytes:
+    """Return an SVG as bytes."""
     return etree.tostring(drawing, encoding="UTF-8", xml_declaration=True) + b"\n"
 
 

@@ -77,6 +77,7 @@ def reference_files(
 
 
 def _check(interface: FmuInterface, reference: Table, stimuli: Table | None) -> None:
+    """Raise if a table has names that are no variables of the unit, or stimuli that are no inputs."""
     known = {variable.name: variable.causality for variable in interface.variables}
     faults = [Fault("is no variable of the unit", name) for name in reference.names if name not in known]
     if stimuli is not None:
@@ -86,6 +87,7 @@ def _check(interface: FmuInterface, reference: Table, stimuli: Table | None) -> 
 
 
 def _manifest(origin: str, *, report: bool) -> bytes:
+    """Return the manifest that says which files are references of the unit."""
     root = etree.Element("fmiReferences", nsmap={"fmi-ls": _NAMESPACE})
     root.set(f"{{{_NAMESPACE}}}fmi-ls-name", "org.fmi-standard.fmi-ls-ref")
     root.set(f"{{{_NAMESPACE}}}fmi-ls-version", VERSION)
@@ -103,6 +105,7 @@ def _manifest(origin: str, *, report: bool) -> bytes:
 
 
 def _experiments(interface: FmuInterface, *, stimuli: bool) -> bytes:
+    """Return the default experiment with its reference, as the layered standard writes it."""
     run = interface.experiment
     root = etree.Element("Experiments", {"name": f"{interface.model_name} experiments"})
     numbers = {"startTime": run.start, "stopTime": run.stop, "stepSize": run.step, "tolerance": run.tolerance}
@@ -115,4 +118,5 @@ def _experiments(interface: FmuInterface, *, stimuli: bool) -> bytes:
 
 
 def _written(root: etree._Element) -> bytes:
+    """Return the XML as bytes."""
     return etree.tostring(root, encoding="UTF-8", xml_declaration=True, pretty_print=True)
