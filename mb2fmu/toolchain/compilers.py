@@ -123,6 +123,7 @@ def installed() -> Compiler:
 
 @cache
 def _zig() -> Tool:
+    """Return the zig of the package ziglang; raise if it is not installed."""
     found = importlib.util.find_spec("ziglang")
     if found is None or not found.submodule_search_locations:
         remedy = "pip install ziglang; or use the compiler cc, which builds for this machine alone"
@@ -161,6 +162,7 @@ def _cc(named: str) -> Tool:
 
 
 def _missing(what: str, remedy: str) -> ToolError:
+    """Return the error of an absent compiler, with its remedy."""
     return ToolError("there is no C compiler:", [Fault(what, remedy=remedy)])
 
 
@@ -233,6 +235,7 @@ def linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[st
 
 
 def _target(compiler: Compiler, platform: Platform) -> tuple[str, ...]:
+    """Return the options that choose a platform; raise if the system's compiler would have to build for another."""
     if compiler == "cc" and platform is not host():
         raise ToolError(
             f"the system's compiler cannot build for {platform}:",
@@ -242,6 +245,7 @@ def _target(compiler: Compiler, platform: Platform) -> tuple[str, ...]:
 
 
 def _linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
+    """Return the options that link a shared library without debug information and without paths."""
     # Else zig would build its library of that sanitizer, the first time.
     plain = ("-fno-sanitize=undefined",) if compiler == "zig" else ()
     if platform.system == "darwin":

@@ -152,4 +152,5 @@ def split_component(text: str) -> tuple[str, bool]:
 
 
 def _names() -> str:
+    """Return the names of all platforms, for a message."""
     return ", ".join([*(each.name for each in PLATFORMS), COMPONENT])

@@ -96,4 +96,5 @@ def licence() -> bytes:
 
 
 def _streams(done: subprocess.CompletedProcess[str]) -> tuple[tuple[str, str], ...]:
+    """Return what a process printed, by the stream's name."""
     return ("standard error", done.stderr), ("standard output", done.stdout)

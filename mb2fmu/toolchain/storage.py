@@ -47,6 +47,7 @@ def folder() -> Path:
 
 
 def _unusable(path: Path, what: str) -> ToolError:
+    """Return the error of a cache folder that cannot be used, with its remedy."""
     remedy = f"name another folder by the environment variable {VARIABLE}"
     return ToolError("there is no folder to compile in:", [Fault(what, str(path), remedy)])
 

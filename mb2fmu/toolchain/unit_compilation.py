@@ -194,6 +194,7 @@ class Compilation:
         return content
 
     def _workshop(self, platform: Platform) -> Workshop:
+        """Return the workshop of a platform, made once."""
         with self._lock:
             if platform not in self._workshops:
                 zig, processors = self._cache / "zig", self._processors
@@ -218,6 +219,7 @@ class Compilation:
 
 
 def _content(platform: Platform, built: Mapping[Platform, bytes], fmi: int) -> bytes:
+    """Return the binary of a platform; FMI 2 on macOS has one file for both processors."""
     if fmi == 2 and platform is X86_64_DARWIN and AARCH64_DARWIN in built:
         return universal.join([built[X86_64_DARWIN], built[AARCH64_DARWIN]])
     return built[platform]

@@ -51,4 +51,5 @@ def _processor(content: bytes) -> tuple[int, int]:
 
 
 def _aligned(size: int, alignment: int) -> int:
+    """Return a size rounded up to a multiple of 2^alignment."""
     return -(-size >> alignment) << alignment

@@ -50,6 +50,7 @@ def compile_web(sources: FileTree) -> bytes | None:
 
 
 def _compiler() -> Tool | None:
+    """Return zig; None if it is not installed."""
     try:
         return find("zig")
     except ToolError:

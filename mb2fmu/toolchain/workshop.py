@@ -184,6 +184,7 @@ class Workshop:
         self._folder.close()
 
     def _compile(self, each: TranslationUnit, key: str) -> None:
+        """Compile a translation unit, or take the object kept from before under the same key."""
         place = self._work / each.name
         kept = self._kept.get(key)
         if kept is not None:
