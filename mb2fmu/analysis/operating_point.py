@@ -148,7 +148,7 @@ def _turning_faults(
 
 
 def _units(slopes: Floats, n_free: int, scale: float) -> Floats:
-    """Of the columns: 1 of states; of an input what it takes to change a rate by ``scale``.
+    """Return a unit for each column: 1 of a state; of an input, the change that changes a rate by ``scale``.
 
     A jack has 1e5 N where a servo has 1 N.m: neither is near or far by its number.
     """
@@ -160,7 +160,7 @@ def _units(slopes: Floats, n_free: int, scale: float) -> Floats:
 
 
 def _length_errors(slopes: Slopes, x: Floats, r: Floats) -> Floats:
-    """How far quaternions are from the length that their rates draw them to; 0 where nothing draws them."""
+    """Return how far each quaternion is from its length; 0 where no rate corrects the length."""
     rows = slopes.length_rows(x, r)[:, : slopes.n_x]
     if not len(rows):
         return np.zeros(0)
@@ -267,7 +267,7 @@ def _ignorable(slopes: Slopes, start: OperatingPoint, coordinates: Collection[in
 def _ignored(
     slopes: Slopes, start: OperatingPoint, ignorable: set[int], rates: Floats, scale: float
 ) -> tuple[int, ...]:
-    """Those that grow, and those whose rates depend on one of them."""
+    """Return the states that grow steadily, and those whose rates depend on one of them."""
     influence, _ = _influence(slopes, start)
     ignored = {c for c in ignorable if abs(rates[c]) > 1e-8 * scale}
     while True:

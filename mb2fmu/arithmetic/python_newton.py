@@ -241,7 +241,7 @@ def _stays(
 
 
 def _bend(part: float, step: Sequence[float], after: Sequence[float]) -> float:
-    """How far the step after a part of one is from what Newton's path leaves of it."""
+    """Return the distance between the step after a part of one and what Newton's path leaves of it."""
     left = 1.0 - part
     return _largest([b - left * a for a, b in zip(step, after, strict=True)])
 

@@ -66,7 +66,7 @@ class Policy:
     today: dt.date | None = None
 
     def applied(self, result: AuditResult) -> AuditResult:
-        """A result as this policy has it: other severities, without what is waived and what the baseline has."""
+        """Return a result with this policy's severities, and without findings that it waives or its baseline has."""
         if self == NO_POLICY:
             return result
         kept: list[Finding] = []

@@ -58,12 +58,12 @@ class Recorded:
     tolerance: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """For the process that runs the unit."""
+        """Return the record as JSON values, for the process that runs the unit."""
         return asdict(self)
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Recorded:
-        """The reverse."""
+        """Read the record from JSON values, as :meth:`as_json` writes them."""
         inputs = data["inputs"]
         rest = {name: data[name] for name in _OPTIONS.values()}
         return cls(Table(**data["reference"]), None if inputs is None else Table(**inputs), **rest)
@@ -120,7 +120,7 @@ class _Reading:
         return found
 
     def options(self, path: Path) -> dict[str, float]:
-        """Of an .opt file; what it does not say is left out."""
+        """Read an .opt file; options that it does not have are left out."""
         found = {}
         try:
             lines = path.read_text(encoding="utf-8-sig").splitlines()

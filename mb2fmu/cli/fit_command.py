@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _bounds(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, tuple[float, float]]:
-    """NAME=LOW:HIGH."""
+    """Return NAME=LOW:HIGH options as bounds by name (click's callback)."""
     found = {}
     for text in texts:
         name, _, both = text.partition("=")

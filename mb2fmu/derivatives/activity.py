@@ -137,7 +137,7 @@ class _Masks:
         return 1 << (len(self._open) - 1)
 
     def least(self, ways: int) -> int:
-        """The same ways without those that are open only where others of them are."""
+        """Return the ways without those that are open only where others of them are."""
         if ways not in self._least:
             found = ways
             for i in _bits(ways):

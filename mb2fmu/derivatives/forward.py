@@ -301,7 +301,7 @@ class _Differentiation:
     # --- operations --------------------------------------------------------------------------------------------------
 
     def _terms_of(self, node: int) -> dict[int, Terms]:
-        """Of x + y, x − y, −x and x·y, by direction: what is added and what is taken away."""
+        """Return the terms of x + y, x − y, −x and x·y by direction: those added and those subtracted."""
         operands, op = self._operands[node], self._op[node]
         found: dict[int, Terms] = {}
         if op == _MUL:
@@ -320,7 +320,7 @@ class _Differentiation:
         return found
 
     def _terms_at(self, node: int) -> dict[int, Terms]:
-        """Of an operand of a sum."""
+        """Return the terms of a sum's operand, by direction."""
         known = self._terms.get(node)
         return {i: ([(self._one, d)], []) for i, d in self._tangent[node].items()} if known is None else known
 
@@ -367,7 +367,7 @@ class _Differentiation:
     # --- linear solves -----------------------------------------------------------------------------------------------
 
     def _of_system(self, node: int) -> Tangent:
-        """Of a system that is written out, dx = A⁻¹ (db − dA x) too."""
+        """Return the tangents of a written-out linear system, dx = A⁻¹ (db − dA x)."""
         if node not in self._system_tangents:
             b, copy, system = self._builder, self._copy.node, self._systems[node]
             n = len(system.right)

@@ -134,7 +134,7 @@ class _Adjoints:
                 self._add(operand, share if op in CHOICES else readers.share(node, share))
 
     def _shares_of(self, op: Op, node: int, nodes: list[int], adjoint: int) -> list[int]:
-        """Of each operand of what is neither a product nor a sum."""
+        """Return the share of each operand, for operations other than products and sums."""
         program, b = self._program, self._builder
         value, zero = self._copy.node[node], self._zero
         if op is Op.TABLE:

@@ -75,7 +75,7 @@ class TangentSums:
         return len(every) < count
 
     def _factors_of(self, node: int) -> frozenset[int]:
-        """Those that are no numbers."""
+        """Return the factors of a node that are no numbers."""
         known = self._factors.get(node)
         if known is None:
             b = self._builder

@@ -83,7 +83,7 @@ class Integration:
             self.noted.append([self._time, before, self._look()])
 
     def advance(self, begin: float, end: float) -> str:
-        """From a communication point to the next; what is wrong, or nothing."""
+        """Integrate to the next communication point; return what is wrong, or nothing."""
         for _ in range(MOST_EVENTS):
             until = min(end, self._next_event)
             state_event, _, self._time = self._solver.step(self._time, until)
@@ -127,7 +127,7 @@ class _Stepper(CVodeSolver):  # type: ignore[misc]
             return TRY_SHORTER if error.status == DISCARD else GIVE_UP
 
     def g(self, t: float, y: Any, gout: Any, user_data: Any) -> int:
-        """Event indicators."""
+        """Return the event indicators at (t, x)."""
         try:
             return int(super().g(t, y, gout, user_data))
         except FMICallException as error:

@@ -36,7 +36,7 @@ class Log:
         self._stream = stream
 
     def write(self, status: int, category: bytes | None, message: bytes | None) -> None:
-        """One message."""
+        """Write one message."""
         label = STATUS[status] if 0 <= status < len(STATUS) else str(status)
         texts = [(text or b"").decode("utf-8", "replace") for text in (category, message)]
         self._stream.write(json.dumps([label, *texts]) + "\n")
@@ -118,7 +118,7 @@ class Unit2(Stateful):
         return FMU2Slave(**_identity(request))
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
-        """To step mode, with start values and the first inputs set."""
+        """Initialize with start values and first inputs, and enter Step Mode."""
         fmu = self._fmu
         begin = experiment.get("begin", 0.0)
         fmu.setupExperiment(tolerance=experiment["tolerance"], startTime=begin, stopTime=experiment["stop"])
@@ -145,7 +145,7 @@ class Unit2(Stateful):
         return list(self._fmu.getReal(references))
 
     def step(self, begin: float, size: float) -> str:
-        """One communication step; what is wrong with it, or nothing."""
+        """Do one communication step; return what is wrong with it, or nothing."""
         self._fmu.doStep(begin, size)
         return ""
 
@@ -178,7 +178,7 @@ class Unit3(Stateful):
         return FMU3Slave(**_identity(request))
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
-        """To step mode, with start values and the first inputs set."""
+        """Initialize with start values and first inputs, and enter Step Mode."""
         fmu = self._fmu
         self.set(experiment["starts"]["references"], experiment["starts"]["values"])
         begin = experiment.get("begin", 0.0)
@@ -204,7 +204,7 @@ class Unit3(Stateful):
         return list(self._fmu.getFloat64(references))
 
     def step(self, begin: float, size: float) -> str:
-        """One communication step; what is wrong with it, or nothing."""
+        """Do one communication step; return what is wrong with it, or nothing."""
         _, terminate, early, last = self._fmu.doStep(begin, size)
         if terminate:
             return f"the FMU asked to end the simulation at t = {last!r} s"
@@ -235,7 +235,7 @@ class Exchange2(Unit2):
         return FMU2Model(**_identity(request))
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
-        """To continuous-time mode."""
+        """Initialize and enter Continuous-Time Mode."""
         super().initialize(experiment, inputs)
         fmu = self._fmu
         self._integration = Integration(
@@ -281,7 +281,7 @@ class Exchange2(Unit2):
         self.afresh(time)
 
     def step(self, begin: float, size: float) -> str:
-        """One communication step; what is wrong with it, or nothing."""
+        """Do one communication step; return what is wrong with it, or nothing."""
         return self._integration.advance(begin, begin + size)
 
 
@@ -293,7 +293,7 @@ class Exchange3(Unit3):
         return FMU3Model(**_identity(request))
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
-        """To continuous-time mode."""
+        """Initialize and enter Continuous-Time Mode."""
         super().initialize(experiment, inputs)
         fmu = self._fmu
         slopes = fmu.getContinuousStateDerivatives
@@ -338,7 +338,7 @@ class Exchange3(Unit3):
         self.afresh(time)
 
     def step(self, begin: float, size: float) -> str:
-        """One communication step; what is wrong with it, or nothing."""
+        """Do one communication step; return what is wrong with it, or nothing."""
         return self._integration.advance(begin, begin + size)
 
 

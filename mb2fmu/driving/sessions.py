@@ -49,7 +49,7 @@ class Session:
         return answers
 
     def do_begin(self, experiment: int) -> None:
-        """To the start of an experiment."""
+        """Initialize the instance for an experiment of the request."""
         self._time = 0.0
         self._unit.initialize(self._request["experiments"][experiment], self._held[experiment][0].tolist())
 
@@ -74,7 +74,7 @@ class Session:
         return Watching(self._unit, read).follow(self._request["experiments"][experiment], held, watches)
 
     def do_open(self, experiment: dict[str, Any], inputs: list[float]) -> None:
-        """To the start of an experiment that is none of the request's, with its first inputs set."""
+        """Initialize the instance for an experiment outside of the request, with its first inputs set."""
         self._time = 0.0
         self._unit.initialize(experiment, inputs)
 
@@ -113,7 +113,7 @@ class Session:
         self._unit.set(inputs, values)
 
     def do_get(self, references: list[int]) -> list[float]:
-        """Reads."""
+        """Return the values of variables."""
         return list(self._unit.get(references))
 
     def do_tune(self, references: list[int], values: list[float]) -> None:
@@ -130,11 +130,11 @@ class Session:
         return list(self._unit.look(kind, references))
 
     def do_directional(self, unknowns: list[int], knowns: list[int], seeds: list[list[float]]) -> list[list[float]]:
-        """One row per seed."""
+        """Return directional derivatives, one row per seed."""
         return [self._unit.directional(unknowns, knowns, seed) for seed in seeds]
 
     def do_adjoint(self, unknowns: list[int], knowns: list[int], seeds: list[list[float]]) -> list[list[float]]:
-        """One row per seed."""
+        """Return adjoint derivatives, one row per seed."""
         assert isinstance(self._unit, Unit3)
         return [self._unit.adjoint(unknowns, knowns, seed) for seed in seeds]
 

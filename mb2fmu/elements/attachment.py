@@ -55,17 +55,17 @@ class Attachment:
 
     @property
     def effort_unit(self) -> str:
-        """Of the torque or force."""
+        """The unit of the torque or force."""
         return "N.m" if self.turns else "N"
 
     @property
     def speed_unit(self) -> str:
-        """Of the speed."""
+        """The unit of the speed."""
         return "rad/s" if self.turns else "m/s"
 
     @property
     def position_unit(self) -> str:
-        """Of the angle or distance."""
+        """The unit of the angle or distance."""
         return "rad" if self.turns else "m"
 
     def load(self, model: Model, effort: sm.Expr) -> None:

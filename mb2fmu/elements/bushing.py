@@ -55,7 +55,7 @@ class Bushing(NamedElement):
     damping: Sequence[Any] = (0.0,) * 6
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of places and matrices."""
+        """Yield faults of places and matrices."""
         fits = [_is_place(place) for place in (self.first, self.second)]
         for place, fit in zip((self.first, self.second), fits, strict=True):
             if not fit:

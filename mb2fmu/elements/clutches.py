@@ -40,7 +40,7 @@ class Clutch(NamedElement):
     drag: float = 1e-10
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of attachment and numbers."""
+        """Yield faults of attachment and numbers."""
         yield from (self.fault(what, remedy) for what, remedy in attachment_fault(self.on, model))
         yield from self.negative("capacity", self.capacity)
         peak, drag = sm.sympify(self.peak), sm.sympify(self.drag)
@@ -82,7 +82,7 @@ class OneWayClutch(NamedElement):
     capacity: float | sm.Expr
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of attachment and capacity."""
+        """Yield faults of attachment and capacity."""
         yield from (self.fault(what, remedy) for what, remedy in attachment_fault(self.on, model))
         yield from self.negative("capacity", self.capacity)
         if sm.sympify(self.capacity).is_zero:

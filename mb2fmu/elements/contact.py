@@ -101,7 +101,7 @@ class Contact(NamedElement):
 
     @property
     def points(self) -> list[Point]:
-        """Of the body, that touch."""
+        """The points of the body that touch."""
         if self.at is None:
             return [self.body.masscenter]
         return [self.at] if isinstance(self.at, Point) else [*self.at]
@@ -109,7 +109,7 @@ class Contact(NamedElement):
     # --- faults ------------------------------------------------------------------------------------------------------
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of body, surface and numbers."""
+        """Yield faults of body, surface and numbers."""
         if isinstance(model.mechanics, RecordedMechanics):
             yield self.fault("robots' files have no contacts yet", "write the mechanism with SymPy")
             return
@@ -245,7 +245,7 @@ class Contact(NamedElement):
 
     @property
     def _exponent(self) -> sm.Expr:
-        """n, exactly."""
+        """The exponent n, exact."""
         given = sm.sympify(self.exponent)
         return sm.Rational(str(float(given))) if given.is_number else given
 

@@ -57,7 +57,7 @@ class CoulombFriction(NamedElement):
     drive: float | sm.Expr = 0.0
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of attachment, coefficients and curve."""
+        """Yield faults of attachment, coefficients and curve."""
         yield from (self.fault(what, remedy) for what, remedy in attachment_fault(self.on, model))
         for part in ("kinetic", "static", "normal", "stribeck"):
             yield from self.negative(part, getattr(self, part))

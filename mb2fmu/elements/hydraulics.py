@@ -93,7 +93,7 @@ class HydraulicCylinder(NamedElement):
     pressures: tuple[float, float] = (1e5, 1e5)
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of places and numbers."""
+        """Yield faults of places and numbers."""
         yield from (self.fault(what, remedy) for what, remedy in pathway_or_joint_faults(self.on, model))
         for part in ("area", "stroke", "dead_volume", "bulk_modulus"):
             yield from self.not_positive(part, getattr(self, part))

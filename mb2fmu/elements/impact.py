@@ -86,7 +86,7 @@ class Impact(NamedElement):
         yield from self._friction_faults()
 
     def _friction_faults(self) -> Iterator[Fault]:
-        """Of slip and friction, which go together."""
+        """Yield faults of slip and friction, which need each other."""
         yield from self.negative("friction", self.friction)
         if self.slip is None and self.friction is not None:
             yield self.fault("it has friction, and no slip", "say what slides: slip=u - R * omega, say")

@@ -36,12 +36,12 @@ class LatchRow:
 
     @property
     def effort_unit(self) -> str:
-        """Of the force or torque."""
+        """The unit of the force or torque."""
         return "N" if self.unit == "m" else "N.m"
 
 
 def point_on_point(first: Point, second: Point, frame: ReferenceFrame) -> list[LatchRow]:
-    """Where ``second`` is from ``first`` along the axes of ``frame``, without directions in which nothing moves.
+    """Return ``second`` from ``first`` along the axes of ``frame``, without axes along which nothing moves.
 
     Where points are held at a distance take a frame of one of both bodies: forces between them then have no moment
     beside what turns with it, so that angular momentum stays.
@@ -89,7 +89,7 @@ def weld(first: Point, second: Point, frame: ReferenceFrame, other: ReferenceFra
 
 
 def _moving(rows: Iterable[tuple[sm.Expr, str, str]]) -> Iterator[LatchRow]:
-    """Those that some coordinate changes."""
+    """Return the rows that some coordinate changes."""
     for expression, unit, label in rows:
         plain = sm.sympify(expression)
         if plain.atoms(AppliedUndef):

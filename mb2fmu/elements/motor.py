@@ -61,7 +61,7 @@ class GearMotor(NamedElement):
     friction: Number = 0.0
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of joint, torque or voltage, and numbers."""
+        """Yield faults of joint, torque or voltage, and numbers."""
         if isinstance(self.on, str):
             remedy = "give its armature in the robot's file, and its torque by model.add_loads((joint, effort))"
             yield self.fault("a robot's joint takes no rotor", remedy)
@@ -128,7 +128,7 @@ class GearMotor(NamedElement):
         return rotor, base, along
 
     def _torque(self, model: Model, speed: sm.Expr) -> sm.Expr:
-        """On the rotor, without friction."""
+        """Return the torque on the rotor without friction, N·m."""
         if self.torque is not None:
             return self.parameter(model, "drive", self.torque, "N.m", "torque of the motor")
         assert self.voltage is not None  # or it has faults

@@ -57,7 +57,7 @@ class SpringDamper(NamedElement):
     limits: tuple[float | sm.Expr | None, float | sm.Expr | None] = (None, None)
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of places and numbers."""
+        """Yield faults of places and numbers."""
         yield from (self.fault(what, remedy) for what, remedy in pathway_or_joint_faults(self.on, model))
         for part in ("stiffness", "damping"):
             yield from self.negative(part, getattr(self, part))

@@ -32,7 +32,7 @@ class _Pushing(NamedElement):
     position: sm.Expr | tuple[sm.Expr, sm.Expr] | None = None
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of attachment, stiffness and damping."""
+        """Yield faults of attachment, stiffness and damping."""
         attachment = [*attachment_fault(self.on, model)]
         yield from (self.fault(what, remedy) for what, remedy in attachment)
         for part in ("stiffness", "damping"):
@@ -90,7 +90,7 @@ class HardStop(_Pushing):
     stabilization: float | sm.Expr = 10.0
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of the bounds too."""
+        """Yield faults, those of the bounds included."""
         yield from super().faults(model)
         given = [sm.sympify(bound) for bound in (self.lower, self.upper) if bound is not None]
         if not given:
@@ -173,7 +173,7 @@ class Backlash(_Pushing):
     ratio: float | sm.Expr | None = None
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of play and ratio too."""
+        """Yield faults, those of play and ratio included."""
         yield from super().faults(model)
         if self.stiffness is None:
             yield self.fault("it has no stiffness", "give that of the teeth")

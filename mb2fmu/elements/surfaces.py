@@ -93,11 +93,11 @@ class PlaneSurface(Surface):
 
     @property
     def frames(self) -> list[ReferenceFrame]:
-        """Of the normal."""
+        """The frames of the normal."""
         return [frame for _, frame in self.normal.args] if isinstance(self.normal, Vector) else []
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Of the normal too."""
+        """Yield faults, those of the normal included."""
         yield from super().faults()
         yield from _no_direction("normal", self.normal)
 
@@ -120,7 +120,7 @@ class SphereSurface(Surface):
     inside: bool = False
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Of the radius too."""
+        """Yield faults, those of the radius included."""
         yield from super().faults()
         yield from _negative("sphere", self.radius)
 
@@ -145,11 +145,11 @@ class CylinderSurface(Surface):
 
     @property
     def frames(self) -> list[ReferenceFrame]:
-        """Of the axis."""
+        """The frames of the axis."""
         return [frame for _, frame in self.axis.args] if isinstance(self.axis, Vector) else []
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Of axis and radius too."""
+        """Yield faults, those of axis and radius included."""
         yield from super().faults()
         yield from _no_direction("axis", self.axis)
         yield from _negative("cylinder", self.radius)
@@ -194,7 +194,7 @@ class HeightSurface(Surface):
         return [self.frame] if isinstance(self.frame, ReferenceFrame) else []
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Of frame and height too."""
+        """Yield faults, those of frame and height included."""
         yield from super().faults()
         if not isinstance(self.frame, ReferenceFrame):
             yield f"the frame of its surface is {self.frame!r}", "give a ReferenceFrame whose z points upwards"
@@ -202,7 +202,7 @@ class HeightSurface(Surface):
             yield f"the height of its surface is {self.height!r}", "give a function: lambda x, y: 0.1 * sm.sin(x)"
 
     def distance(self, way: Vector, named: Named) -> Distance:  # noqa: ARG002 (expressions are the user's)
-        """From the tangent plane at the foot of the perpendicular, nearly."""
+        """Return the distance from the tangent plane at the foot of the perpendicular, an approximation."""
         x, y, z = (way.dot(axis) for axis in self.frame)
         above, slopes, stretch = self._tangent(x, y)
         along = (z - above) / stretch**2

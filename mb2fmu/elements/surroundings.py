@@ -43,7 +43,7 @@ class Drag(NamedElement):
     still: float = 1e-6
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of place and numbers."""
+        """Yield faults of place and numbers."""
         for part in ("area", "coefficient", "density"):
             yield from self.negative(part, getattr(self, part))
         if not self.still > 0:
@@ -98,7 +98,7 @@ class GravityGradient(NamedElement):
     mu: float | sm.Expr = 3.986004418e14
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of body, centre and number."""
+        """Yield faults of body, centre and number."""
         yield from self.negative("mu", self.mu)
         if not isinstance(self.body, RigidBody):
             yield self.fault(f"it acts on {self.body!r}", "give a RigidBody")

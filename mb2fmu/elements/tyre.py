@@ -84,14 +84,14 @@ class Brush(TyreLaw):
     longitudinal: Number | None = None
 
     def faults(self, driven: bool) -> Iterator[tuple[str, str]]:
-        """Of numbers, and of what is missing."""
+        """Yield faults of numbers, and parameters that are missing."""
         for part in ("cornering", "friction", "longitudinal"):
             yield from _not_positive(part, getattr(self, part))
         if driven and self.longitudinal is None:
             yield "its brush has no longitudinal stiffness", "give Brush(…, longitudinal=), or no centre"
 
     def forces(self, slips: Slips, load: sm.Expr, declare: Declare) -> tuple[sm.Expr, sm.Expr]:
-        """By the formula of the class; the direction of γ is divided out, so that zero slip is no special place."""
+        """Return the forces of the class's formula; γ's direction is divided out, so that zero slip is regular."""
         C_y = declare("cornering", self.cornering, "N/rad", "cornering stiffness")
         mu = declare("friction", self.friction, "1", "coefficient of friction")
         lateral, longitudinal = C_y * slips.lateral, sm.S.Zero
@@ -130,7 +130,7 @@ class MagicFormula(TyreLaw):
     pneumatic_trail: tuple[Number, Number, Number, Number] | None = None
 
     def faults(self, driven: bool) -> Iterator[tuple[str, str]]:
-        """Of numbers, and of what is missing."""
+        """Yield faults of numbers, and parameters that are missing."""
         for part, count in (("lateral", 4), ("longitudinal", 4), ("combined", 2), ("pneumatic_trail", 4)):
             numbers = getattr(self, part)
             if numbers is None:
@@ -150,7 +150,7 @@ class MagicFormula(TyreLaw):
             )
 
     def forces(self, slips: Slips, load: sm.Expr, declare: Declare) -> tuple[sm.Expr, sm.Expr]:
-        """By the formula of the class."""
+        """Return the forces of the class's formula."""
         alpha = sm.atan(slips.lateral)
         F_y = _magic(alpha, "lateral", self.lateral, load, declare)
         if slips.longitudinal is None:
@@ -164,11 +164,11 @@ class MagicFormula(TyreLaw):
 
     @property
     def turns(self) -> bool:
-        """With a pneumatic trail."""
+        """Whether the law has a pneumatic trail."""
         return self.pneumatic_trail is not None
 
     def trail(self, slips: Slips, declare: Declare) -> sm.Expr:
-        """By the formula of the class, D at no slip."""
+        """Return the pneumatic trail of the class's formula, D at zero slip, m."""
         assert self.pneumatic_trail is not None
         x = sm.atan(slips.lateral)
         if slips.longitudinal is not None:
@@ -248,7 +248,7 @@ class Tyre(NamedElement):
     wheel: ReferenceFrame | None = None
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of places, law and numbers."""
+        """Yield faults of places, law and numbers."""
         frame = mechanics_source.inertial_frame(model.mechanics)
         for part in ("heading", "up"):
             vector = getattr(self, part)

@@ -41,7 +41,7 @@ class Work(NamedElement):
     load: Any
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of the load."""
+        """Yield faults of the load."""
         recorded = isinstance(model.mechanics, RecordedMechanics)
         remedy = "give (joint, effort)" if recorded else "give a load or an actuator of the mechanics"
         try:
@@ -57,7 +57,7 @@ class Work(NamedElement):
         model.output(f"{self.name}.power", power, "W", description="of the load, to the mechanism")
 
     def _power(self, model: Model) -> sm.Expr:
-        """In W; raises where a place or its velocity is not known."""
+        """Return the power in W; raise where a place or its velocity is not known."""
         mechanics = model.mechanics
         if isinstance(mechanics, RecordedMechanics):
             joint, effort = self.load
@@ -70,7 +70,7 @@ class Work(NamedElement):
 
 
 def _power_at(frame: Any, place: Any, vector: Any) -> sm.Expr:
-    """Of a force on a point or body, or a torque on a frame."""
+    """Return the power of a force on a point or body, or of a torque on a frame."""
     if not isinstance(frame, ReferenceFrame):
         raise TypeError("the mechanics have no inertial frame")
     if not isinstance(vector, Vector):

@@ -49,7 +49,7 @@ class HeldRow:
     blow: sm.Symbol
 
     def rate(self, u: Sequence[sm.Symbol]) -> sm.Expr:
-        """phi'."""
+        """Return phi' at speeds u."""
         return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
 
     def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol]) -> sm.Expr:
@@ -110,17 +110,17 @@ class Latches:
 
     @property
     def engaged(self) -> tuple[sm.Symbol, ...]:
-        """Of each row that of its latch."""
+        """For each row, the symbol that says whether its latch is engaged."""
         return tuple(latch.engaged for latch in self.each for _ in latch.rows)
 
     @property
     def closing(self) -> tuple[sm.Expr, ...]:
-        """Of each row 1 where its latch closes at this instant, else 0."""
+        """For each row, 1 where its latch closes at this instant, else 0."""
         return tuple(sm.Piecewise((1, latch.closes), (0, True)) for latch in self.each for _ in latch.rows)
 
     @property
     def holding(self) -> tuple[sm.Expr, ...]:
-        """Of each row 1 where it is held behind this instant, else 0."""
+        """For each row, 1 where it is held after this instant, else 0."""
         stays = (sm.Or(item.closes, sm.And(above(item.engaged), sm.Not(item.opens))) for item in self.each)
         held = (sm.Piecewise((1, each), (0, True)) for each in stays)
         return tuple(each for each, latch in zip(held, self.each, strict=True) for _ in latch.rows)

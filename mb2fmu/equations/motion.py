@@ -146,7 +146,7 @@ class ClosedForm:
 
     @property
     def name(self) -> str:
-        """For messages: kind and rows."""
+        """Kind and rows, for messages."""
         return f"{self.kind} of {', '.join(self.rows)}"
 
 
@@ -305,7 +305,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         return self.dynamics
 
     def _repr_latex_(self) -> str:
-        """For notebooks."""
+        """Return the equations as LaTeX, for notebooks."""
         return displays.latex(self)
 
     @property

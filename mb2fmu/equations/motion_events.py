@@ -53,7 +53,7 @@ def impact_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Sy
 
 
 def change_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
-    """With friction: 1 where contacts begin to stick, slide or open, else 0; they wait for impacts and latches."""
+    """Return 1 where contacts must begin to stick, slide or open, else 0; impacts and latches go first."""
     first = sm.Or(impact_is_due(contacts, latches, u), latches.pending if latches else sm.false)
     return contacts.wrong(u) * sm.Piecewise((0, first), (1, True))
 

@@ -84,9 +84,9 @@ class NamedQuantities:
         return next(section for section in self.sections if section.kind == kind)
 
     def _repr_html_(self) -> str:
-        """For notebooks: a section per kind, to be unfolded."""
+        """Return a section for each kind, to be unfolded, for notebooks."""
         return displays.html(self)
 
     def _repr_latex_(self) -> str:
-        """For notebooks that show formulas alone."""
+        """Return the formulas as LaTeX, for notebooks that show nothing else."""
         return displays.latex(self)

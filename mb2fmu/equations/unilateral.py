@@ -43,7 +43,7 @@ def above(state: sm.Expr) -> sm.Basic:
 
 
 def _flag(state: sm.Expr) -> sm.Expr:
-    """The same as 1 or 0, without a Piecewise, which SymPy would fold into those around it."""
+    """Return a condition as 1 or 0 without a Piecewise, which SymPy would fold into those around it."""
     return (1 + no_event(sm.sign(state - sm.Rational(1, 2)))) / 2
 
 
@@ -76,7 +76,7 @@ class ContactFriction:
     turns: sm.Symbol
 
     def slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
-        """s."""
+        """Return the slip s at speeds u, m/s."""
         return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
 
     def least_slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
@@ -199,12 +199,12 @@ class Contacts:
 
     @property
     def rubbing(self) -> tuple[UnilateralContact, ...]:
-        """Those with friction."""
+        """The contacts with friction."""
         return tuple(contact for contact in self.each if contact.friction)
 
     @property
     def frictions(self) -> tuple[ContactFriction, ...]:
-        """Of those."""
+        """The friction of each contact that has any."""
         return tuple(contact.friction for contact in self.each if contact.friction)
 
     @property
@@ -228,7 +228,7 @@ class Contacts:
         return (*self.forces, *self.struck, *((self.due,) if self.due else ()))
 
     def wrong(self, u: Sequence[sm.Symbol]) -> sm.Expr:
-        """With friction: 1 where modes of contacts that rest have to change, else 0."""
+        """With friction: 1 where modes of resting contacts have to change, else 0."""
         margins = [margin for contact in self.each for margin in _margins(contact, u)]
         right = [sm.Piecewise((0, sm.Lt(each, 0, evaluate=False)), (1, True), evaluate=False) for each in margins]
         return 1 - sm.Mul(*right)

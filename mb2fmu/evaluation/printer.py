@@ -121,7 +121,7 @@ class _Printer:
     def _statements(
         self, nodes: npt.NDArray[np.bool_], given: dict[int, str], results: Sequence[int]
     ) -> list[_Statement]:
-        """In order: leaves and given values where they are first read, blocks before their first result."""
+        """Return the statements in order: leaves where they are first read, blocks before their first result."""
         statements: list[_Statement] = []
         done: set[str] = set()
         program, literals = self._program, self._literal

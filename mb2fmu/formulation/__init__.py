@@ -33,7 +33,7 @@ __all__ = [
 
 
 def _functions(name: str) -> dict[Method, Callable[[Mechanism], Any]]:
-    """Of every row the function of its module with this name."""
+    """Return the function of this name from the module of each formulation."""
     modules = {row.name: import_module(f"{__name__}.{row.module}") for row in METHODS}
     return {row.name: getattr(modules[row.name], f"{name}_{row.variant}" if row.variant else name) for row in METHODS}
 

@@ -21,12 +21,12 @@ class Applies:
 
 
 def applies_because(reason: str) -> Applies:
-    """Yes."""
+    """Return that the formulation applies, with the reason."""
     return Applies(yes=True, because=reason)
 
 
 def not_because(reason: str) -> Applies:
-    """No."""
+    """Return that the formulation does not apply, with the reason."""
     return Applies(yes=False, because=reason)
 
 

@@ -62,7 +62,7 @@ def potential_of_loads(kinematics: NamedKinematics) -> Potential:
     m = kinematics.mechanism
 
     def find(_: int) -> Potential:
-        """Of a Lagrangian alone the generalized forces are known, and nothing else."""
+        """Return the potential; of a Lagrangian only the generalized forces are known."""
         if m.lagrangian is None or not m.lagrangian_alone:
             return find_potential(kinematics)
         still = dict.fromkeys([*m.u, *m.r], sm.S.Zero)

@@ -207,7 +207,7 @@ class _Grower:
         return {axes: Attachment(home.link, (*home.offset, Displacement(frame, components)))}
 
     def _link(self, homes: Homes, axes: int) -> Attachment:
-        """Where a point is fixed in a link with some axes, which is made if there is none."""
+        """Return where a point is fixed on a link with these axes; a new link if there is none."""
         if axes in homes:
             return homes[axes]
         home = next(iter(homes.values()))

@@ -372,7 +372,7 @@ class _Coordinates:
 
 
 def tuple_of(components: Iterable[sm.Expr]) -> Components:
-    """Three components."""
+    """Return three components as a tuple."""
     x, y, z = components
     return (x, y, z)
 

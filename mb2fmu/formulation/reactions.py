@@ -140,7 +140,7 @@ class Reactions:
         return carried
 
     def _moved(self, wrench: Wrench, old: int, new: int) -> Wrench:
-        """The same about another point."""
+        """Return a wrench about another point."""
         if old == new:
             return wrench
         if self._root(old) != self._root(new):
@@ -158,7 +158,7 @@ class Reactions:
         return point
 
     def _wrenches(self) -> list[Wrench]:
-        """For each body what it needs beyond its loads: inertia less loads, about its mass centre."""
+        """Return for each body the wrench beyond its loads: inertia less loads, about its mass centre."""
         if self._own is None:
             attached = _Attachment(self._m)
             own = [self._inertia(i) for i in range(len(self._m.bodies))]
@@ -228,15 +228,15 @@ class _Attachment:
         self._point_body = self._points()
 
     def body_of_frame(self, frame: int) -> int | None:
-        """Of a frame."""
+        """Return the body that a frame is fixed in."""
         return self._frame_body.get(self._rigid[frame])
 
     def body_of_point(self, point: int) -> int | None:
-        """Of a point."""
+        """Return the body that a point is fixed in."""
         return self._point_body.get(point)
 
     def _rigid_classes(self) -> list[int]:
-        """For each frame the first frame that it is turned from by constants only."""
+        """Return for each frame the first frame that it is turned from by constants only."""
         constants = {*self._m.p, *(a.symbol for a in self._m.calculated_parameters)}
         rigid: list[int] = []
         for i, frame in enumerate(self._m.frames):
@@ -245,7 +245,7 @@ class _Attachment:
         return rigid
 
     def _points(self) -> dict[int, int]:
-        """From mass centres along positions that are constant in the body's own frame; nearest first."""
+        """Return the points fixed in each body: from its mass centre along constant positions, nearest first."""
         m = self._m
         constants = {*m.p, *(a.symbol for a in m.calculated_parameters)}
         neighbours: dict[int, list[tuple[int, set[int]]]] = {}

@@ -57,7 +57,7 @@ def readable(
     long = {item.symbol: _operations(item.expression) for item in kept if isinstance(item, Assignment)}
 
     def placed(q: NamedQuantity) -> NamedQuantity:
-        """With short names written out."""
+        """Return an expression with short names written out."""
         return _in_place(q, short, whole, long) if contracted else _put(q, short)
 
     shown = tuple(replace(s, quantities=tuple(placed(q) for q in s.quantities)) for s in sections)
@@ -118,7 +118,7 @@ def _operations(expression: sm.Expr) -> int:
 
 
 def _contracted(expression: sm.Expr) -> sm.Expr:
-    """With sums of angles, and of sin² + cos² one, where that is cheap to find."""
+    """Return an expression with sums of angles contracted and sin² + cos² as 1, where that is cheap to find."""
     if not expression.has(sm.sin, sm.cos) or not INLINE // 4 < _operations(expression) <= CONTRACTED:
         return expression
     shorter = TR10i(expression)

@@ -87,7 +87,7 @@ def linear_momentum(bodies: Iterable[Body], k: NamedKinematics) -> Components:
 
 
 def angular_momentum(bodies: list[Body], about: int | None, k: NamedKinematics) -> Components:
-    """Of all bodies together about a point (None: their centre of mass), components in N, kg·m²/s."""
+    """Return the angular momentum of all bodies about a point (None: mass centre), components in N, kg·m²/s."""
     place = k.position(about) if about is not None else k.named(_mean(bodies, k.position), "r_com")
     total = ZERO
     for body in bodies:

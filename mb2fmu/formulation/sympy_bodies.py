@@ -39,7 +39,7 @@ class SympyBodies:
 
 
 def build(kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm.Expr]) -> SympyBodies:
-    """Builds them.
+    """Build SymPy's frames, points, bodies and loads of a mechanism.
 
     Args:
         kinematics: Of the mechanism; lengths, rates and directions of pathways are taken from it by name.
@@ -67,7 +67,7 @@ class _Builder:
         self.points = self._points()
 
     def dynamic(self, expression: sm.Expr) -> sm.Expr:
-        """In functions of time."""
+        """Return an expression in functions of time."""
         return translate(expression, self.mapping)
 
     def vector(self, terms: VectorTerms) -> Vector:

@@ -215,7 +215,7 @@ class _Theory:
         yield from self._by_speed("F*", by_body)
 
     def _by_speed(self, letter: Letter, parts: Mapping[str, Mapping[int, sm.Expr]]) -> Iterator[NamedQuantity]:
-        """Of every part, of all together, and of the independent speeds alone."""
+        """Yield a quantity of every part, of all together, and of the independent speeds alone."""
         total: dict[int, sm.Expr] = dict.fromkeys(range(len(self.m.u_all)), sm.S.Zero)
         for name, forces in parts.items():
             for j, force in sorted(forces.items()):

@@ -225,7 +225,7 @@ def _dependent(mechanism: Mechanism, independent: Collection[str]) -> tuple[int,
 
 
 def _refuse_redundant(rows: Sequence[str], asked: Constraints) -> None:
-    """Where states are to be independent, as many coordinates must follow from them as there are constraints."""
+    """Raise where constraints are redundant and the treatment needs a dependent coordinate for each of them."""
     if not rows or asked not in ("explicit", "partition"):
         return
     what = f"{', '.join(rows)}: redundant, since they follow from the other constraints wherever these hold; "

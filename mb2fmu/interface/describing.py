@@ -350,7 +350,7 @@ class _Describer:
         )
 
     def _all_dependencies(self) -> dict[str, list[tuple[Dependency, ...]]]:
-        """Of the results of each entry point; equal ones are one object."""
+        """Return the dependencies of each entry point's results; equal ones are one object."""
         entries = [name for name in ("initialize", "surfaces", *get_args(Source)) if name in self._program.entries]
         found = all_dependencies(self._program, entries, self._fixed)
         lists = {id(each): each for several in found.values() for each in several}

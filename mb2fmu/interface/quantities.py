@@ -78,11 +78,11 @@ class _Typed(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the variable."""
+        """Name of the variable."""
 
     @property
     def unit(self) -> str:
-        """Of its values."""
+        """Unit of the values."""
 
 
 def quantity_types(variables: Sequence[_Typed]) -> dict[str, TypeDefinition]:

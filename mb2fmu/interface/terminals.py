@@ -90,7 +90,7 @@ def _speeds(definition: Declarations, equations: EquationsOfMotion, rows: int) -
 def _sign(
     definition: Declarations, equations: EquationsOfMotion, program: Program, row: int, index: int
 ) -> MemberKind | None:
-    """By the input's factor in its equation of motion: 1 is an inflow, -1 an outflow, all else is nothing known."""
+    """Return the sign of an input's factor in its equation of motion: 1 inflow, −1 outflow, else unknown."""
     x = [
         *(float(definition.coordinates[i].start) for i in equations.q_independent),
         *(float(definition.speeds[i].start) for i in equations.u_independent),

@@ -52,7 +52,7 @@ class ContactLaws:
 
     @property
     def forces(self) -> list[sm.Symbol]:
-        """N."""
+        """The symbols of the normal forces N."""
         return [contact.force for contact in self._contacts.each]
 
     def define(self, walker: SympyWalker) -> None:

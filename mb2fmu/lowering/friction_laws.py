@@ -178,7 +178,7 @@ class FrictionLaws:
         return [*stays, *chosen.senses, *pushes]
 
     def _sense(self, slip: int, sense: int, slow: int) -> int:
-        """Of slip where it is known, else 0: where there is next to none, or it has just come through zero."""
+        """Return the sense of slip, 1 or −1; 0 where there is next to none, or it has just passed zero."""
         b = self._builder
         size, zero = b.unary(Op.ABS, slip), b.constant(0.0)
         still = b.binary(Op.LT, size, b.mul(b.constant(float(STILL)), slow))

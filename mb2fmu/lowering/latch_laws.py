@@ -91,7 +91,7 @@ class LatchLaws:
         needs = [*self._held(), *self._latches.engaged, *accelerations, *beside]
 
         def forces(nodes: Sequence[int]) -> list[int]:
-            """Of the rows alone, then for each contact."""
+            """Return the forces of the rows alone, then what each contact adds."""
             W, rest = _split(nodes[: r * r], r), nodes[r * r :]
             half = b.constant(0.5)
             held = [b.binary(Op.LT, half, node) for node in rest[:r]]
@@ -123,7 +123,7 @@ class LatchLaws:
         columns = [symbol for column in self._columns[: len(self._rows)] for symbol in column]
 
         def sums(nodes: Sequence[int]) -> list[int]:
-            """One per speed."""
+            """Return one sum per speed."""
             start, factors, J = nodes[:n], nodes[n : n + len(weights)], _split(nodes[n + len(weights) :], n)
             return [
                 b.sum([start[i], *(b.mul(column[i], factor) for column, factor in zip(J, factors, strict=True))])
@@ -139,7 +139,7 @@ class LatchLaws:
         needs = [*self._held(), *latches.holding, *latches.closing, *(row.rate(e.u) for row in self._rows)]
 
         def struck(nodes: Sequence[int]) -> list[int]:
-            """One per row; none where nothing closes."""
+            """Return one impulse per row; 0 where nothing closes."""
             W, rest = _split(nodes[: r * r], r), nodes[r * r :]
             half, zero = b.constant(0.5), b.constant(0.0)
             held = [b.binary(Op.LT, half, node) for node in rest[:r]]

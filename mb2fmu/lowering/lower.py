@@ -145,7 +145,7 @@ class Lowering:
         self.walker.define(item.unknowns, (*item.matrix, *item.right_hand_side), make)
 
     def _define_closed_forms(self) -> None:
-        """By the treatment ``explicit`` dependent coordinates follow from the independent ones."""
+        """Define dependent coordinates by the independent ones (treatment ``explicit``)."""
         b = self.builder
         for form in self.equations.closed_forms:
             clause = f"the loop cannot be closed, or comes to where two of its branches meet ({form.name})"
@@ -165,7 +165,7 @@ class Lowering:
                 self.walker.define([item.symbol], [item.expression, *conditions], make)
 
     def _define_partition(self) -> None:
-        """By the treatment ``partition`` dependent coordinates come from Newton's method, from where they were last."""
+        """Define dependent coordinates by Newton's method from where they were last (treatment ``partition``)."""
         e, b = self.equations, self.builder
         if not e.warm_start:
             return
@@ -185,7 +185,7 @@ class Lowering:
             b.entry("first_place", place, [b.constant(value) for value in e.warm_start_at])
 
     def _define_projection(self) -> None:
-        """By the treatment ``attractor`` q and u are the projected states."""
+        """Define q and u as the projected states (treatment ``attractor``)."""
         e = self.equations
         c = e.velocity_constraints
         if not self.raw or c is None:

@@ -116,7 +116,7 @@ class _Precise:
 
 
 def _least_norm(matrix: Any, rank: int, right: Any) -> Any:
-    """As ``python_least_norm`` has it, of the eigenvalues that count."""
+    """Solve as ``python_least_norm`` does, from the eigenvalues that count."""
     values, vectors = mpmath.eigsy(matrix)
     n = len(values)
     order = sorted(range(n), key=lambda i: -values[i])

@@ -95,7 +95,7 @@ class PositionProjection:
         ]
 
     def _closing(self, scales: Sequence[int], sizes: Sequence[int]) -> list[int]:
-        """How much of each row may be left over (:class:`Block`): a part of what the row's terms are at most."""
+        """Return how much of each row may be left over (:class:`Block`): a part of its largest terms."""
         b = self._builder
         whole = [b.mul(scale, size) for scale, size in zip(scales, sizes, strict=True)]
         return [*scales, *(b.add(b.mul(b.constant(_OPEN), size), b.constant(_ROUND_OFF)) for size in whole)]

@@ -30,7 +30,7 @@ class Beside:
             self._lowering.walker.define([item.symbol], [item.expression], lambda nodes: nodes)
 
     def nodes(self, expressions: Iterable[sm.Expr]) -> list[int]:
-        """Of expressions in plain symbols.
+        """Return the nodes of expressions in plain symbols.
 
         Raises:
             LoweringError: Names every function without a counterpart and every symbol that nothing defines.
@@ -55,5 +55,5 @@ class Beside:
         self._lowering.builder.entry(name, list(labels) or [f"{name}[{i}]" for i in range(len(results))], results)
 
     def program(self) -> Program:
-        """Without nodes that no entry point needs."""
+        """Return the program without nodes that no entry point needs."""
         return prune(self._lowering.builder.build())

@@ -67,7 +67,7 @@ class Closing:
         self._least = self._typical_scales(np.array([item.start for item in m.declared.coordinates]))
 
     def _typical_scales(self, start: Floats) -> Floats:
-        """Of the rows: the largest at the start and beside it; in singular positions some vanish. Shape (m,)."""
+        """Return each row's largest size at and beside the start, shape (m,); in singular positions some vanish."""
         generator = np.random.default_rng(17)
         aside = [_ASIDE * self.typical * generator.uniform(-1.0, 1.0, start.shape) for _ in range(_BESIDE)]
         found = np.array([np.abs(self.jacobian(start + step)) @ self.typical for step in (0.0 * start, *aside)])
@@ -163,7 +163,7 @@ def follow_newton_path(rows: Closing, start: Floats, free: Sequence[int]) -> Pat
 
 
 def other_branches(rows: Closing, guesses: Floats, free: Sequence[int], angles: Sequence[int]) -> list[Floats]:
-    """Where the loops are closed, as seen from guesses that are on no branch: the nearest ones first, three at most.
+    """Return other coordinates that close the loops, for guesses that are on no branch: up to three, nearest first.
 
     Paths begin at places all around the guesses.
 

@@ -117,5 +117,5 @@ def _listed(m: Mechanism, which: Sequence[int], values: Floats | None = None) ->
 
 
 def _rounded(value: float) -> float:
-    """To the digits that do not depend on the machine's linear algebra: the same model gives the same unit."""
+    """Round to digits that do not depend on the machine's linear algebra, so that a model gives one unit."""
     return float(f"{value:.14g}") + 0.0

@@ -107,7 +107,7 @@ class ConservedQuantities:
         return np.append(values, float(p @ rates) - T + V), np.append(sizes, h_size)
 
     def _of_bodies(self, parameters: Floats) -> tuple[Floats, Floats, Floats]:
-        """Of each body m v, then r × m v + I ω, shapes (n, 3); and m v · v_r, I ω · ω_r, shape (2 n, n_u)."""
+        """Return m v and r × m v + I ω of each body, shapes (n, 3); and m v · v_r, I ω · ω_r, (2 n, n_u)."""
         numeric, n = self._numeric, len(self.m.u)
         momenta, turning, along = [], [], []
         for body, (mass, *inertia) in zip(self.m.bodies, self._of_each(parameters), strict=True):
@@ -258,7 +258,7 @@ class ConservedQuantities:
 
 
 def unit_of_momentum(unit: str) -> str:
-    """Of ∂T/∂q', q in ``unit``."""
+    """Return the unit of ∂T/∂q', q in ``unit``."""
     return _MOMENTA.get(unit, f"J.s/({unit})")
 
 

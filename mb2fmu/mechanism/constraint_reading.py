@@ -148,7 +148,7 @@ def read_force_applications(
 
 
 def dependent_speeds(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> list[int]:
-    """As many speeds as there are constraints, those that these determine best at the start: QR with pivoting."""
+    """Return as many speeds as constraints, those that these determine best at the start (pivoted QR)."""
     A = np.array(constraints.jacobian.xreplace({s: sm.Float(v, 17) for s, v in start.items()}).evalf(17), dtype=float)
     chosen = qr(A, pivoting=True, mode="r")[1][: len(A)]
     return sorted(int(i) for i in chosen)
@@ -240,7 +240,7 @@ def _rates_first(
 def _assign(
     said: Sequence[Constraint], plain: SymbolMap, phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion
 ) -> tuple[list[Constraint | None], list[Fault]]:
-    """For each row what is said of it."""
+    """Return for each row what the user said of it."""
     found: list[Constraint | None] = [None] * len(rows)
     faults = []
     for item in said:

@@ -180,7 +180,7 @@ def _read(
 def _read_friction(
     friction: DeclaredFriction, plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]
 ) -> ContactFriction:
-    """Of one contact, in plain symbols."""
+    """Return a contact's friction in plain symbols."""
     slip = plain(friction.slip)
     symbols, rates, t = moving
     known = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}

@@ -112,7 +112,7 @@ def _compiled(
     members: Sequence[tuple[int, list[sm.Symbol]]],
     where: Mapping[sm.Symbol, int],
 ) -> _Kind:
-    """One function of what is alike, out of the first."""
+    """Return one function for all expressions that are alike, made from the first."""
     first, symbols = members[0]
     return _Kind(
         function=sm.lambdify(symbols, expressions[first], modules=_MODULES),

@@ -80,7 +80,7 @@ def without_redundant_rows(m: Mechanism) -> Mechanism:
 
 
 def _ranks_elsewhere(m: Mechanism) -> set[int]:
-    """How many rows are independent with other parameters and coordinates, wherever they are."""
+    """Return the numbers of independent rows at other random parameters and coordinates."""
     generator = np.random.default_rng(17)
     nominal = np.array(parameter_values(m))
     start = np.array([item.start for item in m.declared.coordinates])

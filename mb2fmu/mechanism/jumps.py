@@ -19,7 +19,7 @@ _JUMPING = (sm.sign, sm.Heaviside, sm.floor, sm.ceiling, sm.Piecewise)
 
 
 def jumping_terms(m: Mechanism) -> dict[str, str]:
-    """Where something stands that jumps as the mechanism moves → what, as it is written."""
+    """Return each place with a term that jumps as the mechanism moves → that term as it is written."""
     moving = {*m.q, *m.u, *m.z, *(s for load in m.loads for s in _pathway_symbols(load))}
     places = [(load.name, expression) for load in m.loads for expression in _expressions(load)]
     states = m.declared.auxiliary_states

@@ -41,7 +41,7 @@ def add(a: Components, b: Components) -> Components:
 
 
 def scale(factor: sm.Expr, a: Components) -> Components:
-    """factor a."""
+    """Return factor · a by components."""
     x, y, z = (sm.S.Zero if component is sm.S.Zero else factor * component for component in a)
     return (x, y, z)
 
@@ -419,7 +419,7 @@ class NamedKinematics:
     # ------------------------------------------------------------------ components
 
     def _still(self, components: Components) -> Components:
-        """With auxiliary speeds at zero."""
+        """Return components with auxiliary speeds at zero."""
         if not self._auxiliary:
             return components
         x, y, z = (c.xreplace(self._auxiliary) for c in components)

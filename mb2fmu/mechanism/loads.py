@@ -165,7 +165,7 @@ def _stand_ins(
 
 
 def _in_place(expression: sm.Expr, stand_ins: Mapping[sm.Expr, sm.Expr]) -> sm.Expr:
-    """With the stand-ins; powers of a length too, which SymPy has as powers of its square: Newton's 1 / length**2."""
+    """Return an expression with stand-ins for a pathway's length, its powers included (SymPy has √(length²))."""
     squares = {e.base: symbol for e, symbol in stand_ins.items() if e.is_Pow and e.exp == sm.S.Half}
     replaced = expression.xreplace(stand_ins)
     if not any(replaced.has(square) for square in squares):

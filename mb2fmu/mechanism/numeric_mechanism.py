@@ -173,7 +173,7 @@ class NumericMechanism:
         return float(self._take(self._potential, u.shape) @ u)
 
     def kinetic_energy(self) -> float:
-        """In J, relative to N."""
+        """Return the kinetic energy in N, J."""
         v = self._point_motion[1][self._masscenters]
         w = (self._rotation[self._turning].transpose(0, 2, 1) @ self._omega[self._turning][:, :, None])[:, :, 0]
         spin = np.einsum("ki,kij,kj->", w, self._values[self._inertias], w)
@@ -236,7 +236,7 @@ class NumericMechanism:
         self._inertias = (np.array([at for _, at in rigid], dtype=np.intp)[:, None] + np.arange(9)).reshape(-1, 3, 3)
 
     def _add(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> int:
-        """Where the values of some expressions begin; equal ones are evaluated once."""
+        """Return the place where values of expressions begin; equal ones are evaluated once."""
         start = len(self._places)
         self._places += [self._slots.setdefault(sm.sympify(e), len(self._slots)) for e in expressions]
         return start

@@ -290,7 +290,7 @@ def _inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
 
 
 def _polynomial_inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
-    """Of polynomials (quaternions): in their field of fractions, where common factors cancel."""
+    """Invert a matrix of polynomials (quaternions) in their field of fractions, where common factors cancel."""
     try:
         return DomainMatrix.from_Matrix(block).to_field().inv().to_Matrix()
     except DMNonInvertibleMatrixError:

@@ -134,7 +134,7 @@ def complete(model: Model) -> Model:
 
 
 def with_bodies(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics:
-    """The same mechanics with more bodies; equations that were formed already are dropped."""
+    """Return the mechanics with more bodies; equations that were formed already are dropped."""
     if not bodies:
         return mechanics
     if isinstance(mechanics, Parts):
@@ -150,7 +150,7 @@ def with_bodies(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics:
 
 
 def with_loads(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
-    """The same mechanics with more loads; what was handed over stays as it is.
+    """Return the mechanics with more loads; what was handed over stays as it is.
 
     Equations that were formed already are dropped, for they lack the added loads: whoever needs them forms them anew,
     from the same objects.

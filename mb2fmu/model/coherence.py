@@ -72,7 +72,7 @@ def _double_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequenc
 
 
 def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
-    """One equation for every q' that is not a speed itself, with that q' in it."""
+    """Yield a fault for each q' that no kinematic equation determines, or for a wrong number of equations."""
     if isinstance(model.mechanics, RecordedMechanics):  # its kinematics are those of its joints
         return
     equations = mechanics_source.kinematic_equations(model.mechanics)

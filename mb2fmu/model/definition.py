@@ -156,7 +156,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         self.where = caller()
 
     def at(self, values: Mapping[str, Value] | None = None, **named: Value) -> Self:
-        """The same model with other values of parameters, start values and inputs; this one stays as it is.
+        """Return the model with other values of parameters, start values and inputs; this one stays as it is.
 
         Args:
             values: FMU name → number in its unit, or text with a unit (``"30 deg"``). An input keeps the value:

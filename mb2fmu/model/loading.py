@@ -172,7 +172,7 @@ def _names(annotation: object, promised: type) -> bool:
 
 
 def _refuse_unreadable(path: Path, promised: type) -> None:
-    """A file that is not there, or is no Python; what else would be taken for what was promised."""
+    """Raise for a file that is absent or no Python; else something else would be taken for it."""
     is_model, word = issubclass(promised, Model), _word(promised)
     if path.suffix == ".py" and path.is_file():
         return

@@ -93,7 +93,7 @@ def _fitted(rows: Floats, right: Floats) -> Floats:
     """Logarithms n with ``rows`` n ≈ ``right``: Huber's estimate by least squares with weights, round after round."""
 
     def solved(weights: Floats) -> Floats:
-        """By least squares with weights, of least norm."""
+        """Solve by weighted least squares of least norm."""
         return np.asarray(np.linalg.lstsq(rows * weights[:, None], right * weights, rcond=_RANK)[0], dtype=np.float64)
 
     found = solved(np.ones(len(rows)))

@@ -27,7 +27,7 @@ class RecordedPoint:
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """A name for messages."""
         return f"{self.frame}{list(self.offset) if any(self.offset) else ''}"
 
 

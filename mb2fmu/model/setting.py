@@ -43,7 +43,7 @@ def number_in(value: Value, unit: str) -> float:
 
 
 def with_values(model: AnyModel, values: Mapping[str, Value]) -> AnyModel:
-    """The same model with other values; ``model`` itself stays as it is.
+    """Return the model with other values; ``model`` itself stays as it is.
 
     Args:
         model: As the user wrote it.

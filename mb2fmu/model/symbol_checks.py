@@ -105,7 +105,7 @@ def _declared_expressions(model: Model) -> Iterator[_Occurrence]:
 
 
 def _eventful_expressions(model: Model) -> Iterator[_Occurrence]:
-    """Of events, contacts and latches."""
+    """Yield the expressions of events, contacts and latches."""
     for event in model.own_events:
         for expression in event_expressions(event):
             yield _Occurrence(f"the event {event.name}", "state", expression, event.where)

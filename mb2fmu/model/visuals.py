@@ -66,7 +66,7 @@ class Sphere:
 
     @property
     def sizes(self) -> tuple[Size, ...]:
-        """The radius."""
+        """The radius, in m."""
         return (self.radius,)
 
 
@@ -98,7 +98,7 @@ class Mesh:
 
     @property
     def sizes(self) -> tuple[Size, ...]:
-        """The scale."""
+        """The scale factor."""
         return (self.scale,)
 
 

@@ -177,7 +177,7 @@ class Library:
 
     @property
     def address(self) -> str:
-        """Where the resources are as FMI 2 has it, also on Windows."""
+        """The URI of the resources as FMI 2 demands it, also on Windows."""
         path = self.resources
         return "file://" + quote(path if path.startswith("/") else f"/{path}", safe="/:")
 
@@ -262,5 +262,5 @@ class Flags:
         return [bool(each.value) and each.value != self._blank for each in self._cells]
 
     def unwritten(self) -> list[str]:
-        """Which were not."""
+        """Return the names of the flags that the unit did not write."""
         return [name for name, each in zip(self.names, self._cells, strict=True) if each.value == self._blank]

@@ -55,7 +55,7 @@ class Channel:
         struct.pack_into("QQ", self._memory, 8, self.calls, 1)
 
     def leave(self) -> None:
-        """It came back."""
+        """Note that the call came back."""
         struct.pack_into("Q", self._memory, 16, 0)
 
     # --- the watching side

@@ -69,7 +69,7 @@ def ordered() -> list[Probe]:
 
 
 def attempt(each: Probe, stage: Stage, write: Any) -> bool:
-    """One probe; whether the unit is worth going on with."""
+    """Run one probe; return whether the unit is worth further ones."""
     good, pace = True, stage.library.pace
     judged = False
     for _ in range(2):
@@ -146,7 +146,7 @@ def _stopped(each: Probe, stage: Stage, error: Exception, write: Any) -> bool:
 
 
 def load(path: Path, request: dict[str, Any]) -> c.CDLL | FarLibrary:
-    """The library.
+    """Load the library: in this process, or in a host of its own.
 
     Raises:
         OSError: If the loader refuses it.
@@ -161,7 +161,7 @@ def _resources(request: dict[str, Any]) -> str:
 
 
 def where(request: dict[str, Any]) -> str:
-    """How the unit is run."""
+    """Return how the unit is run: here, through wine or under valgrind."""
     return str(request["far"]["name"]) if request["far"] else HERE
 
 
@@ -270,7 +270,7 @@ def _descriptors(spoken: Path, spared: socket.socket) -> None:
 
 
 def main() -> None:
-    """Where nothing can be forked: the request is in a file."""
+    """Run the request in a file, on systems without fork."""
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     root = Path(request["root"])
     channel = Channel(root.parent / f"{root.name}.channel")

@@ -52,7 +52,7 @@ class Deeds:
         self._names = {number: name for name in CALLS if (number := number_of(name)) is not None}
 
     def close(self) -> None:
-        """Ends it."""
+        """Stop watching."""
         os.close(self.listener)
 
     def answer(self) -> None:
@@ -127,7 +127,7 @@ class Deeds:
 
 
 def _link(path: str) -> str:
-    """Where a link of the system leads to; empty if it leads nowhere."""
+    """Return the target of a link of the system; empty if it has none."""
     try:
         return str(Path(path).readlink())
     except OSError:

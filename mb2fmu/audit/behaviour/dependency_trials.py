@@ -60,7 +60,7 @@ class Effects:
         change: float,
         group: Group,
     ) -> None:
-        """One change of one known."""
+        """Enter what one change of one known does to the unknowns."""
         self.tried[known.index] += 1
         shared = ROUND_OFF * max(
             (abs(each) for each in base if isinstance(each, float) and math.isfinite(each)), default=0

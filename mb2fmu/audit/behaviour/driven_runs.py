@@ -74,7 +74,7 @@ def _moved(stage: Stage, variable: Variable, start: Value, draw: random.Random, 
 
 
 def _single(value: float) -> float:
-    """As single precision holds it."""
+    """Return a number rounded to single precision."""
     import struct
 
     return float(struct.unpack("f", struct.pack("f", value))[0])
@@ -228,6 +228,6 @@ def _driving(
 
 
 def drive(stage: Stage, instance: Instance, variables: Sequence[Variable], **how: Any) -> Run:
-    """The same, to its end."""
+    """Run to the end with other parameters and moving inputs; arguments as for :func:`driving`."""
     *_, run = driving(stage, instance, variables, **how)
     return run

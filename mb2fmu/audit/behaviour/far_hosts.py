@@ -51,7 +51,7 @@ class FarHost:
     version: str = ""
 
     def as_json(self) -> dict[str, str]:
-        """For the request to the process that tries the unit."""
+        """Return the host as JSON values, for the request to the process that tries the unit."""
         return asdict(self)
 
 
@@ -187,7 +187,7 @@ def _copy(template: Path, prefix: Path) -> None:
 
 
 def windows_path(path: Path) -> str:
-    """As wine names it."""
+    """Return a path as wine names it."""
     return "Z:" + str(path).replace("/", "\\")
 
 

@@ -75,7 +75,7 @@ class Guard:
     done: bool = False
 
     def say(self, **line: Any) -> None:
-        """One line to the auditor."""
+        """Write one line to the auditor."""
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
 
@@ -119,7 +119,7 @@ class Guard:
             self._ended(ending, late)
 
     def _watch(self, process: _Process, deeds: Deeds | None) -> tuple[str, str]:
-        """How a process ended; and, if it was ended, for what: ``call``, ``budget`` or ``auditor``."""
+        """Return how a process ended; if it was killed, the limit it broke: ``call``, ``budget`` or ``auditor``."""
         since, worked, progress = time.monotonic(), 0.0, (0, 0, 0)
         while True:
             waited = [sys.stdin] + ([deeds.listener] if deeds else [])
@@ -256,7 +256,7 @@ def _hangs(passed: float, worked: float, limit: float) -> bool:
 
 
 def _told(code: int) -> str:
-    """How a process ended, by its exit code; negative: minus the signal's number."""
+    """Return how a process ended, in words; a negative code is minus the signal's number."""
     if code >= 0:
         return f"ends with exit code {code}"
     with suppress(ValueError):

@@ -153,7 +153,7 @@ class Instance:
             pace.leave()
 
     def _trapped(self, function: Any, arguments: tuple[Any, ...]) -> int:
-        """With traps on for this call only: Python's own arithmetic is not to be judged."""
+        """Call with floating-point traps on; Python's own arithmetic has them off."""
         mathematics, wanted = c.CDLL("libm.so.6"), self.library.traps  # traps are only ever asked for where it is
         mathematics.feclearexcept(wanted)
         mathematics.feenableexcept(wanted)
@@ -195,7 +195,7 @@ class Instance:
             raise RefusedError(f"fmi{self.version}{name}", status, self.told_since(seen), self.mode)
 
     def free(self) -> None:
-        """Ends it."""
+        """Free the instance."""
         if self.alive:
             function = self.library.function("FreeInstance")
             function.restype = None
@@ -275,13 +275,13 @@ class Instance:
     # --- Model Exchange
 
     def vector(self, name: str, size: int) -> list[float]:
-        """One of the functions that fill a vector."""
+        """Call a function that fills a vector of ``size`` numbers."""
         room = Room(c.c_double, size)
         self.do(name, room.array, c.c_size_t(size))
         return self._filled(name, OK, room)
 
     def states(self, size: int) -> list[float]:
-        """Continuous states."""
+        """Return the continuous states."""
         return self.vector("GetContinuousStates", size)
 
     def slopes(self, size: int) -> list[float]:
@@ -289,11 +289,11 @@ class Instance:
         return self.vector("GetDerivatives" if self.version == 2 else "GetContinuousStateDerivatives", size)
 
     def set_states(self, values: Sequence[float]) -> None:
-        """Continuous states."""
+        """Set the continuous states."""
         self.do("SetContinuousStates", _array(c.c_double, values), c.c_size_t(len(values)))
 
     def set_time(self, time: float) -> None:
-        """Independent variable."""
+        """Set the independent variable, s."""
         self.do("SetTime", c.c_double(time))
         self.time = time
 

@@ -64,7 +64,7 @@ class _Left:
     asked: int = 0
 
     def once(self, stage: Stage) -> None:
-        """One instance from birth to end."""
+        """Make, use and free one instance."""
         with stage.instance(logging=False) as instance:
             stage.initialize(instance)
             if stage.kind == "CoSimulation":
@@ -265,7 +265,7 @@ def _driven(stage: Stage, number: int) -> Run:
 
 
 def _other_memory(stage: Stage, first: Run | str, other: Run | str) -> str:
-    """In what two runs differ; empty if in nothing."""
+    """Return in what two runs differ; empty if in nothing."""
     if isinstance(first, str) or isinstance(other, str):
         if first == other or (isinstance(first, str) and isinstance(other, str)):
             return ""

@@ -35,7 +35,7 @@ class Messages:
     def take(
         self, environment: int | None, name: bytes | None, status: int, category: bytes | None, text: bytes | None
     ) -> None:
-        """One message.
+        """Keep a message, with its faults.
 
         Args:
             environment: As handed back.

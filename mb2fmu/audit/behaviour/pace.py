@@ -115,7 +115,7 @@ class Pace:
         self.witness.enter(name)
 
     def leave(self) -> None:
-        """It came back."""
+        """Note that the call came back."""
         self.depth -= 1
         if self.depth <= 0:
             self.witness.leave()

@@ -35,7 +35,7 @@ def mathematics() -> c.CDLL | None:
 
 
 def ordinary_rounding() -> None:
-    """To the nearest, as hosts have it."""
+    """Set rounding to nearest, as hosts have it."""
     library = mathematics()
     if library is not None:
         library.fesetround(0)
@@ -50,7 +50,7 @@ def _handlers() -> Iterator[int]:
 
 
 def _environment() -> tuple[tuple[bytes, bytes], ...]:
-    """As the C library has it; Python keeps a copy of its own."""
+    """Return the environment variables that the C library has; Python keeps a copy of its own."""
     pointer = c.POINTER(c.c_char_p).in_dll(c.CDLL(None), "environ")
     found, place = [], 0
     while pointer and pointer[place]:
@@ -99,14 +99,14 @@ def _is_open(number: int) -> bool:
 
 
 def open_descriptors() -> int | None:
-    """How many there are; None where that cannot be told."""
+    """Count the open descriptors; None where the system does not tell."""
     with suppress(OSError):
         return len(list(Path("/proc/self/fd").iterdir()))
     return None
 
 
 def threads() -> int | None:
-    """How many there are; None where that cannot be told."""
+    """Count the threads; None where the system does not tell."""
     with suppress(OSError):
         return len(list(Path("/proc/self/task").iterdir()))
     return None

@@ -197,7 +197,7 @@ class Integration:
         return state, worst
 
     def advance(self, until: float) -> None:
-        """To a time.
+        """Integrate to a time in s, through all events on the way.
 
         Raises:
             TiredError: If there are too many steps or events.

@@ -110,7 +110,7 @@ class Stage:
 
     @property
     def description(self) -> Description:
-        """Of the unit."""
+        """The unit's description."""
         return self.library.description
 
     def flag(self, name: str) -> bool:
@@ -119,7 +119,7 @@ class Stage:
 
     @cached_property
     def random(self) -> random.Random:
-        """The same numbers each time."""
+        """Return a generator that gives the same numbers each time."""
         return random.Random(20)  # noqa: S311
 
     # --- experiment

@@ -55,7 +55,7 @@ def _onward(stage: Stage, instance: Instance, start: float) -> Run:
 
 
 def _to_middle(stage: Stage, instance: Instance) -> float:
-    """With inputs that move, to the middle of the run."""
+    """Move to the middle of the run, with inputs that move."""
     drive(stage, instance, (), steps=_middle(stage), tolerance=1e-4)
     return stage.start + _middle(stage) * stage.step
 

@@ -102,7 +102,7 @@ def _made_of(exchange: Stage, instance: Instance, variables: Sequence[Variable])
 
 
 def _exchange(stage: Stage) -> Stage | None:
-    """The same unit as Model Exchange, if it is that too."""
+    """Return the stage of the same unit as Model Exchange; None if it is not that."""
     description = stage.description
     kinds = ("ModelExchange", "CoSimulation")
     if not set(kinds) <= set(description.interfaces) or len(set(map(description.identifier, kinds))) > 1:
@@ -330,7 +330,7 @@ def to_stop(stage: Stage) -> Iterator[Observation]:
 
 
 def _begin(stage: Stage, instance: Instance, stop: float | None) -> None:
-    """To Step Mode, with or without a stop time."""
+    """Enter Step Mode, with or without a stop time."""
     instance.enter(stage.start, stop, stage.tolerance)
     instance.exit()
     if instance.mode == "Event Mode":

@@ -201,7 +201,7 @@ def _parallel(count: int) -> Iterator[Any]:
 
 
 def _tried(archive: Archive, scratch: Path, members: dict[str, str], base: dict[str, Any]) -> Trial:
-    """In an awkward folder; if no instance can be had there, in a plain one too."""
+    """Try the unit in an awkward folder, and in a plain one too if no instance can be had there."""
     name = next(iter(members))
     trial = _guarded(archive, scratch, f"{name}-1", UNIT, members, base)
     failed = [each for each in trial.observations if _stillborn(each)]
@@ -272,7 +272,7 @@ def _guarded(
 
 
 def _run(asked: Path, spoken: Path, trial: Trial, ended: list[str], deadline: float) -> str:
-    """One guard; how it ended, if not as it should."""
+    """Run one guard; return how it ended, empty if as it should."""
     token = secrets.token_hex(16)
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", MARK: token}
     # A cache of small blocks would hand them out as they were given back, whatever new memory is filled with.

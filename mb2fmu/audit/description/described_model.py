@@ -85,7 +85,7 @@ class Variable:
 
     @property
     def place(self) -> str:
-        """Where it stands, for a message."""
+        """The place in the file, for a message."""
         return f'{DESCRIPTION}:{self.line}, variable "{self.name}"'
 
 
@@ -113,7 +113,7 @@ class Unknown:
 
     @property
     def place(self) -> str:
-        """Where it stands, for a message."""
+        """The place in the file, for a message."""
         name = f' of "{self.variable.name}"' if self.variable else ""
         return f"{DESCRIPTION}:{self.line}, ModelStructure/{self.list}{name}"
 
@@ -206,7 +206,7 @@ class Description:
 
     @cached_property
     def state_set(self) -> frozenset[Variable]:
-        """The same, to look whether a variable is one."""
+        """The continuous states as a set, for quick membership tests."""
         return frozenset(self.states)
 
     @cached_property

@@ -136,11 +136,11 @@ class _Memory:
         self._read: set[int] = set()  # nodes that something reads which does not move on
 
     def loop_at(self, place: int) -> int:
-        """Which loop the statement at a place belongs to; -1: none."""
+        """Return the loop that the statement at a place belongs to; −1 for none."""
         return self._loop_of[place] if 0 <= place < len(self._loop_of) else -1
 
     def _loops_at(self, place: int, step: int, turns: int) -> npt.NDArray[np.intp]:
-        """The same of places that grow by a step, shape (turns,)."""
+        """Return the loops at places that grow by a step, shape (turns,); −1 for none."""
         places = place + step * np.arange(turns)
         inside = (places >= 0) & (places < len(self._loop_at))
         return np.where(inside, self._loop_at[np.where(inside, places, 0)], -1)
@@ -208,7 +208,7 @@ class _Memory:
         return [piece for piece in pieces if piece.turns >= _LEAST_WIDE and piece.saved >= LEAST_SAVED_ONCE]
 
     def _owner(self, place: int, step: int, turns: int) -> int | None:
-        """Which loop's array holds the values at places that grow by a step; -1: they are all straight."""
+        """Return the loop whose rows hold the values at places that grow by a step; −1 if all are straight."""
         ends = {self.loop_at(place), self.loop_at(place + step * (turns - 1))}
         if len(ends) > 1 or -1 in ends:  # a loop has no gaps
             ends = set(self._loops_at(place, step, turns).tolist())

@@ -69,7 +69,7 @@ class Loop:
         return self.period * (self.turns - 1)
 
     def widened(self, count: int) -> Loop:
-        """The same with so many turns in one, and without those that are left over."""
+        """Return the loop with so many turns in one; turns that are left over are dropped."""
         steps = tuple(tuple(count * step for step in row) for row in self.steps) * count
         return Loop(self.first, self.period * count, self.turns // count, steps)
 

@@ -109,7 +109,7 @@ class Statements(Sequence[Statement]):
         self.others = others
 
     def __len__(self) -> int:
-        """How many."""
+        """Number of statements."""
         return len(self.nodes)
 
     @overload
@@ -125,7 +125,7 @@ class Statements(Sequence[Statement]):
         return self._between(place, place + 1)[0]
 
     def __iter__(self) -> Iterator[Statement]:
-        """One after the other."""
+        """Yield the statements in order."""
         return iter(self._between(0, len(self)))
 
     def operands_of(self, places: Nodes) -> Nodes:
@@ -229,7 +229,7 @@ class Graph:
         return self._views[key]
 
     def _depth(self, known: Mask, used_by: sparse.csr_matrix) -> Nodes:
-        """How many sines and cosines, one of the other, are in a node's value."""
+        """Count the sines and cosines nested in each node's value."""
         depth = np.zeros(len(known), dtype=np.intp)
         trigonometric = np.flatnonzero(np.isin(self.program.op, [int(op) for op in _TRIGONOMETRIC]) & ~known)
         deeper = trigonometric

@@ -158,5 +158,5 @@ class PrintedFunction:
 
     @property
     def whole(self) -> int:
-        """How many values it and its parts compute."""
+        """Number of values that the function and its parts compute."""
         return self.weight + sum(part.weight for part in self.parts)

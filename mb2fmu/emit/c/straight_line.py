@@ -26,7 +26,7 @@ def definition(prefix: str, name: str, parameters: Sequence[str], bodies: Sequen
 
 
 def declaration(name: str, parameters: Sequence[str], more: str = "") -> str:
-    """Of a function that other translation units of the unit know, and nobody else."""
+    """Return the declaration of a function that is visible in the unit's other translation units only."""
     return head(f"MB2FMU_HIDDEN {more} int" if more else "MB2FMU_HIDDEN int", name, parameters) + ";"
 
 
@@ -263,7 +263,7 @@ class Body:
         self.lines += [f"    if ({condition}) {{", f"        return {number_of_failure}; {comment(name)}", "    }"]
 
     def _lost(self) -> str:
-        """Where a batch marks the lanes in which something failed."""
+        """Return the argument in which a batch marks lanes where something failed."""
         self._used.add("lost")
         return "lost"
 

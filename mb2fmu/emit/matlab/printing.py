@@ -111,7 +111,7 @@ class FunctionPrinter:
         return OPERATIONS[op].matlab.format(*operands)
 
     def _operand(self, node: int) -> str:
-        """How a node is read."""
+        """Return the text that reads a node."""
         program, op = self._program, Op(int(self._program.op[node]))
         if op is Op.CONSTANT:
             return number(float(program.constants[program.a[node]]))

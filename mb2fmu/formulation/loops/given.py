@@ -46,7 +46,7 @@ class GivenLoop:
     where: str
 
     def closed_form(self, start: Start, angles: frozenset[sm.Symbol]) -> ClosedForm:
-        """On the branch of the start.
+        """Return the solution on the branch of the start.
 
         Args:
             start: Numbers of the start.
@@ -108,7 +108,7 @@ def _turned(
 
 
 def given_loops(m: Mechanism, start: Start) -> Iterator[GivenLoop]:
-    """Those of the model, in plain symbols.
+    """Return the model's own solutions of loops, in plain symbols.
 
     Raises:
         FormulationError: If a row is no holonomic constraint, or something undeclared stands in a closed form.

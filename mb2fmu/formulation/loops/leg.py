@@ -47,7 +47,7 @@ class Leg:
     size = 3
 
     def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
-        """By the vector from the one end of the leg to the other; see :class:`LoopKind`."""
+        """Solve by the vector from one end of the leg to the other; see :class:`LoopKind`."""
         slide, direction, rest = _displacement(rows)
         shape = _spherical(rows, (slide, direction, rest), start)
         name = f"leg_{slide}"

@@ -71,7 +71,7 @@ def _product(factors: Iterable[Mapping[Harmonic, sm.Expr]]) -> dict[Harmonic, sm
 
 
 def _harmonic(monomial: sm.Expr, angle: sm.Expr, *, sine: bool, factor: sm.Expr) -> tuple[Harmonic, sm.Expr]:
-    """With the sign of the angle that all share."""
+    """Return key and coefficient of factor · monomial · sin or cos of an angle, written without a leading minus."""
     if angle == 0:
         return (monomial, sm.S.Zero, False), sm.S.Zero if sine else factor
     if angle.could_extract_minus_sign():

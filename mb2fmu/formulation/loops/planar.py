@@ -106,7 +106,7 @@ class FourBar:
     size = 2
 
     def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
-        """By the triangle of the two arms and v; see :class:`LoopKind`."""
+        """Solve by the triangle of the two arms and v; see :class:`LoopKind`."""
         shape = seen_as_polygon(rows, start)
         if len(shape.arms) != 2 or shape.slides or shape.rails:
             raise Misfit(f"not two arms with unknown angles, but {_what(shape)}")
@@ -175,7 +175,7 @@ class CrankSlider:
     size = 2
 
     def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
-        """By the height of the arm's end over the slide; see :class:`LoopKind`."""
+        """Solve by the height of the arm's end over the slide; see :class:`LoopKind`."""
         shape = seen_as_polygon(rows, start)
         if len(shape.arms) != 1 or len(shape.slides) != 1 or shape.rails:
             raise Misfit(f"not one arm and one slide, but {_what(shape)}")
@@ -212,7 +212,7 @@ class FourBarTrans:
     size = 2
 
     def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
-        """By the right-angled triangle of slide, offset and v; see :class:`LoopKind`."""
+        """Solve by the right-angled triangle of slide, offset and v; see :class:`LoopKind`."""
         shape = seen_as_polygon(rows, start)
         if len(shape.rails) != 1 or len(shape.arms) > 1 or shape.slides:
             raise Misfit(f"not one link with a slide on it, but {_what(shape)}")

@@ -22,7 +22,7 @@ class Rod:
     size = 1
 
     def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
-        """By the angle between the link and where its end must be; see :class:`LoopKind`."""
+        """Solve by the angle between the link and the place of its end; see :class:`LoopKind`."""
         (phi,), (unknown,) = rows.phi, rows.unknowns
         angle, w, rest = _parts(phi, unknown, rows.names[0], start)
         name = f"loop_{unknown}"

@@ -27,7 +27,7 @@ class RigidInertia:
     second: Matrix
 
     def plus(self, other: RigidInertia, g: Algebra) -> RigidInertia:
-        """Both together."""
+        """Return the inertia of both together."""
         return RigidInertia(
             g.b.add(self.mass, other.mass), g.add(self.first, other.first), g.add_matrices(self.second, other.second)
         )
@@ -68,7 +68,7 @@ def of_body(body: LinkBody, kinematics: LinkKinematics) -> RigidInertia:
 
 
 def outer(x: Vector, y: Vector, g: Algebra) -> Matrix:
-    """X yᵀ."""
+    """Return X yᵀ."""
     return (g.scale(x[0], y), g.scale(x[1], y), g.scale(x[2], y))
 
 

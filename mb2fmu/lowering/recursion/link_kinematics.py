@@ -75,7 +75,7 @@ class LinkKinematics:
         return (x, y, z)
 
     def speed(self, j: int) -> int:
-        """u_j."""
+        """Return the node of u_j."""
         if j not in self._speeds:
             self._speeds[j] = self.walker.lower([self._u[j]])[0]
         return self._speeds[j]
@@ -272,7 +272,7 @@ class LinkKinematics:
         return self._moved_along_axis(link, joint)
 
     def _moved_along_axis(self, link: int, joint: Joint) -> Joint:
-        """With the origin where the offset along the axis of a hinge vanishes; points of the link know the shift."""
+        """Move a hinge's origin along its axis to where the offset vanishes; points of the link know the shift."""
         g = self.algebra
         about = g.axis_rotation(joint.rotation)
         self._shifts[link] = g.null

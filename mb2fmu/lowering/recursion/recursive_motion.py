@@ -117,7 +117,7 @@ class RecursiveMotion:
         return self._mass().against_gravity() if quantity.kind == "gravity effort" else self._mass().forcing()
 
     def _acceleration(self, at: Attachment) -> Vector:
-        """Of a point in N: that at u' = 0, gravity taken off again, and what u' adds."""
+        """Return a point's acceleration in N: that at u' = 0 without gravity, and what u' adds, m/s²."""
         k, g = self._k, self._g
         axes, place = k.axes(at.link), k.place(at)
         angular, linear = self._motion(at.link)
@@ -145,7 +145,7 @@ class RecursiveMotion:
         return self._added[link]
 
     def _angular_acceleration(self, axes: int) -> Vector:
-        """Of axes in N."""
+        """Return the angular acceleration of axes in N, rad/s²."""
         k, g = self._k, self._g
         u_dot = self._walker.lower(self._u_dot)
         total = k.alpha(axes)

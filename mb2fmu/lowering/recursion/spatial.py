@@ -24,13 +24,13 @@ class Inertia:
     M: Matrix
 
     def plus(self, other: Inertia, g: Algebra) -> Inertia:
-        """Both together."""
+        """Return the sum of both inertias."""
         return Inertia(
             g.add_matrices(self.J, other.J), g.add_matrices(self.H, other.H), g.add_matrices(self.M, other.M)
         )
 
     def rows(self, g: Algebra) -> list[list[int]]:
-        """All entries."""
+        """Return all 6 × 6 entries."""
         upper = [[*self.J[i], *self.H[i]] for i in range(3)]
         lower = [[*row, *self.M[i]] for i, row in enumerate(g.transpose(self.H))]
         return upper + lower

@@ -140,12 +140,12 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             self.report(Fmi2Status.warning, kept)
 
     def enter_initialization_mode(self) -> None:
-        """From now on guesses of start values are not taken any more, but solved for."""
+        """Enter Initialization Mode; guesses of start values are solved for from now on, and not taken any more."""
         self.phase = INITIALIZATION
 
     @_guarded
     def exit_initialization_mode(self) -> None:
-        """From now on the unit steps; not where a loop cannot be closed."""
+        """Leave Initialization Mode; refuse it where a loop cannot be closed."""
         self._find_start()
         self._remember(self.time, self.x)
         if "position" in self.unit.entries:
@@ -181,7 +181,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             self._forget()
 
     def _find_start(self) -> None:
-        """In Initialization Mode: what depends on start values that were set is solved for."""
+        """Solve for what depends on start values that were set, in Initialization Mode."""
         if self.phase != INITIALIZATION or self.started:
             return
         self.started = True
@@ -208,7 +208,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             self.remembered = tuple(equations("remember", t, x, self.r, self.remembered))
 
     def _walk_to_start(self, wanted: Sequence[float]) -> bool:
-        """From the unit's own start, as long as guesses are its own: False where the importer has set others."""
+        """Follow the solution from the unit's own start values; False where the importer has set guesses."""
         unit = self.unit
         guessed = [i for i, state in enumerate(unit.states) if state.approximate]
         own = [state.start for state in unit.states]
