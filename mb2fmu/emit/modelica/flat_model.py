@@ -93,7 +93,7 @@ class Sampled:
 
     @property
     def condition(self) -> str:
-        """The condition of the `when` clause: what holds from the start does not become true, so `initial` is added."""
+        """The condition of the `when` clause; at 0 s only `sample` fires, no comparison that holds already."""
         if self.period is None and self.offset > 0.0:
             return f"time > {number(self.offset)}"
         return f"sample({number(self.offset)}, {number(NEVER_AGAIN if self.period is None else self.period)})"
