@@ -75,7 +75,7 @@ class RegularizedSystem:
             self._parts.append((group, system or _Filtered(builder, part, some, name)))
 
     def solve(self, right: Sequence[int]) -> list[int]:
-        """The solution."""
+        """Return the solution for a right side."""
         found: dict[int, int] = {}
         for group, system in self._parts:
             found.update(zip(group, system.solve([right[i] for i in group]), strict=True))

@@ -154,7 +154,7 @@ def _paradox(names: str, *, others: bool) -> str:
 
 
 def told(b: ProgramBuilder, chosen: Chosen, names: str, due: int) -> list[int]:
-    """Which contacts are pressed; where Painleve's paradox is, and ``due`` is true, there is no number, and the reason.
+    """Return which contacts are pressed; NaN and the reason where Painlevé's paradox is met and ``due`` is true.
 
     Args:
         b: Takes the nodes.
@@ -281,5 +281,5 @@ def _tests(
 
 
 def _place(rubbing: Rubbing, k: int) -> int:
-    """Of a contact among those with friction."""
+    """Return a contact's place among those with friction."""
     return sum(tangent >= 0 for tangent in rubbing.tangents[:k])

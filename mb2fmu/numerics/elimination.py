@@ -66,7 +66,7 @@ class Elimination:
         self._spans = self._span()
 
     def _constant_pivot(self, work: Rows) -> tuple[int, int] | None:
-        """Of entries that are numbers the one that fills least; of equal ones the first."""
+        """Return the constant entry whose elimination fills least; the first of equal ones."""
         b = self._b
         filled = {i: [j for j in self.columns if not b.is_zero(work[i][j])] for i in self.rows}
         holders = {j: sum(j in filled[i] for i in self.rows) for j in self.columns}

@@ -56,7 +56,7 @@ class LinearSystem:
 
 
 def solve_dense(builder: ProgramBuilder, matrix: Rows, rights: Rows, *, name: str, symmetric: bool = False) -> Rows:
-    """One solution per right-hand side."""
+    """Return one solution for each right side."""
     return LinearSystem(builder, matrix, name, symmetric=symmetric).solve_all(rights)
 
 
@@ -134,7 +134,7 @@ def _permuted(b: ProgramBuilder, matrix: Rows, order: Sequence[int]) -> Rows:
 
 
 def _neighbours(b: ProgramBuilder, matrix: Rows) -> dict[int, set[int]]:
-    """Of each row of a symmetric matrix the others that it shares an entry with which is no constant zero."""
+    """Return for each row of a symmetric matrix the other rows with which it shares an entry that is not zero."""
     near: dict[int, set[int]] = {i: set() for i in range(len(matrix))}
     for i, row in enumerate(matrix):
         for j in range(i):
@@ -200,18 +200,18 @@ class _Factors:
         return self.back(self.scaled(self.forward(right)))
 
     def forward(self, right: Sequence[int]) -> list[int]:
-        """L⁻¹ r."""
+        """Return L⁻¹ r."""
         b, x = self._builder, list(right)
         for i in range(len(x)):
             x[i] = b.sum([x[i]], [b.mul(self._rows[i][j], x[j]) for j in range(i)])
         return x
 
     def scaled(self, right: Sequence[int]) -> list[int]:
-        """D⁻¹ r."""
+        """Return D⁻¹ r."""
         return [self._builder.div(value, pivot) for value, pivot in zip(right, self._pivots, strict=True)]
 
     def back(self, right: Sequence[int]) -> list[int]:
-        """L⁻ᵀ r."""
+        """Return L⁻ᵀ r."""
         b, x = self._builder, list(right)
         for i in reversed(range(len(x))):
             x[i] = b.sum([x[i]], [b.mul(self._rows[k][i], x[k]) for k in range(i + 1, len(x))])

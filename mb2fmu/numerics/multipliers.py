@@ -64,7 +64,7 @@ class MultiplierSystem:
         self._system = SaddleSystem(builder, self._augmented(mass), self._A, scales, redundant)
 
     def _cost(self, M: Rows, A: Rows) -> int:
-        """Of M̂'s factors."""
+        """Return the operations of M̂'s factors."""
         b, n = self._builder, len(M)
         near: dict[int, set[int]] = {i: {j for j in range(i) if not b.is_zero(M[i][j])} for i in range(n)}
         for row in A:
@@ -109,7 +109,7 @@ class MultiplierSystem:
         return weights
 
     def solve(self, forces: Sequence[int], gamma: Sequence[int]) -> tuple[list[int], list[int]]:
-        """(u', λ)."""
+        """Return (u', λ)."""
         b, taken = self._builder, self._taken
         bias = taken.left(gamma)
         kept, mu = self._system.solve(taken.forces(self._whole_M, forces, gamma), bias)
@@ -129,7 +129,7 @@ class MultiplierSystem:
         return taken.whole([b.add(x, y) for x, y in zip(kept, change, strict=True)], offset)
 
     def _shared(self, multipliers: Sequence[int]) -> list[int]:
-        """Those of least norm with the same Aᵀ λ: the mechanism determines no more than that."""
+        """Return the λ of least norm with the same Aᵀ λ: the mechanism determines no more."""
         b, A = self._builder, self._whole_A
         one = [b.constant(1.0)] * len(A)
         force = [b.dot(column, multipliers) for column in zip(*A, strict=True)]

@@ -50,7 +50,7 @@ class SaddleSystem:
             self._way = _Sparse(builder, M, A, weights, pattern.order)
 
     def solve(self, forces: Sequence[int], right: Sequence[int]) -> tuple[list[int], list[int]]:
-        """(x, μ)."""
+        """Return (x, μ)."""
         return self._way.solve(forces, right)
 
 
@@ -69,7 +69,7 @@ class _Halves:
         self._system = RegularizedSystem(b, S, weights, _ROWS, redundant)
 
     def solve(self, forces: Sequence[int], right: Sequence[int]) -> tuple[list[int], list[int]]:
-        """(x, μ)."""
+        """Return (x, μ)."""
         b = self._builder
         _, load = self._mass.halves(forces)
         mu = self._system.solve([b.add(b.dot(row, load), g) for row, g in zip(self._left, right, strict=True)])
@@ -174,7 +174,7 @@ class _Pattern:
         return _factors(self._filled) + _SOLUTIONS * 3 * 2 * sum(self._filled)
 
     def cost_of_halves(self) -> int:
-        """Likewise, halves of all rows and their products included."""
+        """Return the operations of both halves, with all rows and products."""
         order, filled, parts = self._factored_mass()
         place = {i: k for k, i in enumerate(order)}
         lefts = [self._reach({place[j] for j in row}, parts) for row in self._rows]

@@ -79,7 +79,7 @@ def unpack(path: Path, needed: str = DESCRIPTION, what: str = "FMU") -> FileTree
 
 
 def unarchived(content: bytes, where: str, needed: str = DESCRIPTION, what: str = "FMU") -> FileTree:
-    """As :func:`unpack`, from bytes, for any kind of archive with a ``needed`` member; ``where`` is for messages."""
+    """Unpack bytes as :func:`unpack` does, for any archive with a ``needed`` member; ``where`` is for messages."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()

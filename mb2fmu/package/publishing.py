@@ -43,7 +43,7 @@ def private_folder(folder: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def _hidden(folder: Path, name: str) -> Iterator[Path]:
-    """As :func:`private_folder`, in a folder that is there."""
+    """Make a private folder as :func:`private_folder` does, inside a folder that exists."""
     with told_as_unwritten(folder):
         made = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=folder))
     try:

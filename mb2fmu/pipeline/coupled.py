@@ -130,7 +130,7 @@ def _components(system: CoupledSystem, folder: Path, observer: Observer | None) 
 
 
 def _foreign_run(arguments: Mapping[str, Any]) -> ForeignRun:
-    """How an archive's system is run, from arguments that may be text."""
+    """Return how an archive's system is run, from arguments that may be text; raise for unknown ones."""
     types: dict[str, Callable[[Any], Any]] = {"step": float, "stop": float, "order": int, "passes": int, "loops": str}
     faults = [
         Fault(f"{name!r} cannot be set", "--set", f"set {', '.join(types)}") for name in arguments if name not in types
@@ -349,7 +349,7 @@ def _states(
 
 
 def _unit_motion(derivation: Derivation, time: Floats, where: str) -> dict[str, Floats]:
-    """By the model's unit."""
+    """Return the motion of the whole by the model's own unit."""
     steps = np.diff(time)
     if np.ptp(steps) > 1e-9 * steps[0]:
         fault = Fault("the whole has events, and is known at equal steps only", where, "leave accuracy= away")

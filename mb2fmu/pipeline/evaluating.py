@@ -47,7 +47,7 @@ class Model(mb2fmu.model.Model):
         return robots.load_robot(path, settings, cls)
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return the declarations as a table, for notebooks."""
         return displays.html(self)
 
     def compile(self, **options: Unpack[FormulationOptions]) -> Ensemble:

@@ -221,7 +221,7 @@ def source_code(derivation: Derivation, target: str, folder: Path | str) -> tupl
 
 
 def source_files(derivation: Derivation, target: str) -> FileTree:
-    """The same, not written.
+    """Return the files that :func:`write_sources` would write.
 
     Raises:
         EmitError: If the target cannot express the equations.

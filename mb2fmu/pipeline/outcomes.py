@@ -40,7 +40,7 @@ class Observer(Protocol):
         """A stage begins."""
 
     def finished(self, timing: Timing) -> None:
-        """It ended, without an error."""
+        """Note that the stage ended without an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Derivation:
 
     @property
     def operations(self) -> int:
-        """How many operations x' costs, linear solves included."""
+        """Number of operations of x', linear solves included."""
         return sum(operation_count(self.program, "rhs").values())
 
 
@@ -114,7 +114,7 @@ class Exported:
     sources: tuple[Path, ...] = ()
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return the unit's place and page, for notebooks."""
         return displays.html(self)
 
 
@@ -137,7 +137,7 @@ class Validated:
     timings: tuple[Timing, ...]
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return the report, for notebooks."""
         return displays.html(self)
 
     @property
@@ -163,7 +163,7 @@ class Finished:
     timings: tuple[Timing, ...]
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return the report, for notebooks."""
         return displays.html(self)
 
     @property

@@ -216,7 +216,7 @@ def _report(
 
 
 def _platforms(built: Build) -> tuple[str, ...]:
-    """For which the unit has a binary, as FMI names them."""
+    """Return the platforms that the unit has a binary for, by FMI's names."""
     if built.interface.target.backend != "native":
         return ()
     paths = (PurePosixPath(path).parts for path in built.core.files)

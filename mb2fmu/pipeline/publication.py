@@ -33,7 +33,7 @@ class Results:
 
     @property
     def page(self) -> Path:
-        """Where the report will be."""
+        """Where the report will be written."""
         return self.path.with_suffix(".html")
 
     @property

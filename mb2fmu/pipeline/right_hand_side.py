@@ -23,7 +23,7 @@ class CompilableProgram(Program):
 
     @classmethod
     def of(cls, program: Program) -> CompilableProgram:
-        """The same program."""
+        """Return the program as one that can be compiled."""
         return cls(**{field.name: getattr(program, field.name) for field in fields(program)})
 
     def compile(self, entry: str = "rhs", *, compiler: Compiler = "zig") -> CompiledProgram:
@@ -111,7 +111,7 @@ class RightHandSide:
         return conditioning(self.program, t, *point)
 
     def compile(self, *, compiler: Compiler = "zig") -> RightHandSide:
-        """The same as machine code for this computer, for parameter studies: many instances at once.
+        """Return the function as machine code for this computer: many instances at once, for parameter studies.
 
         Rows of a batch that have no solution (a singular matrix, a loop that does not close) are NaN, and so is
         a single one.

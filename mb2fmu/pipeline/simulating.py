@@ -104,7 +104,7 @@ def simulate_derived(
     step: float | None = None,
     observer: Observer | None = None,
 ) -> Simulated | SimulatedUnit:
-    """The same of a model that is derived; arguments as for :func:`simulate`."""
+    """Simulate a model that is derived already; arguments as for :func:`simulate`."""
     definition = derivation.definition
     units = {item.name: item.unit for item in definition.inputs}
     signals = read_inputs(inputs or {}, tables, units, stop or definition.experiment.stop)
@@ -216,7 +216,7 @@ def integrated(
 
 
 def _jacobian(f: Slope, t: float, x: Floats) -> Floats:
-    """By forward differences, shape (n, n). Those of SciPy grow without bound for a state on which nothing depends."""
+    """Return ∂x'/∂x by forward differences, shape (n, n); SciPy's own step grows without bound for idle states."""
     steps = 1e-7 * np.maximum(1.0, np.abs(x))
     base = f(t, x)
     return np.array([(f(t, x + step * unit) - base) / step for step, unit in zip(steps, np.eye(len(x)), strict=True)]).T

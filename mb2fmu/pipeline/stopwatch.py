@@ -40,7 +40,7 @@ class Stopwatch:
 
     @property
     def timings(self) -> tuple[Timing, ...]:
-        """Of all stages so far."""
+        """The times of all stages so far."""
         return tuple(self._timings)
 
 
@@ -55,5 +55,5 @@ class Compiling:
         self._observer.started(f"compile for {platform}")
 
     def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
-        """It is compiled, or was before."""
+        """Note that a binary is there, compiled now or before."""
         self._observer.finished(Timing(f"compile for {platform}", seconds, cached=cached))

@@ -118,7 +118,7 @@ def run_study(
 
 
 def _run(engine: Engine, store: Store, left: Sequence[int], say: Told) -> Effort:
-    """Runs what is left, and keeps what comes."""
+    """Run the cases that are left, and keep each result as it comes."""
 
     def take(cases: tuple[int, ...], answer: Answer) -> None:
         store.add(cases, answer)

@@ -58,7 +58,7 @@ def summary(
     messages: Sequence[str],
     facts: Mapping[str, str],
 ) -> bytes:
-    """The page.
+    """Return the page of a study.
 
     Args:
         study: What was run.

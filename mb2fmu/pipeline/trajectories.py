@@ -40,7 +40,7 @@ class MotionPage:
         return Path(path)
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return the page, for notebooks."""
         return displays.html(self)
 
 
@@ -74,7 +74,7 @@ class Trajectories(ABC):
         return self.signals.values
 
     def __getitem__(self, name: str) -> Floats:
-        """One variable over time, shape (n_t,).
+        """Return one variable over time, shape (n_t,).
 
         Raises:
             KeyError: Naming what there is.
@@ -84,7 +84,7 @@ class Trajectories(ABC):
         return np.asarray(self._table[:, self.names.index(name)])
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return plots of the variables, for notebooks."""
         return displays.html(self)
 
     def to_pandas(self) -> Any:
@@ -201,7 +201,7 @@ class Simulated(Trajectories):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Of the model."""
+        """Name of the model."""
         return self.derivation.definition.name
 
     @property

@@ -51,7 +51,7 @@ def _cost(program: Program, results: Sequence[int], fixed: Sequence[Op]) -> floa
 
 
 def _block_cost(program: Program, index: int) -> float:
-    """Of a factorisation, of a solution with given factors, or of Newton's method with all that it evaluates."""
+    """Return the cost of a factorization, of a solve, or of Newton's method with all that it evaluates."""
     block = program.blocks[index]
     if block.kind != "newton":
         counts = block_operations(block.kind, block.size)

@@ -79,7 +79,7 @@ class _Reads(NamedTuple):
         )
 
     def at_least(self, kind: Kind) -> _Reads:
-        """The same variables, each in no simpler way than ``kind``."""
+        """Return the same variables, each with at least this kind of dependence."""
         every = self.any
         return _Reads(
             every,
@@ -92,7 +92,7 @@ class _Reads(NamedTuple):
 def dependencies(
     program: Program, entry: str, fixed_parameters: Iterable[int] = ()
 ) -> tuple[tuple[Dependency, ...], ...]:
-    """For each result of an entry point what it depends on, ordered by group and index.
+    """Return what each result of an entry point depends on, ordered by group and index.
 
     Args:
         program: Any.
@@ -180,7 +180,7 @@ class _Bits:
         return reads
 
     def _factor(self, reads: _Reads) -> Kind:
-        """Of what kind a dependence is whose factor reads these."""
+        """Return the kind of dependence through a factor that reads these variables."""
         if not reads.any:
             return Kind.CONSTANT
         if not reads.any & ~self._fixed:
@@ -188,7 +188,7 @@ class _Bits:
         return Kind.TUNABLE if not reads.any & ~self._parameters else Kind.DEPENDENT
 
     def _arithmetic(self, op: int, x: _Reads, y: _Reads) -> _Reads:
-        """Of x + y, x − y, x·y and x/y."""
+        """Return what x + y, x − y, x·y or x/y reads."""
         if x.dependent == x.any and y.dependent == y.any:  # so does the result: nothing else is to be found out
             every = x.any | y.any
             if every == x.any:
@@ -245,7 +245,7 @@ def _union(several: Iterable[_Reads]) -> _Reads:
 
 
 def operation_count(program: Program, entry: str) -> Counter[str]:
-    """How many operations the results of an entry point cost, by kind: names of ``Op``, blocks counted inside.
+    """Count the operations of an entry point by kind (names of ``Op``), those inside of blocks included.
 
     Pivot searches and row exchanges are not counted; of Newton's method one iteration is.
     """

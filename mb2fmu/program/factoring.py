@@ -73,7 +73,7 @@ def factored_sum(b: Arithmetic, plus: Sequence[int], minus: Sequence[int]) -> in
 
 
 def _over_one_divisor(b: Arithmetic, plus: Sequence[int], minus: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The same terms, quotients with the same divisor as one: x/d + y/d → (x + y)/d."""
+    """Join quotients with the same divisor: x/d + y/d → (x + y)/d."""
     quotients: dict[int, list[tuple[int, int, int]]] = {}  # by divisor: side, node, and what is divided
     rest: tuple[list[int], list[int]] = ([], [])
     for side, nodes in enumerate((plus, minus)):
@@ -115,7 +115,7 @@ def _collect(b: Arithmetic, terms: list[_Term]) -> int:
 
 
 def _shared_factors(b: Arithmetic, terms: Sequence[_Term]) -> dict[int, int]:
-    """In how many terms each factor is that more than one has; numbers are not counted."""
+    """Count the terms that have each factor, for factors of more than one term; numbers do not count."""
     counts: dict[int, int] = {}
     for term in terms:
         for factor in set(term.factors):

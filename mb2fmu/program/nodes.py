@@ -95,7 +95,7 @@ class Nodes:
         return best()
 
     def _new_below(self, node: int, start: int) -> int:
-        """How many operations from ``start`` on a node needs."""
+        """Count the new operations, from ``start`` on, that a node needs."""
         found: set[int] = set()
         stack = [node]
         while stack:

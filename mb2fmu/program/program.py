@@ -124,7 +124,7 @@ class System:
         return (*self.matrix, *self.right, *self.solution, *self.rows, *self.pivots)
 
     def renumbered(self, node: Sequence[int] | npt.NDArray[np.int32]) -> System:
-        """The same system of other nodes."""
+        """Return the system with other node numbers."""
         groups = (self.matrix, self.right, self.solution, self.rows, self.pivots)
         return System(*(tuple(int(node[i]) for i in group) for group in groups))
 

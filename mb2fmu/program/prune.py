@@ -62,7 +62,7 @@ def _renumbered(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
 def _kept(
     size: int, index: npt.NDArray[np.int32], mask: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
-    """Which of ``size`` things are still read, and the indices by which they are read now."""
+    """Return which of ``size`` things are still read, and the indices by which they are read from now on."""
     used = np.zeros(size, dtype=bool)
     used[index[mask]] = True
     index = index.copy()

@@ -313,7 +313,7 @@ class _Writer(FormulaLines):
         return shown, *self._folded(made, total - len(shown), what)
 
     def _folded(self, lines: Iterable[Markup], total: int, what: str) -> tuple[tuple[Markup, ...], str]:
-        """As many lines as there is room for, and a note that counts the others."""
+        """Return as many lines as there is room for, and a note that counts the others."""
         kept = []
         for line in lines:
             if len(line) > self.room:

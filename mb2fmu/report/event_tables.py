@@ -20,7 +20,7 @@ _BRIEF = 1e-3  # part of the run below which a mode is not drawn
 
 
 def events_text(result: ValidationResult) -> str:
-    """How many events were judged, for headlines; empty where there are none."""
+    """Say how many events were judged, for headlines; empty where there are none."""
     events = result.all_events
     if not events:
         return ""
@@ -42,7 +42,7 @@ def failures(result: ValidationResult) -> Iterator[str]:
 
 
 def event_tables(result: ValidationResult) -> tuple[EventTable, ...]:
-    """One table for each run in which there are events."""
+    """Return one table for each run with events."""
     runs = [("", result.kinds), ("Moved experiment: ", result.moved.kinds if result.moved else ())]
     return tuple(
         _table(prefix + KIND_NAMES[kind.simulation.kind], kind.events)

@@ -47,7 +47,7 @@ def limits(result: ValidationResult) -> tuple[Fact, ...]:
 
 
 def coverage_text(result: ValidationResult) -> str:
-    """How many parameters, start values and inputs are proven, and which are not; empty where nothing was asked."""
+    """Say how many parameters, start values and inputs are proven, and which are not; empty if nothing was asked."""
     if not result.influences:
         return ""
     total, lacking = len(result.influences), result.unproven
@@ -58,7 +58,7 @@ def coverage_text(result: ValidationResult) -> str:
 
 
 def coverage_rows(result: ValidationResult) -> tuple[CoverageRow, ...]:
-    """One per parameter, start value and input: what is not proven first, then the weakest."""
+    """Return one row per parameter, start value and input: the unproven first, then the weakest."""
     if result.moved is None:
         return ()
     rows = []

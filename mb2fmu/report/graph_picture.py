@@ -30,12 +30,12 @@ class _Box:
 
     @property
     def right(self) -> float:
-        """Of its right edge."""
+        """Horizontal place of the right edge."""
         return self.left + _WIDTH
 
     @property
     def bottom(self) -> float:
-        """Of its lower edge."""
+        """Vertical place of the lower edge, downwards."""
         return self.top + self.height
 
     @property

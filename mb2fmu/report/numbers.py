@@ -51,5 +51,5 @@ def plain(value: float) -> str:
 
 
 def _trimmed(text: str) -> str:
-    """Without zeros (and point) at the end of a decimal fraction."""
+    """Return a decimal number without zeros (and point) at its end."""
     return text.rstrip("0").rstrip(".") if "." in text else text

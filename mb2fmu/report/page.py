@@ -46,7 +46,7 @@ def own_script(environment: Environment) -> tuple[Markup, str]:
 
 @cache
 def environment() -> Environment:
-    """Of all templates of the reports: what is filled in is escaped, and must be there."""
+    """Return the environment of all report templates: undefined names raise, text is escaped for HTML."""
     return Environment(
         loader=PackageLoader("mb2fmu.report"),
         autoescape=True,

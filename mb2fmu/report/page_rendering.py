@@ -140,7 +140,7 @@ def describe(
     start: Drawing | None = None,
     theory: Theory | None = None,
 ) -> bytes:
-    """The same page of a unit that nobody has run: model, equations, variables; no verdict, no trajectories.
+    """Render the page of a unit that nobody has run: model, equations and variables, no verdict.
 
     Args:
         definition: The checked model.

@@ -107,7 +107,7 @@ def invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
 
 
 def judged_row(judged: VariableResult | InvariantResult) -> ErrorRow:
-    """Without a link to a chart."""
+    """Return a row without a link to a chart."""
     error = judged.error if isinstance(judged, VariableResult) else judged.value
     return ErrorRow(
         name=judged.name,
@@ -183,7 +183,7 @@ def balances(result: ValidationResult) -> FigureGroup:
 
 
 def reference_text(result: ValidationResult) -> str:
-    """How well the reference keeps its own balances."""
+    """Say how well the reference keeps its own balances."""
     balances = result.reference.balances
     scales = [short(b.scale) + ("" if b.unit == "1" else f" {b.unit}") for b in balances]
     kept = [

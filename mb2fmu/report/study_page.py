@@ -62,7 +62,7 @@ class StudyPage:
 
 
 def study_page(page: StudyPage) -> bytes:
-    """Prints it."""
+    """Render the page of a study."""
     made = environment()
     pictures = [(heading, _image(svg, words), words) for heading, (svg, words) in page.pictures.items()]
     text = made.get_template("study.html.jinja").render(

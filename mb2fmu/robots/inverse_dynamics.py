@@ -98,5 +98,5 @@ def prescribed_motions(
 
 
 def excitation_rate(k: int) -> float:
-    """Of the k-th joint's excitation, rad/s: no two are alike."""
+    """Return the angular frequency of the k-th joint's excitation, rad/s; no two are alike."""
     return round(2.0 + 3.0 * ((0.618034 * (k + 1)) % 1.0), 3)

@@ -90,5 +90,5 @@ def hard_stops(felt: FeltAtJoint, inertia: float) -> HardStop:
 
 
 def with_stops(felt: tuple[FeltAtJoint, ...]) -> Iterator[FeltAtJoint]:
-    """Those whose range has an end, and is not empty."""
+    """Return the joints whose range ends somewhere and is not empty."""
     return (each for each in felt if (np.isfinite(each.lower) or np.isfinite(each.upper)) and each.lower < each.upper)

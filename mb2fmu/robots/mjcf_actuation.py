@@ -114,7 +114,7 @@ class Actuation:
         return joint.spring_reference if joint else 0.0
 
     def read_actuators(self, root: Element) -> tuple[ActuatorRecord, ...]:
-        """All actuators."""
+        """Read all actuators."""
         found: dict[str, ActuatorRecord] = {}
         for element in (one for section in root.children("actuator") for one in section.all()):
             target = element.attribute("joint") or element.attribute("jointinparent") or element.attribute("tendon")
@@ -220,7 +220,7 @@ class Actuation:
         self.loops.append(loop)
 
     def _couple(self, element: Element, joints: dict[str, JointRecord]) -> None:
-        """One follower: its distance from where it is drawn is a0 + a1 times its leader's."""
+        """Read one follower: its distance from where it is drawn is a0 + a1 times its leader's."""
         check_attributes(element, ("joint1", "joint2", "polycoef", "active"), _SOFT)
         name = self._joint(element, "joint1")
         leader = self._joint(element, "joint2") if element.attribute("joint2") else ""

@@ -283,7 +283,7 @@ def read_range(element: Element, key: str, switch: str, name: str, compiler: Com
 
 
 def _at_zero(axis: Array, zero: float, *, slides: bool) -> Pose:
-    """Where a joint stands at position 0, if the file draws it at ``zero``."""
+    """Return the pose of a joint at position 0, if the file draws it at ``zero``."""
     if not zero:
         return Pose()
     return Pose(position=-zero * axis) if slides else Pose(turned_about(axis, -zero))

@@ -38,7 +38,7 @@ class Geom:
 
 
 def read_assets(root: Element, compiler: Compiler) -> Assets:
-    """All assets."""
+    """Read all assets: meshes, materials, their colours."""
     meshes, colors = {}, {}
     for section in root.children("asset"):
         for mesh in section.children("mesh"):

@@ -160,7 +160,7 @@ def _with_settings(description: RobotDescription, settings: RobotSettings, where
 def _locked_position(
     joint: JointRecord, joints: Mapping[str, JointRecord], locked: Mapping[str, float]
 ) -> float | None:
-    """Where a joint stands whose chain of mimics ends at one that is locked, or fixed."""
+    """Return the position of a joint whose chain of mimics ends at a locked or fixed one."""
     factor, offset, current = 1.0, 0.0, joint
     while current.mimic is not None and current.name not in locked:
         offset += factor * current.mimic.offset

@@ -46,7 +46,7 @@ def mesh_path(name: str, source: Path, packages: Mapping[str, str]) -> Path:
 
 
 def _folders(package: str, source: Path, packages: Mapping[str, str]) -> Iterator[Path]:
-    """Where a package may be, the surest first."""
+    """Yield the folders that may hold a package, the surest first."""
     if package in packages:
         yield source.parent / packages[package]
         return

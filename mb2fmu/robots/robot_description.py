@@ -47,7 +47,7 @@ class Pose:
         return Pose(cleaned(self.rotation @ other.rotation), self.position + self.rotation @ other.position)
 
     def inverse(self) -> Pose:
-        """Where A is in B."""
+        """Return the pose of A in B."""
         return Pose(self.rotation.T, -self.rotation.T @ self.position)
 
 

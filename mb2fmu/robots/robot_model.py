@@ -209,7 +209,7 @@ class _Modeller:
         return JointVariables(name=name, q=(q,), u=(u,), effort=effort)
 
     def _start_kind(self, joint: JointRecord) -> StartKind:
-        """Where loops are closed, starts that nobody gave may move until they are."""
+        """Return fixed, or guess on closed loops for starts that nobody gave: they may move until loops close."""
         closed = self.settings.loops or self.description.loops
         return "guess" if closed and joint.name not in self.settings.start else "fixed"
 

@@ -48,7 +48,7 @@ class SdfFrames:
         self.placed[name] = placed
 
     def pose(self, name: str, line: int) -> Pose:
-        """Where a frame is in the model's; the identity, and a fault, where that cannot be told."""
+        """Return a frame's pose in the model; the identity, with a fault, where that is not determined."""
         way: list[str] = []
         current = name
         while current not in self._known:

@@ -155,7 +155,7 @@ class _SdfModel:
                 self.joints.append(_fixed(f"{name} (frame)", link, name, origin, child.line))
 
     def _between(self, parent: str, child: str, line: int) -> Pose:
-        """Where a frame is in another one, while all joints are at 0."""
+        """Return a frame's pose in another one, with all joints at 0."""
         return self.frames.pose(parent, line).inverse() @ self.frames.pose(child, line)
 
     def _link(self, element: Element) -> LinkRecord:
@@ -260,7 +260,7 @@ class _SdfModel:
     def _along(
         self, element: Element, word: str, name: str, kind: JointKind, parent: str, child: str, at: Pose
     ) -> JointRecord:
-        """One axis of a joint as a joint of its own."""
+        """Return one axis of a joint as a joint of its own."""
         axis = element.child(word, required=kind in {"revolute", "prismatic"})
         plain = JointRecord(name=name, kind=kind, parent=parent, child=child, origin=at, line=element.line)
         if axis is None or kind not in {"revolute", "prismatic"}:

@@ -206,7 +206,7 @@ class Element:
     def allow(
         self, children: Collection[str], left_out: Collection[str] = (), attributes: Collection[str] = ()
     ) -> None:
-        """Says what may stand here; what is misspelled is a fault, everything else is left out and noted."""
+        """Say what may stand here; misspelled words are faults, everything else is left out and noted."""
         for child in self.node:
             name = tag(child)
             if name in left_out:

@@ -27,7 +27,7 @@ class Weights:
     row: dict[int, int]
 
     def inertia_of(self, part: int) -> float:
-        """That a joint feels while all others are held, kg·m² or kg."""
+        """Return the inertia that a joint feels with all others held, kg·m² or kg."""
         return float(self.M[self.row[part], self.row[part]])
 
 

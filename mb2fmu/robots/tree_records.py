@@ -69,7 +69,7 @@ class _RobotReader:
         self.inverse = self.robot.settings.role == "inverse-dynamics"
 
     def mechanism(self) -> Mechanism:
-        """All records."""
+        """Return all records of the robot."""
         self._declare_symbols()
         self._read_parts()
         kinematics = self._kinematics()

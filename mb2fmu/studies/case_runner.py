@@ -144,7 +144,7 @@ class Runner:
         threading.Thread(target=look, name="time limit of cases", daemon=True).start()
 
     def _one(self, case: Floats) -> tuple[Floats, str]:
-        """One case, with whichever instance is right."""
+        """Run one case, with whichever instance is right."""
         if self._resets is None:
             begin = time.perf_counter()
             path, message = self._moved(case)
@@ -186,7 +186,7 @@ class Runner:
         return path, message or _not_finite(path, job, through=self._through)
 
     def _stepped(self, case: Floats, path: Floats) -> str:
-        """From the start to the end; why it went no further."""
+        """Step from start to end; return why it went no further, empty if it did."""
         job, starts = self._job, len(self._job.order) - len(self._job.varied_inputs)
         chosen = case[list(job.order)] if job.order else case[:0]
         held = job.held
@@ -246,7 +246,7 @@ def reduced(path: Floats, job: Job) -> Floats:
 
 
 def _number(y: Floats, column: Column, step: float) -> float:
-    """One result, from the values at communication points; between them lines are drawn."""
+    """Return one result from the values at communication points, with lines between them."""
     match column.take:
         case "end":
             return float(y[-1])

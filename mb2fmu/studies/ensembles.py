@@ -168,7 +168,7 @@ class Ensemble:
         return Runs(time, states, outputs, self.states, self.output_names, reduced, messages)
 
     def _course(self, step: float, points: int, tolerance: float) -> Course:
-        """From where to where; beyond the experiment the last inputs stay."""
+        """Return the times and inputs of a run; beyond the experiment the last inputs stay."""
         inputs = np.asarray(self.inputs[np.minimum(np.arange(points), len(self.inputs) - 1)])
         turns = np.zeros(points + 1, dtype=bool)
         turns[1:-1] = (inputs[1:] != inputs[:-1]).any(axis=1)
@@ -261,7 +261,7 @@ def _fixed_steps(
 
 
 def _projected(ensemble: Ensemble, t: float, x: Floats, r: Floats, p: Floats) -> Floats:
-    """On the constraints, where that is possible."""
+    """Return states moved onto the constraints, where that is possible."""
     if ensemble.project is None:
         return x
     put = ensemble.project(t, x, r, p)
@@ -272,7 +272,7 @@ def _projected(ensemble: Ensemble, t: float, x: Floats, r: Floats, p: Floats) ->
 
 
 def _rk4_step(ensemble: Ensemble, t: float, h: float, x: Floats, r: Floats, p: Floats) -> Floats:
-    """One step."""
+    """Return the states after one step."""
     stages: list[Floats] = []
     at = x
     with np.errstate(invalid="ignore", over="ignore"):

@@ -168,7 +168,7 @@ class _Search:
 
 
 def _judged(search: _Search, values: Floats, weights: Floats, noise: dict[str, float]) -> Fitted:
-    """How sure the values are."""
+    """Return how sure the fitted values are."""
     unknowns, n = search.unknowns, len(values)
     J = search.at(values)[1] / weights[:, None]
     size = np.where(values != 0.0, np.abs(values), search.sizes)

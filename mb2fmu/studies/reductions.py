@@ -48,15 +48,15 @@ class Largest:
     output: str
 
     def begin(self, n: int) -> Floats:
-        """Nothing yet."""
+        """Start with no value."""
         return np.full(n, -np.inf)
 
     def take(self, memory: Floats, instance: Indices, t: Floats, y: Floats) -> None:  # noqa: ARG002
-        """Compares."""
+        """Keep the larger of the value so far and the new one."""
         memory[instance] = np.maximum(memory[instance], y)
 
     def finish(self, memory: Floats) -> Floats:
-        """The largest."""
+        """Return the largest values."""
         return memory
 
 
@@ -87,5 +87,5 @@ class FirstCrossing:
         memory[instance] = np.column_stack([t, y, np.where(crosses, time, found)])
 
     def finish(self, memory: Floats) -> Floats:
-        """The crossings."""
+        """Return the times of the first crossings, s."""
         return memory[:, 2].copy()

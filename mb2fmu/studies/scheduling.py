@@ -33,7 +33,7 @@ class Engine(Protocol):
     """What runs chunks."""
 
     def width(self) -> int:
-        """How many workers there are now."""
+        """Number of workers there are now."""
         ...
 
     def submit(self, cases: Cases) -> None:
@@ -59,11 +59,11 @@ class InProcess:
         self._handed: deque[Cases] = deque()
 
     def width(self) -> int:
-        """One."""
+        """One worker: this process."""
         return 1
 
     def submit(self, cases: Cases) -> None:
-        """Remembers it."""
+        """Keep a chunk until it is asked for."""
         self._handed.append(cases)
 
     def wait(self) -> Finished:
@@ -92,7 +92,7 @@ class Effort:
         return self.workers * self.elapsed / self.cases - 1.0 if self.cases > 0.0 else 0.0
 
     def words(self) -> str:
-        """For people."""
+        """The effort in words, for people."""
         beside = self.workers * self.elapsed - self.cases
         # A share of next to nothing says nothing.
         part = f" ({self.overhead:.1%})" if self.cases >= _LONG else ""
@@ -102,7 +102,7 @@ class Effort:
         )
 
     def facts(self) -> dict[str, float]:
-        """For the manifest."""
+        """The effort as JSON values, for the manifest."""
         return {
             "workers": self.workers,
             "elapsed [s]": round(self.elapsed, 3),
@@ -180,6 +180,6 @@ def _pieces(cases: Cases) -> list[Cases]:
 
 
 def _lost(results: int) -> Answer:
-    """Of a case that ends its process."""
+    """Return the outcome of a case that ends its process."""
     why = "the process that ran it ended each time: the unit crashed, did not return in time, or memory ran out"
     return Answer(np.full((1, results), np.nan), (why,), np.full((1, 0, 0), np.nan), 0.0)

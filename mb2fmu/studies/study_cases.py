@@ -63,7 +63,7 @@ class Study:
 
     @property
     def stop(self) -> float:
-        """End, s."""
+        """End of the experiment, s."""
         return self.job.step * len(self.job.held)
 
     def fingerprint(self) -> dict[str, str]:
@@ -117,7 +117,7 @@ class _Resolver:
         defaults: Mapping[str, Signal],
         read_signals: Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[str, Signal]],
     ) -> Study:
-        """Everything."""
+        """Return the whole study: variables, results and cases."""
         self._plan = plan = self._spread(self._plan)
         unit = self._unit
         step, steps = self._times()

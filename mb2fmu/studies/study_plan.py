@@ -185,7 +185,7 @@ class _Reader:
         )
 
     def _spread(self, cases: Mapping[str, Any], method: Method) -> float:
-        """By which part of their values all parameters vary."""
+        """Return the part of their values by which all parameters vary."""
         if "spread" not in cases:
             return 0.0
         found = cases["spread"]
@@ -225,7 +225,7 @@ class _Reader:
         return tuple(self._one_varied(name, entry, method) for name, entry in table.items())
 
     def _one_varied(self, name: str, entry: Any, method: Method) -> Varied:
-        """One line of ``[vary]``."""
+        """Read one line of ``[vary]``."""
         where = f"vary.{name}"
         if isinstance(entry, list):
             entry = {"values": entry}

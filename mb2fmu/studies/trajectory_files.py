@@ -105,7 +105,7 @@ def pyarrow() -> tuple[ModuleType, ModuleType]:
 
 
 def zarr_package() -> Any:
-    """Zarr.
+    """Return the package zarr, or raise with how to install it.
 
     Raises:
         ToolError: If it is not installed.

@@ -117,7 +117,7 @@ class _Surface:
 
 
 def _surfaces(program: Program, marked: Sequence[int]) -> dict[int, _Surface]:
-    """Of each switch; equal ones are equal records."""
+    """Return the surface of each switch; equal ones are equal records."""
     found = {}
     for node in marked:
         op, a, b = Op(program.op[node]), int(program.a[node]), int(program.b[node])
@@ -220,7 +220,7 @@ class FrozenCopy(ProgramCopy):
         return a if surface.b < 0 else self.builder.sub(a, self.node[surface.b])
 
     def limit(self, node: int) -> int:
-        """How large the factor of a sticking sign may become."""
+        """Return how large the factor of a sticking sign may become."""
         entry = self.program.entries.get("break_away")
         pairs = entry.results if entry else ()
         limits = dict(zip(pairs[::2], pairs[1::2], strict=True))
@@ -273,7 +273,7 @@ class _Assembly:
         self._copy = FrozenCopy(plan, self._builder, dict(zip(plan.sticking, factors, strict=True)))
 
     def build(self) -> Program:
-        """All entries."""
+        """Add all entry points."""
         b, plan, copy = self._builder, self._plan, self._copy
         surfaces = [copy.surface(surface) for surface in plan.modes]
         slip = [copy.node[int(plan.program.a[node])] for node in plan.sticking]
@@ -296,14 +296,14 @@ class _Assembly:
         return b.build()
 
     def _margin(self, i: int, s: int) -> int:
-        """Of a mode that is no sticking sign's."""
+        """Return the margin of a mode other than a sticking sign's."""
         b, mode = self._builder, self._modes[i]
         if self._plan.switches[i].kind == "steps":
             return b.binary(Op.MIN, b.sub(s, mode), b.sub(b.add(mode, b.constant(1.0)), s))
         return b.select(mode, s, b.neg(s))
 
     def _add_event(self, slip: Sequence[int]) -> None:
-        """States after the event: what is held is at rest exactly, and what the model's own events set is set."""
+        """Add the states after an event: held signs exactly at rest, and what the model's own events set."""
         b, plan, copy = self._builder, self._plan, self._copy
         old = plan.program
         x = [b.state(i) for i in range(len(old.layout.states))]

@@ -99,7 +99,7 @@ class Sliding:
         return moved
 
     def _less(self, b: ProgramBuilder, row: Sequence[int], modes: Sequence[int], rate: int) -> int:
-        """B σ - ds/dt at the modes: what held signs must make of ds/dt, beside what the others do."""
+        """Return B σ − ds/dt at the modes: what held signs must add to ds/dt, beside the others."""
         if self.count == 1:
             return b.neg(rate)
         return b.sub(b.sum(b.mul(entry, mode) for entry, mode in zip(row, modes, strict=True)), rate)
@@ -117,7 +117,7 @@ class Sliding:
         return rates, matrix, dict(zip(self.reach, found, strict=True))
 
     def _limits(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
-        """Of σ while it is held, at the modes."""
+        """Return the limits of σ while it is held, at the modes."""
         copy = self._copy(b, modes)
         return [copy.node[node] for node in self.program.entries["limits"].results]
 
@@ -163,7 +163,7 @@ class Sliding:
         return [b.select(held_here, value, other) for held_here, value, other in zip(at, solved, free, strict=True)]
 
     def _giving(self, b: ProgramBuilder, i: int, row: Sequence[int], at: Sequence[int], limit: int) -> int:
-        """T_ii."""
+        """Return T_ii, by which the row of a held sign gives way where it could be singular."""
         zero = b.constant(0.0)
         length = b.sum(b.select(held, b.mul(entry, entry), zero) for held, entry in zip(at, row, strict=True))
         shared = b.div(b.mul(b.constant(_GIVING), b.unary(Op.SQRT, length)), limit)

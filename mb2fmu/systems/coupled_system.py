@@ -249,7 +249,7 @@ class CoupledSystem:
         )
 
     def restepped(self, **changes: Any) -> CoupledSystem:
-        """The same system with other stepping, for studies of step sizes and methods."""
+        """Return the system with other stepping, for studies of step sizes and methods."""
         made = CoupledSystem(self.name, description=self.description)
         made.__dict__.update(self.__dict__)
         made.run = replace(self.run, stepping=replace(self.run.stepping, **changes))
@@ -262,7 +262,7 @@ class CoupledSystem:
 
     @property
     def names(self) -> Sequence[str]:
-        """Of the components."""
+        """Names of the components."""
         return tuple(each.name for each in self.components)
 
 

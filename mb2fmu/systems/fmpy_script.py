@@ -9,7 +9,7 @@ from mb2fmu.systems.master.dependency_order import levels, sequence
 
 
 def fmpy_script(joined: Joined, folder: str) -> str:
-    """The script.
+    """Return a script that runs the system by fmpy.
 
     Args:
         joined: The system.

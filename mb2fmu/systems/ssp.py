@@ -85,7 +85,7 @@ def schema_faults(name: str, content: bytes) -> Iterator[Fault]:
 
 @cache
 def _schema(kind: str, version: str) -> etree.XMLSchema:
-    """Of one kind of file; those of 1.0 for all versions that are not known."""
+    """Return the schema of a kind of file; that of 1.0 for versions that are not known."""
     if version == "2.1" and kind == "Description":
         folder = Path(__file__).parent / "schema" / "ssp2.1-draft"
     elif version in {"2.0", "2.1"}:
@@ -175,7 +175,7 @@ def _connections(parent: Element, joined: Joined, terminals: Sequence[TerminalLi
 
 
 def _component(parent: Element, joined: Joined, k: int, component: Component, box: Box) -> Element:
-    """One component; its connectors."""
+    """Add a component, and return the element of its connectors."""
     made = _child(
         parent, SSD, "Component", name=component.name, type="application/x-fmu-sharedlibrary",
         source=f"resources/{component.name}.fmu",
@@ -243,7 +243,7 @@ def _parameter_set(
 
 
 def _mapping(joined: Joined, version: SspVersion) -> Element:
-    """Which variables follow which parameter; conversions of units are spelled out, so that nobody must make them."""
+    """Return which variables follow which parameter, with conversions of units spelled out for every importer."""
     root = etree.Element(f"{{{SSM}}}ParameterMapping", nsmap={"ssm": SSM, "ssc": SSC})
     root.set("version", "1.0" if version == "1.0" else "2.0")
     for each in joined.mapped:

@@ -123,7 +123,7 @@ class _Reader:
         return None
 
     def _element(self, made: CoupledSystem, element: Element, values: Mapping[str, Mapping[str, Value]]) -> None:
-        """A component."""
+        """Read a component."""
         kind, name = etree.QName(element).localname, element.get("name", "")
         if kind != "Component" or element.get("type", "") not in _UNIT_TYPES:
             said = "a nested system" if kind == "System" else element.get("type") or kind

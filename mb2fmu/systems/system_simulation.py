@@ -59,7 +59,7 @@ class SystemMotion:
     log: tuple[str, ...]
 
     def __getitem__(self, name: str) -> Floats:
-        """One variable over time, shape (n_t,)."""
+        """Return one variable over time, shape (n_t,)."""
         return np.asarray(self.values[:, self.names.index(name)])
 
 

@@ -112,7 +112,7 @@ class _Own:
 
 
 def _read(own: _Own, values: Sequence[npt.ArrayLike]) -> tuple[int, int, dict[int, Floats]]:
-    """How many instances there are; which arguments are batches, as bits and with their arrays."""
+    """Return the number of instances, and which arguments are batches (as bits) with their arrays."""
     n, batches, arrays = 1, 0, {}
     for k, (value, place) in enumerate(zip(values, own.places, strict=True)):
         array = np.asarray(value, dtype=np.float64, order="C")

@@ -34,7 +34,7 @@ class CompileObserver(Protocol):
         """The unit is being compiled for this platform."""
 
     def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
-        """It is there, compiled or (``cached``) from an earlier time."""
+        """Note that a binary is there, compiled or (``cached``) from an earlier time."""
 
 
 def compile_unit(

@@ -121,7 +121,7 @@ class Admissible:
         return self._constraints.assembled_alike(whole, found, self._computed, scale)
 
     def _speed_scale(self, values: list[float]) -> Floats:
-        """How far each speed may go to find the constraints."""
+        """Return how far each speed may go in search of the constraints."""
         speeds = {s.symbol: s for s in self._definition.speeds}
         return np.array([max(abs(values[self._symbols.slot[u]]), self._of_speed(speeds[u])) for u in self._symbols.u])
 
@@ -156,7 +156,7 @@ class Admissible:
         return self._symbols.completed(values)
 
     def _scale(self, c: Coordinate) -> float:
-        """How far a coordinate goes from its start."""
+        """Return how far a coordinate goes from its start."""
         if c.unit in {"rad", "1", "deg"}:
             return _TURN
         alike = self._alike(c)
@@ -164,7 +164,7 @@ class Admissible:
         return c.nominal or 0.3 * (abs(c.start) if abs(c.start) > _NOISE * alike else alike)
 
     def _of_speed(self, s: Speed) -> float:
-        """How far a speed goes from its start: at least about its coordinates' scale in a part of the experiment."""
+        """Return how far a speed goes from its start: at least its coordinates' scale in a part of the experiment."""
         rate = _RATES / self._definition.experiment.stop
         lengths = [self._scale(c) for c in self._definition.coordinates if f"{c.unit}/s" == s.unit]
         size = max(lengths, default=_TURN if s.unit in {"rad/s", "1/s"} else 0.0) * rate
@@ -172,7 +172,7 @@ class Admissible:
         return max(s.nominal or max(size, 0.3 * start) or self._alike(s), BEYOND * self._reach.get(s.name, 0.0))
 
     def _of_input(self, r: Input) -> float:
-        """How far an input goes from its start: as far as its signal, or the quantities of its unit."""
+        """Return how far an input goes from its start: its signal's range, or quantities of its unit."""
         signal = self._definition.experiment.signals.get(r.symbol)
         size = 0.0
         if signal is not None:

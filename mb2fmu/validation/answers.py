@@ -50,7 +50,7 @@ class _Tally:
     left_out: int = 0
 
     def add(self, difference: float, bound: float, where: str) -> None:
-        """One compared number."""
+        """Count one compared number; keep the worst ratio of difference to bound."""
         self.count += 1
         ratio = np.inf
         if difference == 0.0:
@@ -61,7 +61,7 @@ class _Tally:
             self.value, self.bound, self.ratio, self.where = float(difference), float(bound), float(ratio), where
 
     def same(self, found: float, expected: float, where: str) -> None:
-        """One that must have the same bits."""
+        """Count one number that must have the same bits."""
         equal = found == expected or (np.isnan(found) and np.isnan(expected))
         self.add(0.0 if equal else max(abs(found - expected), 5e-324), 0.0, where)
 
@@ -75,7 +75,7 @@ class _Tally:
 def answered(
     definition: Declarations, chance: Occasion, question: Asked, driven: Driven, limits: Bounds
 ) -> tuple[CallResult, ...]:
-    """One result per family of calls.
+    """Return one result per family of calls.
 
     Args:
         definition: The checked model.
@@ -112,7 +112,7 @@ class _Answers:
         self._rates = _largest_rates(self.chance.reference)
 
     def judged(self) -> tuple[CallResult, ...]:
-        """One result per family of calls."""
+        """Return one result per family of calls."""
         return tuple(self._results())
 
     def _results(self) -> Iterator[CallResult]:
@@ -377,7 +377,7 @@ class _Answers:
                 tally.add(abs(found[d, column] - wanted[d]), float(allowed), f"{name} in direction {d + 1}{when}")
 
     def _magnitudes(self) -> Floats:
-        """How large each compared variable is, > 0, shape (n,): of these round-off is a part."""
+        """Return each compared variable's magnitude, > 0, shape (n,), for bounds of round-off."""
         reference = self.chance.reference
         return np.asarray(np.maximum(np.max(np.abs(reference.trajectory.values), axis=0), reference.scales))
 
@@ -410,7 +410,7 @@ class _Answers:
         self._restored(answers[7], tally)
 
     def _continued(self, first: list[list[float]], second: list[list[float]], tally: _Tally) -> None:
-        """The same steps twice; in Co-Simulation also as in the uninterrupted run."""
+        """Compare the same steps done twice; in Co-Simulation also with the uninterrupted run."""
         chance = self.chance
         time = chance.reference.conditions.time[chance.row + 1 : chance.row + chance.after + 1]
         tally.rows(second, np.array(first), self.simulation.names, time)

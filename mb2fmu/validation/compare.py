@@ -313,7 +313,7 @@ def _energy(reference: Reference, states: Floats, work: Floats) -> InvariantResu
 
 
 def _integrals(reference: Reference, integrals: KeptIntegrals, values: Floats) -> list[InvariantResult]:
-    """One result per integral of motion."""
+    """Judge each integral of motion."""
     strays = integrals.strays(values)
     limits = integrals.limits(FACTOR * reference.conditions.tolerance)
     return [

@@ -103,7 +103,7 @@ def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterato
 
 
 def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
-    """Whether what the auditor objects to is what a right unit of such a mechanism does."""
+    """Return whether the auditor objects to what a right unit of such a mechanism does."""
     if CONTRADICTION in finding.message:
         return redundant
     return stiff and finding.rule == "derivative.slope"

@@ -154,7 +154,7 @@ class Cuts:
 
 
 class _Fixed:
-    """Which body points and frames are fixed in, by how they move at random states."""
+    """Finds which body points and frames are fixed in, by how they move at random states."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._bodies = mechanism.bodies

@@ -42,7 +42,7 @@ class Digits:
 
     @property
     def text(self) -> str:
-        """For people, where there are few; else empty."""
+        """A sentence for people where few digits are known, else empty."""
         if self.known >= FEW:
             return ""
         return (
@@ -52,7 +52,7 @@ class Digits:
 
 
 def known_digits(reference: Reference) -> Digits | None:
-    """Of the derivative that is known worst at a dozen points of a reference; None where there is none."""
+    """Return the right digits of the derivative that a reference knows worst, at a dozen points; None without any."""
     numeric, run = reference.numeric, reference.conditions
     rows = np.unique(np.linspace(0, len(reference.states) - 2, _POINTS).astype(np.int64)).tolist()
     random, found, spread = np.random.default_rng(16), [], []

@@ -62,7 +62,7 @@ class Directions:
 
 
 def spans(reference: Reference) -> Floats:
-    """How far each state goes in the experiment, > 0, shape (n_x,); a hundredth of its magnitude if it stands still."""
+    """Return how far each state goes in the experiment, > 0, shape (n_x,); 1/100 of its magnitude if it rests."""
     spread = np.ptp(reference.states, axis=0)
     return np.asarray(np.maximum(spread, 1e-2 * reference.state_scales))
 

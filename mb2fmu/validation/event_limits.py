@@ -89,7 +89,7 @@ def event_limits(reference: Reference, bounds: Floats) -> tuple[EventLimit, ...]
 
 
 def _single(reference: Reference, bounds: Floats, event: EventSeen) -> EventLimit:
-    """One event by itself."""
+    """Return one event by itself, as an occasion."""
     occasion, time = Occasion(event, event, 1), reference.trajectory.time
     step = float(np.min(np.diff(time)))
     floor = 2 * reference.event_uncertainty + ROUNDING * max(event.time, step)

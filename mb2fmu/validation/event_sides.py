@@ -40,7 +40,7 @@ class Occasion:
 
     @property
     def time(self) -> float:
-        """Of the first, s."""
+        """Time of the first event, s."""
         return self.first.time
 
     @property

@@ -75,7 +75,7 @@ class Watch:
     late: tuple[EventLimit, ...] = ()
 
     def request(self, kind: UnitKind) -> dict[str, float]:
-        """As ``driving.watching`` reads it."""
+        """Return the watch as ``driving.watching`` reads it."""
         (before, after), (falling, rising) = self.values[:, self.place].tolist(), self.slopes[:, self.place].tolist()
         allowed = self.limit.allowed[kind]
         time = self.limit.occasion.time
@@ -230,7 +230,7 @@ def judge_events(
     number: int,
     description: UnitDescription,
 ) -> tuple[EventResult, ...]:
-    """One result per event that is looked for, and one per event that the reference does not have.
+    """Return one result per watched event, and one per event that the reference does not have.
 
     Args:
         reference: Of the experiment.

@@ -131,7 +131,7 @@ class _Walk:
         self.modes: Modes
 
     def step(self, begin: float, end: float, y: Floats, r: Sequence[float], parts: int, *, changed: bool) -> Floats:
-        """From one communication point to the next."""
+        """Integrate from one communication point to the next."""
         self.span = end - begin
         if changed:
             y = self._event(begin, y, r, ())

@@ -79,13 +79,13 @@ class _Intention:
     followers: tuple[int, ...]
 
     def without(self, blocked: Collection[int]) -> _Intention:
-        """With some parameters at their defaults."""
+        """Return the experiment with some parameters at their defaults."""
         parameters = self.parameters.copy()
         parameters[list(blocked)] = 0.0
         return replace(self, parameters=parameters)
 
     def only(self, index: int) -> _Intention:
-        """With one parameter moved, and nothing else."""
+        """Return the experiment with one parameter moved, and nothing else."""
         parameters = np.zeros_like(self.parameters)
         parameters[index] = self.parameters[index]
         return replace(self, parameters=parameters, starts=np.zeros_like(self.starts))

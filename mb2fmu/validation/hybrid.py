@@ -99,7 +99,7 @@ class HybridEquations(NumericEquations):
     # --- one instant -------------------------------------------------------------------------------------------------
 
     def x_dot(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Floats, float]:
-        """As without events, with the modes that the state says."""
+        """Return x' with the modes that the state implies."""
         modes = self.modes_at(t, x, r, prepared)
         return self.slope(t, x, r, prepared, modes)
 
@@ -441,7 +441,7 @@ class HybridEquations(NumericEquations):
         return np.append(blows, self._jumps(reached)) if self._latched else blows
 
     def _jumps(self, reached: Floats) -> Floats:
-        """Of speeds, from those of states; 0 of speeds that are none."""
+        """Return jumps of speeds from those of states; 0 of speeds that are no states."""
         jumps = np.zeros(self.n_u)
         jumps[self._independent] = reached[self.n_q : self.n_q + len(self._independent)]
         return jumps

@@ -137,7 +137,7 @@ def _motions(
 
 
 def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDefinition) -> dict[str, Operations]:
-    """One session for each sample: an instance is set to it and asked for x'."""
+    """Return one session for each sample: an instance is set to it and asked for x'."""
     known = description.variables
     starts = {name: k for name, k in made.starts.items() if known[name].settable}
     references = [known[name].reference for name in _derivatives(description)]

@@ -48,7 +48,7 @@ def influences(
     moved: Reference | None,
     limits: Bounds | None,
 ) -> tuple[InfluenceResult, ...]:
-    """One per free parameter, fixed start value and input.
+    """Return one result per free parameter, fixed start value and input.
 
     Args:
         definition: The checked model.
@@ -92,7 +92,7 @@ def _result(
 
 
 def _changes(definition: Declarations, moves: Sequence[Move], moved: Reference) -> dict[tuple[str, str], _Change]:
-    """Of each parameter and input: what changes if it keeps its default."""
+    """Return for each parameter and input what changes if it keeps its default."""
     run = moved.conditions
     still = np.zeros_like(run.inputs)
     free = [p.name for p in definition.parameters if not p.calculated]
@@ -111,7 +111,7 @@ def _changes(definition: Declarations, moves: Sequence[Move], moved: Reference) 
 
 
 def _integrated(reference: Reference, limits: Bounds, changes: Sequence[_Change]) -> list[Floats]:
-    """The same as :func:`_followed`, by integrating afresh: events are no differential equation."""
+    """Do what :func:`_followed` does by integrating anew: events have no variational equation."""
     numeric, run = reference.numeric, reference.conditions
     scales = reference.error_scales(_TOLERANCE)
     judged = np.arange(len(run.time))[:, None] < limits.judged[None, :]
@@ -132,7 +132,7 @@ def _integrated(reference: Reference, limits: Bounds, changes: Sequence[_Change]
 
 
 def _followed(reference: Reference, limits: Bounds, changes: Sequence[_Change]) -> list[Floats]:
-    """For each change and variable the largest |change of the variable| over its bound, shape (n,) each."""
+    """Return for each change and variable the largest |change of the variable| over its bound, shape (n,) each."""
     numeric, run = reference.numeric, reference.conditions
     n_x, steps = numeric.n_x, len(run.time) - 1
     affordable = _BUDGET // max(1, n_x + 2 * len(changes))

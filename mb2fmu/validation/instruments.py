@@ -63,7 +63,7 @@ class _Instruments:
         self._cuts = Cuts(mechanism, self.sights)
 
     def outputs(self) -> Iterator[OutputExpression]:
-        """Those that the equations have, each with its new expression."""
+        """Return the outputs of the equations, each with its new expression."""
         told = {output.name: output for output in self.equations.outputs}
         for item in self.m.outputs:
             scalars: list[tuple[str, sm.Expr]] = []
@@ -135,7 +135,7 @@ class _Instruments:
             yield request.name, self.sights.momentum(request.subject[0])
 
     def _canonical(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """Of K⊤ p = ∂T/∂u a component, or q'·p - T + V with q' = K u + k0."""
+        """Return a component of p, where K⊤ p = ∂T/∂u, or q'·p − T + V with q' = K u + k0."""
         m = self.m
         momenta = sm.Matrix([self.sights.momentum(j) for j in range(len(m.u))])
         if request.kind == "coordinate_momentum":
@@ -298,7 +298,7 @@ class _Instruments:
         yield request.name, vector.dot(self.sights.vector("velocity" if force else "omega", node))
 
     def _potential(self) -> sm.Expr:
-        """As it was handed in."""
+        """Return the potential energy as it was handed in."""
         potential = self.equations.energy.potential
         assert potential is not None, "the formulation has refused it"
         return potential

@@ -87,7 +87,7 @@ def integrate(
 
 
 def round_off(slope: Slope, t: float, y: Floats) -> Floats:
-    """How far the slopes at y are known: their change if every y_j changes by some units of round-off, shape (n,).
+    """Return how exactly the slopes at y are known: their change if every y_j moves by some units of round-off, (n,).
 
     A state that is nothing but round-off (a rate of a parallelogram's coupler) has no scale of its own that steps could
     be steered by; no step makes its error smaller than its size times this.

@@ -112,7 +112,7 @@ class Journey:
     def _compiled(
         self, machine: Machine, start: Floats, tolerance: float, scales: Floats, parts: int, *, projected: bool
     ) -> Floats:
-        """The same by compiled functions."""
+        """Integrate by compiled functions, which give the same errors as the others."""
         relative = max(tolerance, TIGHTEST)
         given = (self.time, self.inputs, self.prepared, start, tolerance, relative, scales, self.budget)
         try:

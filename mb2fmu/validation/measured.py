@@ -95,7 +95,7 @@ class ColumnResult:
 
     @property
     def verdict(self) -> Judged:
-        """Within its tolerance or not."""
+        """Passed if the error is within the tolerance, else failed."""
         return "passed" if self.error <= self.tolerance else "failed"
 
 
@@ -123,7 +123,7 @@ class TableResult:
         return all(column.verdict == "passed" for column in self.columns)
 
     def to_record(self) -> dict[str, Any]:
-        """For JSON, which has no infinities and no NaN: they become their names."""
+        """Return the result as JSON values; infinities and NaN become their names."""
         return {
             "source": self.source,
             "kind": self.kind,
@@ -256,7 +256,7 @@ class _Plan:
         return times
 
     def _scalar(self, name: str, where: str) -> Scalar | None:
-        """The unit's variable; what is not there is told with what may be meant."""
+        """Return the unit's variable; one that is absent is a fault with similar names."""
         scalar = self.anatomy.scalars.get(name)
         if scalar is None:
             near = difflib.get_close_matches(name, self.anatomy.scalars, n=3, cutoff=0.5)
@@ -298,7 +298,7 @@ class _Plan:
             yield scalar, value
 
     def _tolerance(self, column: Column) -> float:
-        """How far a column may be off, in its unit."""
+        """Return how far a column may be off, in its unit."""
         given = self.settings.tolerances.get(column.name) or column.tolerance or self.settings.otherwise
         if given is None:
             remedy = f"a second row that begins with tolerance, or --tolerance {column.name}=0.01 (or 1%)"
@@ -352,7 +352,7 @@ class _Plan:
         return np.array(points), rows
 
     def refuse_uneven_steps(self) -> None:
-        """Of a unit whose communication steps must all be of one size.
+        """Raise where communication points are uneven and the unit takes one step size only.
 
         Raises:
             ValidationError: If the table's times cannot be met by such steps.

@@ -39,7 +39,7 @@ def fraction(index: int) -> float:
 
 
 def rounded(value: float, digits: int = _DIGITS) -> float:
-    """To so many significant digits."""
+    """Return a number rounded to so many significant digits."""
     return float(f"{value:.{digits - 1}e}")
 
 
@@ -76,7 +76,7 @@ class Gauge:
         return Gauge(reference, rows, rates, np.ptp(values, axis=0), natural_units(definition))
 
     def parameter(self, index: int, probe: float) -> float:
-        """By how much a free parameter must change to change accelerations, or outputs, by their own size; 0: unknown.
+        """Return how much a parameter must change to change accelerations or outputs by their own size; 0: unknown.
 
         Args:
             index: Of the parameter among the free ones.
@@ -93,12 +93,12 @@ class Gauge:
         )
 
     def input(self, index: int, probe: float) -> float:
-        """The same of an input."""
+        """Return how much an input must change to change accelerations or outputs by their own size; 0: unknown."""
         numeric, run = self.reference.numeric, self.reference.conditions
         prepared = numeric.prepare(run.parameters)
 
         def after(k: int) -> tuple[Floats, Floats]:
-            """With the input changed."""
+            """Return accelerations and outputs at point k with the input changed."""
             held = run.held(k).copy()
             held[index] += probe
             return _looked_at(numeric, self.reference, k, held, prepared)
@@ -139,7 +139,7 @@ def _looked_at(
 
 
 def parameter_moves(definition: Declarations, gauge: Gauge) -> Floats:
-    """By how much each free parameter is to be moved, shape (n_p,); 0 where its bounds leave no room."""
+    """Return how much each free parameter is to be moved, shape (n_p,); 0 where bounds leave no room."""
     free = [p for p in definition.parameters if not p.calculated]
     values = [float(p.value) for p in free]
     moves = np.zeros(len(free))
@@ -174,7 +174,7 @@ def within(quantity: Quantity, value: float, target: float) -> float:
 
 
 def start_moves(definition: Declarations, reference: Reference) -> Floats:
-    """By how much each coordinate, independent speed and auxiliary state is to be moved at the start, shape (n_x,)."""
+    """Return how much each coordinate, independent speed and auxiliary state is to be moved, shape (n_x,)."""
     numeric = reference.numeric
     records: list[Quantity] = [
         *definition.coordinates,
@@ -225,7 +225,7 @@ class Signal:
         return np.asarray(self.centre + part * self.size * (waves + 0.4 * (time >= self.jump)))
 
     def text(self, part: float) -> str:
-        """As a formula."""
+        """The signal as a formula."""
         (a, c), (b, d) = self.rates, self.phases
         waves = f"0.5 sin({a:g} t + {b:g}) + 0.3 sin({c:g} t + {d:g})"
         return f"{self.centre:g} + {part * self.size:g} ({waves} + 0.4 [t ≥ {self.jump:g}])"
@@ -235,7 +235,7 @@ REACH = 1.2  # of a signal: the largest value of the sum of its parts
 
 
 def signals(definition: Declarations, gauge: Gauge, stop: float) -> tuple[Signal, ...]:
-    """One per input: a sum of two sines and a step, of other rates for each."""
+    """Return one signal per input: two sines and a step, with different rates for each."""
     run = gauge.reference.conditions
     found = []
     for k, record in enumerate(definition.inputs):

@@ -115,7 +115,7 @@ class MujocoReading:
         return S.T @ M @ S, S.T @ (f - M @ s0)
 
     def motions_of(self, links: Iterable[str], at: Situation) -> dict[str, Motion]:
-        """Of bodies and sites, by MuJoCo's Jacobians; positions are those of ``at``."""
+        """Return the motion of bodies and sites by MuJoCo's Jacobians; positions are those of ``at``."""
         m, d, mj = self._model, self._data, self._mj
         S, s0 = self._place(at)
         mj.mj_forward(m, d)

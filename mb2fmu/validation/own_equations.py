@@ -134,7 +134,7 @@ class OwnEquations:
 
 
 def expected_work(mechanics: Mechanics, parts: Handed) -> float:
-    """How many operations SymPy composes, about: what forming the equations costs, known before it is tried.
+    """Estimate the operations that SymPy will compose to form the equations, before it is tried.
 
     SymPy multiplies vectors of different frames by the direction cosines between those, composed without expanding:
     three terms per entry and frame on the way, so that their size grows exponentially with the length of a chain.
@@ -152,7 +152,7 @@ def expected_work(mechanics: Mechanics, parts: Handed) -> float:
 
 
 def _ways(parts: Handed) -> list[list[sm.Matrix]]:
-    """For each body the direction cosines, between neighbours, from the inertial frame to its own."""
+    """Return for each body the direction cosines of neighbours, from the inertial frame to its own."""
     parents = tree(parts.frame, lambda frame: frame._dcm_dict)
     ways = []
     for body in parts.bodies:
@@ -168,7 +168,7 @@ def _ways(parts: Handed) -> list[list[sm.Matrix]]:
 
 
 def pathway_work(mechanics: Mechanics) -> float:
-    """How many operations the lengths of pathways have, about, before SymPy composes them for the actuators' loads.
+    """Estimate the operations of pathways' lengths, before SymPy composes them for the actuators' loads.
 
     The square of a segment's length has the direction cosines between all frames in which the way between its ends
     is written.
@@ -228,7 +228,7 @@ def _pairs(way: list[sm.Matrix]) -> float:
 
 
 def _operations(entry: sm.Expr) -> float:
-    """Of one entry, as often as it is visited in a tree; -1 for zero."""
+    """Count the operations of an entry, as a tree visits them; −1 for zero."""
     if entry == 0:
         return -1.0
     known: dict[sm.Basic, float] = {}

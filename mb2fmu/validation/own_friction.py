@@ -105,7 +105,7 @@ class _Law:
         return found, self.q + self.W @ found
 
     def misfit(self, pressed: Sequence[bool], ways: Sequence[int | None], found: Floats, y: Floats) -> float:
-        """By how much the law is broken, in the unit of y; infinite where a known sense is another."""
+        """Return by how much the law is broken, in the unit of y; infinite where a known sense is another."""
         k, D = len(pressed), np.diag(self.W)
         worst = -np.inf
         for contact in range(k):
@@ -292,7 +292,7 @@ def _rubbed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> 
 
 
 def _impact(contacts: Contacts, law: _Law, present: Truths, e: Floats, t: float) -> Found:
-    """By Newton's law, or by Poisson's."""
+    """Return the impulses by Newton's or Poisson's law."""
     k, names = len(present), _names(contacts)
     v = law.q
     if contacts.each[int(np.argmax(present))].law == "newton":

@@ -210,7 +210,7 @@ class OwnKinematics:
         return found
 
     def _asked(self, found: list[Numbers], moving: _Velocities) -> AskedMotion:
-        """Of points and frames at a state that lies a complex step along the motion."""
+        """Return velocities of points and frames at a state a complex step along the motion."""
         positions, velocities = {}, {}
         for point, terms in self._places.items():
             parts = [

@@ -175,7 +175,7 @@ class _Maker:
         return None
 
     def samples(self) -> list[Sample]:
-        """Of points where the numbers say something; those are left out where round-off alone is more than 1e-6."""
+        """Yield samples; points where round-off alone exceeds 1e-6 are left out."""
         found: list[Sample] = []
         latched = 0
         for tried, point in enumerate(self._points.draw()):
@@ -278,7 +278,7 @@ class _Maker:
         return np.concatenate([x_dot[places], z_dot]), np.concatenate([scale[places], np.abs(z_dot)])
 
     def _spread(self, values: list[float], x_dot: Floats, outputs: Named) -> tuple[Floats, dict[str, float]]:
-        """How much x' and the outputs change per relative change of all numbers that they are computed from."""
+        """Return how much x' and outputs change per relative change of all numbers they are computed from."""
         random = np.random.default_rng(len(values))
         spread, shaken = np.zeros(len(x_dot)), dict.fromkeys(outputs, 0.0)
         for _ in range(_PERTURBED):

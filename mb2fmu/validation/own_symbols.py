@@ -115,7 +115,7 @@ class OwnSymbols:
         return lambda values: list(made(*values))
 
     def accelerated(self, dots: Mapping[sm.Expr, sm.Symbol], second: Mapping[sm.Expr, sm.Symbol]) -> None:
-        """From now on u' and q'' have stand-ins, by speed and by coordinate; functions take them as ``more``."""
+        """Give u' and q'' stand-ins, by speed and coordinate; functions take them as ``more``."""
         self._plain |= {u.diff(self.t): dummy for u, dummy in dots.items()}
         self._plain |= {q.diff(self.t, 2): dummy for q, dummy in second.items()}
 
@@ -126,7 +126,7 @@ class OwnSymbols:
         return values
 
     def _translated(self, expression: Any) -> sm.Expr:
-        """In the slots' stand-ins; what nothing declares gets an arbitrary number, the same each time."""
+        """Return an expression in the slots' stand-ins; undeclared symbols get fixed arbitrary numbers."""
         expression = sm.sympify(expression)
         plain = translate(expression, self._plain)
         if plain.atoms(sm.Derivative):

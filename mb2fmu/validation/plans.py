@@ -197,7 +197,7 @@ class Planner:
     def _step(
         self, pending: Sequence[Assignment], targets: Sequence[sm.Expr], solved: LinearSolve | None = None
     ) -> Step:
-        """One step; slots are reserved for what it gives."""
+        """Return one step, with slots reserved for what it gives."""
         local = {a.symbol for a in pending}
         targets = [sm.sympify(target) for target in targets]
         read = set().union(*(e.free_symbols for e in (*(a.expression for a in pending), *targets))) - local

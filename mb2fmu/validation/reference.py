@@ -134,12 +134,12 @@ class Reference:
         return energy_scale(np.array(energies), self.work, self.natural_energy)
 
     def error_scales(self, tolerance: float) -> Floats:
-        """Of (x, W), for an integration with a relative ``tolerance``; shape (n_x + 1,)."""
+        """Return scales of (x, W) for an integration with a relative ``tolerance``, shape (n_x + 1,)."""
         largest = np.append(np.max(np.abs(self.states), axis=0), self.work_scale)
         return error_scales(largest, np.append(self.typical[list(self.state_columns)], 0.0), tolerance)
 
     def undetermined(self, dependent: Sequence[int] | None = None) -> float | None:
-        """When the motion first passes a position where the dependent speeds follow from no others, s; None: never.
+        """Return when constraints first fail to determine the dependent speeds, s; None if never.
 
         Found where the determinant that they are solved with changes its sign between communication points.
         ``dependent``: as many speeds as there are rows, of which this is asked; None: those of the equations.
@@ -289,7 +289,7 @@ def solve(
 
 
 def held_slope(numeric: NumericEquations, run: Conditions) -> HeldSlope:
-    """For step k the slope of (x, W) with the inputs of that step."""
+    """Return the slope of (x, W) in step k, with the inputs of that step held."""
     return Journey(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
 
 
@@ -300,7 +300,7 @@ def start_state(numeric: NumericEquations, run: Conditions) -> Floats:
 
 
 def state_columns(numeric: NumericEquations) -> tuple[int, ...]:
-    """Where x = (q, independent u, z) stands among the compared variables (q, all u, z, outputs)."""
+    """Return the places of x = (q, independent u, z) among the compared variables (q, all u, z, outputs)."""
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     speeds = (n_q + i for i in numeric.equations.u_independent)
     return (*range(n_q), *speeds, *range(n_q + n_u, n_q + n_u + n_z))
@@ -352,7 +352,7 @@ def describe(definition: Declarations, equations: EquationsOfMotion) -> tuple[Va
 
 
 def comparable(equations: EquationsOfMotion) -> EquationsOfMotion:
-    """Without outputs that say something of a unit's own numbers, which no reference can know."""
+    """Return equations without outputs about a unit's own numbers, which no reference can know."""
     outputs = tuple(o for o in equations.outputs if not o.expression.free_symbols & DIAGNOSTICS.all)
     return equations if outputs == equations.outputs else replace(equations, outputs=outputs)
 
@@ -420,7 +420,7 @@ def provenance(definition: Declarations, numeric: NumericEquations, run: Conditi
 def by_euler(
     definition: Declarations, equations: EquationsOfMotion, step: float, *, experiment: Conditions | None = None
 ) -> Trajectory:
-    """The same experiment by explicit Euler with a fixed step in s: for results that others published so.
+    """Integrate by explicit Euler with a fixed step in s, for results that others published so.
 
     No uncertainty is claimed (zeros): the steps are what is asked for, not the motion.
 

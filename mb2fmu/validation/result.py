@@ -137,7 +137,7 @@ class EventResult:
     reason: str = ""
 
     def to_record(self) -> dict[str, object]:
-        """For JSON."""
+        """Return the result as JSON values."""
         names = [name for name in self.__slots__ if name != "jumps"]
         jumps = [{name: _number(getattr(jump, name)) for name in jump.__slots__} for jump in self.jumps]
         return {**{name: _number(getattr(self, name)) for name in names}, "jumps": jumps}
@@ -321,7 +321,7 @@ class ValidationResult:
 
     @property
     def passed(self) -> bool:
-        """The verdict."""
+        """Whether all verdicts are passed."""
         return (
             all(v.verdict == "passed" for v in self.variables)
             and all(i.verdict == "passed" for i in self.invariants)
@@ -344,7 +344,7 @@ class ValidationResult:
 
     @property
     def all_events(self) -> tuple[EventResult, ...]:
-        """Of every kind and experiment."""
+        """The events of every kind and experiment."""
         kinds = (*self.kinds, *(self.moved.kinds if self.moved else ()))
         return tuple(event for kind in kinds for event in kind.events)
 

@@ -124,7 +124,7 @@ class _Sampler:
         self._states = states
 
     def motions(self) -> OwnMotions:
-        """All samples."""
+        """Return all samples."""
         random = np.random.default_rng(SEED)
         drawn = (self._closed(self._drawn(random)) for _ in range(POINTS * (_TRIES if self._closures else 1)))
         samples = [self._sample(values) for values in itertools.islice(filter(None, drawn), POINTS)]
@@ -177,7 +177,7 @@ class _Sampler:
     # --- loops -------------------------------------------------------------------------------------------------------
 
     def _closed(self, values: list[float]) -> list[float] | None:
-        """The same on the loops, where there are any; None where they do not close nearby."""
+        """Return values moved onto the closed loops, if any; None where they do not close nearby."""
         return closed(values, self._rows, self._moved, self._slowed) if self._closures else values
 
     def _rows(self, values: list[float]) -> Rows:
@@ -229,7 +229,7 @@ class _Sampler:
                     values[k] /= length
 
     def _size_of_forces(self, values: list[float]) -> Array:
-        """How large the terms of f are, before they cancel: gravity, velocities and efforts asked one by one."""
+        """Return the size of f's terms before they cancel: gravity, velocities, efforts one by one."""
         at = self._situation(values)
         nothing = dict.fromkeys(at.effort, 0.0)
         idle = dict.fromkeys(at.control, 0.0)

@@ -76,7 +76,7 @@ class Rows(Protocol):
 
 
 def moving(values: Floats, uncertainty: Floats, typical: Floats) -> Flags:
-    """Which variables move.
+    """Return which variables move.
 
     Args:
         values: Shape (n_t, n).
@@ -114,7 +114,7 @@ def own_sizes(values: Floats, moves: Flags, typical: Floats, beside: Floats, sen
 
 
 def largest_of_unit(units: Sequence[str], values: Floats, moves: Flags, typical: Floats) -> Floats:
-    """For each variable the largest magnitude among all of the same unit; its typical one if all of them stand still.
+    """Return for each variable the largest magnitude of its unit; the typical one if all of them rest.
 
     Returns:
         Shape (n,), > 0.

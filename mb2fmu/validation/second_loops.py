@@ -130,7 +130,7 @@ def off_the_rows(A: Array, u: Array) -> Array:
 
 
 def accelerations(M: Array, f: Array, rows: Rows) -> tuple[Array, Array, Array]:
-    """u' on the loops; |N|, what forces do to it, and |A⁺|, what γ does.
+    """Return u' on the loops, |N| (effect of forces) and |A⁺| (effect of γ).
 
     u' = −A⁺ γ + Z w, A Z = 0, Zᵀ M u' = Zᵀ f; N = Z (Zᵀ M Z)⁻¹ Zᵀ.
     """

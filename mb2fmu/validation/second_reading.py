@@ -175,7 +175,7 @@ class SecondReading:
         return M, f
 
     def motions(self, at: Situation) -> dict[str, Motion]:
-        """Of every link."""
+        """Return the motion of every link."""
         zero, none = np.zeros(3), np.zeros((3, self.size))
         still = Motion(np.eye(3), zero, zero, zero, zero, zero, none, none)
         found = {self._root if self.base == "fixed" else "": still}
@@ -230,7 +230,7 @@ class SecondReading:
         return Motion(R, p, w, v, alpha, a, Jw, Jv)
 
     def _floating(self, joint: TreeJoint, m: Motion, at: Situation) -> Motion:
-        """Of a floating joint, or of a ball, which turns only."""
+        """Return the motion behind a floating joint, or behind a ball joint, which only turns."""
         column, ball = self.column[joint.name], joint.kind == "ball"
         q, u = [*[0.0] * (3 * ball), *at.q[joint.name]], np.array([*[0.0] * (3 * ball), *at.u[joint.name]])
         e0, e = q[3] / np.linalg.norm(q[3:]), np.array(q[4:]) / np.linalg.norm(q[3:])

@@ -74,7 +74,7 @@ class _Places:
         return _CLOSING[joint.get("type", "")], links, (_seen_from(frames[0], place), _seen_from(frames[1], place))
 
     def of(self, name: str) -> Place:
-        """Where a link, joint or frame is in the world."""
+        """Return the place of a link, joint or frame in the world."""
         if name not in self._known:
             part = self._parts[name]
             default = {"link": "", "joint": _text(part, "child"), "frame": part.get("attached_to", "")}[part.tag]

@@ -63,7 +63,7 @@ class Sights:
     taken: dict[tuple[Kind, int], Sight] = field(default_factory=dict)
 
     def _symbols(self, kind: Kind, node: int) -> tuple[sm.Dummy, ...]:
-        """Of a quantity, which is taken from now on."""
+        """Return the symbols of a quantity, which is read from now on."""
         if (kind, node) not in self.taken:
             n = self.speeds
             lengths = {"rotation": 9, "momentum": 1, "mass matrix": n * n, "forcing": n}
@@ -104,12 +104,12 @@ class Sights:
 
     @property
     def all(self) -> tuple[Sight, ...]:
-        """In the order in which they were asked for."""
+        """All quantities, in the order in which they were asked for."""
         return tuple(self.taken.values())
 
     @property
     def symbols(self) -> tuple[sm.Dummy, ...]:
-        """Of all, in order."""
+        """The symbols of all, in order."""
         return tuple(symbol for sight in self.all for symbol in sight.symbols)
 
 

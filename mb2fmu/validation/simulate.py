@@ -180,7 +180,7 @@ def _requested(folder: Path, description: UnitDescription, number: int, experime
 
 
 def offered_kinds(fmu: Path) -> tuple[UnitKind, ...]:
-    """How an FMU can be run, Co-Simulation first.
+    """Return the interface types of an FMU, Co-Simulation first.
 
     Raises:
         PackageError: If the file is no FMU archive.

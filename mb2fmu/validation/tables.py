@@ -54,7 +54,7 @@ class Tolerance:
         return cls(number / 100.0, relative=True) if stripped.endswith("%") else cls(number)
 
     def of(self, values: Floats) -> float:
-        """In the unit of a column with these values."""
+        """Return the tolerance in the unit of a column with these values."""
         return self.value * float(np.nanmax(np.abs(values))) if self.relative else self.value
 
 
@@ -88,7 +88,7 @@ class Table:
 
     @property
     def rows(self) -> int:
-        """How many."""
+        """Number of rows."""
         return len(self.columns[0].values)
 
 

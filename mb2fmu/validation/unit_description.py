@@ -107,7 +107,7 @@ class UnitDescription:
 
     @property
     def any_step(self) -> bool:
-        """As Co-Simulation, if it is that, it can make communication steps of any size."""
+        """Whether Co-Simulation, if the unit has it, takes communication steps of any size."""
         found = self.offers.get("CoSimulation")
         return found is None or found.any_step
 

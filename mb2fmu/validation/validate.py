@@ -282,7 +282,7 @@ def validate(
 def _occasion(
     definition: Declarations, description: UnitDescription, made: Yardstick, told: Conditions
 ) -> Occasion | None:
-    """Where units are called in mid-run; None without a moved experiment."""
+    """Return where units are called in mid-run; None without a moved experiment."""
     moved = made.moved
     if moved is None or moved.reference is None or moved.limits is None:
         return None
@@ -379,7 +379,7 @@ def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[st
 
 
 def _refusals(driven: Sequence[Driven]) -> tuple[str, ...]:
-    """Which kinds of the unit did not go through the moved experiment, in their own words; their verdict is no."""
+    """Return the kinds that did not get through the moved experiment, in their own words: their verdict is failed."""
     return tuple(
         f"{one.simulations[-1].kind}: the unit refuses the moved experiment, which the mechanism allows: {one.refusal}"
         for one in driven

@@ -38,6 +38,7 @@ def resized(stage: Stage) -> Iterator[Observation]:
 
 
 def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variable]) -> Iterator[Observation]:
+    """Yield what is wrong after a structural parameter was set: its value, or the number of elements of its arrays."""
     where = f'{stage.kind}, "{parameter.name}"'
     with stage.instance() as instance:
         try:
@@ -76,6 +77,7 @@ def _count(stage: Stage, array: Variable, by: Variable, size: int) -> int:
 
 
 def _read_elements(instance: Instance, array: Variable, count: int) -> int:
+    """Return the status of reading an array as so many elements; the buffer has room for more."""
     name: str = instance.types[array.type][0]
     kind: Any = instance.types[array.type][1]
     room = (kind * (count + 64))()
@@ -131,6 +133,7 @@ def _ticks(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observ
 
 
 def _interval(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observation]:
+    """Yield a clock's interval that is refused, not positive, or other than declared."""
     value, qualifier = c.c_double(float("nan")), c.c_int(-1)
     references = (c.c_uint * 1)(clock.reference or 0)
     status = instance.call("GetIntervalDecimal", references, c.c_size_t(1), c.byref(value), c.byref(qualifier))

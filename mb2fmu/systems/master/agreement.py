@@ -100,7 +100,7 @@ class Closing:
                 self._give(inputs, self.linked(inputs))
 
     def close_wholly(self) -> None:
-        """As :meth:`close`, then checks: what still differs (units whose start depends on inputs) is solved as one.
+        """Close as :meth:`close` does; then solve what still differs (units whose start depends on inputs) as one.
 
         Raises:
             SlaveError: If there is no consistent start near the present values.

@@ -48,7 +48,7 @@ def rate(course: Floats, s: float) -> Floats:
 
 
 def moved(course: Floats, s: float) -> Floats:
-    """The same polynomials, counted from s."""
+    """Return the polynomials counted from s."""
     return np.stack([at(course, s), rate(course, s), course[:, 2]], axis=1)
 
 

@@ -37,7 +37,7 @@ class LinearModel:
     D: Floats
 
     def slave(self) -> LinearSlave:
-        """To be stepped, at rest."""
+        """Return a slave that steps the model, at rest."""
         return LinearSlave(self.A, self.B, self.C, self.D)
 
 

@@ -39,7 +39,7 @@ class LinearSlave:
         return np.asarray(self.C @ self.x + self.D @ self.u)
 
     def advance(self, time: float, size: float, course: Floats) -> Advance:
-        """One communication step with inputs along ``course``, shape (n_u, 3)."""
+        """Do one communication step with inputs along ``course``, shape (n_u, 3)."""
         n, m = self.B.shape
         if size not in self._maps:
             # The inputs' three coefficients are states of a chain: u' = c1 + 2 c2 s.
@@ -53,7 +53,7 @@ class LinearSlave:
         return Advance(time + size)
 
     def save(self) -> Floats:
-        """Its state."""
+        """Return the state."""
         return self.x.copy()
 
     def restore(self, state: Floats) -> None:
@@ -64,5 +64,5 @@ class LinearSlave:
         """Nothing to free."""
 
     def settle(self) -> float | None:
-        """It has no events."""
+        """Do nothing: there are no events."""
         return None

@@ -126,7 +126,7 @@ class March:
         return tuple(u for _, u in self._past[-(self._stepping.order + 1) :])
 
     def step(self, size: float) -> Stepped:
-        """One communication step; a shorter one if a component returned early.
+        """Do one communication step; a shorter one if a component returned early.
 
         Raises:
             MarchError: If a component fails; time and past are still those of the last communication point.
@@ -268,7 +268,7 @@ class March:
     # --- states, events
 
     def _fell_short(self, reached: float, size: float) -> bool:
-        """By more than round-off: a component that is left behind would meet its event before the next step."""
+        """Return whether a step ended early by more than round-off, so that a component would be left behind."""
         return bool(size - reached > _ROUND_OFF * (abs(self.time) + size))
 
     def _may_return_early(self) -> bool:

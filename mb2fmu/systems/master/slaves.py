@@ -90,7 +90,7 @@ class Slave(Protocol):
         """Its outputs, shape (n_outputs,)."""
 
     def advance(self, time: float, size: float, course: Floats) -> Advance:
-        """One communication step with inputs along ``course``, shape (n_inputs, 3)."""
+        """Do one communication step with inputs along ``course``, shape (n_inputs, 3)."""
 
     def save(self) -> Any:
         """Its whole state."""
@@ -165,17 +165,17 @@ class Slave2(_Unit):
     """An FMI 2.0 unit."""
 
     def begin(self, start: float, stop: float, tolerance: float | None) -> None:
-        """To Initialization Mode."""
+        """Enter Initialization Mode."""
         fmu = self.unit._fmu  # noqa: SLF001
         self._call(lambda: fmu.setupExperiment(tolerance=tolerance, startTime=start, stopTime=stop))
         self._call(fmu.enterInitializationMode)
 
     def ready(self) -> None:
-        """To Step Mode."""
+        """Enter Step Mode."""
         self._call(self.unit._fmu.exitInitializationMode)  # noqa: SLF001
 
     def advance(self, time: float, size: float, course: Floats) -> Advance:
-        """One communication step with inputs along ``course``, shape (n_inputs, 3)."""
+        """Do one communication step with inputs along ``course``, shape (n_inputs, 3)."""
         part = size / self._substeps
         for k in range(self._substeps):
             ahead = courses.moved(course, k * part)
@@ -207,12 +207,12 @@ class Slave3(_Unit):
         self._begin, self._course = 0.0, np.zeros((len(inputs), 3))
 
     def begin(self, start: float, stop: float, tolerance: float | None) -> None:
-        """To Initialization Mode."""
+        """Enter Initialization Mode."""
         fmu = self.unit._fmu  # noqa: SLF001
         self._call(lambda: fmu.enterInitializationMode(tolerance=tolerance, startTime=start, stopTime=stop))
 
     def ready(self) -> None:
-        """To Step Mode, by way of Event Mode if it has one."""
+        """Enter Step Mode, by way of Event Mode if the unit has one."""
         self._call(self.unit._fmu.exitInitializationMode)  # noqa: SLF001
         if self.abilities.events:
             self._discrete()
@@ -222,7 +222,7 @@ class Slave3(_Unit):
         return self._inputs, courses.at(self._course, time - self._begin).tolist()
 
     def advance(self, time: float, size: float, course: Floats) -> Advance:
-        """One communication step with inputs along ``course``, shape (n_inputs, 3)."""
+        """Do one communication step with inputs along ``course``, shape (n_inputs, 3)."""
         if not self.abilities.updates or not self._inputs or not course[:, 1:].any():
             return self._held(time, size, course)
         part = size / self._substeps

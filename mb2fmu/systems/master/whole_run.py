@@ -152,7 +152,7 @@ def _march(tally: Tally, march: March, stepping: Stepping, stop: float, account:
 
 
 def _adapted(tally: Tally, march: March, stepping: Stepping, size: float) -> tuple[Stepped, float] | None:
-    """One step and the next size; None if its error was too large: the system is back where it was."""
+    """Do one step and return it with the next size; None if its error was too large and the system went back."""
     assert stepping.accuracy is not None
     states, time, past = march.kept()
     order = min(len(past) - 1, stepping.order)

@@ -66,7 +66,7 @@ class Cut:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parts."""
+        """Names of the parts."""
         if self.kind == "joint":
             return ("inner", "outer")
         return tuple(f"part{k + 1}" for k in range(len(set(self.bodies))))
@@ -114,7 +114,7 @@ def cut(mechanism: Mechanism, at: Sequence[str], way: Way | None = None, setting
 
 
 def joints_among(mechanism: Mechanism, at: Sequence[str]) -> tuple[str, ...]:
-    """Those of the names that are joints or points; unknown ones are left out, :func:`cut` tells of them."""
+    """Return the names that are joints or points; unknown ones are left to :func:`cut` to tell of."""
     known = _names(mechanism)
     return tuple(name for name in at if name in known and known[name][0] == "joint")
 

@@ -220,7 +220,7 @@ class _Opening:
         return self._free(start, spin)
 
     def _hinge(self, start: Floats, spin: Floats) -> tuple[sm.ImmutableMatrix, Components]:
-        """One angle about an axis of N, from the axes of N."""
+        """Return the flange's rotation and spin by one angle about an axis of N."""
         (k,) = self.turns
         i, j = (k + 1) % 3, (k + 2) % 3
         angle = float(np.arctan2(start[j, i] - start[i, j], start[i, i] + start[j, j]))
@@ -272,7 +272,7 @@ class _Opening:
         return symbol
 
     def _bushing(self) -> tuple[list[sm.Expr], list[sm.Expr], list[sm.Expr], list[sm.Expr]]:
-        """Force and torque on the inner side, and on the flange."""
+        """Return force and torque of the bushing on the inner side, then on the flange, by components in N."""
         s, a, b = self.settings, self.before, self.after
         k, d = (self._parameter("stiffness", s.stiffness, "N/m", "along each axis"),
                 self._parameter("damping", s.damping, "N.s/m", "along each axis"))  # fmt: skip
@@ -289,7 +289,7 @@ class _Opening:
         return [-f for f in force], [-t for t in torque], force, torque
 
     def _line(self, waves: list[Wave]) -> tuple[list[sm.Expr], list[sm.Expr], list[sm.Expr], list[sm.Expr]]:
-        """The same, by waves."""
+        """Hold the joint by a transmission line in place of a bushing."""
         s, a, b = self.settings, self.before, self.after
         reaction = s.reactions.get(self.name, (0.0,) * 6)
         found: list[list[sm.Expr]] = [[sm.S.Zero] * 3 for _ in range(4)]

@@ -68,12 +68,12 @@ class Renumbered(Selection):
         self._point = {**higher, **{k: k + 1 for k in range(1, len(mechanism.points))}, **points}
 
     def a_frame(self, frame: Frame) -> Frame:
-        """A frame."""
+        """Return a frame with the new numbers."""
         return replace(frame, parent=self._frame[frame.parent], reference=self._frame[frame.reference],
                        angular_velocity=self.terms(frame.angular_velocity))  # fmt: skip
 
     def a_point(self, point: KinematicPoint) -> KinematicPoint:
-        """A point."""
+        """Return a point with the new numbers."""
 
         def moved(terms: VectorTerms | None) -> VectorTerms | None:
             return None if terms is None else self.terms(terms)

@@ -24,12 +24,12 @@ Pair = tuple[sm.Symbol, sm.Symbol]
 
 
 def acceleration_name(speed: str) -> str:
-    """Of the variable that is u'."""
+    """Return the name of the variable that is u'."""
     return f"{speed}_dot"
 
 
 def acceleration_unit(unit: str) -> str:
-    """Of u' from that of u: m/s → m/s2."""
+    """Return the unit of u' from that of u: m/s → m/s2."""
     return f"{unit}2" if unit.endswith("/s") else f"{unit}/s" if unit != "1" else "1/s"
 
 
@@ -226,7 +226,7 @@ class PartVariables:
     # --- the mechanism
 
     def mechanism(self) -> Mechanism:
-        """Of the part."""
+        """Return the part's mechanism."""
         draft, m = self._draft, self._m
         bodies = [*draft.bodies, *((draft.socket,) if draft.socket else ())]
         at_joint = draft.cut.kind == "joint"

@@ -191,7 +191,7 @@ class Draft:
 
     @property
     def name(self) -> str:
-        """Of the component."""
+        """Name of the component."""
         return self.cut.names[self.number]
 
     # --- the part's records

@@ -73,7 +73,7 @@ class Selection:
             self._add_frame(frame)
 
     def frames(self) -> tuple[Frame, ...]:
-        """With new numbers."""
+        """The selected frames, with new numbers."""
         chosen = [self._m.frames[k] for k in sorted(self._frames)]
         return tuple(
             replace(
@@ -86,7 +86,7 @@ class Selection:
         )
 
     def points(self) -> tuple[KinematicPoint, ...]:
-        """With new numbers."""
+        """The selected points, with new numbers."""
         return tuple(
             replace(
                 each,
@@ -98,7 +98,7 @@ class Selection:
         )
 
     def terms(self, terms: VectorTerms) -> VectorTerms:
-        """A vector."""
+        """Return a vector with new frame numbers."""
         return tuple((self._frame[frame], components) for frame, components in terms)
 
     def point(self, number: int) -> int:
@@ -110,11 +110,11 @@ class Selection:
         return self._frame[number]
 
     def body(self, body: Body) -> Body:
-        """A body."""
+        """Return a body with new numbers."""
         return replace(body, masscenter=self._point[body.masscenter], frame=self._frame[body.frame])
 
     def load(self, load: Load) -> Load:
-        """A load."""
+        """Return a load with new numbers."""
         match load:
             case ForceLoad():
                 return replace(load, point=self._point[load.point], force=self.terms(load.force))

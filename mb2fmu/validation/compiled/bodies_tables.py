@@ -177,7 +177,7 @@ class MechanismTables:
         return layout.address(array)
 
     def _whole(self, numbers: Iterable[int]) -> int:
-        """The same of 64-bit integers."""
+        """Keep an array of 64-bit integers, and return its address."""
         return self._array([*numbers, 0], np.int64)  # never empty
 
     def _add_vectors(self, s: layout.Mechanism) -> None:

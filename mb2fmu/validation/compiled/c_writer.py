@@ -102,7 +102,7 @@ class CWriter:
         self._printer = _Printer()
 
     def define(self, symbol: sm.Symbol, place: str) -> None:
-        """From now on ``symbol`` is read at ``place``."""
+        """Read ``symbol`` at ``place`` from now on."""
         self._names[symbol] = place
 
     def atom(self, expression: sm.Expr) -> str:

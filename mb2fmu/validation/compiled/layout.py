@@ -20,7 +20,7 @@ OK, SINGULAR, ASTRAY, VANISHING, SPENT, NO_MEMORY = range(6)
 
 
 def address(array: npt.NDArray[Any]) -> int:
-    """Of the first number of an array, which must be kept while C uses it."""
+    """Return the address of an array's first number; the array must live as long as C uses it."""
     return int(array.__array_interface__["data"][0])  # array.ctypes makes an object for each call
 
 

@@ -79,11 +79,11 @@ class ValuesCode:
         return [*loops, *([self._together(new)] if new else [])]
 
     def place(self, expression: sm.Expr) -> int:
-        """Where the value of an expression that was written is."""
+        """Return where the value of a written expression is."""
         return self._places[sm.sympify(expression)]
 
     def places(self, expressions: Sequence[sm.Expr]) -> list[int]:
-        """The same of several."""
+        """Return where the values of written expressions are."""
         return [self.place(expression) for expression in expressions]
 
     def values(self) -> npt.NDArray[np.float64]:
@@ -127,7 +127,7 @@ class ValuesCode:
         return _Loop(number, places, len(members), begin)
 
     def _together(self, expressions: Sequence[sm.Expr]) -> _Loop:
-        """One function of all that has nothing like it."""
+        """Write one function for all expressions that have nothing alike."""
         names: Mapping[sm.Symbol, str] = {s: f"w[{i}]" for s, i in self._places.items() if s.is_Symbol}
         writer = CWriter(names, self._tables)
         for i, expression in enumerate(expressions):
