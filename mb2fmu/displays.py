@@ -12,7 +12,7 @@ def html(record: object) -> str:
     Raises:
         TypeError: If nobody has registered how records of this class are shown.
     """
-    raise TypeError(f"nobody has said how {type(record).__name__} is shown in a notebook")
+    raise TypeError(f"no module registered how {type(record).__name__} is shown in a notebook")
 
 
 @singledispatch
@@ -22,4 +22,4 @@ def latex(record: object) -> str:
     Raises:
         TypeError: If nobody has registered how records of this class are shown.
     """
-    raise TypeError(f"nobody has said how {type(record).__name__} is shown as a formula")
+    raise TypeError(f"no module registered how {type(record).__name__} is shown as a formula")

@@ -328,7 +328,7 @@ class _Reader:
         if self.next < len(self.tokens):
             rest = self.tokens[self.next].group()
             if rest in "./":
-                raise self._fault("can be read in two ways; put all that is below the line into brackets: J/(kg.K)")
+                raise self._fault("can be read in two ways; put the whole denominator into brackets: J/(kg.K)")
             raise self._fault(f"{rest!r} is one too many")
         return result
 

@@ -102,17 +102,12 @@ def find(
     begin = np.concatenate([start.x, start.r])
     scale = 1 + float(np.max(np.abs(slopes.rates(start.x, start.r)), initial=0.0))
     units = _units(slope(begin), len(free), scale)
-    y, value = _gauss_newton(target, slope, begin, columns, TOLERANCE * scale, units)
-    generator = np.random.default_rng(5)
-    for attempt in range(_ATTEMPTS):  # the first may have ended where the norm is least and not zero
-        if np.max(np.abs(value), initial=0.0) <= TOLERANCE * scale:
-            break
-        moved = begin.copy()
-        movable = [i for i in free if i in coordinates]
-        moved[movable] += 0.1 * (attempt + 1) * generator.uniform(-1, 1, len(movable))
-        found, left = _gauss_newton(target, slope, moved, columns, TOLERANCE * scale, units)
-        if np.linalg.norm(left) < np.linalg.norm(value):
-            y, value = found, left
+
+    def newton(guess: Floats) -> Found:
+        """Where Gauss-Newton's method ends from a guess, and what is left over there."""
+        return _gauss_newton(target, slope, guess, columns, TOLERANCE * scale, units)
+
+    y, value = _best_of_attempts(newton, begin, [i for i in free if i in coordinates], TOLERANCE * scale)
     worst = float(np.max(np.abs(value), initial=0.0))
     if not worst <= TOLERANCE * scale:
         labels = [
@@ -127,6 +122,33 @@ def find(
     ignored = _ignored(slopes, start, ignorable, rates, scale)
     motion: Motion = "steady" if ignored else "equilibrium"
     return OperatingPoint(start.t, x, r, start.p, rates, motion, ignored, worst)
+
+
+def _best_of_attempts(
+    newton: Callable[[Floats], Found], begin: Floats, movable: Sequence[int], tolerance: float
+) -> Found:
+    """Search from the start, then from starts with other coordinates, until what is left over is small enough.
+
+    Args:
+        newton: Guess → where the search from it ends, and what is left over there.
+        begin: States, then inputs.
+        movable: Indices of the coordinates that may start elsewhere.
+        tolerance: Largest entry that may be left over.
+
+    Returns:
+        The end with the least left over, and what that is.
+    """
+    y, value = newton(begin)
+    generator = np.random.default_rng(5)
+    for attempt in range(_ATTEMPTS):  # the first may have ended where the norm is least and not zero
+        if np.max(np.abs(value), initial=0.0) <= tolerance:
+            break
+        moved = begin.copy()
+        moved[movable] += 0.1 * (attempt + 1) * generator.uniform(-1, 1, len(movable))
+        found, left = newton(moved)
+        if np.linalg.norm(left) < np.linalg.norm(value):
+            y, value = found, left
+    return y, value
 
 
 def _turning_faults(
@@ -307,8 +329,9 @@ def _influence(slopes: Slopes, start: OperatingPoint) -> tuple[npt.NDArray[np.bo
 def _unmet(labels: Sequence[str], value: Floats, kept: str = "") -> Fault:
     """Return the fault of a search that failed: the three largest residuals, or that there are no numbers at all."""
     if not np.isfinite(value).all():
-        what = f"the equations give no numbers at the start values{kept}: a singular position, or one that cannot be"
+        why = "a singular position, or one that the constraints forbid"
+        what = f"the equations give no numbers at the start values{kept}: {why}"
         return Fault(what, remedy="start elsewhere: give more states by --at, or other start values in the model")
     order = np.argsort(-np.abs(value))[:3]
     rest = ", ".join(f"{labels[i]} = {value[i]:.3g}" for i in order if value[i] != 0)
-    return Fault(f"what should vanish stays at {rest}{kept}", remedy="start nearer, hold less, or trim an input")
+    return Fault(f"residuals remain: {rest}{kept}", remedy="start nearer, hold less, or trim an input")

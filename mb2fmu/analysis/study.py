@@ -113,7 +113,7 @@ def _check(study: Study, states: tuple[str, ...]) -> None:
         ("differentiated by", study.to, (*study.parameters, *states)),
     )
     faults = [
-        Fault(f"{name} is nothing that can be {what}", remedy=f"take one of {', '.join(allowed)}")
+        Fault(f"{name} cannot be {what}", remedy=f"take one of {', '.join(allowed)}")
         for what, names, allowed in known
         for name in names
         if name not in allowed

@@ -119,8 +119,10 @@ def sweep(
     kept = _not_cyclic(found)
     short = next((k for k, point in enumerate(found) if not set(kept) <= set(point.states)), None)
     if short is not None:
-        what = f"at {values[short]:.6g} not the same states are independent, or grow, as elsewhere"
-        raise AnalysisError(f"{name} cannot be swept:", [Fault(what, remedy="sweep a part of it, off that place")])
+        what = f"at {values[short]:.6g} other states are independent, or grow, than at other values"
+        raise AnalysisError(
+            f"{name} cannot be swept:", [Fault(what, remedy="sweep a part of the range that leaves this value out")]
+        )
     rows = _followed([np.linalg.eigvals(_block(point, kept)).astype(complex) for point in found])
     grid = np.array(values, dtype=float)
     return Sweep(

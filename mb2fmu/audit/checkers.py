@@ -102,7 +102,7 @@ def _run(checker: str, command: list[str], time_limit: float) -> subprocess.Comp
             command, capture_output=True, timeout=time_limit, check=False, text=True, errors="replace"
         )
     except subprocess.TimeoutExpired as error:
-        raise ToolError(f"{checker} was not done after {time_limit:g} s") from error
+        raise ToolError(f"{checker} did not finish within {time_limit:g} s") from error
 
 
 def _unreadable(checker: str, done: subprocess.CompletedProcess[str]) -> ToolError:

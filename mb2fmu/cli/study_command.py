@@ -95,7 +95,7 @@ def study(
     from mb2fmu.pipeline.study_running import run_study
 
     if workers is not None and scheduler != "local":
-        raise click.BadParameter("how many workers a scheduler has is its own", param_hint="--workers")
+        raise click.BadParameter("a scheduler determines its number of workers itself", param_hint="--workers")
     plan = plan_of(source, words)
     with Progress() as progress, _Counter() as counter:
         outcome = run_study(

@@ -106,10 +106,7 @@ def validate(
     if claimed is not None:
         _check(claimed, fmu, runs_nothing=not any(each is not None for each in told))
         return
-    files = [text for text in starts if "=" not in text]
-    if files:
-        what = f"{', '.join(files)}: write NAME=VALUE; a file of points is given by --points"
-        raise click.BadParameter(what, param_hint="--at")
+    _refuse_files(starts)
     if fmu is None or (model is None and not data and not points):
         raise click.UsageError(
             "name the unit and its model: mb2fmu validate UNIT.fmu --model MODEL.py; or --data, --points"
@@ -134,6 +131,14 @@ def validate(
     if report:
         pipeline.write(report, pipeline.report(validated))
     show_verdict(validated.result, json_file, {"report": report} if report else {})
+
+
+def _refuse_files(starts: tuple[str, ...]) -> None:
+    """Raise for values of --at without a name: they look like files of points."""
+    files = [text for text in starts if "=" not in text]
+    if files:
+        what = f"{', '.join(files)}: write NAME=VALUE; a file of points is given by --points"
+        raise click.BadParameter(what, param_hint="--at")
 
 
 def _settings(tolerances: tuple[str, ...], starts: tuple[str, ...], step: float | None) -> Settings:

@@ -86,7 +86,7 @@ class OneWayClutch(NamedElement):
         yield from (self.fault(what, remedy) for what, remedy in attachment_fault(self.on, model))
         yield from self.negative("capacity", self.capacity)
         if sm.sympify(self.capacity).is_zero:
-            yield self.fault("capacity is 0, and takes nothing along", "give a number > 0")
+            yield self.fault("capacity is 0: it would transmit nothing", "give a number > 0")
 
     def declare(self, model: Model) -> None:
         """Its load, parameter and outputs."""

@@ -65,14 +65,17 @@ class CoulombFriction(NamedElement):
             has = "neither kinetic nor curve" if self.curve is None else "both kinetic and curve"
             yield self.fault(f"it has {has}", "give one of them")
         if self.stribeck is not None and (self.static is None or self.curve is not None):
-            yield self.fault("stribeck has nothing to fall from", "give static and kinetic, and no curve")
+            yield self.fault(
+                "stribeck needs a static friction that falls to the kinetic one",
+                "give static and kinetic, and no curve",
+            )
         if self.stribeck is not None and sm.sympify(self.stribeck).is_zero:
             yield self.fault("stribeck is 0", "leave it out: friction then falls at once, as it breaks away")
         numbers = [sm.sympify(value) for value in (self.static, self.kinetic)]
         if all(number is not None and number.is_number for number in numbers) and numbers[0] < numbers[1]:
             yield self.fault(f"static {numbers[0]} is less than kinetic {numbers[1]}", "exchange them")
         if self.kinetic is not None and sm.sympify(self.kinetic).is_zero:
-            yield self.fault("kinetic is 0, and friction that is none cannot hold", "give a number > 0")
+            yield self.fault("kinetic is 0: nothing could stick", "give a number > 0")
 
     def declare(self, model: Model) -> None:
         """Its load, parameters and outputs."""

@@ -54,11 +54,7 @@ def assemble(
     outputs = outputs_of(kinematics)
     energy = energy_of(kinematics)
     bodies = _bodies(kinematics)
-    assignments: list[Intermediate] = [
-        *kinematics.assignments[:before],
-        *extra,
-        *kinematics.assignments[before:],
-    ]
+    assignments: list[Intermediate] = [*kinematics.assignments[:before], *extra, *kinematics.assignments[before:]]
     return EquationsOfMotion(
         method=method,
         t=m.t,

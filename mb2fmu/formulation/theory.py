@@ -64,7 +64,7 @@ def named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contracted: 
     faults, formed = [], []
     for kind in dict.fromkeys(kinds):
         if kind not in TITLES:
-            faults.append(Fault(f"{kind!r} is nothing that can be shown", remedy=f"take some of {', '.join(TITLES)}"))
+            faults.append(Fault(f"{kind!r} cannot be shown", remedy=f"take some of {', '.join(TITLES)}"))
         elif why := theory.obstacle(kind):
             faults.append(Fault(f"{kind}: {why}", remedy=_instead(mechanism)))
         elif not faults and kind not in _IN_RATES:

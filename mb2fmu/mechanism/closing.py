@@ -19,7 +19,7 @@ from mb2fmu.mechanism.starting import start_speeds
 
 Floats = npt.NDArray[np.float64]
 
-_REMEDY = 'mend lengths and start values, or say kind="guess" for those that may move'
+_REMEDY = 'correct lengths and start values, or say kind="guess" for those that may move'
 
 
 def close_loops(mechanism: Mechanism) -> Mechanism:
@@ -71,7 +71,7 @@ def _contradictions(rows: Closing, end: PathEnd) -> list[Fault]:
         return []
     what = f"the constraints {', '.join(rows.names[i] for i in wrong)} contradict each other: each follows from the"
     what += f" others but for what is left of them, {rows.left_open(end.q)}"
-    return [Fault(what, remedy="take the wrong one away, or mend what its constants come from")]
+    return [Fault(what, remedy="take the wrong one away, or correct what its constants come from")]
 
 
 def _overruled(rows: Closing, end: PathEnd, m: Mechanism, free: Sequence[int]) -> list[Fault]:
@@ -84,7 +84,7 @@ def _overruled(rows: Closing, end: PathEnd, m: Mechanism, free: Sequence[int]) -
             what = f"the fixed start values of {_listed(m, inside)} contradict {rows.names[i]}, "
             what += f"which is {rows.residual(end.q)[i]:.3g} off"
             where = m.declared.coordinates[inside[0]].where
-            faults.append(Fault(what, where, 'say kind="guess" for one of them, or mend their values'))
+            faults.append(Fault(what, where, 'say kind="guess" for one of them, or correct their values'))
     return faults
 
 
@@ -99,7 +99,7 @@ def _not_closed(rows: Closing, end: PathEnd, m: Mechanism, guesses: Floats, free
         what += f"{rows.left_open(end.q)} from closed. Beyond it the loops close where "
         what += ", and where ".join(_listed(m, free, q) for q in others)
         remedy = "give one of these as guesses if it is meant, or guesses nearer to what is"
-        return Fault(what, m.declared.coordinates[free[0]].where, f"{remedy}{f'; or mend {kept}' if kept else ''}")
+        return Fault(what, m.declared.coordinates[free[0]].where, f"{remedy}{f'; or correct {kept}' if kept else ''}")
     what = f"no coordinates near the start values close the loops: {rows.left_open(end.q)} from closed"
     what += f", with {kept} kept as they are" if kept else ""
     everything = follow_newton_path(rows, guesses, range(len(guesses))) if kept and free else end

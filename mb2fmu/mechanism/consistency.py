@@ -120,7 +120,7 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]
                     f"{listed(given)} where its direction cosines turn with {listed(derived)} "
                     f"(components in {frame.name}, at a random state)"
                 )
-                faults[i] = Fault(what, remedy="mend set_ang_vel, the orientation, or the kinematic equations")
+                faults[i] = Fault(what, remedy="correct set_ang_vel, the orientation, or the kinematic equations")
     return [faults[i] for i in sorted(faults)]
 
 
@@ -228,7 +228,7 @@ def _act_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]
                     f"what constraint {m.velocity_constraints.names[i]} acts on moves with {listed(total)} per "
                     f"speed, the constraint's own row is {listed(wanted)} (at a random state)"
                 )
-                remedy = "the velocities of the points along the vectors must add up to the row: mend acts"
+                remedy = "the velocities of the points along the vectors must add up to the row: correct acts"
                 remedy += _frame_instead(m, acts)
                 faults.append(Fault(what, remedy=remedy))
                 break
@@ -295,7 +295,9 @@ def _start_faults(m: Mechanism) -> list[Fault]:
                 f"the fixed start value {speed.start:g} of {speed.name} contradicts the velocity constraints, "
                 f"which give {value:.12g}"
             )
-            faults.append(Fault(what, speed.where, 'say kind="guess" for a dependent speed, or mend the start values'))
+            faults.append(
+                Fault(what, speed.where, 'say kind="guess" for a dependent speed, or correct the start values')
+            )
     return faults
 
 

@@ -246,7 +246,7 @@ def _assign(
     for item in said:
         index = find_row(of_unit_length(plain(item.row), motion.quaternions, motion.q), phis, rows)
         if index is None:
-            what = f"{str(item.row)[:80]} is none of the mechanics' constraints"
+            what = f"{str(item.row)[:80]} is not among the mechanics' constraints"
             faults.append(Fault(what, item.where, "give the expression that was given to the mechanics"))
         elif found[index] is not None:
             faults.append(Fault("a constraint is described twice", item.where, "say all in one call"))

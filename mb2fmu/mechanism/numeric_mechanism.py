@@ -291,7 +291,7 @@ class NumericMechanism:
         """Angular velocity of frame i in its parent, in its own components, from the direction cosines' rates."""
         start, rate_at = self._rotations[i]
         if rate_at < 0:
-            raise ValueError("made without rates of the rotations")
+            raise ValueError("it was built without the rates of the rotations")
         skew = self._take(start, (3, 3)).T @ self._take(rate_at, (3, 3))
         return np.array([skew[2, 1] - skew[1, 2], skew[0, 2] - skew[2, 0], skew[1, 0] - skew[0, 1]]) / 2
 

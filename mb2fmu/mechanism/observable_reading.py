@@ -227,7 +227,7 @@ class _Asked:
         index = find_row(of_unit_length(self._plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows)
         if index is None:
             raise _RefusedError(
-                f"{str(row)[:80]} is none of the mechanics' constraints", "give the expression given to the mechanics"
+                f"{str(row)[:80]} is not among the mechanics' constraints", "give the expression given to the mechanics"
             )
         return index
 

@@ -133,7 +133,7 @@ def _velocity_fault(i: int, derived: NumericMechanism, taken: NumericMechanism, 
         f"the velocity of point {m.points[i].name} is given as {listed(taken.points[i].velocity)} where its position "
         f"moves with {listed(derived.points[i].velocity)} (components in {m.frames[0].name}, at a random state)"
     )
-    return Fault(what, remedy="mend set_vel, the position, or the kinematic equations")
+    return Fault(what, remedy="correct set_vel, the position, or the kinematic equations")
 
 
 def _moving_points(m: Mechanism) -> set[int]:

@@ -31,7 +31,7 @@ _BESIDE = (0.0, 1.0, -1.0, 3.0, -3.0)  # where branches are looked for beside th
 _Constraints = Callable[[Floats], tuple[Floats, Floats, Floats]]
 """(A, b, γ) of the speeds."""
 
-_REMEDY = 'mend start values, or say kind="guess" for speeds that may change'
+_REMEDY = 'correct start values, or say kind="guess" for speeds that may change'
 
 
 def start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> Floats:

@@ -64,9 +64,7 @@ def check(model: Model) -> ModelDefinition:
     """
     headline = f"the model {model.name} cannot be used:"
     if not mechanics_source.is_mechanics(model.mechanics):
-        what = f"its mechanics are a {type(model.mechanics).__name__}"
-        remedy = "hand over a System, a KanesMethod or LagrangesMethod already set up, or Parts"
-        raise ModelError(headline, [Fault(what, model.where, remedy)])
+        raise ModelError(headline, [_no_mechanics(model)])
     faults = [*_model_name_faults(model), *addition_faults(model)]
     model = complete(model)
     faults += _declaration_faults(model)
@@ -75,8 +73,7 @@ def check(model: Model) -> ModelDefinition:
     parameters, parameter_faults = ordered_parameters(_of(model, Parameter))
     faults += parameter_faults
     faults += symbol_faults(model, found)
-    for request in _of(model, OutputRequest):
-        faults += _request_faults(model, request)
+    faults += (fault for request in _of(model, OutputRequest) for fault in _request_faults(model, request))
     faults += experiment_faults(model)
     faults += terminal_faults(model)
     faults += _look_faults(model)
@@ -123,6 +120,12 @@ def _sorted(records: Iterable[Any], order: Iterable[sm.Expr]) -> tuple[Any, ...]
     """Return records in the order of these symbols."""
     by_symbol = {record.symbol: record for record in records}
     return tuple(by_symbol[symbol] for symbol in order)
+
+
+def _no_mechanics(model: Model) -> Fault:
+    """Return the fault of a model whose mechanics are of no known kind."""
+    what = f"its mechanics are a {type(model.mechanics).__name__}"
+    return Fault(what, model.where, "hand over a System, a KanesMethod or LagrangesMethod already set up, or Parts")
 
 
 def _model_name_faults(model: Model) -> Iterator[Fault]:

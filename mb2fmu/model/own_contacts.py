@@ -115,7 +115,7 @@ def _crowd_faults(model: Model) -> Iterator[Fault]:
     orders = {contact.order for contact in model.own_contacts}
     if len(orders) > 1:
         last = model.own_contacts[-1]
-        what = f"{last.name} wants impacts {last.order}, and others do not"
+        what = f"{last.name} wants impacts {last.order}, and others want another order"
         yield Fault(what, last.where, "say the same of all contacts of a model")
     if orders == {"at once"} and len({contact.law for contact in model.own_contacts}) > 1:
         last = model.own_contacts[-1]

@@ -86,7 +86,7 @@ def _implicit(program: Program, name: str) -> CompiledMotion:
     if native.colours is not None:
         what = f"its Jacobian has more than {derivatives.LARGEST_JACOBIAN:,} operations"
         remedy = "take the explicit solver, or simulate one by one: mb2fmu.simulate"
-        raise AnalysisError("the implicit solver is not there for this model:", [Fault(what, name, remedy)])
+        raise AnalysisError("the implicit solver is not available for this model:", [Fault(what, name, remedy)])
     return toolchain.compile_implicit_motion(native)
 
 

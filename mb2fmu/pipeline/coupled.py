@@ -125,7 +125,7 @@ def _components(system: CoupledSystem, folder: Path, observer: Observer | None) 
                 Fault(f"{each.where}: {each.what}" if each.where else each.what, where, each.remedy) for each in told
             ]
     if faults:
-        raise CouplingError(f"components of {system.name} cannot be had:", faults)
+        raise CouplingError(f"components of {system.name} cannot be read or exported:", faults)
     return found
 
 
@@ -160,6 +160,15 @@ def _component(system: CoupledSystem, name: str, folder: Path, observer: Observe
     return read_component(name, exported.path)
 
 
+def _check_request(masters: Sequence[str], *, parquet: bool) -> None:
+    """Raise before anything is run for masters that are unknown, and for Parquet without pyarrow."""
+    unknown = [name for name in masters if name not in MASTERS]
+    if unknown:
+        raise CouplingError("no such master:", [Fault(f"{n!r}", "", f"name {', '.join(MASTERS)}") for n in unknown])
+    if parquet:
+        parquet_file(np.zeros(0), {}, np.zeros((0, 0)))
+
+
 def couple(
     system: CoupledSystem | Path | str,
     folder: Path | str,
@@ -186,11 +195,7 @@ def couple(
         CouplingError: If the system is wrong, or its coupling is foretold to explode.
         SystemRunError: If a component fails in mid-run; files and results up to there are written all the same.
     """
-    unknown = [name for name in masters if name not in MASTERS]
-    if unknown:
-        raise CouplingError("no such master:", [Fault(f"{n!r}", "", f"name {', '.join(MASTERS)}") for n in unknown])
-    if parquet:
-        parquet_file(np.zeros(0), {}, np.zeros((0, 0)))  # who has no pyarrow is told before the run, not after it
+    _check_request(masters, parquet=parquet)
     stage = Stopwatch(observer)
     joined = joined_system(system, arguments=arguments, observer=observer)
     target, name = Path(folder), joined.system.name
@@ -352,7 +357,7 @@ def _unit_motion(derivation: Derivation, time: Floats, where: str) -> dict[str, 
     """Return the motion of the whole by the model's own unit."""
     steps = np.diff(time)
     if np.ptp(steps) > 1e-9 * steps[0]:
-        fault = Fault("the whole has events, and is known at equal steps only", where, "leave accuracy= away")
+        fault = Fault("the whole has events, and is known at equal steps only", where, "leave accuracy= out")
         raise CouplingError("the system cannot be held against its whole:", [fault])
     values = start_values(derivation)[1].tolist()
     held = dict(zip((each.name for each in derivation.definition.inputs), values, strict=True))

@@ -166,8 +166,6 @@ def integrated(
     Raises:
         ValidationError: If the integration stops early.
     """
-    from scipy.integrate import solve_ivp
-
     from mb2fmu.validation import conditions
 
     definition = derivation.definition
@@ -189,30 +187,42 @@ def integrated(
             t, x, np.array([at[k](t) if k in at else np.interp(t, time, inputs[:, k]) for k in range(len(inputs.T))])
         )
 
-    tolerance = max(min(run.tolerance, LOOSEST), TIGHTEST)
     moved: Slope = (lambda t, x: f(t, x, inputs[0])) if given.steady and not at else slope
-    implicit: dict[str, Any] = {"jac": lambda t, x: _jacobian(moved, t, x)} if run.stiff else {}
-    solution = solve_ivp(
-        moved,
-        (0.0, float(time[-1])),
-        f.x0,
-        method="Radau" if run.stiff else "DOP853",
-        t_eval=time,
-        rtol=tolerance,
-        atol=tolerance,
-        max_step=float(time[1]) if at else np.inf,
-        **implicit,
-    )
-    if not solution.success:
-        fault = Fault(str(solution.message), f"t = {solution.t[-1] if len(solution.t) else 0:g} s")
-        raise ValidationError(f"{definition.name} cannot be simulated to {float(time[-1]):g} s:", [fault])
-    x = np.asarray(solution.y.T)
+    x = _states_over(time, moved, f.x0, replace(definition, experiment=run), float(time[1]) if at else np.inf)
     known = describe_variables(derivation.equations, definition)
     y = f.outputs(time, x, inputs).reshape(len(time), -1)
     known |= {item.name: item.unit for item in definition.inputs}
     table = animation.Signals(tuple(known), tuple(known.values()), np.concatenate([x, y, inputs], axis=1))
     motion = animation.Motion(time, x, inputs, np.array(given.parameters))
     return Simulated(derivation=derivation, motion=motion, signals=table)
+
+
+def _states_over(time: Floats, slope: Slope, x0: Floats, definition: Declarations, longest: float) -> Floats:
+    """Integrate x' from x0 at these times, s, in steps of at most ``longest`` s; states, shape (n_t, n_x).
+
+    Raises:
+        ValidationError: If the integration stops early.
+    """
+    from scipy.integrate import solve_ivp
+
+    run = definition.experiment
+    tolerance = max(min(run.tolerance, LOOSEST), TIGHTEST)
+    implicit: dict[str, Any] = {"jac": lambda t, x: _jacobian(slope, t, x)} if run.stiff else {}
+    solution = solve_ivp(
+        slope,
+        (0.0, float(time[-1])),
+        x0,
+        method="Radau" if run.stiff else "DOP853",
+        t_eval=time,
+        rtol=tolerance,
+        atol=tolerance,
+        max_step=longest,
+        **implicit,
+    )
+    if not solution.success:
+        fault = Fault(str(solution.message), f"t = {solution.t[-1] if len(solution.t) else 0:g} s")
+        raise ValidationError(f"{definition.name} cannot be simulated to {float(time[-1]):g} s:", [fault])
+    return np.asarray(solution.y.T)
 
 
 def _jacobian(f: Slope, t: float, x: Floats) -> Floats:

@@ -27,10 +27,10 @@ def driven_joints(description: RobotDescription, settings: RobotSettings) -> tup
     odd = [joint for joint in description.joints if joint.kind in {"floating", "planar", "ball"}]
     faults = [
         Fault(f"joint {joint.name} is {joint.kind}, and no drive gives all of its motion", f"{where}:{joint.line}",
-              "inverse dynamics are those of hinges and slides on a fixed base")
+              "inverse dynamics exist for hinges and slides on a fixed base")
         for joint in odd
     ]  # fmt: skip
-    what = "inverse dynamics are those of a robot on a fixed base without loops"
+    what = "inverse dynamics exist for a robot on a fixed base without loops"
     faults += [Fault(f"base is {settings.base}", where, what)] if settings.base != "fixed" else []
     loops = [*(loop.name for loop in description.loops), *("+".join(loop.frames) for loop in settings.loops)]
     faults += [Fault(f"{name} closes a loop", where, what) for name in loops]

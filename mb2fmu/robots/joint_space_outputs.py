@@ -89,7 +89,7 @@ def _refuse(settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMe
     asked = ", ".join(settings.quantities)
     faults = []
     if settings.role != "plant":
-        what = f"{asked}: a unit of inverse dynamics has no states that they would be of"
+        what = f"{asked}: a unit of inverse dynamics has no states, which they need"
         faults.append(Fault(what, where, "ask a plant for them: leave --as out"))
     elif not speeds:
         faults.append(Fault(f"{asked}: no joint moves by itself", where, "leave a joint free"))

@@ -85,8 +85,8 @@ class Actuation:
         name = element.attribute(key)
         joint = self.joints.get(name)
         if joint is None:
-            what = f"<{element.name}{called(element)}> names the joint {name!r}, which there is not"
-            self.faults.add(element.line, what, "mend the name")
+            what = f"<{element.name}{called(element)}> names the joint {name!r}, which does not exist"
+            self.faults.add(element.line, what, "correct the name")
         elif joint.kind not in {"revolute", "prismatic"}:
             what = f"<{element.name}{called(element)}> acts on {name}, which is no hinge or slide"
             self.faults.add(element.line, what, "let it act on hinges and slides")
@@ -203,8 +203,8 @@ class Actuation:
         ends = [element.attribute(f"{'site' if sites else 'body'}{k}") or WORLD for k in (1, 2)]
         for end in ends:
             if end not in self.drawn:
-                what = f"<{element.name}{called(element)}> names {end!r}, which there is not"
-                self.faults.add(element.line, what, "mend the name")
+                what = f"<{element.name}{called(element)}> names {end!r}, which does not exist"
+                self.faults.add(element.line, what, "correct the name")
                 return
         first, second = (self.drawn[end] for end in ends)
         anchor = Pose(position=np.array(element.vector("anchor", (0.0, 0.0, 0.0))))

@@ -113,7 +113,7 @@ class Bodies:
                 case name if name in _LEFT_OUT:
                     self.faults.note(f"<{name}> is left out: it does not move the robot")
                 case name:
-                    remedy = _NOT_HONOURED.get(name, "mend the word, or remove it")
+                    remedy = _NOT_HONOURED.get(name, "correct the word, or remove it")
                     self.faults.add(
                         child.line, f"<{name}> in <{element.name}{called(element)}> is not honoured", remedy
                     )

@@ -164,7 +164,7 @@ def _shape(element: Element, kind: str, size: Array, pose: Pose, assets: Assets)
     mesh = element.attribute("mesh")
     if kind == "mesh":
         if mesh not in assets.meshes:
-            element.faults.add(element.line, f"the mesh {mesh!r} is none of <asset>", "mend the name")
+            element.faults.add(element.line, f"the mesh {mesh!r} is none of <asset>", "correct the name")
             return None
         file, scale = assets.meshes[mesh]
         if not file:

@@ -69,7 +69,7 @@ def _included(
     elif path in seen or len(seen) > _MOST_INCLUDED:
         faults.add(line_of(node), f"{name} is included twice", "include every file once")
     elif (content := content_of(path)) is None:
-        faults.add(line_of(node), f"it includes {name}, which is not there", "mend the name")
+        faults.add(line_of(node), f"it includes {name}, which is not there", "correct the name")
     else:
         seen.add(path)
         try:
@@ -114,7 +114,9 @@ def _write_out(element: etree._Element, childclass: str, classes: Mapping[str, C
         inside = child.get("childclass") or childclass
         name = child.get("class") or inside
         for asked in {inside, name} - classes.keys():
-            faults.add(line_of(child), f"<{tag(child)}> is of the class {asked!r}, which there is not", "mend the name")
+            faults.add(
+                line_of(child), f"<{tag(child)}> is of the class {asked!r}, which does not exist", "correct the name"
+            )
         if tag(child) in _HAVE_CLASS:
             for key, value in _defaults(tag(child), child, classes.get(name, {})):
                 if child.get(key) is None:

@@ -135,7 +135,7 @@ def _with_settings(description: RobotDescription, settings: RobotSettings, where
         "start": settings.start, "speeds": settings.speeds,
     }  # fmt: skip
     faults = [
-        Fault(f"{word} names the joint {name}, which there is not", where, f"there are {', '.join(known)}")
+        Fault(f"{word} names the joint {name}, which does not exist", where, f"there are {', '.join(known)}")
         for word, names in asked.items()
         for name in names
         if name not in known and not (name == BASE and settings.base != "fixed")
@@ -208,7 +208,7 @@ def _with_possible_inertias(
         elif link.name == description.root and settings.base == "fixed":
             notes.append(f"link {link.name}: {wrong[0]}; it stands still, and nothing depends on it")
         else:
-            remedy = "mend the file; or --inertia repair: the nearest possible one; --inertia keep: as it is"
+            remedy = "correct the file; or --inertia repair: the nearest possible one; --inertia keep: as it is"
             line = f"{where}:{link.inertial.line}" if link.inertial.line else where
             faults += [Fault(f"link {link.name} cannot be a body: {what}", line, remedy) for what in wrong]
     if faults:

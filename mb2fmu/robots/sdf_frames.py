@@ -53,7 +53,7 @@ class SdfFrames:
         current = name
         while current not in self._known:
             if current not in self.placed:
-                self.faults.add(line, f"{current!r} is no link, joint or frame", "mend the name")
+                self.faults.add(line, f"{current!r} is no link, joint or frame", "correct the name")
                 return Pose()
             if current in way:
                 circle = " → ".join([*way[way.index(current) :], current])
@@ -76,7 +76,7 @@ class SdfFrames:
         seen: set[str] = set()
         while name not in links and name != WORLD:
             if name in seen or name not in self.attached:
-                self.faults.add(line, f"{name!r} is no link, nor a frame that is attached to one", "mend the name")
+                self.faults.add(line, f"{name!r} is no link, nor a frame that is attached to one", "correct the name")
                 return ""
             seen.add(name)
             name = self.attached[name]

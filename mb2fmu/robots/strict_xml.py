@@ -91,7 +91,7 @@ def parse(content: bytes, path: Path, expected: Collection[str]) -> etree._Eleme
                 "write it flat",
             )
         else:
-            fault = Fault(f"it is no XML: {error.msg}", where, "mend it there")
+            fault = Fault(f"it is no XML: {error.msg}", where, "correct it there")
         raise ModelError(headline, [fault]) from None
     faults = Faults(path.name)
     if root.getroottree().docinfo.doctype:

@@ -41,7 +41,7 @@ def checked_tree(description: RobotDescription, faults: Faults) -> RobotDescript
         faults.add(roots[1].line, f"{len(roots)} links have no parent: {names}", "join them: a robot has one root")
     for joint in description.joints:
         if joint.child in links and joint.child not in reached and joint.parent != joint.child:
-            what = f"joint {joint.name} is on a cycle: no way leads from a root to {joint.child}"
+            what = f"joint {joint.name} is on a cycle: no chain of joints leads from a root to {joint.child}"
             faults.add(joint.line, what, "close loops in robot.toml: [[loops]]")
     _check_mimics(description.joints, faults)
     faults.complain()
@@ -52,7 +52,7 @@ def _check_ends(joint: JointRecord, links: set[str], faults: Faults) -> None:
     """Add a fault for a joint whose links do not exist or are the same."""
     for end, name in (("parent", joint.parent), ("child", joint.child)):
         if name and name not in links:
-            faults.add(joint.line, f"the {end} of joint {joint.name} is {name}, which is no link", "mend the name")
+            faults.add(joint.line, f"the {end} of joint {joint.name} is {name}, which is no link", "correct the name")
     if joint.parent and joint.parent == joint.child:
         faults.add(joint.line, f"joint {joint.name} goes from {joint.parent} to itself", "give it two links")
 
@@ -95,7 +95,7 @@ def _check_mimics(joints: tuple[JointRecord, ...], faults: Faults) -> None:
             if following not in known:
                 if current is joint:
                     what = f"joint {joint.name} mimics {following}, which is no joint"
-                    faults.add(joint.line, what, "mend the name")
+                    faults.add(joint.line, what, "correct the name")
                 break
             if following in seen:
                 cycle = " → ".join([*seen[seen.index(following) :], following])

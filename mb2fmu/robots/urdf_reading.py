@@ -166,7 +166,7 @@ def _joint(element: Element) -> JointRecord | None:
     element.allow(known, {*_LEFT_OUT, *_OF_JOINTS})
     if text and text not in _KINDS:
         remedy = f"known are {', '.join(_KINDS)}"
-        element.faults.add(element.line, f"joint {name} is of the type {text!r}, which there is not", remedy)
+        element.faults.add(element.line, f"joint {name} is of the type {text!r}, which does not exist", remedy)
     ends = [end.attribute("link", required=True) if end else "" for end in (parent, child)]
     kind = _KINDS.get(text)
     limits, (damping, friction) = _limits(element, text), _dynamics(element)
@@ -252,7 +252,7 @@ def _with_rotors(root: Element, joints: list[JointRecord]) -> list[JointRecord]:
         for end in ends:
             if end and end not in names:
                 line = transmission.line
-                root.faults.note(f"the transmission in line {line} names joint {end}, which there is not: left out")
+                root.faults.note(f"the transmission in line {line} names joint {end}, which does not exist: left out")
         for actuator in transmission.children("actuator"):
             inertia = _text_number(actuator, ("motorInertia", "rotorInertia", "rotor_inertia"), 0.0)
             reduction = _text_number(actuator, ("mechanicalReduction",), 1.0)

@@ -136,8 +136,10 @@ def _answer(future: Future) -> Answer | None:
 
 def _gone(error: Exception) -> ToolError:
     """Return the error of a scheduler that cannot be reached any more."""
-    remedy = "see to the scheduler, then go on with --resume: finished cases are kept"
-    return ToolError("the scheduler is gone:", [Fault(str(error) or type(error).__name__, remedy=remedy)])
+    remedy = "restart the scheduler, then continue with --resume: finished cases are kept"
+    return ToolError(
+        "the scheduler cannot be reached any more:", [Fault(str(error) or type(error).__name__, remedy=remedy)]
+    )
 
 
 @contextmanager

@@ -136,15 +136,11 @@ class Ensemble:
         times = {"stop": end, "step": h, "internal_step": 1.0 if internal_step is None else internal_step}
         self._check(n, given, wanted, solver, times)
         points = max(round(end / h), 1)
-        x, p = np.tile(self.x0, (n, 1)), np.tile(self.p0, (n, 1))
-        for name, value in given.items():
-            array, names = (p, self.parameters) if name in self.parameters else (x, self.states)
-            array[:, names.index(name)] = value
+        x, p = self._starts(n, given)
         shared = not any(name in self.parameters for name in given)
         chosen = min(max(self.tolerance if tolerance is None else tolerance, 1e-12), 1e-2)
         course = self._course(h, points, chosen)
-        asked = self.output_names if trajectories else dict.fromkeys(one.output for one in wanted.values())
-        select = [self.output_names.index(name) for name in asked]
+        select = self._read_outputs(wanted, trajectories=trajectories)
         blocks, memory = [], {name: one.begin(n) for name, one in wanted.items()}
         for first in range(0, n, BLOCK):
             some = slice(first, min(first + BLOCK, n))
@@ -166,6 +162,19 @@ class Ensemble:
         states, outputs = (np.concatenate([getattr(block, name) for block in blocks]) for name in kept)
         time = h * np.arange(points + 1, dtype=np.float64)
         return Runs(time, states, outputs, self.states, self.output_names, reduced, messages)
+
+    def _read_outputs(self, wanted: Mapping[str, Reduction], *, trajectories: bool) -> list[int]:
+        """Return the places of the outputs that a run must give: all of them, or those that are reduced."""
+        asked = self.output_names if trajectories else dict.fromkeys(one.output for one in wanted.values())
+        return [self.output_names.index(name) for name in asked]
+
+    def _starts(self, n: int, given: Mapping[str, npt.ArrayLike]) -> tuple[Floats, Floats]:
+        """Return states (n, n_x) and parameters (n, n_p) of n instances, with the given values set."""
+        x, p = np.tile(self.x0, (n, 1)), np.tile(self.p0, (n, 1))
+        for name, value in given.items():
+            array, names = (p, self.parameters) if name in self.parameters else (x, self.states)
+            array[:, names.index(name)] = value
+        return x, p
 
     def _course(self, step: float, points: int, tolerance: float) -> Course:
         """Return the times and inputs of a run; beyond the experiment the last inputs stay."""

@@ -163,7 +163,9 @@ class _Search:
             max_nfev=200,
         )
         if not answer.success:
-            raise AnalysisError("the search found no answer:", [Fault(str(answer.message), remedy="begin nearer by")])
+            raise AnalysisError(
+                "the search found no answer:", [Fault(str(answer.message), remedy="start nearer to the solution")]
+            )
         return np.asarray(answer.x * self.sizes)
 
 

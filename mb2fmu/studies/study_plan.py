@@ -200,10 +200,10 @@ class _Reader:
         """Whether the number of cases fits the method."""
         if method in {"grid", "table"}:
             if count:
-                self._fault(f"the number of cases of a {method} is its own", "cases.count", "leave it out")
+                self._fault(f"a {method} determines the number of cases itself", "cases.count", "leave it out")
             return
         if count < 1:
-            self._fault("how many cases is not said", "cases.count", "write count = 1024")
+            self._fault("the number of cases is missing", "cases.count", "write count = 1024")
         elif method == "sobol" and count & (count - 1):
             below = 1 << (count.bit_length() - 1)
             what = f"{count} is no power of two, which Sobol's sequence needs to be balanced"
@@ -246,9 +246,9 @@ class _Reader:
             self._fault(f"{numbers!r} are no numbers", where, 'write numbers, or texts with a unit: "30 deg"')
             numbers = [0.0]
         if method == "grid" and law == "normal":
-            self._fault("a grid has no chance", where, "give values, or from, to and count")
+            self._fault("a grid draws nothing at random", where, "give values, or from, to and count")
         if method == "grid" and law in {"uniform", "log"} and not count:
-            self._fault("a grid needs to know how many", where, "add count = 11")
+            self._fault("a grid needs the number of points", where, "add count = 11")
         if method in {"latin-hypercube", "sobol"} and (law == "values" or count):
             self._fault(f"{method} draws between bounds", where, "give from and to, or mean and deviation")
         return Varied(name, law, tuple(numbers), count)

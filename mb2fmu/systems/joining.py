@@ -224,7 +224,7 @@ class _Join:
                     Fault(
                         what,
                         declared.where,
-                        "leave transformation= and convert= away, or connect the variables one by one",
+                        "leave transformation= and convert= out, or connect the variables one by one",
                     )
                 )
             return

@@ -104,7 +104,7 @@ def _asked(master: OtherMaster, ssp: Path, osp: Path, step: float, stop: float, 
             env=_environment(),
         )
     except subprocess.TimeoutExpired:
-        return Answer(master.name, {}, f"was not done after {TIME_LIMIT:g} s")
+        return Answer(master.name, {}, f"did not finish within {TIME_LIMIT:g} s")
     # libcosim's own messages go to stdout too.
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode != 0 or not lines:

@@ -206,7 +206,7 @@ def _failed(joined: Joined, failure: Mapping[str, Any], motion: SystemMotion) ->
     who = failure["component"] or joined.system.name
     said = [Fault(line, "log") for line in motion.log[-_SHOWN:]]
     what = f"{failure['what']} in the step from t = {failure['time']:.9g} s; {_last_good(motion)}"
-    remedy = "a smaller step, or a tighter coupling (order, passes), may carry it over"
+    remedy = "a smaller step, or a tighter coupling (order, passes), may avoid this"
     return SystemRunError(f"{who} failed while {joined.system.name} ran:", [Fault(what, who, remedy), *said], motion)
 
 
@@ -240,5 +240,5 @@ def _unstable(joined: Joined, foretold: Mapping[str, Any]) -> CouplingError:
         f"errors are multiplied by {factor:.6g} per step of {foretold['size']:.6g} s, by the exact system's motion by "
         f"{foretold['exact']:.6g}" + (": no smaller step helps" if stable is not None and math.isnan(stable) else "")
     )
-    remedy = f'{", or ".join(remedies)}; unstable="run" runs it all the same'
-    return CouplingError(f"{joined.system.name} would explode:", [Fault(what, joined.system.where, remedy)])
+    remedy = f'{", or ".join(remedies)}; unstable="run" runs it anyway'
+    return CouplingError(f"{joined.system.name} would be unstable:", [Fault(what, joined.system.where, remedy)])

@@ -90,7 +90,7 @@ def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterato
         )
     if result.seconds >= BUDGET:
         late = Fault(
-            f"the auditor was not done after {BUDGET:g} s", fmu.name, "try again when the machine is less busy"
+            f"the auditor did not finish within {BUDGET:g} s", fmu.name, "try again when the machine is less busy"
         )
         raise ToolError("the unit could not be audited in time:", [late])
     found, stiff = result.findings, definition.experiment.stiff

@@ -470,7 +470,7 @@ class HybridEquations(NumericEquations):
 def endless(t: float, what: str, names: Sequence[str]) -> ValidationError:
     """Switches that go to and fro: those of the last changes, each once."""
     last = list(dict.fromkeys(reversed(names[-12:])))[:4]
-    remedy = "give them hysteresis, or let what one of them does not make the other true again"
+    remedy = "give them hysteresis, or make sure that what one of them sets does not make the other true again"
     fault = Fault(f"at t = {t:.6g} s {what}: {', '.join(last)}", remedy=remedy)
     return ValidationError("the reference cannot be integrated:", [fault])
 

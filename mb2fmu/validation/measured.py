@@ -307,7 +307,9 @@ class _Plan:
         tolerance = given.of(column.values) if not np.isnan(column.values).all() else math.nan
         if tolerance == 0.0:
             remedy = f"--tolerance {column.name}=0.01, in its unit"
-            self._fault("is 0 everywhere, and so is any part of it", f"{self.table.source}: {column.name}", remedy)
+            self._fault(
+                "is 0 everywhere, and so is any percentage of it", f"{self.table.source}: {column.name}", remedy
+            )
         return tolerance
 
     def _judge_names(self) -> None:

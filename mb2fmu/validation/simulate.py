@@ -238,7 +238,9 @@ def _drive(
             command, capture_output=True, timeout=time_limit, check=False, cwd=folder, text=True, errors="replace"
         )
     except subprocess.TimeoutExpired as error:
-        late = Fault(f"it was not done after {time_limit:g} s", fmu.name, "give it more time or a shorter experiment")
+        late = Fault(
+            f"it did not finish within {time_limit:g} s", fmu.name, "give it more time or a shorter experiment"
+        )
         raise ToolError(headline, [late, *_said(folder, "", "")]) from error
     messages = _said(folder, done.stdout, done.stderr)
     if done.returncode != 0:

@@ -259,14 +259,7 @@ def validate(
         events=kinds[0].events,
         others=tuple(kinds[1:]),
         timings=clock.seconds,
-        provenance={
-            "fmu_sha256": hashlib.sha256(fmu.read_bytes()).hexdigest(),
-            "fmu_formulation": method or "unknown",
-            "reference_formulation": reference.numeric.formulation,
-            "tolerance": run.tolerance,
-            "factor": FACTOR,
-            "versions": {"mb2fmu": __version__} | {name: version(name) for name in ("fmpy", "numpy", "scipy", "sympy")},
-        },
+        provenance=_provenance(fmu, method, reference, run.tolerance),
         notes=(
             *_notes(method, reference.numeric.formulation, reference),
             *_told(digits),
@@ -277,6 +270,18 @@ def validate(
         influences=second.influences if second else (),
         digits=digits,
     )
+
+
+def _provenance(fmu: Path, method: Method | None, reference: Reference, tolerance: float) -> dict[str, object]:
+    """Return what a verdict rests on: hash of the unit, formulations, tolerance, factor and versions."""
+    return {
+        "fmu_sha256": hashlib.sha256(fmu.read_bytes()).hexdigest(),
+        "fmu_formulation": method or "unknown",
+        "reference_formulation": reference.numeric.formulation,
+        "tolerance": tolerance,
+        "factor": FACTOR,
+        "versions": {"mb2fmu": __version__} | {name: version(name) for name in ("fmpy", "numpy", "scipy", "sympy")},
+    }
 
 
 def _occasion(

@@ -87,7 +87,9 @@ class GivenLoop:
                 what = (
                     f"the closed form of {self.name} does not solve its rows: {np.max(np.abs(left)):.3g} is left over"
                 )
-                raise FormulationError(HEADLINE, [Fault(what, self.where, "mend it: near the start rows must vanish")])
+                raise FormulationError(
+                    HEADLINE, [Fault(what, self.where, "correct it: near the start rows must vanish")]
+                )
 
 
 def _turned(
@@ -117,7 +119,7 @@ def given_loops(m: Mechanism, start: Start) -> Iterator[GivenLoop]:
     known = set(start.values)
     for loop in m.loops:
         if loop.strange:
-            what = f"{loop.strange} is none of the mechanics' holonomic constraints"
+            what = f"{loop.strange} is not among the mechanics' holonomic constraints"
             raise FormulationError(HEADLINE, [Fault(what, loop.where, "give the expression that the mechanics have")])
         rest = (loop.positive, loop.relation)
         every = [*(value for branch in loop.branches for value in branch.values()), *rest[0], *rest[1]]

@@ -126,8 +126,8 @@ def test_everything_that_is_wrong_is_said_at_once():
     with pytest.raises(AnalysisError) as caught:
         mb2fmu.sensitivities(oscillator(), of=("y",), to=("spring_force", "k"), stop=-1.0)
     told = str(caught.value)
-    assert "y is nothing that can be differentiated" in told
-    assert "spring_force is nothing that can be differentiated by" in told
+    assert "y cannot be differentiated" in told
+    assert "spring_force cannot be differentiated by" in told
     assert "the instants do not increase" in told
 
 

@@ -134,7 +134,7 @@ def test_everything_wrong_with_elements_is_told_at_once():
         "c d: the name cannot stand",
         "c d: its direction is zero",
         "c d: kinetic is -1",
-        "c d: stribeck has nothing to fall from",
+        "c d: stribeck needs a static friction that falls to the kinetic one",
         "e: the speed is not known",
         "mu_unknown",
         "cannot be added as a load",

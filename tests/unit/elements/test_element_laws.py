@@ -105,7 +105,7 @@ def test_what_is_wrong_with_elements_is_told_at_once():
         "Clutch a: capacity is -1",
         "Clutch a: peak is 0.9",
         "Clutch a: drag is 0",
-        "OneWayClutch b: capacity is 0, and takes nothing along",
+        "OneWayClutch b: capacity is 0: it would transmit nothing",
         "HardStop c: it has no bound",
         "HardStop c: the angle between the frames is not known",
         "HardStop d: stiffness is -1",

@@ -86,7 +86,7 @@ def test_guesses_on_no_branch_are_told_with_the_branches_that_there_are(read):
     assert "a singular position, q2 = 2.26073, q3 = 3.13532, where branches meet" in fault
     assert "holonomic[1] by -1.98, holonomic[2] by 0.783 from closed" in fault
     assert "q2 = 0.11476, q3 = 3.64104, and where q2 = -0.69204, q3 = 2.64214" in fault
-    assert "give one of these as guesses if it is meant, or guesses nearer to what is; or mend q1" in fault
+    assert "give one of these as guesses if it is meant, or guesses nearer to what is; or correct q1" in fault
 
 
 def test_a_loop_that_cannot_close_is_told_how_far_it_is_from_it(read):

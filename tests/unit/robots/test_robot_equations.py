@@ -184,7 +184,7 @@ def test_settings_are_judged_together(file: Path) -> None:
     with pytest.raises(ModelError) as caught:
         pipeline.Model.from_urdf(file, bsae="floating", limits="soft", gravity="1 2")
     assert len(caught.value.faults) == 3
-    with pytest.raises(ModelError, match="joint j9, which there is not"):
+    with pytest.raises(ModelError, match="joint j9, which does not exist"):
         pipeline.Model.from_urdf(file, locked={"j9": 0.0})
 
 

@@ -98,7 +98,7 @@ def test_a_crash_is_told_with_what_the_unit_said(pendulum_fmu):
 
 
 def test_a_hang_ends_at_the_time_limit(pendulum_fmu):
-    with pytest.raises(ToolError, match="not done after 5 s"):
+    with pytest.raises(ToolError, match="not finish within 5 s"):
         simulate(pendulum_fmu, experiment(mood=2.0), OUTPUTS, time_limit=5.0)
 
 
@@ -201,5 +201,5 @@ def test_fmutools_findings_are_read(pendulum_fmu, tmp_path):
 
 
 def test_a_checker_that_hangs_is_given_up(pendulum_fmu):
-    with pytest.raises(ToolError, match="not done after"):
+    with pytest.raises(ToolError, match="not finish within"):
         check_conformance(pendulum_fmu, time_limit=0.01)
