@@ -76,7 +76,7 @@ static int mb2fmu_result_of(mb2fmu_instance *instance, unsigned reference)
     return MB2FMU_N_OUT;
 }
 
-/* All arguments are in order: the first half of both kinds of derivatives. */
+/* Whether all arguments are in order; a message where they are not. */
 static int mb2fmu_derivable(mb2fmu_instance *instance, const unsigned unknowns[], size_t n_unknowns,
                             const unsigned knowns[], size_t n_knowns, const double seed[], size_t n_seed,
                             const double sensitivity[], size_t n_sensitivity)
@@ -106,6 +106,22 @@ static int mb2fmu_derivable(mb2fmu_instance *instance, const unsigned unknowns[]
     return 1;
 }
 
+/* Check the arguments of both kinds of derivatives and evaluate the state where they are taken. */
+static enum mb2fmu_status mb2fmu_prepare_derivatives(mb2fmu_instance *instance, const unsigned unknowns[],
+                                                     size_t n_unknowns, const unsigned knowns[], size_t n_knowns,
+                                                     const double seed[], size_t n_seed, double sensitivity[],
+                                                     size_t n_sensitivity)
+{
+    enum mb2fmu_status status;
+    if (!mb2fmu_derivable(instance, unknowns, n_unknowns, knowns, n_knowns, seed, n_seed, sensitivity,
+                          n_sensitivity)) {
+        return MB2FMU_ERROR;
+    }
+    status = mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED);
+    status = status == MB2FMU_OK ? mb2fmu_need(instance, MB2FMU_SOURCE_STATE) : status;
+    return status == MB2FMU_OK ? status : mb2fmu_undefined(status, sensitivity, n_sensitivity);
+}
+
 /* Solve number `failed`; 0 where it is not known. */
 static enum mb2fmu_status mb2fmu_singular(mb2fmu_instance *instance, int failed)
 {
@@ -114,10 +130,20 @@ static enum mb2fmu_status mb2fmu_singular(mb2fmu_instance *instance, int failed)
                        mb2fmu_clause(instance->w, failed, clause));
 }
 
-static enum mb2fmu_status mb2fmu_not_finite(mb2fmu_instance *instance, unsigned reference, double value)
+/* OK if the derivatives of or by these variables are finite numbers; else all become NaN, and a message says so. */
+static enum mb2fmu_status mb2fmu_finite_derivatives(mb2fmu_instance *instance, const unsigned references[], size_t n,
+                                                    double derivatives[])
 {
-    return mb2fmu_fail(instance, mb2fmu_no_result(instance), "at time %g: the derivative of or by %s is %g",
-                       instance->now.clock.time, model_variables[reference].name, value);
+    size_t i;
+    for (i = 0; i < n; ++i) {
+        if (!isfinite(derivatives[i])) {
+            const enum mb2fmu_status status =
+                mb2fmu_fail(instance, mb2fmu_no_result(instance), "at time %g: the derivative of or by %s is %g",
+                            instance->now.clock.time, model_variables[references[i]].name, derivatives[i]);
+            return mb2fmu_undefined(status, derivatives, n);
+        }
+    }
+    return MB2FMU_OK;
 }
 
 /* Seeds of start values become seeds of states. 0 or the number of the solve that failed. */
@@ -142,39 +168,29 @@ static enum mb2fmu_status mb2fmu_directional(mb2fmu_instance *instance, const un
                                              double sensitivity[])
 {
     const mb2fmu_snapshot *const now = &instance->now;
-    enum mb2fmu_status status;
+    const enum mb2fmu_status status = mb2fmu_prepare_derivatives(instance, unknowns, n_unknowns, knowns, n_knowns,
+                                                                 seed, n_knowns, sensitivity, n_unknowns);
     int failed;
     size_t i;
-    if (!mb2fmu_derivable(instance, unknowns, n_unknowns, knowns, n_knowns, seed, n_knowns, sensitivity,
-                          n_unknowns)) {
-        return MB2FMU_ERROR;
-    }
-    status = mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED);
-    status = status == MB2FMU_OK ? mb2fmu_need(instance, MB2FMU_SOURCE_STATE) : status;
     if (status != MB2FMU_OK) {
-        return mb2fmu_undefined(status, sensitivity, n_unknowns);
+        return status;
     }
     memset(instance->seeds, 0, sizeof instance->seeds);
     for (i = 0; i < n_knowns; ++i) {
         instance->seeds[mb2fmu_seed_of(instance, knowns[i])] += seed[i];
     }
     failed = mb2fmu_start_forward(instance);
-    if (failed != 0) {
-        return mb2fmu_undefined(mb2fmu_singular(instance, failed), sensitivity, n_unknowns);
+    if (failed == 0) {
+        failed = model_tangent(now->clock.time, now->x, now->r, now->p, instance->w, instance->seeds, instance->out);
     }
-    failed = model_tangent(now->clock.time, now->x, now->r, now->p, instance->w, instance->seeds, instance->out);
     if (failed != 0) {
         return mb2fmu_undefined(mb2fmu_singular(instance, failed), sensitivity, n_unknowns);
     }
     for (i = 0; i < n_unknowns; ++i) {
         const int place = mb2fmu_result_of(instance, unknowns[i]);
-        const double value = place < 0 ? instance->seeds[-1 - place] : instance->out[place];
-        if (!isfinite(value)) {
-            return mb2fmu_undefined(mb2fmu_not_finite(instance, unknowns[i], value), sensitivity, n_unknowns);
-        }
-        sensitivity[i] = value;
+        sensitivity[i] = place < 0 ? instance->seeds[-1 - place] : instance->out[place];
     }
-    return MB2FMU_OK;
+    return mb2fmu_finite_derivatives(instance, unknowns, n_unknowns, sensitivity);
 }
 
 #ifndef MB2FMU_WITHOUT_ADJOINT
@@ -206,17 +222,12 @@ static enum mb2fmu_status mb2fmu_transposed(mb2fmu_instance *instance, const uns
                                             double sensitivity[])
 {
     const mb2fmu_snapshot *const now = &instance->now;
-    enum mb2fmu_status status;
+    const enum mb2fmu_status status = mb2fmu_prepare_derivatives(instance, unknowns, n_unknowns, knowns, n_knowns,
+                                                                 seed, n_unknowns, sensitivity, n_knowns);
     int failed;
     size_t i;
-    if (!mb2fmu_derivable(instance, unknowns, n_unknowns, knowns, n_knowns, seed, n_unknowns, sensitivity,
-                          n_knowns)) {
-        return MB2FMU_ERROR;
-    }
-    status = mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED);
-    status = status == MB2FMU_OK ? mb2fmu_need(instance, MB2FMU_SOURCE_STATE) : status;
     if (status != MB2FMU_OK) {
-        return mb2fmu_undefined(status, sensitivity, n_knowns);
+        return status;
     }
     memset(instance->out, 0, sizeof instance->out);
     for (i = 0; i < n_unknowns; ++i) {
@@ -240,25 +251,31 @@ static enum mb2fmu_status mb2fmu_transposed(mb2fmu_instance *instance, const uns
         return mb2fmu_undefined(mb2fmu_singular(instance, failed), sensitivity, n_knowns);
     }
     for (i = 0; i < n_knowns; ++i) {
-        const double value = instance->seeds[mb2fmu_seed_of(instance, knowns[i])];
-        if (!isfinite(value)) {
-            return mb2fmu_undefined(mb2fmu_not_finite(instance, knowns[i], value), sensitivity, n_knowns);
-        }
-        sensitivity[i] = value;
+        sensitivity[i] = instance->seeds[mb2fmu_seed_of(instance, knowns[i])];
     }
-    return MB2FMU_OK;
+    return mb2fmu_finite_derivatives(instance, knowns, n_knowns, sensitivity);
 }
 
 #endif
 
-/* Order 1 is all there is: a higher one would be a wrong number. */
-static int mb2fmu_order_one(mb2fmu_instance *instance, int order, const char *name)
+/* Whether no argument of a call about slopes is missing; a message if one is. */
+static int mb2fmu_slopes_given(mb2fmu_instance *instance, const unsigned references[], size_t n, const int orders[],
+                               const double values[])
 {
-    if (order != 1) {
-        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "derivatives of %s are of order 1, not %d", name, order);
-        return 0;
+    return !(mb2fmu_missing(instance, references, n, "value references") ||
+             mb2fmu_missing(instance, orders, n, "orders") || mb2fmu_missing(instance, values, n, "values"));
+}
+
+/* The variable whose slope is meant, or NULL and a message: order 1 is all there is, a higher one would be a wrong
+ * number. */
+static const mb2fmu_variable *mb2fmu_slope_of(mb2fmu_instance *instance, unsigned reference, int order)
+{
+    const mb2fmu_variable *const variable = mb2fmu_real(instance, reference);
+    if (variable != NULL && order != 1) {
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "derivatives of %s are of order 1, not %d", variable->name, order);
+        return NULL;
     }
-    return 1;
+    return variable;
 }
 
 /* FMI 2.0.5 section 4.2.1: with respect to the beginning of the communication step. They stay, as values do, until they
@@ -267,13 +284,12 @@ static enum mb2fmu_status mb2fmu_set_slopes(mb2fmu_instance *instance, const uns
                                             const int orders[], const double values[])
 {
     size_t i;
-    if (mb2fmu_missing(instance, references, n, "value references") || mb2fmu_missing(instance, orders, n, "orders") ||
-        mb2fmu_missing(instance, values, n, "values")) {
+    if (!mb2fmu_slopes_given(instance, references, n, orders, values)) {
         return MB2FMU_ERROR;
     }
     for (i = 0; i < n; ++i) {
-        const mb2fmu_variable *const variable = mb2fmu_real(instance, references[i]);
-        if (variable == NULL || !mb2fmu_order_one(instance, orders[i], variable->name)) {
+        const mb2fmu_variable *const variable = mb2fmu_slope_of(instance, references[i], orders[i]);
+        if (variable == NULL) {
             return MB2FMU_ERROR;
         }
         if (variable->source != MB2FMU_SOURCE_INPUT) {
@@ -300,13 +316,12 @@ static enum mb2fmu_status mb2fmu_get_slopes(mb2fmu_instance *instance, const uns
     mb2fmu_problem problem;
     enum mb2fmu_status status;
     size_t i;
-    if (mb2fmu_missing(instance, references, n, "value references") || mb2fmu_missing(instance, orders, n, "orders") ||
-        mb2fmu_missing(instance, values, n, "values")) {
+    if (!mb2fmu_slopes_given(instance, references, n, orders, values)) {
         return MB2FMU_ERROR;
     }
     for (i = 0; i < n; ++i) {
-        const mb2fmu_variable *const variable = mb2fmu_real(instance, references[i]);
-        if (variable == NULL || !mb2fmu_order_one(instance, orders[i], variable->name)) {
+        const mb2fmu_variable *const variable = mb2fmu_slope_of(instance, references[i], orders[i]);
+        if (variable == NULL) {
             return MB2FMU_ERROR;
         }
         if (variable->causality != MB2FMU_CAUSALITY_OUTPUT) {
@@ -327,11 +342,7 @@ static enum mb2fmu_status mb2fmu_get_slopes(mb2fmu_instance *instance, const uns
     }
     for (i = 0; i < n; ++i) {
         const int place = mb2fmu_result_of(instance, references[i]);
-        const double value = place < 0 ? instance->dx[-1 - place - MB2FMU_SEED_STATES] : instance->out[place];
-        if (!isfinite(value)) {
-            return mb2fmu_undefined(mb2fmu_not_finite(instance, references[i], value), values, n);
-        }
-        values[i] = value;
+        values[i] = place < 0 ? instance->dx[-1 - place - MB2FMU_SEED_STATES] : instance->out[place];
     }
-    return MB2FMU_OK;
+    return mb2fmu_finite_derivatives(instance, references, n, values);
 }
