@@ -6,39 +6,17 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.equations.unilateral import SETTLED, Contacts
+from mb2fmu.equations.unilateral import SETTLED
+from mb2fmu.lowering.contact_response import ContactResponse
 from mb2fmu.lowering.sympy_walker import SympyWalker
 from mb2fmu.numerics.complementarity import Blows, impulses_at_once, impulses_in_turn, resting_forces
-from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.program import Op
 
 Rows = list[list[int]]
 
 
-class ContactLaws:
-    """The contacts of equations.
-
-    Args:
-        builder: Takes the nodes.
-        equations: With contacts.
-        free: Symbols of u' without the forces of contacts.
-        response: Symbols of M^-1 G^T, column by column: what u' changes by for a unit of each force.
-    """
-
-    def __init__(
-        self,
-        builder: ProgramBuilder,
-        equations: EquationsOfMotion,
-        free: Sequence[sm.Symbol],
-        response: Sequence[Sequence[sm.Symbol]],
-    ) -> None:
-        assert equations.contacts is not None
-        self._builder = builder
-        self._equations = equations
-        self._contacts: Contacts = equations.contacts
-        self._free, self._response = free, response
-        self._W = [[sm.Dummy(f"W_{i}_{j}") for j in range(self._count)] for i in range(self._count)]
+class ContactLaws(ContactResponse):
+    """The contacts of equations, all of them without friction: the rows are their normals G."""
 
     @property
     def _count(self) -> int:
@@ -64,7 +42,7 @@ class ContactLaws:
         W = [s for row in self._W for s in row]
         gaps = [contact.acceleration(e.u, self._free) for contact in each]
         walker.define(self.forces, [*W, *gaps, *(c.resting for c in each)], self._forces)
-        walker.define(e.u_dot, [*self._free, *flat, *self.forces], self._accelerations)
+        walker.define(e.u_dot, [*self._free, *flat, *self.forces], self._moved)
         blows = [contact.blow for contact in each]
         needs = [*W, *(c.rate(e.u) for c in each), *(sm.Piecewise((1, c.closed), (0, True)) for c in each)]
         needs += [*(c.resting for c in each), *(c.restitution for c in each), *(c.rest_below for c in each)]
@@ -77,14 +55,6 @@ class ContactLaws:
 
         walker.define(self._contacts.jumps, [*blows, *flat], jumps)
 
-    def _mobility(self, nodes: Sequence[int]) -> list[int]:
-        """W from G and the responses."""
-        b, n, k = self._builder, len(self._equations.u), self._count
-        G = [nodes[n * i : n * i + n] for i in range(k)]
-        J = [nodes[n * (k + i) : n * (k + i) + n] for i in range(k)]
-        lower = {(i, j): b.dot(G[i], J[j]) for i in range(k) for j in range(i + 1)}
-        return [lower[max(i, j), min(i, j)] for i in range(k) for j in range(k)]
-
     def _square(self, nodes: Sequence[int]) -> Rows:
         """Return the leading k² nodes as a k × k matrix, row by row, for k contacts."""
         k = self._count
@@ -96,14 +66,6 @@ class ContactLaws:
         half = b.constant(0.5)
         rests = [b.binary(Op.LT, half, node) for node in nodes[k * k + k :]]
         return resting_forces(b, self._square(nodes), nodes[k * k : k * k + k], rests)
-
-    def _accelerations(self, nodes: Sequence[int]) -> list[int]:
-        """u' from that without contacts, the responses and the forces."""
-        b, n, k = self._builder, len(self._equations.u), self._count
-        forces = nodes[n + n * k :]
-        return [
-            b.sum([nodes[i], *(b.mul(nodes[n + n * c + i], force) for c, force in enumerate(forces))]) for i in range(n)
-        ]
 
     def _blows(self, nodes: Sequence[int]) -> list[int]:
         """Impulses, then what rests behind them."""

@@ -11,7 +11,8 @@ import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.equations.motion_events import change_is_due
-from mb2fmu.equations.unilateral import LEAVING, STILL, Contacts
+from mb2fmu.equations.unilateral import LEAVING, STILL
+from mb2fmu.lowering.contact_response import ContactResponse
 from mb2fmu.lowering.sympy_walker import SympyWalker
 from mb2fmu.numerics.coulomb import Rubbing, choose, told
 from mb2fmu.numerics.friction_rows import FrictionRows, Frictions
@@ -22,15 +23,8 @@ from mb2fmu.program.program import Op
 Rows = list[list[int]]
 
 
-class FrictionLaws:
-    """The contacts of equations, at least one of them with friction.
-
-    Args:
-        builder: Takes the nodes.
-        equations: With contacts.
-        free: Symbols of u' without the forces of contacts.
-        response: Symbols of what a unit of each force changes u' by, row by row.
-    """
+class FrictionLaws(ContactResponse):
+    """The contacts of equations, at least one of them with friction; arguments as of :class:`ContactResponse`."""
 
     def __init__(
         self,
@@ -39,13 +33,8 @@ class FrictionLaws:
         free: Sequence[sm.Symbol],
         response: Sequence[Sequence[sm.Symbol]],
     ) -> None:
-        assert equations.contacts is not None
-        self._builder, self._equations = builder, equations
-        self._contacts: Contacts = equations.contacts
-        self._free, self._response = free, response
-        n = len(response)
-        self._W = [[sm.Dummy(f"W_{i}_{j}") for j in range(n)] for i in range(n)]
-        places = iter(range(len(self._contacts.each), n))
+        super().__init__(builder, equations, free, response)
+        places = iter(range(len(self._contacts.each), len(response)))
         self._tangents = [next(places) if contact.friction else -1 for contact in self._contacts.each]
         self._names = ", ".join(contact.name for contact in self._contacts.each)
 
@@ -80,20 +69,6 @@ class FrictionLaws:
         needs += [*(f.least_slip(e.u) for f in frictions), contacts.due]
         walker.define([*stays, *pushes], needs, self._changes)
         walker.define(contacts.shifts, [*zeros, *flat, *pushes], self._moved)
-
-    def _mobility(self, nodes: Sequence[int]) -> list[int]:
-        """W from the rows and the responses; the same node on both sides of the diagonal."""
-        b, n, size = self._builder, len(self._equations.u), len(self._response)
-        rows = [nodes[n * i : n * i + n] for i in range(2 * size)]
-        return [b.dot(rows[max(i, j)], rows[size + min(i, j)]) for i in range(size) for j in range(size)]
-
-    def _moved(self, nodes: Sequence[int]) -> list[int]:
-        """A start, and what the forces or impulses of all rows add to it."""
-        b, n, size = self._builder, len(self._equations.u), len(self._response)
-        forces = nodes[n + n * size :]
-        return [
-            b.sum([nodes[i], *(b.mul(nodes[n + n * c + i], force) for c, force in enumerate(forces))]) for i in range(n)
-        ]
 
     def _known(self, nodes: Sequence[int]) -> tuple[Frictions, list[int]]:
         """W and the coefficients, and the nodes behind them."""
