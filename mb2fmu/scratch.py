@@ -74,6 +74,7 @@ def remove_abandoned(place: str) -> None:
 
 
 def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
+    """Remove a folder of ours that nobody has locked; young ones stay, as their lock may still come."""
     seen = entry.stat(follow_symlinks=False)
     if seen.st_uid != os.getuid() or not entry.is_dir(follow_symlinks=False) or time.time() - seen.st_mtime < YOUNG:
         return

@@ -105,6 +105,7 @@ def name_faults(system: CoupledSystem) -> Iterator[Fault]:
 
 
 def _number_faults(system: CoupledSystem) -> Iterator[Fault]:
+    """Yield faults of times, step, tolerance, order and counts of a run."""
     run, stepping = system.run, system.run.stepping
     for name, value in (("stop", run.stop), ("step", stepping.step), ("tolerance", run.tolerance)):
         if not 0.0 < value < float("inf"):
@@ -207,6 +208,7 @@ class _Join:
         return values[component].get(name, float(own or 0.0))
 
     def _connect(self, declared: DeclaredConnection) -> None:
+        """Join two variables or two terminals; add a fault with similar names where that cannot be done."""
         ends = [self._end(text, declared.where) for text in (declared.source, declared.target)]
         if None in ends:
             return
@@ -220,27 +222,22 @@ class _Join:
             self._terminals(a, x, b, y, declared.where)
             if declared.transformation is not None or not declared.convert:
                 what = f"{declared.source} and {declared.target} are terminals, whose members are converted as they are"
-                self._faults.append(
-                    Fault(
-                        what,
-                        declared.where,
-                        "leave transformation= and convert= out, or connect the variables one by one",
-                    )
-                )
+                remedy = "leave transformation= and convert= out, or connect the variables one by one"
+                self._faults.append(Fault(what, declared.where, remedy))
             return
         for component, name, is_variable in ((first, x, known[0]), (second, y, known[1])):
             if not is_variable and name not in component.terminals:
                 names = [*component.inputs, *component.outputs, *component.terminals]
                 near = difflib.get_close_matches(name, names, n=3, cutoff=0.4) or names[:8]
                 remedy = f"did you mean {', '.join(f'{component.name}.{each}' for each in near)}?"
-                self._faults.append(
-                    Fault(f"{component.name} has no variable or terminal {name}", declared.where, remedy)
-                )
+                what = f"{component.name} has no variable or terminal {name}"
+                self._faults.append(Fault(what, declared.where, remedy))
                 return
         remedy = "connect a terminal with a terminal, or an output with an input"
         self._faults.append(Fault(f"{declared.source} and {declared.target} do not fit", declared.where, remedy))
 
     def _end(self, text: str, where: str) -> tuple[int, str] | None:
+        """Return component and variable of component.variable; None, with a fault, if there is no such component."""
         name, dot, variable = text.partition(".")
         if not dot or name not in self._place:
             near = difflib.get_close_matches(name, self._place, n=2) or list(self._place)
@@ -308,6 +305,7 @@ class _Join:
         self._bond_makers.append(_TerminalBond(f"{names[0]} – {names[1]}", self._components, ((a, first), (b, second))))
 
     def _members(self, one: tuple[int, Member], two: tuple[int, Member], what: str, where: str) -> None:
+        """Join two members of terminals; flows into both sides sum to zero, so one gets the sign −1."""
         (a, m), (b, n) = one, two
         roles = [self._role(a, m.variable), self._role(b, n.variable)]
         flows = m.kind != "signal", n.kind != "signal"
@@ -335,6 +333,7 @@ class _Join:
     def _declared_bond(
         self, declared: DeclaredBond, ins: Mapping[tuple[int, str], int], outs: Mapping[tuple[int, str], int]
     ) -> Bond | None:
+        """Return a bond that the system declares; None, with a fault, if a side is no effort * flow."""
         sides = []
         for text in declared.sides:
             match = re.fullmatch(r"\s*(-?)\s*(\S+)\s*\*\s*(\S+)\s*", text)
@@ -350,6 +349,7 @@ class _Join:
     def _signal(
         self, text: str, ins: Mapping[tuple[int, str], int], outs: Mapping[tuple[int, str], int]
     ) -> tuple[int, Signal] | None:
+        """Return component and signal of a connected variable, or of der(variable); None if it is not connected."""
         match = re.fullmatch(r"der\((.+)\)", text)
         inner = match[1] if match else text
         name, _, variable = inner.partition(".")
@@ -447,6 +447,7 @@ class _Join:
             self._faults.append(Fault(str(error), where))
 
     def _judge_loop(self, text: str) -> None:
+        """Note an algebraic loop that the master solves, or add a fault for it."""
         if self._system.run.stepping.loops == "solve":
             self._notes.append(f"algebraic loop, solved at each communication point: {text}; other masters do not")
             return
@@ -479,6 +480,8 @@ class _TerminalBond:
         self, k: int, members: Mapping[str, Member], ins: Mapping[tuple[int, str], int],
         outs: Mapping[tuple[int, str], int],
     ) -> BondSide | None:  # fmt: skip
+        """Return effort and flow of one side: its one flow member and a rate; None if it has not both."""
+
         def signal(variable: str, *, rate: bool) -> Signal | None:
             unit = self.components[k].unit(variable) if variable in self.components[k].variables else None
             factor = unit.factor if unit else 1.0

@@ -42,6 +42,7 @@ MOST_BYTES = 1 << 30
 
 
 def _array(kind: Any, values: Iterable[Any]) -> Any:
+    """Return values as a ctypes array with room for one at least."""
     listed = list(values)
     return (kind * max(len(listed), 1))(*listed)
 
@@ -112,14 +113,10 @@ class Instance:
         c.memset(lent, ord("#"), len(name))  # the importer's memory is its own again after the call
 
     def _instantiate3(
-        self,
-        name: bytes,
-        token: bytes,
-        logging: bool,
-        update: Callable[..., None] | None,
-        required: Sequence[Variable],
-        early: bool,
-    ) -> None:
+        self, name: bytes, token: bytes, logging: bool, update: Callable[..., None] | None,
+        required: Sequence[Variable], early: bool,
+    ) -> None:  # fmt: skip
+        """Instantiate for FMI 3; only Co-Simulation has event mode, early return and intermediate update."""
         said = self._said
         logger = LOGGER3(lambda given, status, category, text: said.take(given, None, status, category, text))
         hook = UPDATE(update) if update else UPDATE()
@@ -496,5 +493,6 @@ class Instance:
 
 
 def _by_type(variables: Sequence[Variable]) -> Iterable[list[Variable]]:
+    """Return the variables type by type, in their order."""
     ordered = sorted(variables, key=lambda each: (each.type, each.index))
     return (list(group) for _, group in itertools.groupby(ordered, key=lambda each: each.type))

@@ -35,6 +35,7 @@ def sized(stage: Stage, by: Variable) -> list[Variable]:
 
 
 def _sizes_it(stage: Stage, array: Variable, by: Variable) -> bool:
+    """Return whether a structural parameter sizes any dimension of an array."""
     return any(stage.description.target(dimension.reference) is by for dimension in array.dimensions)
 
 
@@ -106,6 +107,7 @@ def _form(stage: Stage, parameter: Variable, size: int) -> _Form:
 
 
 def _repeated(start: Sequence[str], size: int) -> tuple[str, ...]:
+    """Return start values for an array of another size: the given ones, again and again."""
     return tuple(start[k % len(start)] for k in range(size))
 
 
@@ -198,6 +200,7 @@ def _effects(before: _Form, old: Variable, after: _Form, new: Variable) -> Itera
 
 
 def _is_vector(form: _Form, variable: Variable) -> bool:
+    """Return whether a variable has one dimension, which the form's parameter sizes."""
     return len(variable.dimensions) == 1 and _sizes_it(form.stage, variable, form.parameter)
 
 
@@ -296,4 +299,5 @@ def _set_back(
 
 
 def _where(kept: _Form, other: _Form) -> str:
+    """Return where a difference was seen, for a message."""
     return f'after a state was set where "{other.parameter.name}" is {other.size} instead of {kept.size}'
