@@ -105,7 +105,6 @@ def name_faults(system: CoupledSystem) -> Iterator[Fault]:
 
 
 def _number_faults(system: CoupledSystem) -> Iterator[Fault]:
-    """Yield faults of times, step, tolerance, order and counts of a run."""
     run, stepping = system.run, system.run.stepping
     for name, value in (("stop", run.stop), ("step", stepping.step), ("tolerance", run.tolerance)):
         if not 0.0 < value < float("inf"):
@@ -447,7 +446,6 @@ class _Join:
             self._faults.append(Fault(str(error), where))
 
     def _judge_loop(self, text: str) -> None:
-        """Note an algebraic loop that the master solves, or add a fault for it."""
         if self._system.run.stepping.loops == "solve":
             self._notes.append(f"algebraic loop, solved at each communication point: {text}; other masters do not")
             return
