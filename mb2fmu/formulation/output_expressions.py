@@ -76,7 +76,7 @@ def _level(expression: sm.Expr, moving: set[sm.Symbol], late: set[sm.Symbol]) ->
     return "velocity" if symbols & moving else "position"
 
 
-def _refuse(what: str, remedy: str = "") -> FormulationError:
+def _refusal(what: str, remedy: str = "") -> FormulationError:
     """Return the error of an output that cannot be given, with its remedy."""
     return FormulationError("", [Fault(what, remedy=remedy)])
 
@@ -122,7 +122,7 @@ def _known_potential(k: NamedKinematics) -> sm.Expr:
     potential = potential_energy(k)
     if potential is None:
         names = ", ".join(potential_of_loads(k).unknown)
-        raise _refuse(
+        raise _refusal(
             f"the potential energy is not known: whether {names} have one, nothing tells",
             "give that of all loads by model.potential_energy(...), 0 if there is none",
         )
@@ -164,7 +164,7 @@ def _orientation(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple
     try:
         angles = euler_angles(rotation, request.representation)
     except ValueError as error:
-        raise _refuse(str(error), "use quaternion, or three axes such as zxy") from None
+        raise _refusal(str(error), "use quaternion, or three axes such as zxy") from None
     yield from zip((f"{request.name}[{i}]" for i in (1, 2, 3)), angles, strict=True)
 
 
@@ -185,7 +185,7 @@ def _load(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple[str, s
 def _diagnosis(request: RequestedOutput, m: Mechanism) -> Iterator[tuple[str, sm.Expr]]:
     """Yield the symbol of a constraint diagnostic; refuse it where nothing is constrained."""
     if m.velocity_constraints is None:
-        raise _refuse(f"{request.name}: the mechanism has no constraints", "leave output_diagnostics out")
+        raise _refusal(f"{request.name}: the mechanism has no constraints", "leave output_diagnostics out")
     if m.holonomic or request.kind != "position_residual":
         yield request.name, _DIAGNOSTICS[request.kind]
 
@@ -226,7 +226,7 @@ def _multiplier(row: int, m: Mechanism) -> sm.Symbol:
     """Look up the symbol of a multiplier; refuse it where velocities already use the constraint."""
     if m.given_by_constraint:
         names = ", ".join(m.given_by_constraint)
-        raise _refuse(
+        raise _refusal(
             f"the velocity of {names} already uses a constraint, whose force is then not in the equations",
             "give velocities that follow from positions, or leave them out",
         )
@@ -238,14 +238,14 @@ def _canonical(request: RequestedOutput, k: NamedKinematics) -> sm.Expr:
     m = k.mechanism
     if m.given_by_constraint:
         names = ", ".join(m.given_by_constraint)
-        raise _refuse(
+        raise _refusal(
             f"{request.name}: the velocity of {names} already uses a constraint: T is not a function of q and q'",
             "give velocities that follow from positions",
         )
     moved = [r for r in range(len(m.q)) if m.kinematics.offset[r] != 0]
     wanted = request.subject if request.kind == "coordinate_momentum" else moved
     if wanted and len(m.q) != len(m.u):
-        raise _refuse(
+        raise _refusal(
             f"{request.name}: {len(m.q)} coordinates and {len(m.u)} speeds: q' does not determine u",
             "ask for the momentum of a speed",
         )

@@ -62,7 +62,7 @@ class Reactions:
         joint = self._m.joints[number]
         unknown = [name for name, acts in zip(self._constraint_names(), self._m.acts, strict=True) if not acts]
         if unknown:
-            raise _refuse(
+            raise _refusal(
                 f"the reaction of joint {joint.name} depends on where the force of {', '.join(unknown)} acts",
                 "say it by model.constraint(row, acts=[(point, vector), …])",
             )
@@ -72,7 +72,7 @@ class Reactions:
     def of_bodies(self, numbers: Sequence[int], at: int | None) -> Wrench:
         """What everything but loads exerts on the bodies together, the torque about point ``at``."""
         if at is None:
-            raise _refuse("the torque of a reaction needs its point", "add at=point")
+            raise _refusal("the torque of a reaction needs its point", "add at=point")
         total = _NOTHING
         for number in numbers:
             moved = self._moved(self._wrenches()[number], self._m.bodies[number].masscenter, at)
@@ -133,7 +133,7 @@ class Reactions:
                 point = self._m.points[point].parent
                 carrier = attached.body_of_point(point)
             if carrier is not None and carrier >= 0:
-                raise _refuse(
+                raise _refusal(
                     f"{body.name} moves against {self._m.bodies[carrier].name}, and no joint says what holds it",
                     "connect it by a joint, or ask for that of bodies: output_reaction(name, [body, …], at=point)",
                 )
@@ -145,7 +145,7 @@ class Reactions:
             return wrench
         if self._root(old) != self._root(new):
             names = " to ".join(self._m.points[i].name for i in (old, new))
-            raise _refuse(f"no chain of positions leads from {names}", "locate them by set_pos or locatenew")
+            raise _refusal(f"no chain of positions leads from {names}", "locate them by set_pos or locatenew")
         arm = add(self._k.position(old), scale(sm.S.NegativeOne, self._k.position(new)))
         if not any(arm):
             return wrench
@@ -166,7 +166,7 @@ class Reactions:
                 number = body if body >= 0 else attached.body_of_frame(at) if torque else attached.body_of_point(at)
                 if number is None:
                     place = self._m.frames[at].name if torque else self._m.points[at].name
-                    raise _refuse(
+                    raise _refusal(
                         f"{what} acts on {place}, which is fixed to no body: the reactions are not determined",
                         "apply it to a point or frame of a body",
                     )
@@ -276,6 +276,6 @@ class _Attachment:
         return found
 
 
-def _refuse(what: str, remedy: str) -> FormulationError:
+def _refusal(what: str, remedy: str) -> FormulationError:
     """Return the error of a reaction that cannot be given, with its remedy."""
     return FormulationError("", [Fault(what, remedy=remedy)])

@@ -161,10 +161,10 @@ def _number(expression: sm.Basic) -> float | None:
     return float(value) if value.is_Float or value.is_Integer else None
 
 
-def _refuse(builder: ProgramBuilder, _expression: sm.Basic, _nodes: Sequence[int]) -> int:
+def _not_a_number(builder: ProgramBuilder, _expression: sm.Basic, _nodes: Sequence[int]) -> int:
     """Return NaN in place of an expression that has no rule; the walker raises its fault at the end."""
     return builder.constant(float("nan"))
 
 
-_SYMBOL = Rule(lambda _: (), _refuse)
-_REFUSED = Rule(lambda _: (), _refuse)
+_SYMBOL = Rule(lambda _: (), _not_a_number)
+_REFUSED = Rule(lambda _: (), _not_a_number)

@@ -79,7 +79,7 @@ def _each(looks: Sequence[Look], kind: type[LookKind], read: Any, faults: list[F
                 faults += [Fault(fault.what, look.where, fault.remedy) for fault in error.faults]
 
 
-def _refuse(what: str, remedy: str) -> MechanismError:
+def _refusal(what: str, remedy: str) -> MechanismError:
     """Return the error of a look that cannot be drawn, with its remedy."""
     return MechanismError("", [Fault(what, remedy=remedy)])
 
@@ -87,7 +87,7 @@ def _refuse(what: str, remedy: str) -> MechanismError:
 def _point(point: Point, reader: Reader) -> int:
     """Return a point's number; refuse one that is not connected to the mechanism."""
     if point not in reader.point_of:
-        raise _refuse(f"point {point.name} is not connected to the mechanism", "locate it by set_pos or locatenew")
+        raise _refusal(f"point {point.name} is not connected to the mechanism", "locate it by set_pos or locatenew")
     return reader.point_of[point]
 
 
@@ -95,7 +95,7 @@ def _shape(look: Visual, reader: Reader, moving: set[sm.Symbol]) -> DrawnShape:
     """Read a shape: its frame and point, sizes, fixed offset, and the direction of its axis (y by default)."""
     frame = look.body if isinstance(look.body, ReferenceFrame) else getattr(look.body, "frame", None)
     if frame is not None and frame not in reader.frame_of:
-        raise _refuse(f"frame {frame.name} is not connected to the inertial frame", "orient it")
+        raise _refusal(f"frame {frame.name} is not connected to the inertial frame", "orient it")
     number = 0 if frame is None else reader.frame_of[frame]
     point = look.at if isinstance(look.at, Point) else look.body.masscenter
     zero, up = (sm.S.Zero, sm.S.Zero, sm.S.Zero), (sm.S.Zero, sm.S.One, sm.S.Zero)
@@ -121,7 +121,7 @@ def _fixed(vector: Vector, frame: int, reader: Reader, moving: set[sm.Symbol]) -
     if not terms:
         return (sm.S.Zero, sm.S.Zero, sm.S.Zero)
     if len(terms) != 1 or terms[0][0] != frame or any(c.free_symbols & moving for c in terms[0][1]):
-        raise _refuse(f"{vector} is not fixed in the body that it belongs to", "write it along the axes of its frame")
+        raise _refusal(f"{vector} is not fixed in the body that it belongs to", "write it along the axes of its frame")
     return terms[0][1]
 
 
