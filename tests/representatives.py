@@ -52,8 +52,10 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "robot_arm": "as chain; its equations are known in test_published_arms",
     "rocking_block": "latches are proven in test_latches, which knows its numbers",
     "sampled_cart_pole": "as bouncing_ball; its motion is known in test_sampled_control",
+    "simplest_walker": "as bouncing_ball; its gait is known in test_simplest_walker",
     "three_body_pendulum": "as double_pendulum; its numbers are known in test_known_equations",
     "two_rods": "as double_pendulum; its equations are known in test_known_equations",
+    "woodpecker": "contacts with friction are proven in test_contact_friction; its cycle is known in test_woodpecker",
 }
 """Models whose unit is proven each night only, with what holds their law in the suite."""
 

@@ -62,6 +62,7 @@ NAMES = {
     "rolling_sphere",
     "sampled_cart_pole",
     "simple_pendulum",
+    "simplest_walker",
     "snakeboard",
     "steering_linkage",
     "stick_slip_belt",
@@ -69,6 +70,7 @@ NAMES = {
     "transmission",
     "turntable_ball",
     "two_rods",
+    "woodpecker",
 }
 
 

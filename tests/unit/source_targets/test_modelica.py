@@ -32,8 +32,14 @@ NOT_WRITTEN = {
     "dry_friction_oscillator": "friction sticks",
     "rocking_block": "it has latches",
     "stick_slip_belt": "friction sticks",
+    "woodpecker": "it has contacts",
 }
-NOT_READ_BY_PYMOCA = {"bouncing_ball": "when", "driven_crank": "asin", "sampled_cart_pole": "when"}
+NOT_READ_BY_PYMOCA = {
+    "bouncing_ball": "when",
+    "driven_crank": "asin",
+    "sampled_cart_pole": "when",
+    "simplest_walker": "when",
+}
 NOT_RUN_BY_RUMOCA = {
     "andrews": "its check of its own steps ends the run",
     "n_four_bar": "takes minutes: redundant loops",
