@@ -104,6 +104,7 @@ def simplest_walker() -> Model:
     )
     model.output_total_energy()
     model.visual(hip, Sphere(0.07), color="#d62728")
+    model.visual(foot, Sphere(0.02), color="#333333")
     for frame, start, end in ((A, S, H), (B, F, H)):
         model.link(frame, start, end, radius=0.015)
     model.visual(N, Cylinder(3.6, 0.01), at=O.locatenew("slope", N.x), along=N.x, color="#8a94a3")

@@ -99,7 +99,7 @@ def woodpecker() -> Model:
 def _draw(model: Model, sleeve: me.RigidBody, bird: me.RigidBody, N: me.ReferenceFrame, O: me.Point) -> None:
     """Pole, sleeve and bird, in their own sizes: m."""
     A, B = sleeve.frame, bird.frame
-    model.visual(N, Cylinder(0.16, 2.5e-3), at=O.locatenew("pole", -0.05 * N.y), color="#d9b98a")
+    model.visual(N, Cylinder(0.09, 2.5e-3), at=O.locatenew("pole", -0.015 * N.y), color="#d9b98a")
     for side in (-1, 1):
         model.visual(sleeve, Box(1.5e-3, 0.0116, 0.006), at=side * 3.9e-3 * A.x, color="#1f77b4")
     for body, axis, middle in ((sleeve, A.x, 0.007), (bird, B.x, -0.0075)):
