@@ -114,13 +114,24 @@ def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: boo
 
 def compiled(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: bool) -> Path:
     """The unit's sources with ``bench_native.c``, as a program in ``folder``."""
+    states, inputs = interface.of("state"), interface.of("input")
+    settable = [*inputs, *(v for v in interface.of("parameter") if v.variability == "tunable")]
+    defined = [
+        *(["-DHAND"] if by_hand else []),
+        f"-DFIRST_STATE={states[0].value_reference}u",
+        f"-DFIRST_INPUT={settable[0].value_reference}u",
+        f"-DSTEP={interface.experiment.step!r}",
+    ]
+    return compiled_with(ROOT / "scripts" / "bench_native.c", core, interface, folder, defined)
+
+
+def compiled_with(driver: Path, core: FileTree, interface: FmuInterface, folder: Path, defined: Sequence[str]) -> Path:
+    """The unit's sources with a driver that includes ``unit.c``, as a program in ``folder``."""
     for path in core:
         if path.startswith("sources/"):
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(core[path])
-    states, inputs = interface.of("state"), interface.of("input")
-    settable = [*inputs, *(v for v in interface.of("parameter") if v.variability == "tunable")]
     zig = find("zig").command
     objects = []
     for unit in units(core, Order(interface.model_identifier), host()):
@@ -133,12 +144,9 @@ def compiled(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: 
     command = [
         *zig,
         *compiling("zig", host(), fast=False, dispatching=True),
-        *(["-DHAND"] if by_hand else []),
-        f"-DFIRST_STATE={states[0].value_reference}u",
-        f"-DFIRST_INPUT={settable[0].value_reference}u",
-        f"-DSTEP={interface.experiment.step!r}",
+        *defined,
         f"-I{folder / 'sources'}",
-        str(ROOT / "scripts" / "bench_native.c"),
+        str(driver),
         *map(str, objects),
         "-o",
         str(folder / "bench"),

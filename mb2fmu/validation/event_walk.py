@@ -21,6 +21,7 @@ from mb2fmu.validation.integration import TIGHTEST, stuck
 Floats = npt.NDArray[np.float64]
 
 _LOOKS = 4  # on the way of a step
+_EARLY = 2.0**-20  # part of a step: the first look behind an event
 _MOST_EVENTS = 20_000
 _MOST_AT_ONCE = 200  # events without time going on
 _AT_ONCE = 1e-6  # of a communication step
@@ -126,6 +127,7 @@ class _Walk:
         self._spent = self._events = 0
         self._burst: tuple[float, list[str]] = (-np.inf, [])
         self._step = np.inf
+        self._behind = np.nan  # instant of the last event
         self.number = 0  # of the communication step
         self.span = 1.0  # its length in s
         self.modes: Modes
@@ -192,7 +194,10 @@ class _Walk:
         dense = solver.dense_output()
         low = solver.t_old
         start = self._margins(low, dense(low), r)
-        for high in np.linspace(solver.t_old, solver.t, _LOOKS + 1)[1:].tolist():
+        looks = np.linspace(low, solver.t, _LOOKS + 1)[1:].tolist()
+        if self._behind == low:  # what leaves its surface there may be back before the first look
+            looks.insert(0, low + _EARLY * (solver.t - low))
+        for high in looks:
             if self._wrong(high, dense(high), r, start):
                 return self._bracketed(low, high, lambda t: bool(self._wrong(t, dense(t), r, start)))
             low = high
@@ -233,7 +238,7 @@ class _Walk:
 
     def _event(self, t: float, y: Floats, r: Sequence[float], due: Sequence[int]) -> Floats:
         """Modes and states after an event; its work is part of W."""
-        self._events += 1
+        self._events, self._behind = self._events + 1, t
         if self._events > _MOST_EVENTS:
             name = self.numeric.frozen.switches[due[0]].name if due else "an input"
             raise stuck(t, f"more than {_MOST_EVENTS} events came before, the last of {name}")

@@ -279,6 +279,7 @@ typedef struct {
     int stopped;   /* the hook said so */
     int hopeless;  /* adaptive methods: given up for the pace, before the limit */
 #if MB2FMU_N_MODES > 0
+    int fresh;     /* nothing is known of steps before this one: it may begin behind an event */
     int jumped;    /* the last step ended at an event */
     int at_once;   /* events without time going on */
     enum mb2fmu_outcome outcome; /* of the last event */

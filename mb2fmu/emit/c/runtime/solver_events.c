@@ -5,12 +5,17 @@
  * that is slow, down to the last digit of time. The step ends there, behind the event, and modes are found anew; with
  * Event Mode the walk ends there instead, and the host has the modes found.
  *
+ * Behind an event a margin may be zero, and its mode right at this instant only: that of "h <= 0" where a ball leaves the
+ * ground. If the ball is back within a quarter of the step, no look sees that it was away, and it falls through. So the
+ * first look behind an event is a millionth of the step after it.
+ *
  * Source: Dowell and Jarratt: A modified regula falsi method, BIT 11 (1971) 168.
  */
 #include "events.h"
 
 #define MB2FMU_LOOKS 4
 #define MB2FMU_MOST_CUTS 120
+#define MB2FMU_EARLY_LOOK (1.0 / 1048576.0)
 
 /* The smallest margin at a part s of the last accepted step, plus the slack; what fails is far below 0. */
 static double mb2fmu_margin_at(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double part, double x[])
@@ -76,8 +81,15 @@ static double mb2fmu_walk_events(mb2fmu_integrator *integrator, mb2fmu_problem *
     walk->jumped = 0;
     walk->outcome = MB2FMU_STEP_OK;
     for (int look = 1; look <= MB2FMU_LOOKS; look++) {
-        const double high = (double)look / MB2FMU_LOOKS;
-        const double at_high = mb2fmu_margin_at(integrator, problem, high, work->point);
+        double high = (double)look / MB2FMU_LOOKS;
+        double at_high = mb2fmu_margin_at(integrator, problem, high, work->point);
+        if (look == 1 && walk->fresh && !(at_high < 0.0)) {
+            const double early = mb2fmu_margin_at(integrator, problem, MB2FMU_EARLY_LOOK, work->point);
+            if (early < 0.0) {
+                high = MB2FMU_EARLY_LOOK;
+                at_high = early;
+            }
+        }
         if (at_high < 0.0) {
             const double part = mb2fmu_first_crossing(integrator, problem, low, high, at_high, work->point);
             reached = part < 1.0 ? walk->passed + part * work->step : passed;

@@ -308,6 +308,9 @@ static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, m
     walk->least = 16.0 * DBL_EPSILON * latest;
     for (int64_t tried = 0; tried < MB2FMU_MAX_INTERNAL_STEPS && !mb2fmu_walk_is_hopeless(walk, tried); tried++) {
         const double t = walk->start + walk->passed;
+#if MB2FMU_N_MODES > 0
+        walk->fresh = !memory->slope_known;
+#endif
         enum mb2fmu_outcome outcome = mb2fmu_walk_slope(integrator, problem, t);
         if (outcome != MB2FMU_STEP_OK) {
             return outcome;
@@ -369,6 +372,9 @@ static enum mb2fmu_outcome mb2fmu_walk_fixed(mb2fmu_integrator *integrator, mb2f
             if (outcome != MB2FMU_STEP_OK) {
                 return outcome;
             }
+#if MB2FMU_N_MODES > 0
+            walk->fresh = 1;
+#endif
             mb2fmu_walk_accept(integrator, problem, walk,
                                piece < pieces ? base + (double)piece * walk->step : span);
 #if MB2FMU_N_MODES > 0
