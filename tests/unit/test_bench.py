@@ -56,3 +56,16 @@ def test_chains_are_measured_and_written(tmp_path: Path) -> None:
     assert [len(row) for row in rows] == [12]
     assert not rows[0][3].strip()  # Pinocchio
     assert all(float(rows[0][i].split()[0].replace(",", "")) > 0 for i in (1, 2, 4, 5, 6, 7, 10, 11))
+
+
+def test_events_are_measured_and_written(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    script = BENCH.with_name("bench_events.py")
+    command = [sys.executable, str(script), "--output", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("|")[2:-1] for line in page.read_text().splitlines() if line.startswith("| ours")]
+    striking = [float(cell.split()[0].replace(",", "")) for cell in rows[0]]
+    assert striking[2] == 7830  # in 1000 s, each after 2 sqrt(2 h / g)
+    assert abs(striking[4]) < 1e-9  # without loss
+    assert not rows[1][0].strip()  # without the event it does not strike
