@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native.fmi import CS, ERROR, ME, OK, Unit
+from native.fmi import CS, DISCARD, ERROR, ME, OK, Unit
 
 UNKNOWNS = ["der(x)", "der(v)", "tip", "loss", "load", "twice", "speedup", "omega", "x"]
 TUNABLE = ["x", "v", "force", "mass", "stiffness"]
@@ -136,6 +136,21 @@ def test_sizes_must_agree(fresh, kind):
         pair = (references(["load"]), c.c_size_t(1), references(["x"]), c.c_size_t(1))
         room = (doubles([1.0] * 2), c.c_size_t(seeds), doubles([0.0] * 2), c.c_size_t(results))
         assert (unit.call("GetDirectionalDerivative", *pair, *room) == OK) == (seeds == results == 1)
+
+
+@pytest.mark.parametrize("adjoint", [False, True], ids=["directional", "adjoint"])
+def test_derivatives_that_are_no_numbers_are_not_handed_out(fresh, kind, adjoint):
+    """tip = x² + t: 2 x times the seed is too large for a double. None of the call's derivatives is given then."""
+    if adjoint and fresh.fmi == 2:
+        return
+    unit = fresh(kind)
+    assert unit.enter() == OK
+    assert unit.set("x", 3.0) == OK
+    unknowns, knowns, seeds = (["tip"], ["v", "x"], [1e308]) if adjoint else (["twice", "tip"], ["x"], [1e308])
+    status, found = unit.directional(unknowns, knowns, seeds, adjoint=adjoint)
+    assert status == (ERROR if unit.fmi == 2 and kind == CS else DISCARD)
+    assert np.isnan(found).all()
+    assert f"of or by {'x' if adjoint else 'tip'} is infinity" in unit.log[-1].text
 
 
 def test_no_derivative_where_the_solve_fails(fresh, kind):
