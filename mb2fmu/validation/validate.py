@@ -34,7 +34,15 @@ from mb2fmu.validation.exercise import Asked, Occasion, asked, occasion
 from mb2fmu.validation.influence import influences
 from mb2fmu.validation.kept_integrals import Conserved, KeptIntegrals, conserved_quantities
 from mb2fmu.validation.reference import Reference, describe, make_reference
-from mb2fmu.validation.result import KIND_NAMES, EventResult, InfluenceResult, KindResult, MovedResult, ValidationResult
+from mb2fmu.validation.result import (
+    KIND_NAMES,
+    CallResult,
+    EventResult,
+    InfluenceResult,
+    KindResult,
+    MovedResult,
+    ValidationResult,
+)
 from mb2fmu.validation.sensitivity import measure_sensitivity
 from mb2fmu.validation.simulate import TIME_LIMIT, Driven, check_variables, drive
 from mb2fmu.validation.unit_description import UnitDescription, UnitKind, read_description
@@ -238,12 +246,7 @@ def validate(
     with clock("compare", "compare"):
         kinds = [_judged(made, one, 0, looks, description) for one in driven]
         moved = _moved(second, driven, looks, description) if second else None
-        calls = [
-            result
-            for each, one in zip(questions.values(), driven, strict=True)
-            if chance and each and second and second.limits and not one.refusal
-            for result in answered(definition, chance, each, one, second.limits)
-        ]
+        calls = _judged_calls(definition, chance, questions, driven, second.limits if second else None)
     with clock("conformance", "audit what the unit says of itself"):
         numeric = reference.numeric
         redundant = numeric.has_redundant_rows(0.0, reference.states[0], numeric.prepare(run.parameters))
@@ -266,7 +269,7 @@ def validate(
             *_unlooked(made, looks),
         ),
         moved=moved,
-        calls=tuple(calls),
+        calls=calls,
         influences=second.influences if second else (),
         digits=digits,
     )
@@ -282,6 +285,24 @@ def _provenance(fmu: Path, method: Method | None, reference: Reference, toleranc
         "factor": FACTOR,
         "versions": {"mb2fmu": __version__} | {name: version(name) for name in ("fmpy", "numpy", "scipy", "sympy")},
     }
+
+
+def _judged_calls(
+    definition: Declarations,
+    chance: Occasion | None,
+    questions: Mapping[UnitKind, Asked | None],
+    driven: Sequence[Driven],
+    limits: Bounds | None,
+) -> tuple[CallResult, ...]:
+    """Judge the calls in mid-run of each kind that went through the moved experiment; none without its bounds."""
+    if chance is None or limits is None:
+        return ()
+    return tuple(
+        result
+        for each, one in zip(questions.values(), driven, strict=True)
+        if each and not one.refusal
+        for result in answered(definition, chance, each, one, limits)
+    )
 
 
 def _occasion(
