@@ -38,7 +38,7 @@ class FileTree:
         return len(self.files)
 
     def under(self, folder: str) -> FileTree:
-        """The same files, moved into ``folder``."""
+        """Return the files moved into ``folder``."""
         return FileTree({f"{folder}/{path}": content for path, content in self.files.items()})
 
     def joined(self, other: FileTree) -> FileTree:

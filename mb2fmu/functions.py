@@ -204,7 +204,7 @@ class TableValue(sm.Function):  # type: ignore[misc] # SymPy has no types
         return TableValue(self.args[0], self.table, self.order + 1)
 
     def _eval_rewrite_as_Piecewise(self, *_args: Any, **_hints: Any) -> sm.Expr:  # noqa: N802 (SymPy's name)
-        """The same as a ``Piecewise``, which every SymPy printer knows."""
+        """Return the table as a ``Piecewise``, which every SymPy printer knows."""
         x, breaks = self.args[0], self.table.breaks
         pieces = []
         for i, start in enumerate(breaks[:-1]):

@@ -36,7 +36,7 @@ def quaternions(matrices: Floats) -> Floats:
 
 
 def continuous(turns: Floats) -> Floats:
-    """The same rotations, signs chosen so that none jumps; shape (n, 4)."""
+    """Return the rotations with signs chosen so that no quaternion jumps, shape (n, 4)."""
     steps = np.sum(turns[1:] * turns[:-1], axis=1)
     signs = np.concatenate([[1.0], np.cumprod(np.where(steps < 0, -1.0, 1.0))])
     return np.asarray(turns * signs[:, None])

@@ -31,7 +31,7 @@ def show_verdict(result: ValidationResult, json_file: Path | None, files: Mappin
 
 
 def show_tables(results: Sequence[TableResult], json_file: Path | None) -> None:
-    """The same of tables without a model."""
+    """Show the verdict on tables alone, without a model."""
     from mb2fmu.report.measurements import table_blocks, tables_json
 
     text = tables_json(results) if json_file is not None else ""

@@ -136,7 +136,7 @@ class NamedKinematics:
         self.assignments.append(Assignment(symbol, expression))
 
     def name_late(self, expression: sm.Expr, hint: str) -> sm.Expr:
-        """As :meth:`name`, for what may depend on u' and multipliers."""
+        """Name an expression as :meth:`name` does, where it may depend on u' and multipliers."""
         if expression.is_Atom or (-expression).is_Atom:
             return expression
         if expression not in self._names:

@@ -35,7 +35,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FrameMotion:
-    """Of one frame: ``N_C_B``, angular velocity, partial angular velocities, angular acceleration at u' = 0; in N."""
+    """Motion of a frame in N: ``N_C_B``, angular velocity and its partials, angular acceleration at u' = 0."""
 
     rotation: Array
     omega: Array
@@ -45,7 +45,7 @@ class FrameMotion:
 
 @dataclass(frozen=True, slots=True)
 class PointMotion:
-    """Of one point: position from O, velocity, partial velocities, acceleration at u' = 0; in N's components."""
+    """Motion of a point in N: position from O, velocity and its partials, acceleration at u' = 0."""
 
     position: Array
     velocity: Array

@@ -278,5 +278,5 @@ def read_loops(definition: ModelDefinition, mechanism: Mechanism, plain: SymbolM
 
 
 def _symbol(expression: sm.Expr) -> sm.Symbol:
-    """The same: what a coordinate is translated to is a symbol."""
+    """Return the same value, typed: a coordinate is always translated to a symbol."""
     return expression

@@ -72,7 +72,7 @@ def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
 
 
 def load_promised(path: Path | str, arguments: Mapping[str, Any] | None, promised: type[Promised]) -> Promised:
-    """As :func:`load`, for any class that a file's function is annotated to return and that has a ``source``."""
+    """Load as :func:`load` does, for any class with a ``source`` that a file's function is annotated to return."""
     path = located(path)
     _refuse_unreadable(path, promised)
     path = path.resolve()

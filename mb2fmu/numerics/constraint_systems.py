@@ -163,7 +163,7 @@ class _LeastNorm:
         ]
 
     def turned(self, y: Sequence[int]) -> list[int]:
-        """Of the matrix as it is scaled, too."""
+        """Turn the matrix as it is scaled, too."""
         return turned(self._builder, self._matrix, self.missing(), self._left_out, y, self._name)
 
 

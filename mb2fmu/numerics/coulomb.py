@@ -34,7 +34,7 @@ _OTHERWISE = 1e-6  # of the size of q, by which another solution must fit and di
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """Of one contact.
+    """Mode of one contact.
 
     Attributes:
         pressed: y_n = 0; else N is what it is at least.

@@ -247,7 +247,7 @@ class ProgramBuilder(Nodes):
         return result
 
     def _signed(self, positive: Iterable[int], negative: Iterable[int]) -> tuple[list[int], list[int]]:
-        """The same terms, none of them a negation or zero."""
+        """Return the terms with signs moved outwards: none of them is a negation or zero."""
         op, inner, value = self._op, self._a, self._value
         plus: list[int] = []
         minus: list[int] = []

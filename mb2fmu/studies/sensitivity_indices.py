@@ -19,7 +19,7 @@ _PROBABILITY = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """Of one result.
+    """Sobol' indices of one result.
 
     Attributes:
         first: Part of the variance that goes away on average where the quantity is known, shape (d,).

@@ -116,7 +116,7 @@ def _asked(master: OtherMaster, ssp: Path, osp: Path, step: float, stop: float, 
 
 
 def _environment() -> dict[str, str]:
-    """As it is, with the folder of the environment's libraries: ecos looks for its own (libtbb) there."""
+    """Return the environment with the folder of its own libraries added: ecos looks for libtbb there."""
     libraries = Path(sys.prefix) / "lib"
     before = os.environ.get("LD_LIBRARY_PATH", "")
     return {**os.environ, "LD_LIBRARY_PATH": f"{libraries}{os.pathsep}{before}" if before else str(libraries)}

@@ -145,7 +145,7 @@ class EventResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindResult:
-    """The same unit run in another way.
+    """Results of the unit run in another way.
 
     Attributes:
         variables: One per compared variable.

@@ -44,7 +44,7 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Of all loops at one situation: residuals φ, A, and γ in A u' + γ = 0."""
+    """Rows of all loops at one situation: residuals φ, A, and γ in A u' + γ = 0."""
 
     residual: Array
     A: Array

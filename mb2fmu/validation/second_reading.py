@@ -52,7 +52,7 @@ class Situation:
 
 @dataclass(slots=True)
 class Motion:
-    """Of a link, in the ground's components; accelerations at u' = 0.
+    """Motion of a link in the ground's components; accelerations at u' = 0.
 
     Attributes:
         R: The link's axes.

@@ -153,7 +153,7 @@ def _from_csv(path: Path, text: str) -> tuple[Table, list[Fault]]:
 
 
 def _from_json(path: Path, text: str) -> tuple[Table, list[Fault]]:
-    """The same of a list of points, or of ``{"tolerance": {…}, "points": […]}``; a point is name → number."""
+    """Read a list of points, or ``{"tolerance": {…}, "points": […]}``; a point is name → number."""
     try:
         record = json.loads(text)
     except ValueError as error:
