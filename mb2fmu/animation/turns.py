@@ -10,7 +10,7 @@ Turn = tuple[float, float, float, float]
 
 
 def quaternions(matrices: Floats) -> Floats:
-    """Of direction cosine matrices, shape (n, 3, 3) → (n, 4), w ≥ 0; each by its largest component (Shepperd 1978)."""
+    """Return quaternions (n, 4), w ≥ 0, of rotation matrices (n, 3, 3), by the largest component (Shepperd 1978)."""
     m = matrices
     trace = m[:, 0, 0] + m[:, 1, 1] + m[:, 2, 2]
     squares = np.stack([trace, m[:, 0, 0], m[:, 1, 1], m[:, 2, 2]], axis=1)

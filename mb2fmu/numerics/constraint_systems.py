@@ -163,7 +163,7 @@ class _LeastNorm:
         ]
 
     def turned(self, y: Sequence[int]) -> list[int]:
-        """Turn the matrix as it is scaled, too."""
+        """Return vectors of the left-out space turned with the scaled matrix."""
         return turned(self._builder, self._matrix, self.missing(), self._left_out, y, self._name)
 
 

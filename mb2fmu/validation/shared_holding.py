@@ -44,7 +44,7 @@ def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
 
 
 def _shared(B: Floats, right: Floats, limits: Floats) -> Floats:
-    """Of signs alone."""
+    """Return the values of held signs alone: of least norm, weighted by their limits, where B is singular."""
     if not len(right):
         return right
     scales = np.minimum(np.linalg.norm(B, axis=1) / limits, _WEAKEST * np.abs(np.diag(B)))
