@@ -57,7 +57,13 @@ def two_bodies() -> tuple[Model, me.ReferenceFrame, list[me.RigidBody]]:
 
 
 def planar_body(
-    name: str, mass: float, inertia: sm.Expr | float, starts: Sequence[float], *, slope: float = 0.0
+    name: str,
+    mass: float,
+    inertia: sm.Expr | float,
+    starts: Sequence[float],
+    *,
+    slope: float = 0.0,
+    along: sm.Expr | float = 0.0,
 ) -> tuple[Model, tuple[sm.Expr, ...]]:
     """A free body in the plane of N.x and N.y, under gravity of 9.81 m/s2.
 
@@ -67,6 +73,7 @@ def planar_body(
         inertia: About its middle, in kg.m2.
         starts: Of x, y, a and u, v, w: its middle in m, its angle in rad, and their rates.
         slope: Of the ground, in rad: N.y is perpendicular to it, and gravity pulls along N.x.
+        along: A force on its middle along N.x, in N.
 
     Returns:
         The model, and the symbols of x, y, a, u, v, w.
@@ -79,7 +86,7 @@ def planar_body(
     C = O.locatenew("C", x * N.x + y * N.y)
     C.set_vel(N, u * N.x + v * N.y)
     body = me.RigidBody("body", C, B, mass, (me.inertia(B, 0, 0, inertia), C))
-    pull = mass * sm.Float(9.81) * (sm.Float(np.sin(slope)) * N.x - sm.Float(np.cos(slope)) * N.y)
+    pull = mass * sm.Float(9.81) * (sm.Float(np.sin(slope)) * N.x - sm.Float(np.cos(slope)) * N.y) + along * N.x
     rates = [x.diff() - u, y.diff() - v, a.diff() - w]
     model = Model(name, me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[body], forcelist=[(C, pull)]))
     for symbol, start in zip(symbols, starts, strict=True):

@@ -80,8 +80,9 @@ class OwnEvents:
     def once(self, time: float, settings: Mapping[sm.Expr, sm.Expr], *, name: str = "") -> None:
         """Sets values once, at an instant in s; ``settings`` as for :meth:`when`."""
         now = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-        passed = sm.Piecewise((1, now >= sm.Float(time)), (0, True)) if math.isfinite(time) else sm.S.Zero
-        self._add("ticks", passed, settings, name or f"t = {time:g} s", offset=float(time))
+        at = _number(time)
+        passed = sm.Piecewise((1, now >= sm.Float(at)), (0, True)) if math.isfinite(at) else sm.S.Zero
+        self._add("ticks", passed, settings, name or f"t = {_told(at, time)} s", offset=at)
 
     def every(self, period: float, settings: Mapping[sm.Expr, sm.Expr], *, offset: float = 0.0, name: str = "") -> None:
         """Sets values again and again: at ``offset``, ``offset`` + ``period``, and so on, in s.
@@ -95,10 +96,10 @@ class OwnEvents:
             name: For messages and reports.
         """
         now = dynamicsymbols._t  # noqa: SLF001 - as above
-        ticks = sm.Integer(0)
-        if period > 0.0:
-            ticks = sm.Max(0, 1 + sm.floor((now - sm.Float(offset)) / sm.Float(period)))
-        self._add("ticks", ticks, settings, name or f"every {period:g} s", float(period), float(offset))
+        ticks, length, first = sm.Integer(0), _number(period), _number(offset)
+        if length > 0.0 and math.isfinite(first):
+            ticks = sm.Max(0, 1 + sm.floor((now - sm.Float(first)) / sm.Float(length)))
+        self._add("ticks", ticks, settings, name or f"every {_told(length, period)} s", length, first)
 
     def discrete(
         self, symbol: sm.Expr, start: float = 0.0, unit: str = "1", *, name: str | None = None, description: str = ""
@@ -130,6 +131,19 @@ class OwnEvents:
         self.own_events.append(DeclaredEvent(kind, condition, known, name, caller(), period, offset))
 
 
+def _number(value: float | sm.Expr) -> float:
+    """Convert to a number; NaN where it is none, which ``event_faults`` tells."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _told(number: float, given: float | sm.Expr) -> str:
+    """Write a number for people, or what was given in its place."""
+    return str(given) if math.isnan(number) else f"{number:g}"
+
+
 def event_faults(model: Model) -> Iterator[Fault]:
     """What is wrong with the events that a model says."""
     states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
@@ -139,6 +153,11 @@ def event_faults(model: Model) -> Iterator[Fault]:
     for event in model.own_events:
         if not event.settings:
             yield Fault(f"the event {event.name} sets nothing", event.where, "give a dict {symbol: expression}")
+        if math.isnan(event.period) or math.isnan(event.offset):
+            what = f"the event {event.name} has instants that are no numbers"
+            remedy = "give them in s; what shall vary from unit to unit can be an argument of the model function"
+            yield Fault(what, event.where, remedy)
+            continue
         if not event.period > 0.0:
             what = f"the event {event.name} has a period of {event.period:g} s"
             yield Fault(what, event.where, "take a positive one")
@@ -157,10 +176,11 @@ def event_faults(model: Model) -> Iterator[Fault]:
 
 def _set_twice(model: Model) -> Iterator[Fault]:
     """Two events at the very same instants that set one value."""
-    count = Counter((event.condition, symbol) for event in model.own_events for symbol in event.settings)
+    timed = [event for event in model.own_events if not math.isnan(event.period + event.offset)]
+    count = Counter((event.condition, symbol) for event in timed for symbol in event.settings)
     for (condition, symbol), times in count.items():
         if times > 1:
-            names = [event for event in model.own_events if event.condition == condition and symbol in event.settings]
+            names = [event for event in timed if event.condition == condition and symbol in event.settings]
             both = " and ".join(event.name for event in names)
             what = f"{symbol} is set by {both} at the same instants"
             yield Fault(what, names[-1].where, "let one of them set it, or give them different conditions")

@@ -33,7 +33,7 @@ class EventSeen:
 
     Attributes:
         time: In s.
-        name: Of the switch that came first.
+        name: What it did to contacts and latches, or of the first of the model's events, or of the first switch.
         before: Modes before.
         after: Modes after.
         jumped: Whether a state was set.

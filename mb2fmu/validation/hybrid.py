@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.validation.event_naming import event_name
 from mb2fmu.validation.latched import Held, closing_impulses, with_rows_held
 from mb2fmu.validation.numeric import Motion, NumericEquations
 from mb2fmu.validation.own_friction import Rub, rough_contacts, rough_events
@@ -304,12 +305,13 @@ class HybridEquations(NumericEquations):
     def settle(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, due: Sequence[int]
     ) -> tuple[Floats, str]:
-        """Modes after an event, in place; states after it, and the name of what came first.
+        """Modes after an event, in place; states after it, and what the event is called.
 
         The switches ``due`` have come to their surfaces: they change, whatever side round-off puts them on. Without
         any, something was set: inputs or parameters.
         """
         name = self._names[due[0]] if due else ""
+        begin, happened = x, ""
         reached: set[int] = set()
         changed = [self._names[i] for i in due]
         if not due:
@@ -332,8 +334,9 @@ class HybridEquations(NumericEquations):
                 continue
             fired, x = self._fired(t, x, r, prepared, modes)
             if not fired:
-                return x, name
+                return x, event_name(self.frozen, (begin, x), happened, name)
             changed.append(fired)
+            happened = happened or fired
             self._moved(t, x, r, prepared, modes)
         raise endless(t, f"modes switch to and fro {_MOST_CHANGES} times at one instant", changed)
 

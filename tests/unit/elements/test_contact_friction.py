@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from touching import planar_body
 
 from mb2fmu import Impact, Model, derive, formulation, validation
 from mb2fmu.errors import MechanismError, ModelError, ValidationError
@@ -26,22 +27,7 @@ def body(
     name: str, radius: float, inertia: float, *, slope: float = 0.0, speeds=(0.0, 0.0, 0.0), along=0.0, **contact
 ) -> Model:
     """A body of 2 kg in a plane, that touches a floor below its middle; the floor may slope, a force pull ``along``."""
-    x, y, a, u, v, w = me.dynamicsymbols("x y a u v w")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    B = N.orientnew("B", "Axis", (a, N.z))
-    B.set_ang_vel(N, w * N.z)
-    C = O.locatenew("C", x * N.x + y * N.y)
-    C.set_vel(N, u * N.x + v * N.y)
-    ball = me.RigidBody("ball", C, B, 2, (me.inertia(B, 0, 0, inertia), C))
-    pull = 2 * sm.Float(G) * (sm.Float(np.sin(slope)) * N.x - sm.Float(np.cos(slope)) * N.y) + along * N.x
-    rates = [x.diff() - u, y.diff() - v, a.diff() - w]
-    kane = me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[ball], forcelist=[(C, pull)])
-    model = Model(name, kane)
-    for symbol in (x, y, a):
-        model.coordinate(symbol, 0.0, "rad" if symbol == a else "m")
-    for symbol, start in zip((u, v, w), speeds, strict=True):
-        model.speed(symbol, start, "rad/s" if symbol == w else "m/s")
+    model, (_, y, _, u, _, w) = planar_body(name, 2, inertia, (0.0, 0.0, 0.0, *speeds), slope=slope, along=along)
     model.add(Impact("floor", y, slip=u + radius * w, **contact))
     model.experiment(stop=3.0, step=0.1, tolerance=1e-9)
     return model
@@ -88,6 +74,7 @@ def test_a_block_slides_stops_and_stays():
     run = reference(body("Block", 0.0, 1.0, speeds=(2.0, 0.0, 0.0), friction=0.3, starts_resting=True))
     stops = [event.time for event in run.events if event.jumped]
     assert stops == pytest.approx([0.679578661230037], abs=1e-13)
+    assert [event.name for event in run.events if event.jumped] == ["floor sticks"]
     assert last(run, "x") == pytest.approx(0.679578661230037, abs=1e-13)
 
 
@@ -107,6 +94,7 @@ def test_a_block_breaks_away_where_the_pull_has_grown_to_what_friction_holds(sen
     leaves = 0.3 * 2 * G / 4
     assert [event.time for event in run.events if event.jumped] == pytest.approx([leaves], rel=1e-12)
     assert last(run, "x") == pytest.approx(sense * (3 - leaves) ** 3 / 3, rel=1e-11)
+    assert [event.name for event in run.events if event.jumped] == ["floor slides"]
 
 
 def test_a_block_that_is_thrown_up_a_steep_slope_slides_back():
@@ -145,23 +133,9 @@ def test_a_bowling_ball_slides_and_then_rolls():
 
 def test_a_block_rocks_on_its_corners_by_friction():
     """Published: it stands upright at .312308575112622 s, and comes to theta .0947367931208167 on the other corner."""
-    x, y, a, u, v, w = me.dynamicsymbols("x y a u v w")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    B = N.orientnew("B", "Axis", (a, N.z))
-    B.set_ang_vel(N, w * N.z)
-    C = O.locatenew("C", x * N.x + y * N.y)
-    C.set_vel(N, u * N.x + v * N.y)
-    block = me.RigidBody("block", C, B, 1, (me.inertia(B, 0, 0, sm.Rational(17, 300)), C))
-    rates = [x.diff() - u, y.diff() - v, a.diff() - w]
-    kane = me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[block], forcelist=[(C, -sm.Float(G) * N.y)])
-    model = Model("Rocking", kane)
     tilt, half, height = np.arctan(0.25) / 2, sm.Rational(1, 10), sm.Rational(2, 5)
-    places = {x: 0.1 * np.cos(tilt) - 0.4 * np.sin(tilt), y: 0.1 * np.sin(tilt) + 0.4 * np.cos(tilt), a: tilt}
-    for symbol, start in places.items():
-        model.coordinate(symbol, float(start), "rad" if symbol == a else "m")
-    for symbol in (u, v, w):
-        model.speed(symbol, 0.0, "rad/s" if symbol == w else "m/s")
+    x, y = 0.1 * np.cos(tilt) - 0.4 * np.sin(tilt), 0.1 * np.sin(tilt) + 0.4 * np.cos(tilt)
+    model, (_, y, a, u, _, w) = planar_body("Rocking", 1, sm.Rational(17, 300), (x, y, tilt, 0.0, 0.0, 0.0))
     for name, side in (("left", -half), ("right", half)):
         arm = (side * sm.cos(a) + height * sm.sin(a), side * sm.sin(a) - height * sm.cos(a))
         slip = u - w * arm[1]
@@ -171,6 +145,7 @@ def test_a_block_rocks_on_its_corners_by_friction():
     run = reference(model)
     struck = [event for event in run.events if event.jumped]
     assert struck[0].time == pytest.approx(upright, abs=1e-10)
+    assert struck[0].name == "left opens, impact of right"
     assert struck[0].states[0][5] == pytest.approx(-0.893414307302563, abs=1e-9)
     angle, speed = run.trajectory["a"], run.trajectory["w"]
     back = 4 / 3 * np.hypot(0.1, 0.4)  # energy about the corner: back w^2 / 2 = g (cos(alpha - top) - cos(alpha))
@@ -208,23 +183,9 @@ def test_a_ball_with_spin_bounces_as_in_closed_form(law, order, method, spin):
 
 def rod(mu: float, angle: float, spin: float = 0.0, restitution: float = 0.0, speed: float = -1.0) -> Model:
     """A uniform rod of 1 kg and half length 1 m, whose lower end slides on a floor towards the side it leans to."""
-    x, y, a, u, v, w = me.dynamicsymbols("x y a u v w")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    B = N.orientnew("B", "Axis", (a, N.z))
-    B.set_ang_vel(N, w * N.z)
-    C = O.locatenew("C", x * N.x + y * N.y)
-    C.set_vel(N, u * N.x + v * N.y)
-    bar = me.RigidBody("bar", C, B, 1, (me.inertia(B, 0, 0, sm.Rational(1, 3)), C))
-    rates = [x.diff() - u, y.diff() - v, a.diff() - w]
-    kane = me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[bar], forcelist=[(C, -sm.Float(G) * N.y)])
-    model = Model("Rod", kane)
-    starts = {x: np.cos(angle), y: np.sin(angle), a: angle, w: spin}
-    starts |= {u: speed - spin * np.sin(angle), v: spin * np.cos(angle)}
-    for symbol in (x, y, a):
-        model.coordinate(symbol, float(starts[symbol]), "rad" if symbol == a else "m")
-    for symbol in (u, v, w):
-        model.speed(symbol, float(starts[symbol]), "rad/s" if symbol == w else "m/s")
+    speeds = (speed - spin * np.sin(angle), spin * np.cos(angle), spin)
+    starts = (np.cos(angle), np.sin(angle), angle, *speeds)
+    model, (_, y, a, u, _, w) = planar_body("Rod", 1, sm.Rational(1, 3), starts)
     slip, tip = u + w * sm.sin(a), y - sm.sin(a)
     model.add(Impact("floor", tip, slip=slip, friction=mu, restitution=restitution, starts_resting=True))
     model.experiment(stop=0.01, step=0.01, tolerance=1e-9)

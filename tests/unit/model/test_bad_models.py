@@ -471,7 +471,13 @@ def test_all_faults_are_told_at_once(pendulum):
 
 @pytest.mark.parametrize(
     ("period", "offset", "words"),
-    [(0.0, 0.0, "has a period of 0 s"), (-1.0, 0.0, "has a period of -1 s"), (0.1, -0.05, "begins at -0.05 s")],
+    [
+        (0.0, 0.0, "has a period of 0 s"),
+        (-1.0, 0.0, "has a period of -1 s"),
+        (0.1, -0.05, "begins at -0.05 s"),
+        (sm.Symbol("T"), 0.0, "instants that are no numbers"),
+        (0.1, sm.Symbol("T"), "instants that are no numbers"),
+    ],
 )
 def test_what_repeats_has_a_period_and_begins_at_zero_or_later(pendulum, faults_of, period, offset, words):
     model = pendulum.model()
