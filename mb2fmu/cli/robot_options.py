@@ -42,6 +42,11 @@ _quantities = click.option(
     help="Robots: the equations as outputs: inverse-dynamics, mass-matrix, gravity-torques, jacobian:LINK. May be "
     "repeated, or separated by commas.",
 )
+_arrays = click.option(
+    "--arrays",
+    is_flag=True,
+    help="Robots: units of FMI 3 have positions, speeds, accelerations, efforts, poses and equations as arrays.",
+)
 _packages = click.option(
     "--package",
     "packages",
@@ -55,13 +60,16 @@ def robot_options(command: Command) -> Command:
     """Adds them to a command that takes ``arguments``; there they arrive, as settings of the robot."""
 
     @functools.wraps(command)
-    def merged(*given: Any, packages: tuple[str, ...], quantities: tuple[str, ...], **options: Any) -> Any:
+    def merged(
+        *given: Any, packages: tuple[str, ...], quantities: tuple[str, ...], arrays: bool, **options: Any
+    ) -> Any:
         settings: dict[str, Any] = {name: options.pop(name) for name in ("role", "limits", "friction", "inertia")}
         settings |= {"packages": ",".join(packages), "quantities": ",".join(quantities)}
+        settings |= {"arrays": "true" if arrays else ""}
         options["arguments"] = {**options["arguments"], **{key: value for key, value in settings.items() if value}}
         return command(*given, **options)
 
-    return cast("Command", _role(_quantities(_limits(_friction(_inertia(_packages(merged)))))))
+    return cast("Command", _role(_quantities(_arrays(_limits(_friction(_inertia(_packages(merged))))))))
 
 
 def show_notes(mechanics: Any) -> None:

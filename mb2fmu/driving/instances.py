@@ -25,6 +25,7 @@ from fmpy.fmi3 import FMU3Model, FMU3Slave
 from fmpy.logging import addLoggerProxy
 
 from mb2fmu.driving.continuous import Integration
+from mb2fmu.driving.elements import spread
 
 STATUS = ("ok", "warning", "discard", "error", "fatal", "pending")
 
@@ -167,6 +168,7 @@ class Unit3(Stateful):
 
     def __init__(self, request: dict[str, Any], log: Log) -> None:
         self._request = request
+        self._arrays = dict(request.get("arrays", ()))
         self._fmu = self._made(request)
         self._fmu.instantiate(
             loggingOn=False, logMessage=lambda _environment, status, category, text: log.write(status, category, text)
@@ -187,8 +189,12 @@ class Unit3(Stateful):
         fmu.exitInitializationMode()
 
     def set(self, references: list[int], values: list[float]) -> None:
-        """Sets Float64 variables."""
-        if references:
+        """Sets Float64 variables; of an array of which some elements are not given, these stay."""
+        found = spread(references, self._arrays)
+        if found is not None:
+            now = self._fmu.getFloat64(found.references, found.size) if found.size > len(values) else None
+            self._fmu.setFloat64(found.references, found.joined(values, now))
+        elif references:
             self._fmu.setFloat64(references, values)
 
     def change(self, references: list[int], values: list[float]) -> None:
@@ -201,6 +207,9 @@ class Unit3(Stateful):
 
     def get(self, references: list[int]) -> list[float]:
         """Reads Float64 variables."""
+        found = spread(references, self._arrays)
+        if found is not None:
+            return found.picked(self._fmu.getFloat64(found.references, found.size))
         return list(self._fmu.getFloat64(references))
 
     def step(self, begin: float, size: float) -> str:
@@ -220,11 +229,42 @@ class Unit3(Stateful):
 
     def slopes(self, references: list[int], order: int) -> list[float]:
         """Derivatives of outputs by time."""
-        return list(self._fmu.getOutputDerivatives(references, [order] * len(references)))
+        found = spread(references, self._arrays)
+        if found is None:
+            return list(self._fmu.getOutputDerivatives(references, [order] * len(references)))
+        asked, values = found.references, (ctypes.c_double * found.size)()
+        numbers, orders = (ctypes.c_uint32 * len(asked))(*asked), (ctypes.c_int32 * len(asked))(*[order] * len(asked))
+        component = self._fmu.component
+        self._fmu.fmi3GetOutputDerivatives(component, numbers, len(asked), orders, values, found.size)
+        return found.picked(list(values))
+
+    def directional(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:
+        """Changes of the unknowns per change ``seed`` of the knowns."""
+        return self._derivative(self._fmu.getDirectionalDerivative, unknowns, knowns, seed, by=knowns)
 
     def adjoint(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:
         """Gradient by the knowns of the sum of the unknowns, each times its ``seed``."""
-        return list(self._fmu.getAdjointDerivative(unknowns, knowns, seed, len(knowns)))
+        return self._derivative(self._fmu.getAdjointDerivative, unknowns, knowns, seed, by=unknowns)
+
+    def _derivative(
+        self, way: Any, unknowns: list[int], knowns: list[int], seed: list[float], *, by: Any
+    ) -> list[float]:
+        """Elements of arrays that are not asked about have the seed 0."""
+        of = knowns if by is unknowns else unknowns
+        asked = {id(each): spread(each, self._arrays) for each in (unknowns, knowns)}
+
+        def variables(each: list[int]) -> Any:
+            found = asked[id(each)]
+            return each if found is None else found.references
+
+        given, answer = asked[id(by)], asked[id(of)]
+        values = way(
+            variables(unknowns),
+            variables(knowns),
+            seed if given is None else given.joined(seed),
+            len(of) if answer is None else answer.size,
+        )
+        return list(values) if answer is None else answer.picked(values)
 
 
 class Exchange2(Unit2):

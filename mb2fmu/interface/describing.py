@@ -12,6 +12,7 @@ Variables, in this order:
 - Outputs of the model: calculated.
 - Derivatives: ``der(x)`` of every state, linked to it, and of every dependent speed (without a link: it is no state).
   They are locals of their own even where q' = u: an alias of a state that must not be set confuses importers.
+- In units of FMI 3.0 the arrays that the model declares (``array_variables``).
 - In native units a fixed parameter that chooses the Co-Simulation's solver; it has no effect in Model Exchange.
 
 A start value declared as ``guess`` is ``approx`` where a loop determines it: the unit solves for it in Initialization
@@ -32,6 +33,7 @@ import numpy as np
 from mb2fmu import __version__
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import Fault, InterfaceError
+from mb2fmu.interface.array_variables import arrays, without
 from mb2fmu.interface.fmu_interface import (
     DefaultExperiment,
     Dependency,
@@ -113,6 +115,8 @@ def describe(
         variables, types = _with_types(
             (*variables, *solver_parameters(variables, solver, definition.experiment.internal_step))
         )
+    found = terminals(definition, equations, program) if native else ()
+    held = arrays(definition, variables) if target.fmi == "3" and definition.arrays else ()
     interface = FmuInterface(
         model_name=definition.name,
         model_identifier=definition.name,
@@ -125,7 +129,8 @@ def describe(
         solver=solver,
         log_categories=LOG_CATEGORIES,
         types=types,
-        terminals=terminals(definition, equations, program) if native else (),
+        terminals=without(found, held),
+        arrays=held,
         capabilities=capabilities(target, remembers=bool(program.layout.memory), switches=bool(switches_of(program))),
         generation_tool=GENERATION_TOOL,
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mb2fmu.errors import Fault, InterfaceError
-from mb2fmu.interface.grouping import Terminal, TypeDefinition
+from mb2fmu.interface.grouping import FmuArray, Terminal, TypeDefinition
 from mb2fmu.solvers import SOLVERS, solver_of_kind
 from mb2fmu.units import BASE_UNITS
 
@@ -312,6 +312,7 @@ class FmuInterface:
         target: Standard and backend.
         types: In the order of their first use.
         terminals: Where other units may be connected with all that belongs together.
+        arrays: Of FMI 3.0, with value references behind those of ``variables``.
     """
 
     model_name: str
@@ -328,6 +329,7 @@ class FmuInterface:
     target: Target = Target()
     types: tuple[TypeDefinition, ...] = ()
     terminals: tuple[Terminal, ...] = ()
+    arrays: tuple[FmuArray, ...] = ()
 
     def __post_init__(self) -> None:
         faults = [
@@ -338,6 +340,7 @@ class FmuInterface:
             *self._link_faults(),
             *self._type_faults(),
             *self._terminal_faults(),
+            *self._array_faults(),
         ]
         if faults:
             raise InterfaceError(f"{self.model_name} cannot be described as an FMU:", faults)
@@ -346,6 +349,12 @@ class FmuInterface:
     def kinds(self) -> tuple[InterfaceKind, ...]:
         """The interface types of the unit."""
         return ("ModelExchange", "CoSimulation") if self.capabilities.model_exchange else ("CoSimulation",)
+
+    @property
+    def scalars(self) -> tuple[FmuVariable, ...]:
+        """The variables that are not in an array only."""
+        gone = {name for array in self.arrays if array.replaces for name in array.elements}
+        return tuple(variable for variable in self.variables if variable.name not in gone) if gone else self.variables
 
     def of(self, *sources: Source) -> tuple[FmuVariable, ...]:
         """The variables that live in, or are computed by, ``sources``, in their order."""
@@ -465,3 +474,18 @@ class FmuInterface:
             for member in terminal.members:
                 if causality.get(member.variable) not in ("input", "output", "parameter", "calculatedParameter"):
                     yield Fault(f"its member {member.variable!r} is no variable that can be connected", terminal.name)
+
+    def _array_faults(self) -> Iterator[Fault]:
+        names = {variable.name for variable in self.variables} | {item.name for item in self.types}
+        free = 1 + max((variable.value_reference for variable in self.variables), default=-1)
+        for array in self.arrays:
+            if not re.fullmatch(_PART + rf"(?:\.{_PART})*", array.name) or array.name in names:
+                yield Fault("an array has the name of another variable, or one that FMI has not", array.name)
+            if self.target.fmi != "3" or array.value_reference != free:
+                yield Fault(
+                    "an array's value reference is not the next one, or the unit is none of FMI 3.0", array.name
+                )
+            if math.prod(array.dimensions) != len(array.elements) or not names.issuperset(array.elements):
+                yield Fault("the array has not one variable per place", array.name)
+            names.add(array.name)
+            free += len(array.elements)

@@ -1,10 +1,11 @@
-"""How variables are grouped: types that they share, and terminals where units are connected.
+"""How variables are grouped: types that they share, arrays, and terminals where units are connected.
 
-Sources: FMI 3.0.2, sections 2.4.5 (type definitions) and 2.4.9 (terminals and icons).
+Sources: FMI 3.0.2, sections 2.4.5 (type definitions), 2.4.7.6 (dimensions) and 2.4.9 (terminals and icons).
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,3 +62,46 @@ class Terminal:
     name: str
     members: tuple[TerminalMember, ...]
     description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FmuArray:
+    """An array variable of FMI 3.0, and the scalars that it holds.
+
+    Attributes:
+        name: FMI structured naming.
+        value_reference: Beyond those of all scalars; as many follow it as the array has elements.
+        causality: As in FMI.
+        dimensions: Sizes.
+        elements: Names of scalars, the last index running fastest.
+        replaces: The scalars are in the array only; else they are variables too.
+        start: Of inputs, one per element; else empty.
+        unit: Of all elements; None where they differ.
+        display_unit: See ``unit``.
+        declared_type: See ``unit``.
+        minimum: The lowest of the elements'; None where one has none.
+        maximum: The highest of the elements'; None where one has none.
+        nominal: The smallest of the elements'.
+        description: One line.
+    """
+
+    name: str
+    value_reference: int
+    causality: Literal["input", "output"]
+    dimensions: tuple[int, ...]
+    elements: tuple[str, ...]
+    replaces: bool
+    start: tuple[float, ...] = ()
+    unit: str | None = None
+    display_unit: str | None = None
+    declared_type: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    nominal: float | None = None
+    description: str = ""
+
+    @property
+    def element_names(self) -> tuple[str, ...]:
+        """What the elements are called as parts of the array: ``q[1]``, ``M[2,1]``."""
+        places = itertools.product(*(range(1, size + 1) for size in self.dimensions))
+        return tuple(f"{self.name}[{','.join(map(str, place))}]" for place in places)

@@ -18,8 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mb2fmu.interface.fmu_interface import Dependency, FmuInterface, FmuVariable, Kind, Source
+from mb2fmu.interface.grouping import FmuArray
 
 _Numbered = tuple[tuple[int, ...], tuple[Kind, ...]]
+_KNOWN_LESS: tuple[Kind, ...] = ("constant", "fixed", "tunable", "dependent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,26 +90,45 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
             return Unknown(numbers[variable.name], *seen_at_start((*variable.dependencies, *further)))
         return Unknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
 
+    def start_of(name: str) -> Unknown:
+        return Unknown(0, *seen_at_start(itself[name])) if name in itself else at_start(variables[name])
+
+    variables = {variable.name: variable for variable in interface.variables}
+    arrays = [array for array in interface.arrays if array.causality == "output"]
     derivatives = [variable for variable in interface.variables if variable.derivative_of is not None]
     derivatives.sort(key=lambda variable: numbers[variable.derivative_of or ""])
     starting = [
         variable
-        for variable in interface.variables
+        for variable in interface.scalars
         if variable.initial in ("calculated", "approx")
         and (variable.causality in ("output", "calculatedParameter") or variable.derivative_of is not None)
     ]
     return ModelStructure(
-        outputs=tuple(later(variable) for variable in interface.variables if variable.causality == "output"),
+        outputs=(
+            *(later(variable) for variable in interface.scalars if variable.causality == "output"),
+            *(_joined(array, [later(variables[name]) for name in array.elements]) for array in arrays),
+        ),
         derivatives=tuple(later(variable) for variable in derivatives),
-        initial_unknowns=tuple(at_start(variable) for variable in starting),
+        initial_unknowns=(
+            *(at_start(variable) for variable in starting),
+            *(_joined(array, [start_of(name) for name in array.elements]) for array in arrays),
+        ),
         event_indicators=tuple(later(variable) for variable in interface.of("indicators")),
     )
 
 
+def _joined(array: FmuArray, elements: list[Unknown]) -> Unknown:
+    """An array depends on what any of its elements depends on."""
+    on = [pair for each in elements for pair in zip(each.dependencies, each.kinds, strict=True)]
+    return Unknown(array.value_reference, *_numbered(on))
+
+
 def _numbered(on: list[tuple[int, Kind]]) -> _Numbered:
-    """Return dependencies as sorted numbers and their kinds in the same order."""
-    on.sort()
-    return tuple(number for number, _ in on), tuple(kind for _, kind in on)
+    """In order, each once: by the least that is known of the elements of an array."""
+    kinds: dict[int, Kind] = {}
+    for number, kind in sorted(on):
+        kinds[number] = max(kinds.get(number, kind), kind, key=_KNOWN_LESS.index)
+    return tuple(kinds), tuple(kinds.values())
 
 
 def _at_start(kind: Kind) -> Kind:

@@ -19,6 +19,7 @@ from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.additions import addition_faults, complete
 from mb2fmu.model.coherence import mechanics_faults
 from mb2fmu.model.connections import resolved, terminal_faults
+from mb2fmu.model.declared_arrays import array_faults, resolved_arrays
 from mb2fmu.model.declared_loops import loop_faults
 from mb2fmu.model.definition import Model, ModelDefinition, OutputRequest
 from mb2fmu.model.experiments import experiment_faults
@@ -76,6 +77,7 @@ def check(model: Model) -> ModelDefinition:
     faults += (fault for request in _of(model, OutputRequest) for fault in _request_faults(model, request))
     faults += experiment_faults(model)
     faults += terminal_faults(model)
+    faults += array_faults(model)
     faults += _look_faults(model)
     faults += loop_faults(model)
     faults += event_faults(model)
@@ -100,6 +102,7 @@ def check(model: Model) -> ModelDefinition:
         source=model.source,
         diagram=model.diagram,
         terminals=resolved(model),
+        arrays=resolved_arrays(model),
         looks=tuple(model.looks),
         ground=model.ground,
         loops=tuple(model.loops),

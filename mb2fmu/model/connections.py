@@ -1,15 +1,16 @@
-"""Terminals that a model declares: variables that belong together where units are connected."""
+"""Terminals and arrays that a model declares: variables that belong together where units are connected."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import sympy as sm
 
 from mb2fmu.errors import Fault
+from mb2fmu.model.declared_arrays import DeclaredArray, shape_of
 from mb2fmu.model.naming import is_variable_name, requested_names
 from mb2fmu.model.places import caller
 from mb2fmu.model.requests import OutputRequest
@@ -45,9 +46,11 @@ class Connections:
 
     Attributes:
         terminals: Those declared, in order.
+        arrays: Those declared, in order.
     """
 
     terminals: list[DeclaredTerminal]
+    arrays: list[DeclaredArray]
 
     def terminal(
         self,
@@ -79,6 +82,33 @@ class Connections:
         made = [DeclaredMember(member, variable, flows.get(member, "signal")) for member, variable in members.items()]
         made += [DeclaredMember(stray, "", flows[stray]) for stray in strays]
         self.terminals.append(DeclaredTerminal(name, tuple(made), description, caller()))
+
+    def array(
+        self,
+        name: str,
+        elements: Sequence[sm.Expr | str],
+        *,
+        shape: Sequence[int] | None = None,
+        description: str = "",
+    ) -> None:
+        """Declares an array: variables that a unit of FMI 3.0 has as one; units of FMI 2.0 have the scalars.
+
+        Inputs and outputs stand in the array instead of by themselves. Coordinates, speeds, auxiliary states and their
+        rates stand there beside: as an output that repeats them. Value references of scalars stay what they are.
+
+        Example:
+            >>> model.array("tau", [shoulder, elbow])  # doctest: +SKIP
+            >>> model.array("q", ["shoulder.angle", "elbow.angle"])  # doctest: +SKIP
+
+        Args:
+            name: Of the array.
+            elements: Symbols or names of inputs; or names of outputs with their component (``tip.x``); or coordinates,
+                speeds and auxiliary states, and their rates as ``der(name)``. The last index runs fastest.
+            shape: Sizes of its dimensions; one dimension unless given.
+            description: One line.
+        """
+        made = DeclaredArray(name, tuple(elements), shape_of(elements, shape), description, caller())
+        self.arrays.append(made)
 
 
 def terminal_faults(model: Model) -> Iterator[Fault]:

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import sympy as sm
 
 from mb2fmu.model.connections import DeclaredTerminal
+from mb2fmu.model.declared_arrays import DeclaredArray
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 Number: TypeAlias = float | int | sm.Expr
@@ -58,6 +59,7 @@ class Declarations:
         source: The model file, if there is one.
         diagram: An SVG or text picture of what the coordinates mean; may be empty.
         terminals: Declared ones, their members by the names of variables.
+        arrays: Declared ones, their elements by the names of variables.
         given: FMU name → value that was set instead of the model file's, by ``Model.at``.
         dependent: Names of the coordinates and speeds that the mechanics name as dependent.
         origin: What the mechanism was read from, a noun phrase for the report: ``a SymPy System``.
@@ -74,6 +76,7 @@ class Declarations:
     source: Path | None = None
     diagram: str = ""
     terminals: tuple[DeclaredTerminal, ...] = ()
+    arrays: tuple[DeclaredArray, ...] = ()
     given: Mapping[str, float] = field(default_factory=dict)
     dependent: tuple[str, ...] = ()
     origin: str = "parts"

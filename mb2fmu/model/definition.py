@@ -20,6 +20,7 @@ from mb2fmu.errors import ModelError
 from mb2fmu.model.additions import Additions
 from mb2fmu.model.connections import Connections, DeclaredTerminal
 from mb2fmu.model.declarations import Declarations, Experiment, Number, Signal
+from mb2fmu.model.declared_arrays import DeclaredArray
 from mb2fmu.model.declared_loops import DeclaredLoop, Loops
 from mb2fmu.model.looks import Looks
 from mb2fmu.model.naming import plain_latex
@@ -151,6 +152,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         self.potential: sm.Expr | None = None
         self.default_experiment = Experiment()
         self.terminals: list[DeclaredTerminal] = []
+        self.arrays: list[DeclaredArray] = []
         self.source: Path | None = None
         self.given: Mapping[str, float] = {}
         self.where = caller()

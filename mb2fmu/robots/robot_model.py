@@ -20,6 +20,7 @@ from mb2fmu.robots.joint_laws import JointLaws, laws_of_tendons
 from mb2fmu.robots.joint_space_outputs import joint_space_outputs
 from mb2fmu.robots.loops_closed import loops_of
 from mb2fmu.robots.moving_tree import MovingTree, Part, moving_tree
+from mb2fmu.robots.robot_arrays import ARRAY_NAMES, declare_arrays
 from mb2fmu.robots.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.robot_looks import mesh_uses
 from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
@@ -81,6 +82,9 @@ class _Modeller:
     def model(self, kind: type[ModelKind], format_: str) -> ModelKind:
         """The whole model."""
         self.notes += [*self.description.notes, *self.tree.notes]
+        if self.settings.arrays:
+            self.taken |= ARRAY_NAMES
+            self.notes.append("arrays are there in units of FMI 3.0 (--fmi 3); units of FMI 2.0 have the scalars")
         gravity = self._gravity()
         for i, part in enumerate(self.tree.parts[1:], 1):
             if part.coordinate is None or part.coordinate[0] == i:
@@ -106,6 +110,8 @@ class _Modeller:
         for label, members, flow in self.terminals:
             model.terminal(label, members, inflow=[flow])
         self._ask_for_outputs(model, mechanics)
+        if self.settings.arrays:
+            declare_arrays(model)
         weights = self._weights(gravity)
         self._add_elements(model, weights)
         model.experiment(stop=self.settings.stop, step=self.settings.step, signals=self._experiment(weights))

@@ -88,6 +88,7 @@ class RobotSettings:
         quantities: Of the equations, as outputs: ``inverse-dynamics``, ``mass-matrix``, ``gravity-torques``,
             ``jacobian:LINK``.
         loops: Links that are connected beside the tree.
+        arrays: True: units of FMI 3.0 have ``q``, ``v``, ``acceleration``, ``tau``, poses and the equations as arrays.
         energy: True: kinetic, potential and total energy are outputs.
         stop: Of the default experiment, s.
         step: Communication step of the default experiment, s.
@@ -111,6 +112,7 @@ class RobotSettings:
     outputs: tuple[FrameOutput, ...] = ()
     quantities: tuple[str, ...] = ()
     loops: tuple[LoopSetting, ...] = ()
+    arrays: bool = False
     energy: bool = False
     stop: float = 2.0
     step: float = 0.01
@@ -299,6 +301,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "outputs": _outputs,
     "quantities": _quantities,
     "loops": _loops,
+    "arrays": _truth,
     "energy": _truth,
     "stop": _number,
     "step": _number,

@@ -150,6 +150,7 @@ class _Resolver:
         job = Job(
             request={
                 "version": unit.version, "kind": kind, "identifier": unit.identifiers[kind], "token": unit.token,
+                "arrays": list(unit.arrays.items()),
                 "integration_tolerance": max(EXCHANGE_TOLERANCE * tolerance, TIGHTEST), "states": unit.states,
                 "indicators": unit.indicators, "completes_steps": unit.completes_steps, "troubles": list(unit.troubles),
             },

@@ -146,6 +146,7 @@ def drive(
             "kind": chosen,
             "identifier": description.identifiers[chosen],
             "token": description.token,
+            "arrays": list(description.arrays.items()),
             "integration_tolerance": max(EXCHANGE_TOLERANCE * promised, TIGHTEST_TOLERANCE),
             "states": description.states,
             "indicators": description.indicators,

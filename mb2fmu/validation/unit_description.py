@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
 from lxml import etree
 
+from mb2fmu.driving import elements
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.filetree import FileTree
 
 UnitKind = Literal["CoSimulation", "ModelExchange"]
 KINDS: tuple[UnitKind, ...] = ("CoSimulation", "ModelExchange")
+ELEMENTS = "mb2fmu.elements"
+"""Type of the annotation of an array that has the names of its elements."""
 _TYPES = {"Real", "Integer", "Boolean", "String", "Enumeration"}
 TROUBLES = ("logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal")
 """Log categories, named by the standards, of what did not go as asked."""
@@ -26,7 +30,7 @@ class UnitVariable:
     """A variable of an FMU.
 
     Attributes:
-        reference: Its value reference.
+        reference: Its value reference; of an element of an array what :func:`mb2fmu.driving.elements.element` makes.
         real: It is a scalar of doubles.
         causality: As the standards name it.
         variability: As the standards name it.
@@ -81,6 +85,7 @@ class UnitDescription:
         identifiers: Kind → its ``modelIdentifier``; Co-Simulation first.
         token: ``guid`` or ``instantiationToken``.
         variables: By name.
+        arrays: Value reference of each array → number of its elements.
         states: Number of continuous states.
         indicators: Number of event indicators.
         completes_steps: A Model Exchange importer must tell of each step that its integrator has made.
@@ -99,6 +104,7 @@ class UnitDescription:
     troubles: tuple[str, ...] = ()
     offers: Mapping[UnitKind, Offers] = field(default_factory=lambda: MappingProxyType({}))
     rates: tuple[tuple[str, str], ...] = ()
+    arrays: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def state_names(self) -> frozenset[str] | None:
@@ -140,11 +146,14 @@ def read_description(tree: FileTree) -> UnitDescription:
         raise _refused(fault)
     states, indicators = _sizes(root, int(major))
     exchange = interfaces["ModelExchange"]
+    scalars = _variables(root, int(major))
+    held, arrays = _elements(root, scalars)
     found = UnitDescription(
         version=int(major),
         identifiers=identifiers,
         token=str(root.get("guid" if major == "2" else "instantiationToken", "")),
-        variables=_variables(root, int(major)),
+        variables=scalars | held,
+        arrays=arrays,
         states=states,
         indicators=indicators,
         completes_steps=exchange is not None and _completes_steps(exchange, int(major)),
@@ -178,6 +187,29 @@ def _variables(root: etree._Element, major: int) -> dict[str, UnitVariable]:
             scalar=scalar,
         )
     return variables
+
+
+def _elements(
+    root: etree._Element, known: Mapping[str, UnitVariable]
+) -> tuple[dict[str, UnitVariable], dict[int, int]]:
+    """Elements of arrays of ours that are no variables besides, by the names that the description tells; all arrays."""
+    found, sizes = {}, {}
+    for node in root.iterfind("ModelVariables/Float64[Dimension]"):
+        array = known[str(node.get("name"))]
+        shape = [each.get("start") for each in node.iterfind("Dimension")]
+        if None in shape:
+            continue  # sized by a structural parameter
+        sizes[array.reference] = size = math.prod(int(str(each)) for each in shape)
+        names = (node.findtext(f"Annotations/Annotation[@type='{ELEMENTS}']") or "").split()
+        starts = array.start.split()
+        if len(names) != size or len(starts) not in {0, size}:
+            continue
+        for i, name in enumerate(names):
+            if name not in known:
+                reference = elements.element(array.reference, i)
+                start = starts[i] if starts else ""
+                found[name] = replace(array, reference=reference, real=True, scalar=True, start=start)
+    return found, sizes
 
 
 def _initial(causality: str, variability: str) -> str:

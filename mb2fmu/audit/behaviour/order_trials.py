@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mb2fmu.audit.behaviour.binding import RefusedError, Value
+from mb2fmu.audit.behaviour.binding import DISCARD, RefusedError, Value
 from mb2fmu.audit.behaviour.driven_runs import another, moving, settable
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.life import SHORT
@@ -39,6 +39,8 @@ class Walk:
         told: What was called, with the mode.
         kept: A state that was got, with mode and time.
         given: What was set before the initialization was over.
+        way: How it came here from there: what was set, and a time for each communication step.
+        kept_way: ``given`` and ``way`` of the kept state.
     """
 
     stage: Stage
@@ -48,6 +50,15 @@ class Walk:
     told: list[str] = field(default_factory=list)
     kept: tuple[object, str, float] | None = None
     given: dict[Variable, Value] = field(default_factory=dict)
+    way: list[dict[Variable, Value] | float] = field(default_factory=list)
+    kept_way: tuple[dict[Variable, Value], list[dict[Variable, Value] | float]] = field(
+        default_factory=lambda: ({}, [])
+    )
+
+    def put(self, values: dict[Variable, Value]) -> None:
+        """Sets inputs or tunable parameters."""
+        self.way.append(values)
+        self.instance.set(values)
 
     def past(self) -> str:
         """The last calls."""
@@ -90,13 +101,13 @@ def _set(walk: Walk) -> None:
 
 def _set_inputs(walk: Walk) -> None:
     """Set all inputs to values of a random instant."""
-    walk.instance.set(moving(walk.stage, walk.draw.randrange(6)))
+    walk.put(dict(moving(walk.stage, walk.draw.randrange(6))))
 
 
 def _set_continuous(walk: Walk) -> None:
     """Set the continuous inputs to values of a random instant."""
     values = moving(walk.stage, walk.draw.randrange(6))
-    walk.instance.set({each: value for each, value in values.items() if each.variability == "continuous"})
+    walk.put({each: value for each, value in values.items() if each.variability == "continuous"})
 
 
 def _set_tunable(walk: Walk) -> None:
@@ -107,7 +118,7 @@ def _set_tunable(walk: Walk) -> None:
         variable = walk.draw.choice(known)
         value = another(walk.stage, variable, "order", 0.02)
         if value is not None:
-            walk.instance.set({variable: value})
+            walk.put({variable: value})
 
 
 def _get(walk: Walk) -> None:
@@ -177,6 +188,7 @@ def _completed(walk: Walk) -> None:
 
 def _advance(walk: Walk) -> None:
     """Do one communication step."""
+    walk.way.append(walk.time)
     walk.instance.must_step(walk.time, walk.stage.step)
     walk.time += walk.stage.step
 
@@ -187,6 +199,7 @@ def _keep(walk: Walk) -> None:
         if walk.kept:
             walk.instance.free_state(walk.kept[0])  # type: ignore[arg-type]
         walk.kept = walk.instance.get_state(), walk.instance.mode, walk.time
+        walk.kept_way = dict(walk.given), list(walk.way)
 
 
 def _return(walk: Walk) -> None:
@@ -194,6 +207,7 @@ def _return(walk: Walk) -> None:
     if walk.kept:
         walk.instance.set_state(walk.kept[0])  # type: ignore[arg-type]
         walk.instance.mode, walk.time = walk.kept[1], walk.kept[2]
+        walk.given, walk.way = dict(walk.kept_way[0]), list(walk.kept_way[1])
 
 
 def _terminate(walk: Walk) -> None:
@@ -205,6 +219,7 @@ def _reset(walk: Walk) -> None:
     """Reset the instance; start values that were given are forgotten."""
     walk.instance.reset()
     walk.given.clear()
+    walk.way.clear()
     walk.time = walk.stage.start
 
 
@@ -245,6 +260,34 @@ def _refused_anyway(walk: Walk) -> bool:
     return False
 
 
+def _discarded_anyway(walk: Walk) -> bool:
+    """Whether a new instance that is only set and stepped alike discards the same step: then its values are to blame.
+
+    A solver that was chosen at random may be unable to make it.
+    """
+    with walk.stage.instance(name=b"straight") as instance:
+        *before, last = walk.way
+        try:
+            walk.stage.initialize(instance, before=walk.given)
+            for each in before:
+                _repeat(walk, instance, each)
+        except RefusedError:
+            return False
+        try:
+            _repeat(walk, instance, last)
+        except RefusedError as error:
+            return error.status == DISCARD
+    return False
+
+
+def _repeat(walk: Walk, instance: Instance, each: dict[Variable, Value] | float) -> None:
+    """A part of the way."""
+    if isinstance(each, float):
+        instance.must_step(each, walk.stage.step)
+    else:
+        instance.set(each)
+
+
 @probe("calls in other orders", "life.order")
 def orders(stage: Stage) -> Iterator[Observation]:
     """Random walks through the state machine, each with its own numbers; then a reset, and the ordinary run."""
@@ -260,6 +303,8 @@ def orders(stage: Stage) -> Iterator[Observation]:
                 walk.told.append(str(error))
             except RefusedError as error:
                 if instance.mode in {I, M} and _refused_anyway(walk):
+                    continue
+                if instance.mode == S and error.status == DISCARD and walk.way and _discarded_anyway(walk):
                     continue
                 yield Observation("life.order", f"{error}; {walk.past()}", stage.kind)
                 return

@@ -6,7 +6,7 @@ It is two steps, because what ``emit_motion`` gives can be compiled while the de
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
@@ -89,7 +89,7 @@ _NO_VARIABLE = ", ".join(
         *("MB2FMU_NAN", "-MB2FMU_INFINITY", "MB2FMU_INFINITY", "1.0", '""'),
     )
 )
-"""Row of the table of variables for value reference 0, where the first variable has 1."""
+"""Row of the table of variables for a value reference without one: 0 where 1 is the first, and what arrays replace."""
 
 _STEMS = {"equations": "equations", "derivatives": "derived"}
 _ONCE = "derived_once"
@@ -148,13 +148,11 @@ def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, par
     """
     _refuse(program, interface, RESULTS)
     printed, fmi = print_motion(program, part), interface.target.fmi
-    by_reference = sorted(interface.variables, key=lambda variable: variable.value_reference)
-    rows = [_NO_VARIABLE] * by_reference[0].value_reference + [_row(variable) for variable in by_reference]
     facts: dict[str, object] = {
         "interface": interface,
         "program": program,
         "adjoint": adjoint,
-        "rows": rows,
+        "rows": _rows(interface),
         "longest_walk": longest_walk(program),
         "most_steps": MOST_STEPS,
         "first_memory": first_memory(program),
@@ -324,6 +322,20 @@ def _solver(interface: FmuInterface) -> int:
         assert variable.start is not None
         return int(variable.start)
     return interface.solver.choice
+
+
+def _rows(interface: FmuInterface) -> list[str]:
+    """Of the table of variables, by value reference: scalars, then arrays element by element."""
+    scalars = {variable.value_reference: _row(variable) for variable in interface.scalars}
+    free = 1 + max(variable.value_reference for variable in interface.variables)
+    rows = [scalars.get(reference, _NO_VARIABLE) for reference in range(free)]
+    known = {variable.name: variable for variable in interface.variables}
+    for array in interface.arrays:
+        for name, element in zip(array.element_names, array.elements, strict=True):
+            part = replace(known[element], name=name, causality=array.causality)
+            given = array.causality == "input"
+            rows.append(_row(part if given else replace(part, initial="calculated", start=None)))
+    return rows
 
 
 def _row(variable: FmuVariable) -> str:

@@ -66,6 +66,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals["number"] = repr
     environment.filters["spaced"] = _spaced
+    environment.filters["repr"] = repr
     return environment
 
 

@@ -18,6 +18,9 @@ static int mb2fmu_seed_of(mb2fmu_instance *instance, unsigned reference)
     case MB2FMU_SOURCE_TIME:
         return MB2FMU_SEED_TIME;
     case MB2FMU_SOURCE_STATE:
+        if (variable->initial == MB2FMU_INITIAL_CALCULATED) { /* an element of an array that repeats it */
+            break;
+        }
         return MB2FMU_SEED_STATES + variable->index;
     case MB2FMU_SOURCE_INPUT:
         return MB2FMU_SEED_INPUTS + variable->index;
@@ -34,10 +37,11 @@ static int mb2fmu_seed_of(mb2fmu_instance *instance, unsigned reference)
                           variable->name);
         return -1;
     default:
-        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%s is computed by the unit: there are no derivatives by it",
-                          variable->name);
-        return -1;
+        break;
     }
+    (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%s is computed by the unit: there are no derivatives by it",
+                      variable->name);
+    return -1;
 }
 
 /* Place of an unknown among the results. Outputs that are states are their own derivative: -1 - place of the seed.

@@ -138,11 +138,11 @@ static int mb2fmu_require(mb2fmu_instance *instance, const fmi3ValueReference re
     }
     for (i = 0; i < n; ++i) {
         const fmi3ValueReference reference = references[i];
-        const int causality = reference < (unsigned)MB2FMU_N_VARIABLES ? model_variables[reference].causality : -1;
+        const int causality = mb2fmu_is_variable(reference) ? model_variables[reference].causality : -1;
         if (causality != MB2FMU_CAUSALITY_INPUT && causality != MB2FMU_CAUSALITY_OUTPUT) {
             return 0;
         }
-        instance->required[reference] = 1;
+        memset(&instance->required[reference], 1, mb2fmu_values_of(reference));
     }
     return 1;
 }
@@ -260,19 +260,17 @@ fmi3Status fmi3Reset(fmi3Instance handle)
 
 /* --- variables (section 2.2.6.2) ---------------------------------------------------------------------------------- */
 
-/* All variables are scalars: as many values as references. */
-static int mb2fmu_mismatch(mb2fmu_instance *instance, size_t references, size_t values)
-{
-    if (references != values) {
-        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%zu value references, but %zu values", references, values);
-    }
-    return references != values;
-}
-
 static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_get_float64(mb2fmu_instance *instance, const unsigned references[],
                                                              size_t n, double values[], size_t n_values)
 {
-    return mb2fmu_mismatch(instance, n, n_values) ? MB2FMU_ERROR : mb2fmu_get_reals(instance, references, n, values);
+    enum mb2fmu_status status;
+    mb2fmu_rows rows;
+    if (!mb2fmu_rows_of(instance, references, n, n_values, &rows)) {
+        return MB2FMU_ERROR;
+    }
+    status = mb2fmu_get_reals(instance, rows.all, rows.n, values);
+    mb2fmu_rows_free(&rows);
+    return status;
 }
 
 fmi3Status fmi3GetFloat64(fmi3Instance handle, const fmi3ValueReference valueReferences[], size_t nValueReferences,
@@ -285,7 +283,14 @@ fmi3Status fmi3GetFloat64(fmi3Instance handle, const fmi3ValueReference valueRef
 static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_set_float64(mb2fmu_instance *instance, const unsigned references[],
                                                              size_t n, const double values[], size_t n_values)
 {
-    return mb2fmu_mismatch(instance, n, n_values) ? MB2FMU_ERROR : mb2fmu_set_reals(instance, references, n, values);
+    enum mb2fmu_status status;
+    mb2fmu_rows rows;
+    if (!mb2fmu_rows_of(instance, references, n, n_values, &rows)) {
+        return MB2FMU_ERROR;
+    }
+    status = mb2fmu_set_reals(instance, rows.all, rows.n, values);
+    mb2fmu_rows_free(&rows);
+    return status;
 }
 
 fmi3Status fmi3SetFloat64(fmi3Instance handle, const fmi3ValueReference valueReferences[], size_t nValueReferences,
@@ -293,6 +298,15 @@ fmi3Status fmi3SetFloat64(fmi3Instance handle, const fmi3ValueReference valueRef
 {
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_SetFloat64,
                 mb2fmu_set_float64(instance, valueReferences, nValueReferences, values, nValues));
+}
+
+/* Enumerations are scalars: as many values as references. */
+static int mb2fmu_mismatch(mb2fmu_instance *instance, size_t references, size_t values)
+{
+    if (references != values) {
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%zu value references, but %zu values", references, values);
+    }
+    return references != values;
 }
 
 /* Enumerations are read and set as Int64. */
@@ -379,29 +393,50 @@ fmi3Status fmi3DeserializeFMUState(fmi3Instance handle, const fmi3Byte serialize
                 mb2fmu_deserialize(instance, serializedState, size, FMUState));
 }
 
-/* All variables are scalars: one number of a seed or a sensitivity for each. */
-static int mb2fmu_sizes_agree(mb2fmu_instance *instance, size_t n_seed, size_t seeded, size_t n_sensitivity,
-                              size_t sensitive)
+/* What a derivative is asked of and by. */
+typedef struct {
+    const unsigned *unknowns;
+    size_t n_unknowns;
+    const unsigned *knowns;
+    size_t n_knowns;
+} mb2fmu_asked;
+
+typedef enum mb2fmu_status (*mb2fmu_differentiate)(mb2fmu_instance *instance, const unsigned unknowns[],
+                                                   size_t n_unknowns, const unsigned knowns[], size_t n_knowns,
+                                                   const double seed[], double sensitivity[]);
+
+/* Arrays have one number of a seed or a sensitivity for each element. */
+static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_differentiated(mb2fmu_instance *instance, const mb2fmu_asked *asked,
+                                                                mb2fmu_differentiate way, const double seed[],
+                                                                size_t n_unknown, size_t n_known, double sensitivity[])
 {
-    return !mb2fmu_mismatch(instance, seeded, n_seed) && !mb2fmu_mismatch(instance, sensitive, n_sensitivity);
+    enum mb2fmu_status status = MB2FMU_ERROR;
+    mb2fmu_rows unknown, known;
+    if (!mb2fmu_rows_of(instance, asked->unknowns, asked->n_unknowns, n_unknown, &unknown)) {
+        return MB2FMU_ERROR;
+    }
+    if (mb2fmu_rows_of(instance, asked->knowns, asked->n_knowns, n_known, &known)) {
+        status = way(instance, unknown.all, unknown.n, known.all, known.n, seed, sensitivity);
+        mb2fmu_rows_free(&known);
+    }
+    mb2fmu_rows_free(&unknown);
+    return status;
 }
 
 fmi3Status fmi3GetDirectionalDerivative(fmi3Instance handle, const fmi3ValueReference unknowns[], size_t nUnknowns,
                                         const fmi3ValueReference knowns[], size_t nKnowns, const fmi3Float64 seed[],
                                         size_t nSeed, fmi3Float64 sensitivity[], size_t nSensitivity)
 {
+    const mb2fmu_asked asked = {unknowns, nUnknowns, knowns, nKnowns};
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_GetDirectionalDerivative,
-                !mb2fmu_sizes_agree(instance, nSeed, nKnowns, nSensitivity, nUnknowns)
-                    ? MB2FMU_ERROR
-                    : mb2fmu_directional(instance, unknowns, nUnknowns, knowns, nKnowns, seed, sensitivity));
+                mb2fmu_differentiated(instance, &asked, &mb2fmu_directional, seed, nSensitivity, nSeed, sensitivity));
 }
 
 fmi3Status fmi3GetAdjointDerivative(fmi3Instance handle, const fmi3ValueReference unknowns[], size_t nUnknowns,
                                     const fmi3ValueReference knowns[], size_t nKnowns, const fmi3Float64 seed[],
                                     size_t nSeed, fmi3Float64 sensitivity[], size_t nSensitivity)
 {
+    const mb2fmu_asked asked = {unknowns, nUnknowns, knowns, nKnowns};
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_GetAdjointDerivative,
-                !mb2fmu_sizes_agree(instance, nSeed, nUnknowns, nSensitivity, nKnowns)
-                    ? MB2FMU_ERROR
-                    : mb2fmu_transposed(instance, unknowns, nUnknowns, knowns, nKnowns, seed, sensitivity));
+                mb2fmu_differentiated(instance, &asked, &mb2fmu_transposed, seed, nSeed, nSensitivity, sensitivity));
 }

@@ -10,13 +10,49 @@ fmi3Status fmi3EnterStepMode(fmi3Instance handle)
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_EnterStepMode, mb2fmu_go_to(instance, MB2FMU_STEP));
 }
 
+#if MB2FMU_N_ARRAYS > 0
+/* Elements of an array have the order that is asked of the array. NULL and a message if there is no memory. */
+static int *mb2fmu_spread_orders(mb2fmu_instance *instance, const unsigned references[], size_t n,
+                                 const fmi3Int32 orders[], size_t n_values)
+{
+    int *const all = (int *)MB2FMU_CALLOC(n_values, sizeof *all);
+    size_t i, j, k = 0;
+    if (all == NULL) {
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "there is no memory for %zu orders", n_values);
+        return NULL;
+    }
+    for (i = 0; i < n; ++i) {
+        for (j = mb2fmu_values_of(references[i]); j > 0; --j) {
+            all[k++] = orders[i];
+        }
+    }
+    return all;
+}
+#endif
+
 static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_get_output_slopes(mb2fmu_instance *instance,
                                                                    const unsigned references[], size_t n,
                                                                    const fmi3Int32 orders[], double values[],
                                                                    size_t n_values)
 {
-    return mb2fmu_mismatch(instance, n, n_values) ? MB2FMU_ERROR
-                                                  : mb2fmu_get_slopes(instance, references, n, orders, values);
+    enum mb2fmu_status status = MB2FMU_ERROR;
+    mb2fmu_rows rows;
+    if (mb2fmu_missing(instance, orders, n, "orders") ||
+        !mb2fmu_rows_of(instance, references, n, n_values, &rows)) {
+        return MB2FMU_ERROR;
+    }
+#if MB2FMU_N_ARRAYS > 0
+    if (rows.own != NULL) {
+        int *const all = mb2fmu_spread_orders(instance, references, n, orders, rows.n);
+        status = all == NULL ? MB2FMU_ERROR : mb2fmu_get_slopes(instance, rows.all, rows.n, all, values);
+        MB2FMU_FREE(all);
+        mb2fmu_rows_free(&rows);
+        return status;
+    }
+#endif
+    status = mb2fmu_get_slopes(instance, rows.all, rows.n, orders, values);
+    mb2fmu_rows_free(&rows);
+    return status;
 }
 
 fmi3Status fmi3GetOutputDerivatives(fmi3Instance handle, const fmi3ValueReference valueReferences[],

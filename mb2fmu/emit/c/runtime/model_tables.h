@@ -14,6 +14,9 @@
 #ifndef MB2FMU_N_MODES
 #define MB2FMU_N_MODES 0
 #endif
+#ifndef MB2FMU_N_ARRAYS
+#define MB2FMU_N_ARRAYS 0
+#endif
 #ifndef MB2FMU_N_INDICATORS
 #define MB2FMU_N_INDICATORS 0
 #endif
@@ -23,6 +26,7 @@
 #define MB2FMU_UNIT(name) mb2fmu_unit_##name
 #endif
 #define model_variables MB2FMU_UNIT(variables)
+#define model_arrays MB2FMU_UNIT(arrays)
 #define model_switches MB2FMU_UNIT(switches)
 #define model_first_memory MB2FMU_UNIT(first_memory)
 
@@ -83,8 +87,17 @@ typedef struct {
     const char *name;          /* UTF-8 */
 } mb2fmu_variable;
 
-/* Its place is the value reference. */
+/* Its place is the value reference. Elements of arrays stand behind the scalars. */
 extern MB2FMU_HIDDEN const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES];
+
+#if MB2FMU_N_ARRAYS > 0
+typedef struct {
+    unsigned reference; /* of the array; the row of its first element, which the others follow */
+    unsigned size;      /* elements */
+} mb2fmu_array;
+
+extern MB2FMU_HIDDEN const mb2fmu_array model_arrays[MB2FMU_N_ARRAYS];
+#endif
 
 /* What a generated unit says of itself; model_config.h has names for it, which units written by hand define as numbers. */
 typedef struct {

@@ -29,6 +29,7 @@
 #else
 #include "protocol_fmi3.c"
 
+#include "arrays_fmi3.c"
 #include "fmi3.c"
 #include "fmi3_absent.c"
 #include "fmi3_co_simulation.c"

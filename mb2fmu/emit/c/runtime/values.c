@@ -242,7 +242,7 @@ static enum mb2fmu_status mb2fmu_get_reals(mb2fmu_instance *instance, const unsi
 static int mb2fmu_settable(const mb2fmu_instance *instance, unsigned reference, const mb2fmu_variable *variable)
 {
     const int input = variable->source == MB2FMU_SOURCE_INPUT;
-    const int state = variable->source == MB2FMU_SOURCE_STATE;
+    const int state = variable->source == MB2FMU_SOURCE_STATE && variable->initial != MB2FMU_INITIAL_CALCULATED;
     const int tunable = variable->source == MB2FMU_SOURCE_PARAMETER &&
                         variable->variability == MB2FMU_VARIABILITY_TUNABLE;
     const int held = input || state || variable->source == MB2FMU_SOURCE_PARAMETER ||

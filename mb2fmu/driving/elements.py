@@ -1,0 +1,63 @@
+"""Elements of arrays of FMI 3.0, read and set as if each had a value reference of its own.
+
+Such a reference is a number above all value references, which have 32 bits: that of the array, and which element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_BITS = 32
+
+
+def element(array: int, place: int) -> int:
+    """The reference of an element, counted from 0, of the array with that value reference."""
+    return (place + 1 << _BITS) + array
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """References, and the variables of the unit that have their values.
+
+    Attributes:
+        references: Of scalars and whole arrays, each once unless it was named twice by itself.
+        size: Values that these have together.
+        places: Of each reference that was asked for, its value among them.
+    """
+
+    references: tuple[int, ...]
+    size: int
+    places: tuple[int, ...]
+
+    def picked(self, values: Sequence[float]) -> list[float]:
+        """What was asked for, of the values of the variables."""
+        return [values[place] for place in self.places]
+
+    def joined(self, given: Sequence[float], others: Sequence[float] | None = None) -> list[float]:
+        """Values of the variables, of which some are given; the rest are ``others``, or 0."""
+        values = [0.0] * self.size if others is None else list(others)
+        for place, value in zip(self.places, given, strict=True):
+            values[place] = value
+        return values
+
+
+def spread(references: Sequence[int], sizes: Mapping[int, int]) -> Spread | None:
+    """Where elements of arrays have their values; None if all are scalars.
+
+    Args:
+        references: Value references of scalars, and of :func:`element`.
+        sizes: Elements of each array, by its value reference.
+    """
+    if all(reference < 1 << _BITS for reference in references):
+        return None
+    begin: dict[int, int] = {}
+    places, size, variables = [], 0, []
+    for reference in references:
+        variable, which = reference & (1 << _BITS) - 1, reference >> _BITS
+        if not which or variable not in begin:
+            begin[variable] = size
+            variables.append(variable)
+            size += sizes[variable] if which else 1
+        places.append(begin[variable] + max(0, which - 1))
+    return Spread(tuple(variables), size, tuple(places))

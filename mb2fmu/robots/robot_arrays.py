@@ -1,0 +1,87 @@
+"""A robot's variables as arrays: ``q``, ``v``, ``acceleration``, ``tau``, and what is asked of frames and equations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mb2fmu.model.definition import Model
+from mb2fmu.model.naming import requested_names
+from mb2fmu.model.requests import OutputRequest
+from mb2fmu.variables import Coordinate, Input, Speed
+
+ARRAY_NAMES = frozenset({"q", "v", "acceleration", "tau", "control", "desired_acceleration", "prescribed"})
+"""What no joint is called where there are arrays."""
+
+_EQUATIONS = {
+    "mass_matrix": "mass_matrix",
+    "gravity_effort": "gravity_effort",
+    "inverse_effort": "required_effort",
+    "joint_effort": "tau",
+}
+"""Kind of an output of which there is one per speed or pair of speeds → array of all of them."""
+
+_JACOBIANS = {"partial_velocity", "partial_angular_velocity"}
+
+
+def declare_arrays(model: Model) -> None:
+    """Declares the arrays of a robot whose variables and outputs are declared.
+
+    Args:
+        model: Of the robot. Arrays have its variables in their order.
+    """
+    coordinates = [item.name for item in model.declared if isinstance(item, Coordinate)]
+    speeds = [item.name for item in model.declared if isinstance(item, Speed)]
+    found = {
+        "q": (coordinates, "positions, in the order of the scalars"),
+        "v": (speeds, "speeds, in the order of the scalars"),
+        "acceleration": ([f"der({name})" for name in speeds], "rates of the speeds"),
+    }
+    for name, item in _inputs(model, moves=bool(coordinates)):
+        found.setdefault(name, ([], _INPUTS[name.rpartition(".")[2]]))[0].append(item)
+    for name, (elements, text) in found.items():
+        if elements:
+            model.array(name, elements, description=text)
+    _declare_outputs(model, len(speeds))
+
+
+_INPUTS = {
+    "tau": "efforts along the joints, in the order of the scalars of a unit without arrays",
+    "control": "controls of the actuators",
+    "desired_acceleration": "accelerations whose efforts are asked for",
+    "q": "positions that are prescribed",
+    "v": "speeds that are prescribed",
+    "acceleration": "accelerations that are prescribed",
+}
+
+
+def _inputs(model: Model, *, moves: bool) -> Iterator[tuple[str, str]]:
+    """(array, input); what is prescribed is the motion itself where nothing else moves."""
+    words = {"effort": "tau", "control": "control", "speed": "v", "acceleration": "acceleration"}
+    for item in model.declared:
+        if not isinstance(item, Input):
+            continue
+        word = item.name.split(".")[1]
+        if word.startswith("desired_"):
+            yield "desired_acceleration", item.name
+        elif word in {"effort", "control"}:
+            yield words[word], item.name
+        else:
+            motion = words.get(word, "q")
+            yield f"prescribed.{motion}" if moves else motion, item.name
+
+
+def _declare_outputs(model: Model, speeds: int) -> None:
+    """Of the equations by their kind, of frames by their name."""
+    groups: dict[str, list[str]] = {}
+    for item in [each for each in model.declared if isinstance(each, OutputRequest)]:
+        names = requested_names(item)
+        if item.kind in _EQUATIONS:
+            groups.setdefault(_EQUATIONS[item.kind], []).extend(names)
+        elif item.kind in _JACOBIANS:
+            groups.setdefault(re.sub(r"\[.*", "", item.name), []).extend(names)
+        elif len(names) > 1:
+            groups.setdefault(item.name, []).extend(names)
+    for name, elements in groups.items():
+        rows = len(elements) // speeds if speeds and (name == "mass_matrix" or name.endswith(".jacobian")) else 0
+        model.array(name, elements, shape=(rows, speeds) if rows else None)
