@@ -48,11 +48,8 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("units")
     path = folder / "arm.urdf"
     path.write_text(ARM)
-    options = pipeline.BuildOptions(fmi="3")
     return {
-        name: pipeline.export(
-            path, folder / name, arguments={**ASKED, "arrays": name == "arrays"}, options=options
-        ).path
+        name: pipeline.export(path, folder / name, arguments={**ASKED, "arrays": name == "arrays"}, fmi="3").path
         for name in ("scalars", "arrays")
     }
 
@@ -112,18 +109,25 @@ def test_values_are_those_of_the_scalars_in_one_call(pair: tuple[Unit, Unit]) ->
     scalars, arrays = pair
     together = [name for array in COMPUTED for name in HELD[array]]
     names, size = ["tau", *COMPUTED, "j1.speed"], len(together) + 3
-    for _ in range(2):
-        expected = [*TAU, *scalars.get(together, len(together)), *scalars.get(["j1.speed"], 1)]
-        assert arrays.get(names, size) == expected
-        for each in pair:
-            each.fmu.exitInitializationMode()
-            if isinstance(each.fmu, FMU3Slave):
-                each.fmu.doStep(0.0, 0.01)
-            else:
-                each.fmu.enterContinuousTimeMode()
-                each.fmu.setTime(0.01)
-        if not isinstance(scalars.fmu, FMU3Slave):
-            return
+    for run in (False, True):
+        if run:
+            for each in pair:
+                _run_on(each.fmu)
+        assert arrays.get(names, size) == [
+            *TAU,
+            *scalars.get(together, len(together)),
+            *scalars.get(["j1.speed"], 1),
+        ]
+
+
+def _run_on(fmu: Any) -> None:
+    """Out of Initialization Mode, and 0.01 s on."""
+    fmu.exitInitializationMode()
+    if isinstance(fmu, FMU3Slave):
+        fmu.doStep(0.0, 0.01)
+    else:
+        fmu.enterContinuousTimeMode()
+        fmu.setTime(0.01)
 
 
 def test_derivatives_are_those_of_the_scalars(pair: tuple[Unit, Unit]) -> None:
