@@ -4,7 +4,8 @@ Without arguments: the robots of ``docs/pictures``. Pinocchio's articulated-body
 compiled with -O3 -march=native (its headers come with the package ``pin``, Eigen's with ``casadi``). Ours is what a
 unit has, for any processor and for AVX2; damping is part of both, the rates of coordinates of ours only. Joints that
 mimic others move by themselves, since ``aba`` leaves mimics out. Accelerations are compared before anything is
-measured; the programs are timed in turns, the fastest of many rounds counts.
+measured; the programs are timed in turns by the processor's time, since a busy machine interrupts the slower one more
+often; the fastest of many rounds counts.
 """
 
 from __future__ import annotations

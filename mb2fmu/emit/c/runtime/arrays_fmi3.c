@@ -88,8 +88,9 @@ static int mb2fmu_rows_of(mb2fmu_instance *instance, const unsigned references[]
         rows->n += mb2fmu_values_of(references[i]) - 1;
     }
     if (rows->n != n_values) {
-        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%zu value references, with %zu values together, but %zu values are given",
-                          n, rows->n, n_values);
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR,
+                          "%zu value references have %zu values together, but %zu values are given", n, rows->n,
+                          n_values);
         return 0;
     }
 #if MB2FMU_N_ARRAYS > 0
