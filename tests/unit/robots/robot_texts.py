@@ -40,3 +40,45 @@ ARM = robot(
           '<limit lower="-9" upper="9" effort="20" velocity="9"/>', axis="0 1 0"),
 )  # fmt: skip
 """A turning, a turning, a sliding joint; a fixed one; one that mimics; nothing along coordinate axes."""
+
+CASE = """<?xml version="1.0"?>
+<robot name="arm">
+<link name="base"/>
+<link name="l1"><inertial>
+  <origin xyz="0.01 0.02 0.15" rpy="0.1 0.2 0.3"/><mass value="2.0"/>
+  <inertia ixx="0.03" ixy="0.001" ixz="-0.002" iyy="0.04" iyz="0.0015" izz="0.02"/></inertial></link>
+<link name="l2"><inertial>
+  <origin xyz="0 0.05 0.2" rpy="0 0 0.5"/><mass value="1.5"/>
+  <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.025" iyz="0" izz="0.01"/></inertial></link>
+<link name="l3"><inertial>
+  <origin xyz="0.02 0 0.1"/><mass value="0.7"/>
+  <inertia ixx="0.005" ixy="0" ixz="0" iyy="0.006" iyz="0" izz="0.003"/></inertial></link>
+<link name="tool"><inertial>
+  <origin xyz="0 0 0.03"/><mass value="0.2"/>
+  <inertia ixx="0.0003" ixy="0" ixz="0" iyy="0.0003" iyz="0" izz="0.0002"/></inertial></link>
+<link name="l4"><inertial>
+  <origin xyz="0.1 0 0"/><mass value="0.4"/>
+  <inertia ixx="0.001" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.002"/></inertial></link>
+<joint name="j1" type="revolute"><parent link="base"/><child link="l1"/>
+  <origin xyz="0 0 0.1" rpy="0.2 0 0"/>
+  <axis xyz="0 0.6 0.8"/>
+  <limit lower="-2" upper="2" effort="50" velocity="3"/>
+  <dynamics damping="0.3" friction="0.1"/></joint>
+<joint name="j2" type="continuous"><parent link="l1"/><child link="l2"/>
+  <origin xyz="0.05 0 0.3" rpy="0 0.3 0"/>
+  <axis xyz="1 0 0"/>
+  <dynamics damping="0.1"/></joint>
+<joint name="j3" type="prismatic"><parent link="l2"/><child link="l3"/>
+  <origin xyz="0 0 0.4" rpy="0 0 0.7"/>
+  <axis xyz="0 0 1"/>
+  <limit lower="-0.1" upper="0.2" effort="20" velocity="1"/></joint>
+<joint name="jf" type="fixed"><parent link="l3"/><child link="tool"/>
+  <origin xyz="0 0.01 0.2" rpy="0.4 0 0"/></joint>
+<joint name="jm" type="revolute"><parent link="l3"/><child link="l4"/>
+  <origin xyz="0 0 0.15"/>
+  <axis xyz="0 1 0"/>
+  <mimic joint="{leader}" multiplier="0.5" offset="0.1"/>
+  <limit lower="-3" upper="3" effort="5" velocity="9"/></joint>
+</robot>
+"""
+"""The arm of the published accelerations; ``{leader}`` is what its last joint mimics."""

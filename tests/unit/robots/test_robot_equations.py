@@ -7,11 +7,19 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from unit.robots.robot_texts import ARM, joint, link, robot
+from unit.robots.robot_texts import ARM, CASE, joint, link, robot
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.validation.robot_motion import WAY, robot_motions
+
+PUBLISHED = {
+    "j2": ("free", (0.3, -0.7, 0.05, 0.4), (0.5, -0.2, 0.3, 0.8), (1.0, 2.0, -3.0, 0.25),
+           (28.06476806669442, 3.331890812172285, -10.62179591287484, 29.89370156861626), 1e-13),
+    "j1": ("couple", (0.3, -0.7, 0.05), (0.5, -0.2, 0.3), (1.0, 2.0, -3.0),
+           (26.85254172, 3.22920369, -11.00550445), 1e-9),
+}  # fmt: skip
+"""Leader of the last joint → mimic, q, v, efforts, accelerations without dampers, what their digits let one ask."""
 
 ANY_JOINT = robot(
     link("base", 3.0),
@@ -54,6 +62,19 @@ def worst_of(derivation: pipeline.Derivation) -> float:
         own = sample.rates[WAY]
         worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
     return worst
+
+
+@pytest.mark.parametrize("leader", list(PUBLISHED))
+def test_published_accelerations(tmp_path: Path, leader: str) -> None:
+    mimic, q, v, efforts, expected, near = PUBLISHED[leader]
+    path = tmp_path / "arm.urdf"
+    path.write_text(CASE.format(leader=leader))
+    drives = ["j1", "j2", "j3", "jm"][: len(q)]
+    derivation = pipeline.derive(path, arguments={"mimic": mimic, "inputs": drives})
+    free = [p for p in derivation.definition.parameters if not p.calculated]
+    values = [0.0 if p.name.endswith(".damping") else float(p.value) for p in free]
+    found = pipeline.right_hand_side(derivation)(0.0, [*q, *v], efforts, values)[len(q) :]
+    assert found == pytest.approx(expected, rel=near)
 
 
 @pytest.mark.parametrize("method", ["auto", "recursive-composite"])
