@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from mb2fmu.studies.reductions import DIRECTIONS
 from mb2fmu.studies.study_plan import METHODS, TAKES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -59,12 +60,17 @@ def _pairs(_ctx: click.Context, parameter: click.Parameter, values: tuple[str, .
 
 
 def _results(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
-    """Return what each result reads and which of its values is taken, by its text (click's callback)."""
-    found = {}
+    """Return what each result reads and takes, by its text: NAME, NAME:TAKE, NAME:first-crossing=LEVEL:rising."""
+    found: dict[str, Any] = {}
     for text in values:
-        name, _, take = text.rpartition(":")
-        known = bool(name) and take in TAKES
-        found[text] = {"of": name, "take": take} if known else {"of": text}
+        rest, _, direction = text.rpartition(":")
+        directed = {"direction": direction} if rest and direction in DIRECTIONS else {}
+        name, _, asked = (rest if directed else text).rpartition(":")
+        take, equals, level = asked.partition("=")
+        if not name or take not in TAKES:
+            found[text] = {"of": text}
+        else:
+            found[text] = {"of": name, "take": take} | directed | ({"level": _number(level)} if equals else {})
     return found
 
 
@@ -93,7 +99,8 @@ _OPTIONS = (
     ),
     click.option(
         "--result", "results", multiple=True, callback=_results, metavar="NAME[:TAKE]",
-        help=f"What is kept: of a variable its {', '.join(TAKES[:-1])} or {TAKES[-1]} (of 0).  "
+        help=f"What is kept: of a variable its {', '.join(TAKES[:-1])} or {TAKES[-1]}: the time when it passes 0, or "
+        f"{TAKES[-1]}=LEVEL; {TAKES[-1]}=LEVEL:rising and …:falling pass it in that direction only.  "
         "[default: all outputs at the end]",
     ),
     click.option("--trajectory", "trajectories", multiple=True, metavar="NAME", help="Kept over time. Repeatable."),

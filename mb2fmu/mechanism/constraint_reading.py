@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -147,11 +147,33 @@ def read_force_applications(
     return tuple(acts)
 
 
-def dependent_speeds(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> list[int]:
-    """Return as many speeds as constraints, those that these determine best at the start (pivoted QR)."""
+def dependent_speeds(
+    constraints: VelocityConstraints, start: Mapping[sm.Symbol, float], guessed: Collection[int]
+) -> list[int]:
+    """As many speeds as there are constraints: guessed ones where these are determined at the start, then the best.
+
+    Args:
+        constraints: Of the velocities, A u + b = 0.
+        start: Values of all symbols in A.
+        guessed: Indices of the speeds that may follow from others: their start value is a guess.
+    """
     A = np.array(constraints.jacobian.xreplace({s: sm.Float(v, 17) for s, v in start.items()}).evalf(17), dtype=float)
-    chosen = qr(A, pivoting=True, mode="r")[1][: len(A)]
-    return sorted(int(i) for i in chosen)
+    chosen: list[int] = []
+    others = [i for i in range(A.shape[1]) if i not in guessed]
+    for least, some in ((_DETERMINED, sorted(guessed)), (-1.0, others)):
+        rest = A
+        if chosen:  # what the chosen columns explain is taken out before others are looked at
+            rest = qr(A[:, chosen])[0][:, len(chosen) :].T @ A
+        if not some or not len(rest):
+            continue
+        R, order = qr(rest[:, some], pivoting=True, mode="r")
+        sizes = np.abs(np.diag(R))
+        chosen += [some[k] for k, size in zip(order, sizes, strict=False) if size > least * np.abs(A).max()]
+    return sorted(chosen)
+
+
+_DETERMINED = 1e-3
+"""Least part of the largest entry of A with which a constraint determines a guessed speed."""
 
 
 def acted_on(said: Iterable[Constraint]) -> list[object]:

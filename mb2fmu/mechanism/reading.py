@@ -250,7 +250,7 @@ class _Reader:
         d = self.definition
         dependent = {self.u_user.index(u) for u in self.speeds.dependent}
         if constraints.velocity and isinstance(self.mechanics, LagrangesMethod):  # which names none
-            dependent = set(dependent_speeds(constraints.velocity, self._start()))
+            dependent = set(dependent_speeds(constraints.velocity, self._start(), self._guessed()))
         return {
             "declared": self._declarations(),
             "t": self.t,
@@ -442,6 +442,12 @@ class _Reader:
         """What positions may contain and that moves, the rates, and time."""
         driven = self._driven()
         return (*self.q, *(r for r, _ in driven)), (*self.q_dot, *(rate for _, rate in driven)), self.t
+
+    def _guessed(self) -> list[int]:
+        """Speeds of a LagrangesMethod whose start value, or whose coordinate's, is a guess."""
+        d = self.definition
+        rates = {rate_in_time(c.symbol) for c in d.coordinates if c.kind == "guess"}
+        return [i for i, speed in enumerate(d.speeds) if speed.kind == "guess" or speed.symbol in rates]
 
     def _start(self) -> dict[sm.Symbol, float]:
         """Start values of q, and of parameters; inputs and time at the start."""

@@ -113,7 +113,7 @@ def shipped_models() -> Path:
 def located(path: Path | str) -> Path:
     """The file that a user means: a path, a name of a file here without ``.py``, or of a model of mb2fmu's own."""
     path = Path(path)
-    if path.exists() or path.suffix or path.name != str(path):
+    if path.is_file() or path.suffix or path.name != str(path):
         return path
     candidates = (Path(f"{path}.py"), shipped_models() / f"{path}.py")
     return next((candidate for candidate in candidates if candidate.is_file()), path)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fmpy.fmi1 import FMICallException
 
 from mb2fmu.driving.instances import STATUS, UNITS, Log
+from mb2fmu.studies.reductions import Direction, crosses
 from mb2fmu.studies.study_plan import Take
 
 Floats = npt.NDArray[np.float64]
@@ -36,11 +37,13 @@ class Column:
         place: Of the variable among those that are read.
         take: What of its values.
         level: Of ``first-crossing``.
+        direction: Likewise.
     """
 
     place: int
     take: Take
     level: float = 0.0
+    direction: Direction = "either"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -261,7 +264,7 @@ def _number(y: Floats, column: Column, step: float) -> float:
             return float(np.sqrt(between.mean()))
         case "first-crossing":
             side = y - column.level
-            at = np.flatnonzero((side[:-1] < 0.0) & (side[1:] >= 0.0) | (side[:-1] > 0.0) & (side[1:] <= 0.0))
+            at = np.flatnonzero(crosses(side[:-1], side[1:], 0.0, column.direction))
             return float(step * (at[0] + side[at[0]] / (side[at[0]] - side[at[0] + 1]))) if len(at) else float("nan")
 
 

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
+Direction = Literal["either", "rising", "falling"]
+DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+
+
+def crosses(before: Floats, after: Floats, level: float, direction: Direction) -> npt.NDArray[np.bool_]:
+    """Where a value comes to a level or passes it, in that direction; one that begins on the level does not.
+
+    Args:
+        before: Values at one time, of any shape.
+        after: Values at a later time.
+        level: In the same unit.
+        direction: ``rising``, ``falling`` or ``either``.
+    """
+    rises, falls = (before < level) & (after >= level), (before > level) & (after <= level)
+    return rises if direction == "rising" else falls if direction == "falling" else rises | falls
 
 
 class Reduction(Protocol):
@@ -62,17 +77,25 @@ class Largest:
 
 @dataclass(frozen=True, slots=True)
 class FirstCrossing:
-    """The first time in s at which the output passes a level, upward or downward; NaN if it never does.
+    """The first time in s at which the output passes a level; NaN if it never does.
 
     Between two communication points it is taken to move on a straight line.
 
     Attributes:
         output: FMU name.
         level: In the output's unit.
+        direction: ``rising``, ``falling`` or ``either``.
     """
 
     output: str
     level: float
+    direction: Direction = "either"
+
+    def __post_init__(self) -> None:
+        """Refuses a direction that there is not."""
+        if self.direction not in DIRECTIONS:
+            msg = f"{self.direction!r} is no direction: one of {', '.join(DIRECTIONS)}"
+            raise ValueError(msg)
 
     def begin(self, n: int) -> Floats:
         """Time and value of the last point, and the crossing; none yet."""
@@ -81,10 +104,10 @@ class FirstCrossing:
     def take(self, memory: Floats, instance: Indices, t: Floats, y: Floats) -> None:
         """Looks for a change of side."""
         before, was, found = memory[instance].T
-        crosses = np.isnan(found) & ((was < self.level) & (y >= self.level) | (was > self.level) & (y <= self.level))
+        now = np.isnan(found) & crosses(was, y, self.level, self.direction)
         with np.errstate(divide="ignore", invalid="ignore"):
             time = before + (t - before) * ((self.level - was) / (y - was))
-        memory[instance] = np.column_stack([t, y, np.where(crosses, time, found)])
+        memory[instance] = np.column_stack([t, y, np.where(now, time, found)])
 
     def finish(self, memory: Floats) -> Floats:
         """Return the times of the first crossings, s."""

@@ -282,7 +282,7 @@ class _Resolver:
             level = 0.0
             if each.take == "first-crossing" and each.of in self._variables:
                 level = self._number(each.of, each.level, f"results.{each.name}.level")
-            columns.append(Column(read.index(each.of), each.take, level))
+            columns.append(Column(read.index(each.of), each.take, level, each.direction))
         return tuple(columns), read
 
     def _outputs(self) -> tuple[Wanted, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.studies.reductions import DIRECTIONS, Direction
 
 Method = Literal["grid", "latin-hypercube", "sobol", "table"]
 Take = Literal["end", "largest", "smallest", "mean", "rms", "first-crossing"]
@@ -25,7 +26,7 @@ _KEYS = (
 )
 _OF_CASES = ("method", "count", "seed", "indices", "file", "spread")
 _OF_VARY = ("values", "from", "to", "count", "scale", "mean", "deviation")
-_OF_RESULT = ("of", "take", "level", "worst")
+_OF_RESULT = ("of", "take", "level", "direction", "worst")
 FORMATS: tuple[Format, ...] = ("parquet", "zarr")
 _KINDS = {"cs": "CoSimulation", "me": "ModelExchange"}
 
@@ -56,6 +57,7 @@ class Wanted:
         of: FMU name of a variable.
         take: What of its values at communication points.
         level: Of ``first-crossing``: a number in its unit, or text with a unit.
+        direction: Of ``first-crossing``.
         worst: Which end of the results is looked at first.
     """
 
@@ -63,6 +65,7 @@ class Wanted:
     of: str
     take: Take
     level: Value = 0.0
+    direction: Direction = "either"
     worst: str = "largest"
 
 
@@ -267,8 +270,11 @@ class _Reader:
             level = entry.get("level", 0.0)
             if not _is_value(level) or ("level" in entry and take != "first-crossing"):
                 self._fault("a level is a number, of first-crossing", f"{where}.level", "write level = 0.5")
+            direction = cast("Direction", self._choice(entry, "direction", DIRECTIONS, "either", where))
+            if "direction" in entry and take != "first-crossing":
+                self._fault("only first-crossing has a direction", f"{where}.direction", 'add take = "first-crossing"')
             worst = self._choice(entry, "worst", WORST, "largest", where)
-            found.append(Wanted(name, entry["of"], take, level, worst))
+            found.append(Wanted(name, entry["of"], take, level, direction, worst))
         return tuple(found)
 
     def _fault(self, what: str, where: str, remedy: str) -> None:

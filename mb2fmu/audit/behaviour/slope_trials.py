@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, Value
@@ -43,7 +44,8 @@ def output_derivatives(stage: Stage) -> Iterator[Observation]:
         assert isinstance(b, float)
         assert isinstance(c, float)
         measured, curved = (c - a) / (2 * h), abs(c - 2 * b + a) / h
-        bound = 0.03 * max(abs(measured), abs(slope)) + 3 * curved + 1e-5 * stage.scale(variable)
+        resolved = 4 * sys.float_info.epsilon * max(abs(a), abs(b), abs(c)) / h  # of slopes, by values that are rounded
+        bound = 0.03 * max(abs(measured), abs(slope)) + 3 * curved + 1e-5 * stage.scale(variable) + resolved
         if not abs(slope - measured) <= bound:
             text = f"says {slope:.6g} per second, and moves with {measured:.6g}"
             yield Observation("steps.output_derivatives", text, f'{stage.kind}, "{variable.name}"')

@@ -44,6 +44,7 @@ ODD = {
     "an alias in FMI 3": Odd(3, (('unit="m" start="1" reinit="true"/>', 'unit="m" start="1" reinit="true"><Alias name="altitude"/></Float64>'),)),
     "says much where it may": Odd(2, code=(('    NEED(b->s.mode == STEPPING, "wrong mode");', '    if (b->logging) callbacks_of(b).logger(b->environment, b->name, fmi2OK, "logStatusError", "a step from %g to %g, 100%% done", point, point + size);\n    NEED(b->s.mode == STEPPING, "wrong mode");'),)),
     "bounds that are reached": Odd(2, ((BOUNDS, 'unit="m" min="-1e300" max="1" nominal="0.1" start="1" reinit="true"'),)),
+    "an output far from zero": Odd(2, code=(("case HEIGHT_TWICE: *value = 2.0 * s->h;", "case HEIGHT_TWICE: *value = 2.0 * s->h + 1e13;"),)),
 }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from mb2fmu.cli import commands
 from mb2fmu.cli.progress import Progress
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.filetree import FileTree
+from mb2fmu.model.loading import load, shipped_models
 from mb2fmu.package import pack, unpack
 from mb2fmu.pipeline.outcomes import Timing
 
@@ -185,6 +186,16 @@ def test_list_without_models_says_what_to_do(tmp_path: Path) -> None:
     assert "→" in missing.stderr
     shipped = process("list", cwd=tmp_path)
     assert "double_pendulum" in shipped.stdout
+
+
+def test_a_name_is_a_file_here_then_a_model_of_mb2fmu(tmp_path, monkeypatch):
+    """And never a folder of that name, which hid the model."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "simple_pendulum").mkdir()
+    assert load("simple_pendulum").name == "SimplePendulum"
+    shipped = (shipped_models() / "simple_pendulum.py").read_text(encoding="utf-8")
+    (tmp_path / "simple_pendulum.py").write_text(shipped.replace('"SimplePendulum"', '"Mine"'), encoding="utf-8")
+    assert load("simple_pendulum").name == "Mine"
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ Each is derived by ``explicit`` and by the attractor, two treatments that share 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ import sympy.physics.mechanics as me
 from mb2fmu import Model, Parts, evaluation, pipeline
 from mb2fmu.formulation.loops.kind import LoopRows, Misfit, Start
 from mb2fmu.formulation.loops.leg import Leg
+from mb2fmu.model import load
 
 t = me.dynamicsymbols._t
 
@@ -122,101 +123,9 @@ def steering() -> Model:
     return made.model(wanted)
 
 
-def hexapod(legs: int) -> Model:
-    """A platform on legs: universal joint, slide, ball. The platform's place and angles are given."""
-    made = Made()
-    places = [made.coordinate(f"p{axis}", start) for axis, start in zip("xyz", (0.02, -0.03, 0.6), strict=True)]
-    angles = [made.coordinate(f"a{axis}", start) for axis, start in zip("xyz", (0.05, -0.04, 0.1), strict=True)]
-    C = made.O.locatenew("C", sum((p[0] * axis for p, axis in zip(places, made.N, strict=True)), me.Vector(0)))
-    C.set_vel(made.N, sum((p[1] * axis for p, axis in zip(places, made.N, strict=True)), me.Vector(0)))
-    P = made.N
-    for axis, angle in zip("xyz", angles, strict=True):
-        P = made.turned(f"P{axis}", P, angle, axis)
-    made.body(C, P, 10.0)
-    wanted = []
-    for i in range(legs):
-        at = math.pi * (i // 2 * 2 / 3 + 0.12 * (-1) ** i)
-        to = math.pi * (i // 2 * 2 / 3 + 0.21 * (-1) ** i)
-        base = made.O.locatenew(f"base{i}", 0.5 * math.cos(at) * made.N.x + 0.5 * math.sin(at) * made.N.y)
-        base.set_vel(made.N, 0)
-        top = C.locatenew(f"top{i}", 0.3 * math.cos(to) * P.x + 0.3 * math.sin(to) * P.y)
-        way = np.array([0.3 * math.cos(to) - 0.5 * math.cos(at), 0.3 * math.sin(to) - 0.5 * math.sin(at), 0.6])
-        first = made.coordinate(f"first{i}", -math.atan2(way[2], way[0]), guess=True)
-        second = made.coordinate(f"second{i}", math.asin(way[1] / np.linalg.norm(way)), guess=True)
-        out = made.coordinate(f"out{i}", float(np.linalg.norm(way)) - 0.3, guess=True)
-        L = made.turned(f"L{i}", made.turned(f"K{i}", made.N, first, "y"), second, "z")
-        barrel, rod = base.locatenew(f"barrel{i}", 0.15 * L.x), base.locatenew(f"rod{i}", (0.3 + out[0]) * L.x)
-        barrel.v2pt_theory(base, made.N, L)
-        rod.set_vel(made.N, out[1] * L.x + L.ang_vel_in(made.N).cross((0.3 + out[0]) * L.x))
-        made.body(barrel, L, 0.8)
-        made.body(rod, L, 0.5)
-        made.closed(rod.pos_from(top), "xyz")
-        wanted += [first[0], second[0], out[0]]
-    return made.model(wanted)
-
-
-BASES = ((0.6, 0.0), (-0.3, 0.5), (-0.3, -0.5), (0.9, 0.3), (0.9, -0.4), (0.2, 0.9))
-CORNERS = ((0.0, 0.0), (0.5, 0.0), (0.2, 0.45))
-ENDS = (0, 0, 0, 1, 1, 2)
-"""Of six legs on the ground: their feet, the platform's corners, and the corner that each leg carries."""
-
-
-def meeting(centres: Sequence[sm.Matrix], radii: Sequence[sm.Expr | float]) -> tuple[sm.Matrix, sm.Matrix, sm.Expr]:
-    """Of three spheres: midway between the points where they meet, from the first centre; the way there; its square."""
-    ahead, aside = centres[1] - centres[0], centres[2] - centres[0]
-    D = sm.sqrt(ahead.dot(ahead))
-    ex = ahead / D
-    i = ex.dot(aside)
-    across = aside - i * ex
-    j = sm.sqrt(across.dot(across))
-    ey = across / j
-    X = (radii[0] ** 2 - radii[1] ** 2 + D**2) / (2 * D)
-    Y = (radii[0] ** 2 - radii[2] ** 2 + i**2 + j**2) / (2 * j) - i / j * X
-    return X * ex + Y * ey, ex.cross(ey), radii[0] ** 2 - X**2 - Y**2
-
-
-def hexapod_of_legs() -> Model:
-    """Legs given: three carry one corner, two the next, one the third; each is driven by a spindle that turns."""
-    made, starts = Made(), (-0.05, 0.02, 0.7, 0.1, -0.06, 0.08)
-    names = ("px", "py", "pz", "yaw", "pitch", "roll")
-    pose = [made.coordinate(name, start, guess=True) for name, start in zip(names, starts, strict=True)]
-    (x, vx), (y, vy), (z, vz), yaw, pitch, roll = pose
-    N = made.N
-    P = made.O.locatenew("P", x * N.x + y * N.y + z * N.z)
-    P.set_vel(N, vx * N.x + vy * N.y + vz * N.z)
-    B = made.turned("B", made.turned("A", N, yaw, "z"), pitch, "y")
-    C = made.turned("C", B, roll, "x")
-    G = P.locatenew("G", 0.23 * C.x + 0.15 * C.y)
-    G.v2pt_theory(P, N, C)
-    made.body(G, C, 10.0)
-    legs = []
-    for i, ((a, b), end) in enumerate(zip(BASES, ENDS, strict=True)):
-        foot = made.O.locatenew(f"foot{i}", a * N.x + b * N.y)
-        foot.set_vel(N, 0)
-        top = P.locatenew(f"top{i}", CORNERS[end][0] * C.x + CORNERS[end][1] * C.y)
-        square = sum(top.pos_from(foot).express(N).dot(axis) ** 2 for axis in N)
-        start = float(sm.sqrt(square.subs(dict(zip((q for q, _ in pose), starts, strict=True)))))
-        leg = made.coordinate(f"leg{i}", start)
-        made.body(foot, made.turned(f"S{i}", N, (100 * leg[0], 100 * leg[1]), "x"), 1e-3)
-        made.rows.append((square - leg[0] ** 2) / 2)
-        legs.append(leg[0])
-    model = made.model([q for q, _ in pose])
-    feet, corner = [sm.Matrix([a, b, 0]) for a, b in BASES], sm.Matrix([x, y, z])
-    foot, up, height = meeting(feet[:3], legs[:3])
-    places = [feet[0] + foot + sign * sm.sqrt(height) * up for sign in (1, -1)]
-    model.loop(made.rows[:3], *(dict(zip((x, y, z), place, strict=True)) for place in places), positive=[height])
-    reach = CORNERS[1][0]
-    foot, up, height = meeting([corner, *feet[3:5]], [reach, *legs[3:5]])
-    ways = [foot + sign * sm.sqrt(height) * up for sign in (1, -1)]
-    angles = [{yaw[0]: sm.atan2(way[1], way[0]), pitch[0]: -sm.asin(way[2] / reach)} for way in ways]
-    model.loop(made.rows[3:5], *angles, positive=[height])
-    along, aside = CORNERS[2]
-    X, Y, Z = (sm.Matrix(axis.to_matrix(N)) for axis in (B.x, B.y, B.z))
-    gap = corner + along * X - feet[5]
-    a, b, c = gap.dot(Y), gap.dot(Z), (legs[5] ** 2 - gap.dot(gap) - aside**2) / (2 * aside)
-    turns = [sm.atan2(b, a) + sign * sm.acos(c / sm.sqrt(a**2 + b**2)) for sign in (1, -1)]
-    model.loop(made.rows[5:], *({roll[0]: turn} for turn in turns), positive=[a**2 + b**2 - c**2])
-    return model
+def hexapod(**arguments: object) -> Model:
+    """The model, with its legs given or its platform."""
+    return load(Path(__file__).parents[3] / "models" / "hexapod.py", arguments)
 
 
 def given_joint() -> Model:
@@ -239,8 +148,8 @@ MECHANISMS: dict[str, tuple[Callable[[], Model], list[str]]] = {
     "three-bar, crank given": (lambda: three_bar("crank"), ["FourBarTrans"]),
     "three-bar, cylinder given": (lambda: three_bar("cylinder"), ["FourBar"]),
     "steering": (steering, ["FourBar", "FourBar"]),
-    "hexapod, platform given": (lambda: hexapod(1), ["Leg"]),
-    "hexapod, legs given": (hexapod_of_legs, ["loop", "loop", "loop"]),
+    "hexapod, platform given": (lambda: hexapod(given="platform", legs=1), ["Leg"]),
+    "hexapod, legs given": (hexapod, ["loop", "loop", "loop"]),
     "joint given by an expression": (given_joint, ["Transmission"]),
 }
 
@@ -275,12 +184,12 @@ def test_motion_is_that_of_the_attractor(name):
 @pytest.mark.repeats  # 20 s: 24 coordinates, three treatments
 def test_six_legs_carry_a_platform():
     """Platform given: six legs in closed form. Legs given: Newton's method, as there are 40 assemblies. From rest."""
-    legs = [f"out{i}" for i in range(6)]
-    wanted = pipeline.derive(hexapod(6), constraints="attractor", method="tmt")
+    legs = [f"out[{i}]" for i in range(1, 7)]
+    wanted = pipeline.derive(hexapod(given="platform"), constraints="attractor", method="tmt")
     rates = evaluation.evaluator(wanted.program, "rhs")(0.0, *pipeline.start_values(wanted))
     ways = {"explicit": {}, "partition": {"independent": legs}}
     for treatment, more in ways.items():
-        found = pipeline.derive(hexapod(6), constraints=treatment, method="tmt", **more)
+        found = pipeline.derive(hexapod(given="platform"), constraints=treatment, method="tmt", **more)
         e = found.equations
         assert treatment == "explicit" or [found.definition.coordinates[i].name for i in e.q_independent] == legs
         own = evaluation.evaluator(found.program, "rhs")(0.0, *pipeline.start_values(found))[6:]

@@ -151,6 +151,25 @@ def test_reductions_are_those_of_the_trajectories(cart_pole: Ensemble) -> None:
     assert runs["when"][0] > runs["when"][1] > runs["when"][2]
 
 
+@pytest.mark.parametrize("direction", ["rising", "falling", "either"])
+def test_crossings_are_those_of_sines(direction: str) -> None:
+    """The first one in a direction, whatever the phase; the straight line between points is 1e-4 off at most."""
+    phases, t = np.linspace(-3.0, 3.0, 13), np.linspace(0.0, 7.0, 351)
+    kept = FirstCrossing("y", 0.25, direction)
+    memory = kept.begin(len(phases))
+    for time in t:
+        kept.take(memory, np.arange(len(phases)), np.full(len(phases), time), np.sin(time + phases))
+    ways = {"rising": [np.arcsin(0.25)], "falling": [np.pi - np.arcsin(0.25)]}
+    at = np.array(ways.get(direction, ways["rising"] + ways["falling"]))
+    expected = np.mod(at[:, None] - phases, 2 * np.pi).min(axis=0)
+    assert kept.finish(memory) == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_direction_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="'up' is no direction: one of either, rising, falling"):
+        FirstCrossing("y", 0.0, "up")
+
+
 def test_an_instance_without_result_is_nan_and_says_why(cart_pole: Ensemble) -> None:
     runs = cart_pole.simulate(2, {"omega": np.array([0.0, 1e200])}, stop=0.1)
     assert runs.messages[0] == ""

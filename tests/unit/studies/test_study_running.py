@@ -30,6 +30,8 @@ ALL = (
     + """
 lowest = { of = "h", take = "smallest" }
 lands = { of = "h", take = "first-crossing" }
+half = { of = "h", take = "first-crossing", level = 0.5, direction = "falling" }
+back = { of = "h", take = "first-crossing", level = 0.5, direction = "rising" }
 mean = { of = "v", take = "mean" }
 rms = { of = "v", take = "rms" }
 steps = "counted"
@@ -61,6 +63,8 @@ def test_results_are_those_of_free_fall_and_what_fails_is_a_row(falling: Path, t
         assert found["at the end"][k] == pytest.approx(1.0 - 0.5 * g)
         assert found["lowest"][k] == found["at the end"][k]
         assert found["lands"][k] == pytest.approx(np.sqrt(2.0 / g), abs=1e-4)
+        assert found["half"][k] == pytest.approx(np.sqrt(1.0 / g), abs=1e-4)
+        assert np.isnan(found["back"][k])
         assert found["mean"][k] == pytest.approx(-0.5 * g)
         assert found["rms"][k] == pytest.approx(g / np.sqrt(3.0))
         # The unit does not forget at a reset: it got a new instance each time.
@@ -230,6 +234,14 @@ def test_a_unit_without_a_plan_is_varied_in_its_parameters(falling: Path, tmp_pa
 def test_options_say_what_a_plan_says(falling: Path, tmp_path: Path) -> None:
     words = (
         *("--vary", "g=1:4:4", "--vary", "push=0,0.5", "--at", "mood=0", "--result", "h:smallest"),
+        *(
+            "--result",
+            "h:first-crossing",
+            "--result",
+            "h:first-crossing=0.5:falling",
+            "--result",
+            "v:first-crossing=-1",
+        ),
         *("--stop", "1", "--step", "0.1", "--out", tmp_path / "out"),
     )
     assert commanded(falling, *words)[0] == 0
@@ -237,6 +249,9 @@ def test_options_say_what_a_plan_says(falling: Path, tmp_path: Path) -> None:
         f"unit = '{falling}'\nstop = 1.0\nstep = 0.1\n[cases]\nmethod = 'grid'\n[set]\nmood = 0\n"
         "[vary]\ng = { from = 1, to = 4, count = 4 }\npush = [0, 0.5]\n"
         "[results]\n'h:smallest' = { of = 'h', take = 'smallest' }\n"
+        "'h:first-crossing' = { of = 'h', take = 'first-crossing' }\n"
+        "'h:first-crossing=0.5:falling' = { of = 'h', take = 'first-crossing', level = 0.5, direction = 'falling' }\n"
+        "'v:first-crossing=-1' = { of = 'v', take = 'first-crossing', level = -1.0 }\n"
     )
     run_study(tmp_path / "plan.toml", tmp_path / "planned", scheduler="none")
     written = [(tmp_path / name / "results.parquet").read_bytes() for name in ("out", "planned")]
@@ -255,6 +270,9 @@ def test_options_say_what_a_plan_says(falling: Path, tmp_path: Path) -> None:
         (["--cases", "none.csv"], "none.csv"),
         (["--method", "grid"], "a grid says itself"),
         (["--at", "mood"], "write NAME=VALUE"),
+        (["--result", "h:largest=3"], "a level is a number, of first-crossing"),
+        (["--result", "h:first-crossing=two"], "two"),
+        (["--result", "h:largest:rising"], "only first-crossing has a direction"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(falling: Path, tmp_path: Path, words: list[str], part: str) -> None:
