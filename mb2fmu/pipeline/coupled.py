@@ -32,7 +32,8 @@ from mb2fmu.systems.component import Component, read_component
 from mb2fmu.systems.coupled_system import CoupledSystem, resolved_path
 from mb2fmu.systems.fmpy_script import fmpy_script
 from mb2fmu.systems.held_against import Deviation, deviations
-from mb2fmu.systems.joining import CouplingError, Joined, join, name_faults
+from mb2fmu.systems.joined import CouplingError, Joined
+from mb2fmu.systems.joining import join, name_faults
 from mb2fmu.systems.osp import osp_files
 from mb2fmu.systems.other_masters import MASTERS, Answer, ask_others
 from mb2fmu.systems.ssp import SspVersion, ssp_files

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from mb2fmu.systems.component import Component, read_component
     from mb2fmu.systems.coupled_system import CoupledSystem
     from mb2fmu.systems.coupling import Stepping
-    from mb2fmu.systems.joining import CouplingError, Joined, join
+    from mb2fmu.systems.joined import CouplingError, Joined
+    from mb2fmu.systems.joining import join
     from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
 
 __all__ = [

@@ -39,6 +39,23 @@ class UnitOfMeasure:
     offset: float = 0.0
 
 
+def conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) -> tuple[float, float]:
+    """(factor, offset) from one unit to another: target value = factor * source value + offset.
+
+    Angles may be left out of a unit (N.m for N.m/rad): as a pure number a radian is 1.
+
+    Raises:
+        ValueError: If they measure different quantities.
+    """
+    if source is None or target is None or source.name == target.name:
+        return 1.0, 0.0
+    if source.exponents is None or target.exponents is None:
+        raise ValueError(f"{source.name} and {target.name} cannot be compared: one of them is declared by name only")
+    if source.exponents[:-1] != target.exponents[:-1]:
+        raise ValueError(f"{source.name} is not {target.name}")
+    return source.factor / target.factor, (source.offset - target.offset) / target.factor
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """One variable of a terminal; ``kind`` is ``signal``, ``inflow`` or ``outflow``."""

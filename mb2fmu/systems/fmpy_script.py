@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from mb2fmu.systems.joining import Joined
+from mb2fmu.systems.joined import Joined
 from mb2fmu.systems.master.dependency_order import levels, sequence
 
 

@@ -6,7 +6,7 @@ from lxml import etree
 
 from mb2fmu.filetree import FileTree
 from mb2fmu.systems.coupling import Port, stale_reads
-from mb2fmu.systems.joining import Joined
+from mb2fmu.systems.joined import Joined
 
 NAMESPACE = "http://opensimulationplatform.com/MSMI/OSPSystemStructure"
 FILE = "OspSystemStructure.xml"

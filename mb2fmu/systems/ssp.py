@@ -23,7 +23,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.systems.component import Component, UnitOfMeasure
 from mb2fmu.systems.coupling import stale_reads
-from mb2fmu.systems.joining import Joined, TerminalLink
+from mb2fmu.systems.joined import Joined, TerminalLink
 from mb2fmu.systems.ssp_terminals import TerminalType, terminal_types
 from mb2fmu.systems.system_layout import Box, boxes
 from mb2fmu.units import BASE_UNITS, parse_unit

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from mb2fmu.report.chart import Chart, Line, LineStyle, Panel, draw
 from mb2fmu.report.page import environment, source
 from mb2fmu.systems.held_against import Deviation
-from mb2fmu.systems.joining import Joined
+from mb2fmu.systems.joined import Joined
 from mb2fmu.systems.other_masters import Answer
 from mb2fmu.systems.system_picture import system_picture
 from mb2fmu.systems.system_simulation import SystemMotion

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.scratch import work_folder
 from mb2fmu.systems.component import Component
-from mb2fmu.systems.joining import CouplingError, Joined
+from mb2fmu.systems.joined import CouplingError, Joined
 from mb2fmu.systems.master.master_process import SystemRequest, UnitRequest
 
 Floats = npt.NDArray[np.float64]

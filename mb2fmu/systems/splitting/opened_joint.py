@@ -38,7 +38,7 @@ from mb2fmu.mechanism.records import (
     Mechanism,
     TorqueLoad,
 )
-from mb2fmu.systems.joining import CouplingError
+from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.splitting.exchanged_forces import AXES, free_axes, identifier
 from mb2fmu.systems.splitting.movement import Movement, frames_of, points_of, turned_frames
 from mb2fmu.systems.splitting.opened_records import Opened, Renumbered, Wave, turn, turn_about

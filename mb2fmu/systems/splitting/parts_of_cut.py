@@ -12,7 +12,7 @@ from mb2fmu.mechanism.handed_records import HandedRecords
 from mb2fmu.mechanism.records import Body, ForceLoad, Load, Mechanism, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.mechanism.symbols import rates_of
 from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.systems.joining import CouplingError
+from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.splitting.cut_mechanism import Cut
 from mb2fmu.systems.splitting.exchanged_forces import Exchange, acted_on, exchanged, taken
 from mb2fmu.systems.splitting.splitting_settings import Settings

@@ -10,7 +10,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanism.records import Mechanism
-from mb2fmu.systems.joining import CouplingError
+from mb2fmu.systems.joined import CouplingError
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Speed
 
 

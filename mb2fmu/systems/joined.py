@@ -1,0 +1,100 @@
+"""A system whose connections were checked, and what its checks share."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mb2fmu.errors import Fault, Mb2FmuError
+from mb2fmu.systems.component import Component
+from mb2fmu.systems.coupled_system import CoupledSystem
+from mb2fmu.systems.coupling import Wiring
+
+
+class CouplingError(Mb2FmuError):
+    """Units cannot be coupled as asked, or their coupling cannot work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A variable that follows a parameter of the system: value = factor * parameter + offset, each in its own unit.
+
+    Attributes:
+        parameter: Index into the system's declared parameters.
+        component: Index.
+        variable: Of the component.
+        factor: Conversion of units included.
+        offset: In the variable's unit.
+    """
+
+    parameter: int
+    component: int
+    variable: str
+    factor: float
+    offset: float
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalLink:
+    """Two connected terminals.
+
+    Attributes:
+        ends: (component, terminal) of each, in the order of declaration.
+        targets: (component, variable) of the inputs that this connection feeds.
+    """
+
+    ends: tuple[tuple[int, str], tuple[int, str]]
+    targets: frozenset[tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A system whose connections were checked.
+
+    Attributes:
+        system: As declared.
+        components: Its units, in order.
+        wiring: For the master.
+        values: Per component: variable → value in its own unit; those of mapped parameters are among them.
+        notes: What a user should know, though nothing is wrong.
+        mapped: Variables that follow parameters of the system.
+        terminals: Connections that were made of terminals, not of variables.
+    """
+
+    system: CoupledSystem
+    components: tuple[Component, ...]
+    wiring: Wiring
+    values: tuple[Mapping[str, float], ...]
+    notes: tuple[str, ...]
+    mapped: tuple[Mapped, ...] = ()
+    terminals: tuple[TerminalLink, ...] = ()
+
+
+class Told:
+    """A system under its checks: components by name, faults and notes as they are gathered.
+
+    Attributes:
+        system: As declared.
+        components: Its units, in the order of declaration.
+        place: Name of a component → its index.
+        faults: What is wrong so far.
+        notes: What a user should know, though nothing is wrong.
+    """
+
+    def __init__(self, system: CoupledSystem, components: Iterable[Component], faults: Iterable[Fault]) -> None:
+        """Begins with the faults that are known before any unit is looked at."""
+        self.system, self.components = system, tuple(components)
+        self.place = {each.name: k for k, each in enumerate(self.components)}
+        self.faults: list[Fault] = list(faults)
+        self.notes: list[str] = []
+
+    def end(self, text: str, where: str) -> tuple[int, str] | None:
+        """Return component and variable of component.variable; None, with a fault, if there is no such component."""
+        name, dot, variable = text.partition(".")
+        if not dot or name not in self.place:
+            near = difflib.get_close_matches(name, self.place, n=2) or list(self.place)
+            remedy = f"write component.variable; components are {', '.join(near)}"
+            self.faults.append(Fault(f"{text!r} names no component", where, remedy))
+            return None
+        return self.place[name], variable
