@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 
 from mb2fmu.errors import Fault
-from mb2fmu.systems.component import Member, conversion
+from mb2fmu.systems.component import Component, Member, conversion
 from mb2fmu.systems.coupled_system import DeclaredConnection
 from mb2fmu.systems.joined import TerminalLink, Told
 from mb2fmu.systems.power_bonds import TerminalBond
@@ -73,11 +73,7 @@ class Connections:
             return
         for component, name, is_variable in ((first, x, known[0]), (second, y, known[1])):
             if not is_variable and name not in component.terminals:
-                names = [*component.inputs, *component.outputs, *component.terminals]
-                near = difflib.get_close_matches(name, names, n=3, cutoff=0.4) or names[:8]
-                remedy = f"did you mean {', '.join(f'{component.name}.{each}' for each in near)}?"
-                what = f"{component.name} has no variable or terminal {name}"
-                self._told.faults.append(Fault(what, declared.where, remedy))
+                self._told.faults.append(_unknown(component, name, declared.where))
                 return
         remedy = "connect a terminal with a terminal, or an output with an input"
         self._told.faults.append(Fault(f"{declared.source} and {declared.target} do not fit", declared.where, remedy))
@@ -163,3 +159,20 @@ class Connections:
     def _role(self, component: int, variable: str) -> str:
         each = self._told.components[component]
         return each.variables[variable].causality if variable in each.variables else ""
+
+
+def _unknown(component: Component, name: str, where: str) -> Fault:
+    """What cannot be connected: it is not there, or no scalar of doubles."""
+    for each in component.description.variables:
+        if each.name == name:
+            shape = "an array" if each.dimensions else f"of type {each.type}"
+            what = f"{component.name}.{name} is {shape}: only scalars of doubles can be connected"
+            return Fault(what, where, "put the conversion into a unit, or leave the connection out")
+    names = [*component.inputs, *component.outputs, *component.terminals]
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.4) or names[:8]
+    remedy = (
+        f"did you mean {', '.join(f'{component.name}.{each}' for each in near)}?"
+        if near
+        else ("it has none that can be connected")
+    )
+    return Fault(f"{component.name} has no variable or terminal {name}", where, remedy)

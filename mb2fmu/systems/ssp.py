@@ -116,6 +116,8 @@ def _structure(joined: Joined, version: SspVersion) -> Element:
         for terminal, type_name in ((name, each.name) for each in types for owner, name in each.used if owner == k):
             made = _child(connectors, SSD, "Connector", name=terminal, kind="terminal")
             _child(made, SSC, "Terminal", name=type_name)
+        if not len(connectors):
+            elements[-1].remove(connectors)  # by the schema a list of connectors is not empty
     if joined.wiring.links:
         _connections(_child(top, SSD, "Connections"), joined, joined.terminals if types else ())
     right, top_edge = max(box.right for box in places), max(box.bottom for box in places)

@@ -57,6 +57,19 @@ def test_wrong_connections_are_named(
         assert word in said
 
 
+def test_what_cannot_be_connected_is_told_with_its_type(components: list[Component]) -> None:
+    """A unit may have outputs of other types; one that has nothing else is not asked what was meant."""
+    left, right = components
+    described = [replace(each, type="Integer") if each.name == "x" else each for each in left.description.variables]
+    counting = replace(left, variables={}, terminals={}, description=replace(left.description, variables=described))
+    assert "left.x is of type Integer: only scalars of doubles can be connected" in told(
+        system(("left.x", "right.s")), [counting, right]
+    )
+    said = told(system(("left.none", "right.s")), [counting, right])
+    assert "left has no variable or terminal none" in said
+    assert "did you mean" not in said
+
+
 def test_all_faults_are_told_at_once(components: list[Component]) -> None:
     said = told(system(("left.v", "right.s"), ("left.y", "right.s"), ("middle.x", "left.F")), components)
     assert said.count("•") == 3

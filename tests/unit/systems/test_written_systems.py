@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from mb2fmu.systems import foreign as foreign_scripts
 from mb2fmu.systems.fmpy_script import fmpy_script
 from mb2fmu.systems.osp import FILE, osp_files
 from mb2fmu.systems.other_masters import ask_others
-from mb2fmu.systems.ssp import STRUCTURE, schema_faults, ssp_files
+from mb2fmu.systems.ssp import STRUCTURE, VERSIONS, SspVersion, schema_faults, ssp_files
 from mb2fmu.systems.system_picture import system_picture
 
 Units = dict[str, dict[str, Path]]
@@ -70,6 +71,18 @@ def test_the_structure_follows_the_schema_and_says_everything(joined: Joined) ->
     assert [(c.get("startConnector"), c.get("endConnector")) for c in connections] == [("x", "s"), ("force", "F")]
     assert root.find(".//{*}FixedStepMaster").get("stepSize") == "0.001"
     assert b'value="1.0" unit="kg"' in files["resources/left.ssv"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_component_without_connectors_is_written(mass_units: Units, version: SspVersion) -> None:
+    """It has none that are doubles: by the schema a list of connectors is not empty."""
+    system = CoupledSystem("Alone")
+    system.component("left", mass_units["2"]["left"])
+    system.experiment(stop=1.0, step=0.1)
+    bare = replace(read_component("left", system.source_of("left")), variables={}, terminals={})
+    text = ssp_files(join(system, [bare]), version)["SystemStructure.ssd"].decode()
+    assert 'name="left"' in text
+    assert "Connectors" not in text
 
 
 def test_files_say_where_an_old_value_would_be_read(joined: Joined) -> None:
