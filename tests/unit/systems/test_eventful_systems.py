@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import uuid
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import fmpy
 import numpy as np
 import numpy.typing as npt
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from fmpy.fmi1 import FMICallException
+from fmpy.fmi2 import FMU2Slave
+from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu import Model, export, pipeline, pre
 from mb2fmu.pipeline.coupled import whole_motion
@@ -103,3 +108,115 @@ def test_units_of_fmi_2_bounce_within_their_steps(units: dict[str, dict[str, Pat
     motion, error = coupled(units["2"], 0.005)
     assert error < 5e-4
     assert motion.tally["events"] == motion.tally["early"] == 0
+
+
+def instance(path: Path, folder: Path, *, events: bool = False) -> Any:
+    """A unit of Co-Simulation at the start of its run, in Step Mode."""
+    described = fmpy.read_model_description(str(path))
+    folder = Path(fmpy.extract(str(path), unzipdir=str(folder / str(uuid.uuid4()))))
+    new = described.fmiVersion.startswith("3")
+    made = (FMU3Slave if new else FMU2Slave)(
+        guid=described.guid, unzipDirectory=str(folder), modelIdentifier=described.coSimulation.modelIdentifier
+    )
+    if new:
+        made.instantiate(eventModeUsed=events, earlyReturnAllowed=events)
+    else:
+        made.instantiate()
+        made.setupExperiment()
+    made.enterInitializationMode()
+    made.exitInitializationMode()
+    if events:
+        made.updateDiscreteStates()
+        made.enterStepMode()
+    return made
+
+
+def to_the_impact(ball: Any) -> float:
+    """Steps until one ends early, and enters Event Mode; the time."""
+    for k in range(100):
+        event, _, early, time = ball.doStep(0.02 * k, 0.02)
+        if event:
+            assert early
+            ball.enterEventMode()
+            return time
+    raise AssertionError("it never lands")
+
+
+def onwards(ball: Any, time: float) -> list[bytes]:
+    """From Event Mode through the impact and what else happens, 20 steps on; h and v by their bits after each."""
+    seen = []
+    event, now = True, time
+    for _ in range(20):
+        if event:
+            ball.updateDiscreteStates()
+            ball.enterStepMode()
+        event, _, _, now = ball.doStep(now, 0.005)
+        if event:
+            ball.enterEventMode()
+        seen.append(np.array([now, *ball.getFloat64(places(ball))]).tobytes())
+    return seen
+
+
+def places(ball: Any) -> tuple[int, int]:
+    """References of h and v."""
+    described = {each.name: each for each in fmpy.read_model_description(str(ball.unzipDirectory)).modelVariables}
+    return described["h"].valueReference, described["v"].valueReference
+
+
+def test_a_state_of_event_mode_goes_on_with_the_same_bits(units: dict[str, dict[str, Path]], tmp_path: Path) -> None:
+    """Kept between a step that ended at an impact and the impact: in the instance, and as bytes in another one."""
+    ball, other = (instance(units["3"]["Ball"], tmp_path, events=True) for _ in range(2))
+    time = to_the_impact(ball)
+    state = ball.getFMUState()
+    kept = ball.serializeFMUState(state)
+    wanted = onwards(ball, time)
+    ball.setFMUState(state)
+    assert onwards(ball, time) == wanted
+    read = other.deserializeFMUState(kept)
+    other.setFMUState(read)
+    assert other.serializeFMUState(other.getFMUState()) == kept
+    assert onwards(other, time) == wanted
+    speeds = [np.frombuffer(each)[2] for each in wanted]
+    assert max(speeds) > 1.0  # it bounced
+    other.setFMUState(read)
+    assert other.getFloat64([places(other)[1]])[0] < -1.0  # the state is that before the impact
+
+
+@pytest.mark.parametrize("fmi", ["2", "3"])
+def test_a_state_of_event_mode_is_refused_where_there_is_none(
+    units: dict[str, dict[str, Path]], tmp_path: Path, fmi: str
+) -> None:
+    """By an instance without Event Mode: a true state of FMI 3, and in FMI 2 one that was forged, checksum and all."""
+    plain = instance(units[fmi]["Ball"], tmp_path)
+    keep, write, read = (
+        (plain.getFMUState, plain.serializeFMUState, plain.deserializeFMUState)
+        if fmi == "3"
+        else (plain.getFMUstate, plain.serializeFMUstate, plain.deSerializeFMUstate)
+    )
+    own = bytes(write(keep()))
+    token = int.from_bytes(own[16:24], "little")
+    place = 24 + token + 6 * 8
+    assert int.from_bytes(own[place : place + 8], "little") == STEP_MODE
+    assert read(own)
+    data = own[:place] + EVENT_MODE.to_bytes(8, "little") + own[place + 8 : -8]
+    forged = data + checksum(data)
+    assert checksum(own[:-8]) == own[-8:]
+    with pytest.raises(FMICallException):
+        read(forged)
+    if fmi == "3":
+        ball = instance(units["3"]["Ball"], tmp_path, events=True)
+        to_the_impact(ball)
+        with pytest.raises(FMICallException):
+            read(ball.serializeFMUState(ball.getFMUState()))
+
+
+EVENT_MODE, STEP_MODE = 4, 16
+"""Of ``enum mb2fmu_mode`` in ``instance.h``."""
+
+
+def checksum(data: bytes) -> bytes:
+    """FNV-1a with 64 bits."""
+    total = 0xCBF29CE484222325
+    for byte in data:
+        total = (total ^ byte) * 0x100000001B3 % 2**64
+    return total.to_bytes(8, "little")

@@ -254,13 +254,14 @@ static enum mb2fmu_status mb2fmu_serialize(mb2fmu_instance *instance, void *poin
     return MB2FMU_OK;
 }
 
-/* Bytes can be whole and yet say what no unit can have said. */
-static int mb2fmu_possible(const mb2fmu_snapshot *now, enum mb2fmu_kind kind)
+/* Bytes can be whole and yet say what no unit can have said. Event Mode of Co-Simulation is for instances whose
+ * importer handles events: in another one its calls are not allowed, so nothing would lead out of it. */
+static int mb2fmu_possible(const mb2fmu_snapshot *now, const mb2fmu_instance *instance)
 {
     const int common = MB2FMU_INSTANTIATED | MB2FMU_INITIALIZATION | MB2FMU_TERMINATED | MB2FMU_FAILED;
-    const int modes = common | (kind == MB2FMU_MODEL_EXCHANGE ? MB2FMU_EVENT | MB2FMU_CONTINUOUS
-                                                              : MB2FMU_STEP | MB2FMU_STEP_FAILED |
-                                                                  (MB2FMU_N_MODES > 0 ? MB2FMU_EVENT : 0));
+    const int modes = common | (instance->kind == MB2FMU_MODEL_EXCHANGE
+                                    ? MB2FMU_EVENT | MB2FMU_CONTINUOUS
+                                    : MB2FMU_STEP | MB2FMU_STEP_FAILED | (instance->event_mode ? MB2FMU_EVENT : 0));
     int finite = isfinite(now->clock.time) && isfinite(now->clock.rest) && isfinite(now->start) &&
                  isfinite(now->stop) && isfinite(now->tolerance) && now->tolerance > 0.0 &&
                  isfinite(now->solver_step) && now->solver_step >= 0.0 && mb2fmu_clock_possible(&now->clock) &&
@@ -313,7 +314,7 @@ static const char *mb2fmu_read_state(mb2fmu_instance *instance, const unsigned c
     memset(read, 0, sizeof *read);
     mb2fmu_stream_snapshot(&stream, read);
     mb2fmu_stream_memory(&stream, instance->reals, integers);
-    if (!mb2fmu_possible(read, instance->kind) ||
+    if (!mb2fmu_possible(read, instance) ||
         mb2fmu_integrator_load(&instance->integrator, instance->reals, integers) != 0) {
         return "a state that no unit can have been in";
     }
