@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -96,7 +97,7 @@ def responses(
                 axes.set_xscale("log")
             if i == len(rows) - 1:
                 axes.set_xlabel(axis_label(other, varied[other][0]), color=INK)
-        grid[i, 0].set_ylabel(axis_label(name, unit), color=INK)
+        grid[i, 0].set_ylabel(textwrap.fill(axis_label(name, unit), 24), color=INK)  # as long as a panel is high
     return drawn(figure, "svg")
 
 
