@@ -33,6 +33,9 @@ from mb2fmu.extras import required
 BUDGET = 120.0
 """For the whole audit, in s."""
 
+CLOSING = 0.04
+"""Part of the budget that is left for ending what runs, and for telling what was found."""
+
 CALL_LIMIT = 15.0
 """For one call of the unit, in s."""
 
@@ -89,19 +92,20 @@ def audit(
     """
     required("the audit", "lief", *(("fmu_manipulation_toolbox",) if others else ()))
     wine = wine_host() if windows and run and sys.platform != "win32" else None
-    watcher = valgrind_host() if valgrind and run and wine is None else None
     began = time.monotonic()
     wanted = _wanted(only, (*skip, *policy.skip))
+    watcher = valgrind_host() if valgrind and run and wine is None and MEMORY in wanted else None
     unit = archive.read_archive(path)
     jobs = jobs or os.cpu_count() or 1
+    end = began + (1.0 - CLOSING) * budget
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(_others, path, budget) if others else None
-        spent = time.monotonic() - began
+        asked = pool.submit(_others, path, (1.0 - CLOSING) * budget) if others else None
+        memory = memory_limit or _memory()
         bounds = Bounds(
-            max(budget - spent, 1.0), time_limit, memory_limit or _memory(), jobs, effort, recorded, wine, watcher
-        )
+            end, time_limit, memory, jobs, budget if effort is None else effort, recorded, wine, watcher
+        )  # fmt: skip
         seen = _seen(unit, wanted, bounds, run=run)
-        said = _answers(asked, path, began + budget)
+        said = _answers(asked, path, end)
     return policy.applied(_result(path, seen, wanted, said, run=run, began=began))
 
 
@@ -121,11 +125,15 @@ def _seen(unit: archive.Archive, wanted: Sequence[str], bounds: Bounds, *, run: 
             else:
                 seen.append(Observation("xml.readable", str(error), DESCRIPTION))
     if description is not None:
-        seen += _described(unit, description, wanted)
+        seen += _described(unit, description)
         idle = subjects.without(unit, description)
         behaviour = [each for each in wanted if rules()[each].half == "behaviour" or each == "binary.symbols"]
-        if run and any(rules()[each].half == "behaviour" for each in wanted):
-            trial = try_unit(unit, description, behaviour, bounds)
+        with ThreadPoolExecutor(1) as pool:
+            # What reads binaries takes half a second to load: meanwhile the unit is run.
+            read = pool.submit(_binaries, unit, description, wanted)
+            if run and any(rules()[each].half == "behaviour" for each in wanted):
+                trial = try_unit(unit, description, behaviour, bounds)
+            seen += read.result()
     return _Seen(description, version, seen, trial, idle)
 
 
@@ -203,8 +211,13 @@ def _wanted(only: Sequence[str], skip: Sequence[str]) -> list[str]:
     ]
 
 
-def _described(unit: archive.Archive, description: Description, wanted: Sequence[str]) -> list[Observation]:
-    """Return what rules on archive, description and binaries find; binaries are read only if wanted."""
+def _binaries(unit: archive.Archive, description: Description, wanted: Sequence[str]) -> list[Observation]:
+    """Return what rules on binaries find, which are read only if wanted."""
+    return list(binaries.check(unit, description)) if any(each.startswith("binary.") for each in wanted) else []
+
+
+def _described(unit: archive.Archive, description: Description) -> list[Observation]:
+    """Return what rules on archive and description find."""
     return [
         *archive.check_contents(unit, description),
         *schema.check(unit, description),
@@ -212,8 +225,6 @@ def _described(unit: archive.Archive, description: Description, wanted: Sequence
         *quantities.check(description),
         *variables.check(description),
         *structure.check(description),
-        # What reads binaries takes half a second to load.
-        *(binaries.check(unit, description) if any(each.startswith("binary.") for each in wanted) else ()),
     ]
 
 
@@ -261,7 +272,7 @@ def _answers(asked: Future[list[Finding]] | None, path: Path, deadline: float) -
     if asked is None:
         return []
     try:
-        return asked.result(timeout=max(deadline - time.monotonic(), 1.0) + 5.0)
+        return asked.result(timeout=max(deadline - time.monotonic(), 1.0))
     except TimeoutError:
         return [Finding(OTHERS, "note", "not done within the budget", path.name, source="fmpy, fmutool")]
 

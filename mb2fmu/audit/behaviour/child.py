@@ -7,6 +7,7 @@ what may take long in it, then what it saw, and what it had nothing to judge of.
 from __future__ import annotations
 
 import ctypes as c
+import functools
 import json
 import os
 import socket
@@ -47,7 +48,7 @@ from mb2fmu.audit.behaviour.folders import WORK, environment
 from mb2fmu.audit.behaviour.pace import SPENT, Pace, SkippedError
 from mb2fmu.audit.behaviour.probe import PROBES, Probe
 from mb2fmu.audit.behaviour.stage import EndedError, Stage, TiredError, UnsettledError
-from mb2fmu.audit.description.described_model import DESCRIPTION
+from mb2fmu.audit.description.described_model import DESCRIPTION, Description
 from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.audit.recorded_run import Recorded
 
@@ -165,10 +166,19 @@ def where(request: dict[str, Any]) -> str:
     return str(request["far"]["name"]) if request["far"] else HERE
 
 
+@functools.cache
+def described(folder: str) -> Description:
+    """The unit's description; read once by a watching process for all that it forks, since a large one takes a second.
+
+    Args:
+        folder: Where it is unpacked.
+    """
+    return read_description((Path(folder) / DESCRIPTION).read_bytes())
+
+
 def try_all(request: dict[str, Any], channel: Channel) -> None:
     """Tries all probes that are asked for and were not tried yet."""
-    folder = Path(request["folder"])
-    description = read_description((folder / DESCRIPTION).read_bytes())
+    description = described(request["folder"])
     host.remember()
     pace = Pace(channel, request["deadline"])
     for kind, library in request["libraries"].items():

@@ -168,14 +168,14 @@ def continuous(stage: Stage) -> Iterator[Observation]:
         each
         for name in ("Outputs", "Derivatives")
         for each in stage.description.listed(name)
-        if each.variable in stage.scalars
+        if each.variable in stage.scalar_set
     ]
     if not entries or len(stage.states) != stage.n_states:
         return
     effects = Effects()
     unknowns = list({id(each.variable): each.variable for each in entries if each.variable}.values())
     independent = stage.description.independent
-    knowns = [*stage.states, *stage.inputs, *([independent] if independent in stage.scalars and independent else [])]
+    knowns = [*stage.states, *stage.inputs, *([independent] if independent in stage.scalar_set and independent else [])]
     done = 0
     parameters = stage.role("parameter")
     patient = stage.patient()
@@ -243,7 +243,7 @@ def _moves(stage: Stage, point: Point) -> Iterator[tuple[Variable, Point, float]
             others = (*point.inputs[:k], value, *point.inputs[k + 1 :])
             yield each, Point(point.time, point.states, others), value - point.inputs[k]
     independent = stage.description.independent
-    if independent is not None and independent in stage.scalars:
+    if independent is not None and independent in stage.scalar_set:
         for later in (0.3 * stage.step, 1.7 * stage.step):
             yield independent, Point(point.time + later, point.states, point.inputs), later
 
@@ -324,7 +324,7 @@ def _tune(stage: Stage, instance: Instance, parameter: Variable, value: float) -
 @probe("changing what is known at initialization", *RULES)
 def initial(stage: Stage) -> Iterator[Observation]:
     """Initial unknowns in Initialization Mode."""
-    entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalars]
+    entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalar_set]
     if not entries:
         return
     knowns = [
@@ -451,7 +451,7 @@ def stepping(stage: Stage) -> Iterator[Observation]:
     outputs = [
         each
         for each in stage.description.listed("Outputs")
-        if each.variable in stage.scalars and each.dependencies is not None
+        if each.variable in stage.scalar_set and each.dependencies is not None
     ]
     if (
         not outputs

@@ -130,7 +130,7 @@ def continuous(stage: Stage) -> Iterator[Observation]:
     unknowns = [
         each
         for each in dict.fromkeys(listed)
-        if each in stage.scalars and each is not None and each.variability == "continuous"
+        if each in stage.scalar_set and each is not None and each.variability == "continuous"
     ]
     knowns = [*stage.states, *stage.inputs]
     if not _wanted(stage) or not unknowns or not knowns or len(stage.states) != stage.n_states:
@@ -171,9 +171,9 @@ def _moved(
 @probe("derivatives in Initialization Mode", *RULES)
 def initial(stage: Stage) -> Iterator[Observation]:
     """Initial unknowns by what is known then; only where dependencies say that there is something to be known."""
-    entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalars]
+    entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalar_set]
     unknowns = [each.variable for each in entries if each.variable and each.variable.variability != "discrete"]
-    targets = {id(target): target for each in entries for target in each.targets if target in stage.scalars}
+    targets = {id(target): target for each in entries for target in each.targets if target in stage.scalar_set}
     knowns = [each for each in targets.values() if each is not None and each.causality != "independent"]
     if not _wanted(stage) or not unknowns or not knowns:
         return

@@ -140,7 +140,7 @@ def states(stage: Stage) -> Iterator[Observation]:
         if found != list(point.states):
             yield Observation("exchange.states", "the continuous states read are not those that were set", stage.kind)
         independent = stage.description.independent
-        if independent in stage.scalars and independent is not None:
+        if independent in stage.scalar_set and independent is not None:
             said = instance.get([independent])[0]
             if said != point.time:
                 yield Observation(
@@ -226,7 +226,8 @@ def slopes(stage: Stage) -> Iterator[Observation]:
     """Every variable that calls itself a derivative, states' or not, is the slope of what it points at."""
     pairs = [
         (each, target) for each in stage.scalars
-        if (target := stage.description.target(each.written.get("derivative"))) in stage.scalars and target is not None
+        if (target := stage.description.target(each.written.get("derivative"))) is not None
+        and target in stage.scalar_set
         and "input" not in {each.causality, target.causality}
     ]  # fmt: skip
     if not pairs or (stage.kind == "CoSimulation" and stage.steps < 3):

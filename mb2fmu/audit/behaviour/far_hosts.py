@@ -41,7 +41,7 @@ class FarHost:
         launcher: Path of that tool.
         program: Path of ``far_host``.
         prefix: Folder that wine has set up; empty for valgrind.
-        version: What the tool calls itself.
+        version: What wine calls itself.
     """
 
     name: str
@@ -74,7 +74,7 @@ def valgrind_host() -> FarHost | None:
     launcher = shutil.which("valgrind") if sys.platform == "linux" else None
     if launcher is None:
         return None
-    return FarHost(VALGRIND, launcher, str(_program("native")), version=_said(launcher))
+    return FarHost(VALGRIND, launcher, str(_program("native")))
 
 
 def _said(launcher: str) -> str:

@@ -38,7 +38,7 @@ MOST_CRASHES = 12
 MOST_HANGS = 2
 """Calls that do not come back, after which the rest of that kind is not tried."""
 
-GRACE = 3.0
+GRACE = 1.0
 """By how much a probe may outlive the budget, in s: it ends by itself at its next call."""
 
 IDLE = 0.002
@@ -302,6 +302,7 @@ def _started(
 
     now = {**request, "tried": tried, "ended": ended}
     if hasattr(os, "fork"):
+        child.described(request["folder"])
         parent = os.getpid()
         number = os.fork()
         if number == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes as c
-import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -32,7 +31,8 @@ from mb2fmu.audit.behaviour.binding import (
     Value,
 )
 from mb2fmu.audit.behaviour.messages import Messages
-from mb2fmu.audit.description.described_model import Variable
+from mb2fmu.audit.behaviour.reading_plan import WORTH_A_PLAN, Group, ReadingPlan, references
+from mb2fmu.audit.description.described_model import Description, Variable
 
 TERMINATED = 3
 """fmi2Terminated of fmi2StatusKind."""
@@ -45,10 +45,6 @@ def _array(kind: Any, values: Iterable[Any]) -> Any:
     """Return values as a ctypes array with room for one at least."""
     listed = list(values)
     return (kind * max(len(listed), 1))(*listed)
-
-
-def _references(variables: Sequence[Variable]) -> Any:
-    return _array(c.c_uint, (each.reference or 0 for each in variables))
 
 
 class Instance:
@@ -81,6 +77,7 @@ class Instance:
         self.memory = Memory()
         self.traps_lost = False
         self.event_mode = event_mode
+        self._plans: dict[int, tuple[Description, ReadingPlan]] = {}
         self.types = TYPES2 if self.version == 2 else TYPES3
         written = (self.description.token if token is None else token).encode()
         library.pace.check()
@@ -127,7 +124,7 @@ class Instance:
         environment = c.c_void_p(said.environment)
         head = (c.c_char_p(name), c.c_char_p(token), place, c.c_bool(0), c.c_bool(logging))
         if self.kind == "CoSimulation":
-            wanted = (_references(required), c.c_size_t(len(required)))
+            wanted = (references(required), c.c_size_t(len(required)))
             tail: tuple[Any, ...] = (c.c_bool(self.event_mode), c.c_bool(early), *wanted, environment, logger, hook)
         else:
             tail = (environment, logger)
@@ -349,48 +346,55 @@ class Instance:
         orders = _array(c.c_int, [order] * len(variables))
         name = "GetRealOutputDerivatives" if self.version == 2 else "GetOutputDerivatives"
         sizes = () if self.version == 2 else (c.c_size_t(len(variables)),)
-        status = self.call(name, _references(variables), c.c_size_t(len(variables)), orders, room.array, *sizes)
+        status = self.call(name, references(variables), c.c_size_t(len(variables)), orders, room.array, *sizes)
         return status, self._filled(name, status, room)
 
     def ramp(self, variables: Sequence[Variable], slopes: Sequence[float]) -> int:
         """FMI 2: derivatives of inputs by time."""
         orders, count = _array(c.c_int, [1] * len(variables)), c.c_size_t(len(variables))
         return self.call(
-            "SetRealInputDerivatives", _references(variables), count, orders, _array(c.c_double, slopes)
+            "SetRealInputDerivatives", references(variables), count, orders, _array(c.c_double, slopes)
         )  # fmt: skip
 
     # --- variables
 
     def get(self, variables: Sequence[Variable]) -> list[Value]:
         """Values, in the order asked for; arrays as tuples."""
-        found: dict[int, Value] = {}
-        for group in _by_type(variables):
-            found |= zip((each.index for each in group), self.in_order(group), strict=True)
-        return [found[each.index] for each in variables]
+        found: list[Any] = [None] * len(variables)
+        for group in self._planned(variables).groups:
+            for place, value in zip(group.places, group.divided(self._get(group)), strict=True):
+                found[place] = value
+        return found
+
+    def _planned(self, variables: Sequence[Variable]) -> ReadingPlan:
+        """How they are read; what was read before is read in the same way again."""
+        if len(variables) < WORTH_A_PLAN:
+            return ReadingPlan(self.description, variables)
+        kept = self._plans.get(id(variables))
+        if kept is None or kept[0] is not self.description or not kept[1].fits(variables):
+            kept = self._plans[id(variables)] = self.description, ReadingPlan(self.description, variables)
+        return kept[1]
 
     def in_order(self, variables: Sequence[Variable]) -> list[Value]:
         """Values of variables of one type by one call, in this very order."""
-        sizes = [self.description.size(each) for each in variables]
-        values, found, position = self._get(variables[0].type, variables, sum(sizes)), [], 0
-        for each, size in zip(variables, sizes, strict=True):
-            found.append(tuple(values[position : position + size]) if each.dimensions else values[position])
-            position += size
-        return found
+        group = Group.of(self.description, variables, range(len(variables)))
+        return list(group.divided(self._get(group)))
 
-    def _get(self, kind: str, group: Sequence[Variable], total: int) -> list[Any]:
+    def _get(self, group: Group) -> list[Any]:
         """Return the elements of variables of one type; functions must not write beyond the room they are given."""
-        references, count = _references(group), c.c_size_t(len(group))
+        asked, count, total = group.references, c.c_size_t(len(group.variables)), group.total
+        kind, first = group.variables[0].type, group.variables[0].name
         if kind == "Binary":
             sizes, places = Room(c.c_size_t, total), Room(c.c_void_p, total)
-            self.do("GetBinary", references, count, sizes.array, places.array, c.c_size_t(total))
+            self.do("GetBinary", asked, count, sizes.array, places.array, c.c_size_t(total))
             found = zip(self._filled("GetBinary", OK, sizes, places), sizes.values(), strict=True)
             return [c.string_at(place, size) if place else b"" for place, size in found]
         name, ctype = self.types[kind]
         room = Room(ctype, total)
         given = () if self.version == 2 else (c.c_size_t(total),)
-        self.do(f"Get{name}", references, count, room.array, *given)
+        self.do(f"Get{name}", asked, count, room.array, *given)
         read = self._filled(f"Get{name}", OK, room)
-        return [self._said.checked(each, group[0].name) for each in read] if kind == "String" else read
+        return [self._said.checked(each, first) for each in read] if kind == "String" else read
 
     def put(self, variable: Variable, value: Value, *, spoil: bool = False) -> int:
         """Sets one variable; hands back the status.
@@ -406,19 +410,19 @@ class Instance:
         """Sets variables of one type by one call; hands back the status."""
         kind = next(iter(given)).type
         values = [each for value in given.values() for each in (value if isinstance(value, tuple) else (value,))]
-        references, count = _references(list(given)), c.c_size_t(len(given))
+        asked, count = references(list(given)), c.c_size_t(len(given))
         if kind in {"Binary", "String"}:
             buffers = [c.create_string_buffer(each) for each in values]
             places = _array(c.c_void_p, [c.addressof(each) for each in buffers])
             sizes = (_array(c.c_size_t, map(len, values)),) if kind == "Binary" else ()
             total = () if self.version == 2 else (c.c_size_t(len(values)),)
-            status = self.call(f"Set{kind}", references, count, *sizes, places, *total)
+            status = self.call(f"Set{kind}", asked, count, *sizes, places, *total)
             for buffer in buffers if spoil else ():
                 c.memset(buffer, ord("#"), max(len(buffer) - 1, 0))
             return status
         name, ctype = self.types[kind]
         sizes = () if self.version == 2 else (c.c_size_t(len(values)),)
-        return self.call(f"Set{name}", references, count, _array(ctype, values), *sizes)
+        return self.call(f"Set{name}", asked, count, _array(ctype, values), *sizes)
 
     def set(self, values: Mapping[Variable, Value]) -> None:
         """Sets variables of an ordinary sequence.
@@ -440,7 +444,7 @@ class Instance:
         """Directional (J v) or adjoint (vᵀ J) derivatives; scalars only."""
         size = len(knowns if adjoint else unknowns)
         room = Room(c.c_double, size)
-        pairs = (_references(unknowns), c.c_size_t(len(unknowns)), _references(knowns), c.c_size_t(len(knowns)))
+        pairs = (references(unknowns), c.c_size_t(len(unknowns)), references(knowns), c.c_size_t(len(knowns)))
         if self.version == 2:
             name = "GetDirectionalDerivative"
             status = self.call(name, *pairs, _array(c.c_double, seed), room.array)
@@ -490,9 +494,3 @@ class Instance:
         room = (c.c_ubyte * max(len(data), 1)).from_buffer_copy(data or b"\0")
         self.do(self._state("Deserialize"), room, c.c_size_t(len(data)), c.byref(state))
         return state
-
-
-def _by_type(variables: Sequence[Variable]) -> Iterable[list[Variable]]:
-    """Return the variables type by type, in their order."""
-    ordered = sorted(variables, key=lambda each: (each.type, each.index))
-    return (list(group) for _, group in itertools.groupby(ordered, key=lambda each: each.type))

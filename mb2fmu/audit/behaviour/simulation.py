@@ -78,6 +78,8 @@ class Run:
 def differing(variables: Sequence[Variable], first: Run, second: Run) -> tuple[Variable, int] | None:
     """The first variable whose bits differ, and the point; None if the runs are equal."""
     for k, (a, b) in enumerate(zip(first.rows, second.rows, strict=True)):
+        if a == b:
+            continue  # no number is equal to itself that is none: these are looked at one by one
         for variable, one, other in zip(variables, a, b, strict=True):
             if not same(one, other):
                 return variable, k

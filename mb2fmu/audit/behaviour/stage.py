@@ -40,6 +40,12 @@ MOST_WHOLE = 5000
 """Communication steps of a run, however long the experiment is."""
 
 
+MOST_VARIABLES = 600
+"""Of a larger unit a sample is tried: all states, their derivatives, and some of each kind of the others."""
+
+LEAST_OF_A_KIND = 10
+
+
 class UnmadeError(SkippedError):
     """No instance is made."""
 
@@ -211,6 +217,33 @@ class Stage:
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
+        """Those that are tried: all that can be read, or a sample of them in a large unit."""
+        if len(self.readable) <= MOST_VARIABLES:
+            return self.readable
+        found = self._sample()
+        left = len(self.readable) - len(found)
+        if not left:
+            return found
+        why = f"only their start and two steps: of units with more than {MOST_VARIABLES} a sample is tried"
+        self.skipped.append(f"{self.kind}: {left} of {len(self.readable)} variables: {why}")
+        return found
+
+    def _sample(self) -> tuple[Variable, ...]:
+        """All states and their derivatives, the time, and of each kind of variables some, evenly spread."""
+        derivatives = (each.variable for each in self.description.listed("Derivatives"))
+        kept = {*self.description.state_set, *derivatives, self.description.independent}
+        kinds: dict[tuple[str, ...], list[Variable]] = {}
+        for each in self.readable:
+            if each not in kept:
+                kinds.setdefault((each.causality, each.variability, each.type, each.initial), []).append(each)
+        rest = sum(map(len, kinds.values()))
+        for kind in kinds.values():
+            count = min(len(kind), max(LEAST_OF_A_KIND, MOST_VARIABLES * len(kind) // rest))
+            kept |= {kind[k * len(kind) // count] for k in range(count)}
+        return tuple(each for each in self.readable if each in kept)
+
+    @cached_property
+    def readable(self) -> tuple[Variable, ...]:
         """Those that can be read at any communication point: clocked ones and clocks cannot."""
         known = {"Clock", "Binary", "String", "Boolean", "Enumeration", "Real", "Integer"}
         return tuple(
@@ -224,6 +257,11 @@ class Stage:
     def scalars(self) -> tuple[Variable, ...]:
         """Double precision variables without dimensions."""
         return tuple(each for each in self.variables if each.type in {"Real", "Float64"} and not each.dimensions)
+
+    @cached_property
+    def scalar_set(self) -> frozenset[Variable | None]:
+        """The same, to look whether a variable is one."""
+        return frozenset(self.scalars)
 
     def role(self, *causalities: str, variability: str | None = None) -> list[Variable]:
         """Scalars of a causality."""
@@ -240,7 +278,7 @@ class Stage:
     def states(self) -> list[Variable]:
         """Continuous states, if all of them are scalars."""
         found = self.description.states
-        return [each for each in found if each in self.scalars]
+        return [each for each in found if each in self.scalar_set]
 
     @cached_property
     def n_states(self) -> int:

@@ -272,12 +272,22 @@ def _miscounted(
                 return
 
 
-def _equal(stage: Stage, variable: Variable, a: Value, b: Value) -> bool:
-    """Sampled numbers carry the errors of the states that they were sampled from."""
+def _equal(stage: Stage, variable: Variable, a: Value, b: Value, times: float = 100.0) -> bool:
+    """Sampled numbers carry the errors of the states that they were sampled from.
+
+    Args:
+        stage: Of the unit.
+        variable: That has the values.
+        a: One value.
+        b: The other.
+        times: How many times what is allowed of a step they may differ by.
+    """
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(_equal(stage, variable, one, other) for one, other in zip(a, b, strict=True))
+        return len(a) == len(b) and all(
+            _equal(stage, variable, one, other, times) for one, other in zip(a, b, strict=True)
+        )
     if isinstance(a, float) and isinstance(b, float):
-        allowed = 100.0 * _allowed(stage)
+        allowed = times * _allowed(stage)
         return same(a, b) or math.isclose(a, b, rel_tol=allowed, abs_tol=allowed * stage.scale(variable))
     return same(a, b)
 
@@ -427,7 +437,7 @@ def _after_early(stage: Stage, found: list[Value]) -> Iterator[Observation]:
         stage.initialize(instance)
         whole = cosimulate(stage, instance, stage.variables, steps=3).rows[-1]
     for variable, a, b in zip(stage.variables, whole, found, strict=True):
-        if not _equal(stage, variable, a, b):
+        if not _equal(stage, variable, a, b, times=10.0):
             text = f"after an early return and the rest of the step it is {b!r}, after a whole step {a!r}"
             yield Observation("steps.early", text, f'{stage.kind}, "{variable.name}"')
             return

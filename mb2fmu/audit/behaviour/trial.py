@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from mb2fmu.audit.behaviour.far_hosts import FarHost
+from mb2fmu.audit.behaviour.far_hosts import VALGRIND, FarHost
 from mb2fmu.audit.behaviour.folders import UNIT
+from mb2fmu.audit.behaviour.pace import SPENT
 from mb2fmu.audit.behaviour.probe import MEMORY, WATCHED
 from mb2fmu.audit.behaviour.reaping import marked
 from mb2fmu.audit.description.archive_rules import Archive
@@ -42,7 +43,7 @@ FIRST = "while trying instantiating it"
 MARK = "MB2FMU_TRIAL"
 """Environment variable by which processes of a trial are found, wherever they went."""
 
-LATE = 15.0
+LATE = 3.0
 """What a guard may need beyond the deadline, in s."""
 
 MOST_GUARDS = 3
@@ -93,21 +94,21 @@ class Bounds:
     """What a trial may take, and what it is held against.
 
     Attributes:
-        seconds: Altogether, by the clock.
+        deadline: Of everything, by the monotonic clock, in s.
         call: What one call of the unit may take, in s.
         memory: Address space of the process that runs it, in bytes.
         jobs: Processes at once.
-        effort: Of the processor, for all probes, in s; None: as ``seconds``.
+        effort: Of the processor, for all probes, in s.
         recorded: A run to be repeated.
         wine: Runs what is there for Windows, in place of what is there for this machine.
         valgrind: Watches the memory that the unit uses, in a run of its own.
     """
 
-    seconds: float
+    deadline: float
     call: float
     memory: int
     jobs: int
-    effort: float | None = None
+    effort: float
     recorded: Recorded | None = None
     wine: FarHost | None = None
     valgrind: FarHost | None = None
@@ -152,20 +153,17 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
             trial.skipped.append(f"{kind}: {why}; only its description was judged")
     if not members:
         return trial
-    deadline = time.monotonic() + bounds.seconds
     with work_folder("run the unit") as scratch:
         tool = any(description.flag(kind, "needsExecutionTool") for kind in description.interfaces)
         base = {
-            "rules": sorted(rules), "memory": bounds.memory, "limit": bounds.call, "deadline": deadline, "tool": tool,
-            "scratch": str(scratch), "left": bounds.seconds,
+            "rules": sorted(rules), "memory": bounds.memory, "limit": bounds.call, "tool": tool,
+            "scratch": str(scratch), "deadline": bounds.deadline, "left": max(bounds.deadline - time.monotonic(), 0.0),
             "recorded": bounds.recorded and bounds.recorded.as_json(), "far": bounds.wine and bounds.wine.as_json(),
         }  # fmt: skip
         if bounds.wine:
             trial.lacking.append(f"this is what it does on Windows as far as {bounds.wine.version} is Windows")
         groups = [{kind: member} for kind, member in members.items()]  # what one leaves behind is not the other's
-        base["effort"] = (bounds.seconds if bounds.effort is None else bounds.effort) / (
-            1 if bounds.jobs > 1 else len(members)
-        )
+        base["effort"] = bounds.effort / (1 if bounds.jobs > 1 else len(members))
         with _parallel(min(len(groups), bounds.jobs)) as run:
             for part in run(lambda group: _tried(archive, scratch, group, base), groups):
                 trial.absorb(part)
@@ -241,10 +239,14 @@ def _guarded(
     archive: Archive, scratch: Path, name: str, place: str, members: dict[str, str], base: dict[str, Any]
 ) -> Trial:
     """Try a unit in a folder of its own; where its watching process dies, go on behind the probe that killed it."""
+    trial = Trial(runnable=True)
+    if time.monotonic() > base["deadline"]:
+        more = " under valgrind" if base["far"] and base["far"]["name"] == VALGRIND else ""
+        trial.skipped += [f"{kind}: all that is tried{more}: {SPENT}" for kind in members]
+        return trial
     root = scratch / name
     folder = root / place
     unpack(archive, folder)
-    trial = Trial(runnable=True)
     spoken = scratch / f"{name}.out"
     asked = scratch / f"{name}.json"
     libraries_ = {kind: str(folder / member) for kind, member in members.items()}
@@ -284,7 +286,14 @@ def _run(asked: Path, spoken: Path, trial: Trial, ended: list[str], deadline: fl
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment, text=True,
             encoding="utf-8", start_new_session=True,
         )  # fmt: skip
-        timer = threading.Timer(max(deadline - time.monotonic(), 0.0) + LATE, process.kill)
+        late = threading.Event()
+
+        def end() -> None:
+            """The guard itself is too slow: on a machine that is busy with other things."""
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(max(deadline - time.monotonic(), 0.0) + LATE, end)
         timer.daemon = True
         timer.start()
         _running.add(process)
@@ -305,6 +314,9 @@ def _run(asked: Path, spoken: Path, trial: Trial, ended: list[str], deadline: fl
             for number in marked(token):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(number, getattr(signal, "SIGKILL", signal.SIGTERM))
+    if late.is_set() and not complete:
+        trial.skipped.append(f"what was being tried: {SPENT}")
+        return ""
     return "" if complete else f"ends with {code}"
 
 

@@ -17,6 +17,9 @@ from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
 
 EXTREMES = (math.nan, math.inf, 1e300)
+FEW = 2
+"""Communication steps after which those are read that a sample of a large unit leaves out."""
+
 LONGEST_REFUSAL = 30.0
 """For one step with an extreme value, in s of the processor."""
 
@@ -41,7 +44,7 @@ def _relative(variable: Variable) -> float:
 def start_values(stage: Stage) -> Iterator[Observation]:
     """What is declared exact, an input or a constant is there in Initialization Mode."""
     wanted = [
-        each for each in stage.variables
+        each for each in stage.readable
         if (each.initial == "exact" or each.causality == "input") and stage.start_value(each) is not None
     ]  # fmt: skip
     try:
@@ -135,14 +138,28 @@ def unsettable(stage: Stage) -> Iterator[Observation]:
        "value.items")  # fmt: skip
 def watched(stage: Stage) -> Iterator[Observation]:
     """Constants and parameters stand still, values are finite numbers within their bounds, the time is the time."""
-    variables = stage.variables
     for rule, some in _watched_kinds(stage).items():
         if not some:
             stage.nothing(rule, "it has no variables of that kind")
+    variables = stage.variables
     with stage.instance() as instance:
         found = run(stage, instance, variables)
     standing = list(_moved(stage, variables, found))
     yield from standing
+    yield from _seen(stage, variables, found)
+    if len(variables) < len(stage.readable):
+        with stage.instance() as instance:
+            few = run(stage, instance, stage.readable, steps=FEW)
+        yield from _moved(stage, stage.readable, few)
+        yield from _seen(stage, stage.readable, few)
+    if stage.kind == "ModelExchange":
+        yield from _discrete(stage, found)
+    if not standing:
+        yield from _driven(stage)
+
+
+def _seen(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[Observation]:
+    """What each variable may be by its own description."""
     for place, variable in enumerate(variables):
         column = [row[place] for row in found.rows]
         where = f'{stage.kind}, "{variable.name}"'
@@ -164,10 +181,6 @@ def watched(stage: Stage) -> Iterator[Observation]:
             # A unit of fixed internal steps rests within them, as long as it catches up.
             if late and not rests:
                 yield Observation("value.time", f"at t = {late[0][0]:.9g} it says {late[0][1]:.9g}", where)
-    if stage.kind == "ModelExchange":
-        yield from _discrete(stage, found)
-    if not standing:
-        yield from _driven(stage)
 
 
 def _moved(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[Observation]:
@@ -290,7 +303,7 @@ def other_start(stage: Stage) -> Iterator[Observation]:
             stage.initialize(instance, start=start)
         except RefusedError:
             return  # it says that it cannot
-        if independent is not None and independent in stage.scalars:
+        if independent is not None and independent in stage.scalar_set:
             found = instance.get([independent])[0]
             if isinstance(found, float) and abs(found - start) > 1e-9 * max(1.0, abs(start)):
                 text = f"initialized to start at {start:.9g}, it says {found:.9g}"
