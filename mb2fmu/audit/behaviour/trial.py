@@ -50,8 +50,29 @@ MOST_GUARDS = 3
 """A unit that kills the process that watches it is given up then."""
 
 
-_running: set[subprocess.Popen[str]] = set()
-"""Guards that run now."""
+@dataclass
+class _Guards:
+    """Processes that watch the parts of one trial.
+
+    Attributes:
+        running: Those that run now.
+        stopped: No more of them are to be started: the trial is being interrupted.
+    """
+
+    running: set[subprocess.Popen[str]] = field(default_factory=set)
+    stopped: bool = False
+
+    def enter(self, process: subprocess.Popen[str]) -> None:
+        """One has been started."""
+        self.running.add(process)
+        if self.stopped:
+            process.kill()
+
+    def stop(self) -> None:
+        """Ends all of them; those who wait for one come back."""
+        self.stopped = True
+        for process in tuple(self.running):
+            process.kill()
 
 
 @dataclass
@@ -164,18 +185,21 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
             trial.lacking.append(f"this is what it does on Windows as far as {bounds.wine.version} is Windows")
         groups = [{kind: member} for kind, member in members.items()]  # what one leaves behind is not the other's
         base["effort"] = bounds.effort / (1 if bounds.jobs > 1 else len(members))
-        with _parallel(min(len(groups), bounds.jobs)) as run:
-            for part in run(lambda group: _tried(archive, scratch, group, base), groups):
+        guards = _Guards()
+        with _parallel(min(len(groups), bounds.jobs), guards) as run:
+            for part in run(lambda group: _tried(archive, scratch, group, base, guards), groups):
                 trial.absorb(part)
         if bounds.valgrind and MEMORY in rules:
-            trial.absorb(_watched(archive, scratch, members, base, bounds.valgrind))
+            trial.absorb(_watched(archive, scratch, members, base, bounds.valgrind, guards))
     return trial
 
 
-def _watched(archive: Archive, scratch: Path, members: dict[str, str], base: dict[str, Any], host: FarHost) -> Trial:
+def _watched(
+    archive: Archive, scratch: Path, members: dict[str, str], base: dict[str, Any], host: FarHost, guards: _Guards
+) -> Trial:  # fmt: skip
     """Once more under valgrind: only the rule that is judged by it."""
     own = {**base, "far": host.as_json(), "rules": [MEMORY]}
-    trial = _guarded(archive, scratch, "valgrind", "plain", members, own)
+    trial = _guarded(archive, scratch, "valgrind", "plain", members, own, guards)
     trial.observations = [each for each in trial.observations if each.rule == MEMORY]
     trial.tried = [each for each in trial.tried if each.endswith(WATCHED)]
     trial.judged &= {MEMORY}
@@ -184,7 +208,7 @@ def _watched(archive: Archive, scratch: Path, members: dict[str, str], base: dic
 
 
 @contextmanager
-def _parallel(count: int) -> Iterator[Any]:
+def _parallel(count: int, guards: _Guards) -> Iterator[Any]:
     """Yield a map over so many threads; an interruption kills the guards that the threads wait for."""
     if count == 1:
         yield map
@@ -193,19 +217,20 @@ def _parallel(count: int) -> Iterator[Any]:
         try:
             yield pool.map
         except BaseException:  # the threads end with what they wait for
-            for process in tuple(_running):
-                process.kill()
+            guards.stop()
             raise
 
 
-def _tried(archive: Archive, scratch: Path, members: dict[str, str], base: dict[str, Any]) -> Trial:
+def _tried(
+    archive: Archive, scratch: Path, members: dict[str, str], base: dict[str, Any], guards: _Guards
+) -> Trial:  # fmt: skip
     """Try the unit in an awkward folder, and in a plain one too if no instance can be had there."""
     name = next(iter(members))
-    trial = _guarded(archive, scratch, f"{name}-1", UNIT, members, base)
+    trial = _guarded(archive, scratch, f"{name}-1", UNIT, members, base, guards)
     failed = [each for each in trial.observations if _stillborn(each)]
     if not failed or failed[0].message.count("is not back"):
         return trial
-    plain = _guarded(archive, scratch, f"{name}-2", "plain", members, base)
+    plain = _guarded(archive, scratch, f"{name}-2", "plain", members, base, guards)
     if any(map(_stillborn, plain.observations)):
         return trial
     text = f"in a folder with spaces and umlauts: {failed[0].message}"
@@ -236,8 +261,9 @@ def unpack(archive: Archive, folder: Path) -> None:
 
 
 def _guarded(
-    archive: Archive, scratch: Path, name: str, place: str, members: dict[str, str], base: dict[str, Any]
-) -> Trial:
+    archive: Archive, scratch: Path, name: str, place: str, members: dict[str, str], base: dict[str, Any],
+    guards: _Guards,
+) -> Trial:  # fmt: skip
     """Try a unit in a folder of its own; where its watching process dies, go on behind the probe that killed it."""
     trial = Trial(runnable=True)
     if time.monotonic() > base["deadline"]:
@@ -257,8 +283,8 @@ def _guarded(
             "tried": trial.tried, "ended": ended,
         }  # fmt: skip
         asked.write_text(json.dumps(request), encoding="utf-8")
-        ending = _run(asked, spoken, trial, ended, base["deadline"])
-        if not ending:
+        ending = _run(asked, spoken, trial, ended, base["deadline"], guards)
+        if not ending or guards.stopped:
             break
         trial.killed += 1
         kind = (trial.tried or [f"{name.rpartition('-')[0]}: "])[-1].partition(": ")[0]
@@ -273,7 +299,9 @@ def _guarded(
     return trial
 
 
-def _run(asked: Path, spoken: Path, trial: Trial, ended: list[str], deadline: float) -> str:
+def _run(
+    asked: Path, spoken: Path, trial: Trial, ended: list[str], deadline: float, guards: _Guards
+) -> str:  # fmt: skip
     """Run one guard; return how it ended, empty if as it should."""
     token = secrets.token_hex(16)
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", MARK: token}
@@ -296,14 +324,14 @@ def _run(asked: Path, spoken: Path, trial: Trial, ended: list[str], deadline: fl
         timer = threading.Timer(max(deadline - time.monotonic(), 0.0) + LATE, end)
         timer.daemon = True
         timer.start()
-        _running.add(process)
+        guards.enter(process)
         try:
             assert process.stdout is not None
             for line in process.stdout:
                 complete = _read(trial, line, ended) or complete
             code = process.wait()
         finally:
-            _running.discard(process)
+            guards.running.discard(process)
             timer.cancel()
             process.kill()
             process.wait()

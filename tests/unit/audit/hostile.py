@@ -92,10 +92,10 @@ def library() -> bytes:
     return target.read_bytes()
 
 
-def unit(harm: int, path: Path) -> Path:
+def unit(harm: int, path: Path, kinds: tuple[str, ...] = ("CoSimulation",)) -> Path:
     """An archive whose unit does one harm; 0: none."""
     content = library()
     assert content.count(b"HARM=000") == 1
-    members = ball.contents(2, ("CoSimulation",))
+    members = ball.contents(2, kinds)
     members[ball.BINARIES[2]] = content.replace(b"HARM=000", b"HARM=%03d" % harm)
     return ball.pack(members, path)
