@@ -51,6 +51,7 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "snakeboard": "as rolling_disc; its motion is known in test_models",
     "cart_pole": "as double_pendulum",
     "dry_friction_oscillator": "as stick_slip_belt; it rests where it should in test_events",
+    "gripper": "latches are proven in test_latches; what it does is known in test_gripper",
     "hand": "as chain; its pathways as muscle_arm",
     "msl_planar_four_bar": "as four_bar; its end is known in test_closed_loops",
     "n_four_bar": "as four_bar; its motion is known in test_closed_loops",

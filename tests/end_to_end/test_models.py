@@ -48,6 +48,7 @@ NAMES = {
     "excavator_arm",
     "four_bar",
     "governor",
+    "gripper",
     "hand",
     "heavy_top",
     "hexapod",

@@ -30,6 +30,7 @@ readers = import_module("modelica_readers")
 NOT_WRITTEN = {
     "clutch_line": "friction sticks",
     "dry_friction_oscillator": "friction sticks",
+    "gripper": "it has latches",
     "rocking_block": "it has latches",
     "stick_slip_belt": "friction sticks",
     "woodpecker": "it has contacts",
