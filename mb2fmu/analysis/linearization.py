@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float64]
 _RANK = 1e-9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linearization:
     """ξ' = A ξ + B δr, δy = C ξ + D δr.
 
@@ -64,6 +64,11 @@ class Linearization:
     D: Floats
     y: Floats
     eigenvalues: npt.NDArray[np.complex128]
+
+    def __repr__(self) -> str:
+        """A line: about what motion, its states and eigenvalues."""
+        found = ", ".join(f"{value:.4g}" for value in self.eigenvalues)
+        return f"<Linearization about {self.point.motion}: states {', '.join(self.states)}; eigenvalues {found} in 1/s>"
 
     def to_json(self) -> str:
         """Everything as JSON; complex numbers as [re, im]."""

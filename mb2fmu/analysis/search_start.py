@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -110,4 +111,8 @@ def _unknown(name: str, definition: Declarations) -> Fault:
         return Fault(f"{name} follows from the constraints", remedy="give the independent ones")
     if name in {p.name for p in definition.parameters}:
         return Fault(f"{name} is calculated from other parameters", remedy="give those")
-    return Fault(f"{name} is no state, input or parameter", remedy="take the FMU names of the model")
+    items = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states, *definition.inputs)
+    names = [item.name for item in (*items, *definition.parameters)]
+    near = difflib.get_close_matches(name, names)
+    remedy = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+    return Fault(f"{name} is no state, input or parameter", remedy=remedy)

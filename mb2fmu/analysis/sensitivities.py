@@ -37,7 +37,7 @@ _FEW = 4
 """Directions that are followed one after the other."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sensitivities:
     """A trajectory and its derivatives. ``result["tip.x", "m"]`` is ∂(tip.x)/∂m over time, shape (n_t,).
 
@@ -56,6 +56,10 @@ class Sensitivities:
     values: Floats
     derivatives: Floats
     units: dict[str, str]
+
+    def __repr__(self) -> str:
+        """A line: of what, to what, until when."""
+        return f"<Sensitivities of {', '.join(self.of)} to {', '.join(self.to)}, up to {self.time[-1]:g} s>"
 
     def __getitem__(self, names: tuple[str, str]) -> Floats:
         """Returns the derivative of one variable with respect to one parameter over time, shape (n_t,)."""

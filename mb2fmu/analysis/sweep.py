@@ -53,7 +53,7 @@ class Critical:
     becomes: Literal["stable", "unstable"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sweep:
     """Eigenvalues over one quantity.
 
@@ -74,6 +74,12 @@ class Sweep:
     states: tuple[str, ...]
     cyclic: tuple[str, ...]
     critical: tuple[Critical, ...]
+
+    def __repr__(self) -> str:
+        """A line: over what, and where stability changes."""
+        changes = ", ".join(f"{each.value:.6g} (then {each.becomes})" for each in self.critical) or "none"
+        ends = f"{self.values[0]:g} to {self.values[-1]:g} {self.unit}"
+        return f"<Sweep of {self.name} from {ends}: critical values {changes}>"
 
     @property
     def stable(self) -> npt.NDArray[np.bool_]:

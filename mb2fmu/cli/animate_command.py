@@ -6,7 +6,18 @@ from pathlib import Path
 
 import click
 
-from mb2fmu.cli.command_options import at_option, debug_option, model_at, options, say, set_option
+from mb2fmu.cli.command_options import (
+    GivenInputs,
+    at_option,
+    debug_option,
+    input_option,
+    options,
+    refuse_for_units,
+    say,
+    set_option,
+    step_option,
+    stop_option,
+)
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
 
@@ -40,7 +51,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
     help="For a unit that does not say what it looks like; the model's own motion becomes the ghost.",
 )
 @click.option("--plot", metavar="NAME,…", help="Variables to show in the page's plot at first.")
-@options(at_option, set_option, robot_options, debug_option)
+@options(at_option, input_option, stop_option, step_option, set_option, robot_options, debug_option)
 def animate(
     source: Path,
     page: Path | None,
@@ -55,25 +66,35 @@ def animate(
     plot: str | None,
     arguments: dict[str, str],
     at: dict[str, str],
+    inputs: GivenInputs,
+    stop: float | None,
+    step: float | None,
 ) -> None:
     """Shows a mechanism in motion: one page that opens from disk, without a network; or still pictures of it.
 
-    A model is integrated by its own equations; a unit is run by fmpy, beside the reference that it carries.
+    A model is integrated by its own equations; a unit is run by fmpy, beside the reference that it carries (if it is
+    run as that was: without --at, --input, --stop and --step).
 
     \b
     Examples:
-      mb2fmu animate models/double_pendulum.py -o swing.html
+      mb2fmu animate double_pendulum -o swing.html
       mb2fmu animate out/DoublePendulum.fmu -o unit.html --plot tip.x,tip.y
-      mb2fmu animate models/double_pendulum.py --gif swing.gif
-      mb2fmu animate models/double_pendulum.py --png swing.png --time 1.2 --strobe 6
-      mb2fmu animate theirs.fmu --model models/double_pendulum.py -o theirs.html
+      mb2fmu animate double_pendulum --gif swing.gif
+      mb2fmu animate double_pendulum --png swing.png --time 1.2 --strobe 6
+      mb2fmu animate cart_pole --input "force=5*sin(t)" --stop 4 -o pushed.html
+      mb2fmu animate theirs.fmu --model double_pendulum -o theirs.html
     """
     from mb2fmu import animation, package, pipeline
     from mb2fmu.animation.interest import interesting
 
+    if source.suffix == ".fmu" and model is None:
+        refuse_for_units("a unit")
+    formulas, tables = inputs
     with Progress() as progress:
-        chosen = model_at(source, arguments, at) if source.suffix != ".fmu" else source
-        drawing, signals = pipeline.animate(chosen, model=model, arguments=arguments, observer=progress)
+        drawing, signals = pipeline.animate(
+            source, model=model, arguments=arguments, at=at, inputs=formulas, tables=tables, stop=stop, step=step,
+            observer=progress,
+        )  # fmt: skip
     films = [path for path in (gif, webm, mp4) if path is not None]
     if page is None and png is None and svg is None and not films:
         page = Path(f"{drawing.name}.html")

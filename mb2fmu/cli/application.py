@@ -26,6 +26,7 @@ from mb2fmu.cli.command_options import (
     at_option,
     debug_option,
     folder_option,
+    is_quiet,
     json_file_option,
     model_at,
     options,
@@ -246,9 +247,9 @@ def run(
 
     \b
     Examples:
-      mb2fmu run models/double_pendulum.py
+      mb2fmu run double_pendulum
       mb2fmu run cart_pole --at m=0.2 --at 'theta=30 deg'
-      mb2fmu run models/n_link_pendulum.py --set n=4 --method tmt -o out/four
+      mb2fmu run n_link_pendulum --set n=4 --method tmt -o out/four
     """
     from mb2fmu import pipeline
 
@@ -288,11 +289,11 @@ def export(
 
     \b
     Examples:
-      mb2fmu export models/cart_pole.py -o out
-      mb2fmu export models/cart_pole.py --fmi 3 --platform all
-      mb2fmu export models/cart_pole.py --platform x86_64-linux,x86_64-windows --solver rk4
-      mb2fmu export models/cart_pole.py -o out --method lagrange --json
-      mb2fmu export models/cart_pole.py --target casadi -o cart_pole_casadi
+      mb2fmu export cart_pole -o out
+      mb2fmu export cart_pole --fmi 3 --platform all
+      mb2fmu export cart_pole --platform x86_64-linux,x86_64-windows --solver rk4
+      mb2fmu export cart_pole -o out --method lagrange --json
+      mb2fmu export cart_pole --target casadi -o cart_pole_casadi
     """
     from mb2fmu import pipeline
 
@@ -430,12 +431,12 @@ def equations(
 
     \b
     Examples:
-      mb2fmu equations models/double_pendulum.py
-      mb2fmu equations models/rolling_disc.py --method tmt --format latex
-      mb2fmu equations models/cart_pole.py --format python > cart_pole_equations.py
-      mb2fmu equations models/four_bar.py --format c -o four_bar_c
-      mb2fmu equations models/four_bar.py --graph four_bar.svg
-      mb2fmu equations models/two_rods.py --show partial-velocities,generalized-active-forces
+      mb2fmu equations double_pendulum
+      mb2fmu equations rolling_disc --method tmt --format latex
+      mb2fmu equations cart_pole --format python > cart_pole_equations.py
+      mb2fmu equations four_bar --format c -o four_bar_c
+      mb2fmu equations four_bar --graph four_bar.svg
+      mb2fmu equations two_rods --show partial-velocities,generalized-active-forces
     """
     from mb2fmu import pipeline
     from mb2fmu.report.listing import Values, listing, operation_counts
@@ -446,7 +447,7 @@ def equations(
         with Progress() as progress:
             drawn = pipeline.graph(model_at(model, arguments, at), arguments=arguments, observer=progress)
             pipeline.write(picture, drawn.encode())
-        click.echo(picture)
+        say(str(picture))
         return
     if show is not None:
         _show_quantities(model, arguments, at, form, show)
@@ -459,9 +460,11 @@ def equations(
             name = derivation.definition.name
             written = pipeline.source_code(derivation, form, folder or Path("out") / f"{name}_{form}")
     if form in SOURCE_TARGETS:
-        click.echo("\n".join(str(path) for path in written if path.parent.name != "runtime"))
+        say("\n".join(str(path) for path in written if path.parent.name != "runtime"))
         return
     x0, r0, p0 = (tuple(numbers.tolist()) for numbers in pipeline.start_values(derivation))
+    if is_quiet():
+        return
     click.echo(listing(derivation.equations, derivation.definition.name, form, Values(x0, r0, p0)), nl=False)
     if form == "text":
         click.echo("\nOperations, written out")
@@ -485,4 +488,5 @@ def _show_quantities(model: Path, arguments: Mapping[str, str], at: Mapping[str,
         shown = pipeline.quantities(
             model_at(model, dict(arguments), dict(at)), *kinds, arguments=arguments, observer=progress
         )
-    click.echo(quantity_listing(shown, form), nl=False)
+    if not is_quiet():
+        click.echo(quantity_listing(shown, form), nl=False)

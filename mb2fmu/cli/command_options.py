@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -73,6 +74,27 @@ def _assignments(_ctx: click.Context, _parameter: click.Parameter, values: tuple
     return {name: value for name, _, value in pairs}
 
 
+def refuse_for_units(what: str, *names: str) -> None:
+    """Ends the command if it was given options that only a model has.
+
+    Args:
+        what: What was handed over, as it is called in the message.
+        names: Of the command's parameters; all of a robot, and ``--set``, if none is named.
+
+    Raises:
+        click.UsageError: Naming those that were given.
+    """
+    context = click.get_current_context()
+    asked = set(names) or {"arguments", "role", "limits", "friction", "inertia", "quantities", "packages"}
+    meant = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in asked and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
+    if meant:
+        raise click.UsageError(f"{', '.join(meant)}: {what} does not have this; --at sets a unit's values")
+
+
 def options(*given: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """One decorator from several, shown in ``--help`` in this order."""
 
@@ -100,6 +122,42 @@ at_option = click.option(
     callback=_values,
     help="Value of a parameter, a start value or an input instead of the model's, in its unit or with one: "
     "--at 'theta=30 deg'. May be repeated.",
+)
+
+TABLES = (".csv", ".json")
+GivenInputs = tuple[dict[str, str], tuple[Path, ...]]
+"""Formulas by FMU name, and tables."""
+
+
+def _inputs(_ctx: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> GivenInputs:
+    """NAME=FORMULA, or the name of a table."""
+    formulas: dict[str, str] = {}
+    tables: list[Path] = []
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or Path(text).suffix.lower() in TABLES:
+            tables.append(Path(text))
+        elif name.strip() and value.strip():
+            formulas[name.strip()] = value.strip()
+        else:
+            raise click.BadParameter(f"{text}: write NAME=FORMULA, as in --input 'V=5*sin(t)', or FILE.csv")
+    return formulas, tuple(tables)
+
+
+input_option = click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FORMULA|FILE.csv",
+    callback=_inputs,
+    help="An input over time: a formula of t (5*sin(2*pi*t), 3*step(t - 1), 1 if t < 2 else 0), or a table with a "
+    "column time and columns by FMU name. May be repeated.",
+)
+stop_option = click.option(
+    "--stop", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End of the simulation."
+)
+step_option = click.option(
+    "--step", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Between the times of the result."
 )
 
 folder_option = click.option(

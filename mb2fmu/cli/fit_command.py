@@ -84,8 +84,8 @@ def fit(
 
     \b
     Examples:
-      mb2fmu fit models/double_pendulum.py --data swing.csv --free m2,l2
-      mb2fmu fit models/cart_pole.py --data a.csv --data b.csv --free c,b,theta -o fitted --report fit.html
+      mb2fmu fit double_pendulum --data swing.csv --free m2,l2
+      mb2fmu fit cart_pole --data a.csv --data b.csv --free c,b,theta -o fitted --report fit.html
     """
     from mb2fmu import pipeline
     from mb2fmu.pipeline.identifying import identify

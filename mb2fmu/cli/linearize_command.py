@@ -93,9 +93,9 @@ def linearize(
 
     \b
     Examples:
-      mb2fmu linearize models/cart_pole.py --at x=1
-      mb2fmu linearize models/rolling_disc.py --plot wobble.svg
-      mb2fmu linearize models/rolling_disc.py --at u2=12 --json disc.json
+      mb2fmu linearize cart_pole --at x=1
+      mb2fmu linearize rolling_disc --plot wobble.svg
+      mb2fmu linearize rolling_disc --at u2=12 --json disc.json
       mb2fmu linearize bicycle --at lean_rate=0 --sweep v=0:10:0.1 --plot bicycle.svg
     """
     if sweep is not None:

@@ -5,56 +5,39 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING
 
 import click
 
-from mb2fmu.cli.command_options import at_option, debug_option, json_file_option, options, say, set_option
+from mb2fmu.cli.command_options import (
+    GivenInputs,
+    at_option,
+    debug_option,
+    input_option,
+    json_file_option,
+    options,
+    refuse_for_units,
+    say,
+    set_option,
+    step_option,
+    stop_option,
+)
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.trajectories import Trajectories
+    from mb2fmu.pipeline.unit_simulating import AskedKind
 
-TABLES = (".csv", ".json")
-KINDS = {"cs": "CoSimulation", "me": "ModelExchange"}
+KINDS = ("cs", "me")
 _file = click.Path(path_type=Path, dir_okay=False)
-
-Given = tuple[dict[str, str], tuple[Path, ...]]
-
-
-def _inputs(_ctx: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> Given:
-    """NAME=FORMULA, or the name of a table."""
-    formulas: dict[str, str] = {}
-    tables: list[Path] = []
-    for text in texts:
-        name, sign, value = text.partition("=")
-        if not sign or Path(text).suffix.lower() in TABLES:
-            tables.append(Path(text))
-        elif name.strip() and value.strip():
-            formulas[name.strip()] = value.strip()
-        else:
-            raise click.BadParameter(f"{text}: write NAME=FORMULA, as in --input 'V=5*sin(t)', or FILE.csv")
-    return formulas, tuple(tables)
 
 
 @click.command(short_help="Simulate a model or any FMU: table, CSV, Parquet, plot.")
 @click.argument("source", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf|UNIT.fmu")
 @at_option
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=FORMULA|FILE.csv",
-    callback=_inputs,
-    help="An input over time: a formula of t (5*sin(2*pi*t), 3*step(t - 1), 1 if t < 2 else 0), or a table with a "
-    "column time and columns by FMU name. May be repeated.",
-)
-@click.option("--stop", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End of the simulation.")
-@click.option(
-    "--step", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Between the times of the result."
-)
-@click.option("--kind", type=click.Choice(list(KINDS)), help="Of a unit: Co-Simulation or Model Exchange.")
+@options(input_option, stop_option, step_option)
+@click.option("--kind", type=click.Choice(KINDS), help="Of a unit: Co-Simulation or Model Exchange.")
 @click.option("--csv", type=_file, metavar="FILE", help="Write all variables as a table, each head with its unit.")
 @click.option("--parquet", type=_file, metavar="FILE", help="Write them as Parquet; needs pyarrow.")
 @click.option("--plot", type=_file, metavar="FILE", help="Draw variables over time, as .svg, .png or .pdf.")
@@ -63,10 +46,10 @@ def _inputs(_ctx: click.Context, _parameter: click.Parameter, texts: tuple[str, 
 def simulate(
     source: Path,
     at: dict[str, str],
-    inputs: Given,
+    inputs: GivenInputs,
     stop: float | None,
     step: float | None,
-    kind: str | None,
+    kind: AskedKind | None,
     csv: Path | None,
     parquet: Path | None,
     plot: Path | None,
@@ -91,9 +74,9 @@ def simulate(
         if source.suffix == ".fmu":
             from mb2fmu.pipeline.unit_simulating import simulate_unit
 
-            chosen = cast("Literal['CoSimulation', 'ModelExchange'] | None", KINDS.get(kind or ""))
+            refuse_for_units("a unit")
             result: Trajectories = simulate_unit(
-                source, at=at, inputs=formulas, tables=tables, stop=stop, step=step, kind=chosen
+                source, at=at, inputs=formulas, tables=tables, stop=stop, step=step, kind=kind
             )
         else:
             if kind is not None:

@@ -45,7 +45,7 @@ def list_models(folder: Path | None) -> None:
     Examples:
       mb2fmu list
       mb2fmu run cart_pole
-      mb2fmu list models
+      mb2fmu list .
     """
     from mb2fmu.model import list_models as listed_in
     from mb2fmu.model import shipped_models

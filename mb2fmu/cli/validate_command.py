@@ -95,9 +95,9 @@ def validate(
 
     \b
     Examples:
-      mb2fmu validate out/CartPole.fmu --model models/cart_pole.py
-      mb2fmu validate theirs.fmu --model models/cart_pole.py --json verdict.json --report verdict.html
-      mb2fmu validate out/CartPole.fmu --model models/cart_pole.py --data measured.csv
+      mb2fmu validate out/CartPole.fmu --model cart_pole
+      mb2fmu validate theirs.fmu --model cart_pole --json verdict.json --report verdict.html
+      mb2fmu validate out/CartPole.fmu --model cart_pole --data measured.csv
       mb2fmu validate theirs.fmu --data measured.csv --tolerance theta=0.5 --tolerance 1%
       mb2fmu validate theirs.fmu --points published.json --tolerance 1e-9
       mb2fmu validate --check-report out/CartPole.html

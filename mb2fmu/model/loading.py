@@ -177,7 +177,11 @@ def _refuse_unreadable(path: Path, promised: type) -> None:
     if path.suffix == ".py" and path.is_file():
         return
     if path.suffix != ".py" and path.exists():
-        remedy = f"give the Python file that has the {word} function" + ("" if is_model else ", or an .ssp")
+        remedy = f"give the Python file that has the {word} function, " + (
+            "or a robot's (.urdf, .xml, .sdf); simulate, animate, validate and audit take a unit (.fmu), too"
+            if is_model
+            else "or an .ssp"
+        )
         fault = Fault(f"a {word} file ends in .py", str(path), remedy)
     else:
         beside = [str(other) for other in path.parent.glob("*.py")] if path.parent.is_dir() else []

@@ -29,6 +29,8 @@ def write_template(name: str, folder: Path | str) -> Path:
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or keyword.iskeyword(name):
         what = f"{name!r} cannot name a model: it must be an identifier of C and Python that begins with a letter"
+        if keyword.iskeyword(name):
+            what = f"{name!r} cannot name a model: it is a word of the language Python"
         raise ModelError(_HEADLINE, [Fault(what, remedy="take letters, digits and _, for example my_robot")])
     template = resources.files("mb2fmu.model").joinpath("templates/new_model.py.jinja").read_text(encoding="utf-8")
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - Python, not HTML

@@ -20,12 +20,15 @@ from mb2fmu.animation.poses import sampled_inputs
 from mb2fmu.errors import Fault, ModelError, PackageError, ValidationError
 from mb2fmu.mechanism.drawn_records import MeshUse, Scenery
 from mb2fmu.model import Model
+from mb2fmu.model.setting import Value
 from mb2fmu.package.references import FOLDER, RESULT
-from mb2fmu.pipeline.deriving import AnyModel
+from mb2fmu.pipeline.deriving import AnyModel, load
+from mb2fmu.pipeline.inputs import InputValue
 from mb2fmu.pipeline.outcomes import Observer
 from mb2fmu.pipeline.simulating import simulate_model
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.pipeline.trajectories import Simulated, SimulatedUnit
+from mb2fmu.pipeline.unit_simulating import simulate_unit
 
 if TYPE_CHECKING:
     from mb2fmu.animation import Drawing, Motion, Scene, Signals
@@ -43,6 +46,11 @@ def animate(
     *,
     model: AnyModel | None = None,
     arguments: Mapping[str, Any] | None = None,
+    at: Mapping[str, Value] | None = None,
+    inputs: Mapping[str, InputValue] | None = None,
+    tables: tuple[Path, ...] = (),
+    stop: float | None = None,
+    step: float | None = None,
     observer: Observer | None = None,
 ) -> tuple[Drawing, Signals]:
     """A mechanism in motion: for ``animation.page`` and ``animation.still``.
@@ -51,6 +59,12 @@ def animate(
         source: A model, its file, or a unit (``.fmu``), which is run by fmpy.
         model: Of a unit that does not say what it looks like; its own motion is then the ghost.
         arguments: Of the model file's function.
+        at: FMU name of a parameter, start value or input → value; this and what follows as for ``simulate``. A unit
+            that is run with values of its own has no ghost: its reference is of another motion.
+        inputs: FMU name → formula of ``t``, number, or function of time.
+        tables: CSV files with inputs.
+        stop: In s, instead of the experiment's.
+        step: In s, instead of the experiment's.
         observer: Is told of each stage.
 
     Raises:
@@ -60,8 +74,13 @@ def animate(
 
     stage = Stopwatch(observer)
     if isinstance(source, Model) or Path(source).suffix != ".fmu":
-        return _moved(simulate_model(source, arguments=arguments, observer=observer))
+        chosen = (source if isinstance(source, Model) else load(source, arguments)).at(at)
+        return _moved(simulate_model(chosen, inputs=inputs, tables=tables, stop=stop, step=step, observer=observer))
     path = Path(source)
+    if at or inputs or tables or stop is not None or step is not None:
+        _refuse_ghost(model)
+        with stage("simulate"):
+            return _moved(simulate_unit(path, at=at, inputs=inputs, tables=tables, stop=stop, step=step))
     with stage("unpack"):
         unit = package.unpack(path)
         if model is None:
@@ -74,6 +93,17 @@ def animate(
         scene, ghost = scene_needed(simulated), simulated.motion
     with stage("simulate"):
         return unit_drawn(path, unit, scene, ghost)
+
+
+def _refuse_ghost(model: AnyModel | None) -> None:
+    """A model as ghost moves through its own experiment.
+
+    Raises:
+        ValidationError: If there is one.
+    """
+    if model is not None:
+        fault = Fault("a model beside a unit moves through its own experiment", "--model", "animate one of them alone")
+        raise ValidationError("other values, inputs and times cannot be shown beside a model:", [fault])
 
 
 def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:

@@ -46,6 +46,10 @@ class Model(mb2fmu.model.Model):
         """
         return robots.load_robot(path, settings, cls)
 
+    def __repr__(self) -> str:
+        """A line: its name and what it says of itself."""
+        return f"<Model {self.name}: {self.description}>" if self.description else f"<Model {self.name}>"
+
     def _repr_html_(self) -> str:
         """Return the declarations as a table, for notebooks."""
         return displays.html(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -122,10 +123,13 @@ def read_inputs(
     return tuple(signals)
 
 
-def _unknown(name: str, units: Mapping[str, str]) -> Fault:
-    """Return the fault of an input that the model does not have; the remedy lists those it has."""
-    what = f"there are {', '.join(units)}" if units else "there are none; --at sets parameters and start values"
-    return Fault(f"there is no input {name}", remedy=what)
+def _unknown(name: str, units: Mapping[str, str], where: str = "") -> Fault:
+    """Return the fault of an input that the model does not have; the remedy names what is probably meant."""
+    near = [each for each in units if each.endswith(f".{name}")] or difflib.get_close_matches(name, units)
+    remedy = f"there are {', '.join(units)}" if units else "there are none; --at sets parameters and start values"
+    if near:
+        remedy = f"did you mean {' or '.join(near)}?"
+    return Fault(f"there is no input {name}", where, remedy)
 
 
 def _signal(name: str, value: InputValue, stop: float) -> InputSignal:
@@ -150,19 +154,25 @@ def _from_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal]
 
     table = read_table(path)
     time = table.column(TIME)
-    if time is None or not np.all(np.isfinite(time.values)) or bool(np.any(np.diff(time.values) <= 0)):
-        return [], [Fault("has no column time that increases", path.name, "head the first column with time, in s")]
+    if time is None:
+        there = ", ".join(column.name for column in table.columns)
+        return [], [Fault(f"has no column time; there are {there}", path.name, "head one with time, in s")]
+    if not np.all(np.isfinite(time.values)) or bool(np.any(np.diff(time.values) <= 0)):
+        remedy = "sort the rows by time, each time once, none empty"
+        return [], [Fault("the column time does not increase from row to row", path.name, remedy)]
     signals, faults = [], []
     for column in table.columns:
         if column is time:
             continue
         if column.name not in units:
-            faults.append(_unknown(column.name, units))
+            faults.append(_unknown(column.name, units, path.name))
             continue
         try:
             signals.append(_interpolated(path, time.values, column, units[column.name]))
         except ValueError as error:
-            faults.append(Fault(f"{column.name}: {error}", path.name))
+            unit = units[column.name]
+            remedy = f"give every row a number in {unit}, or head the column with its unit: {column.name} [UNIT]"
+            faults.append(Fault(f"{column.name}: {error}", path.name, remedy))
     return signals, faults
 
 

@@ -43,7 +43,7 @@ class Observer(Protocol):
         """Note that the stage ended without an error."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Derivation:
     """From the model to its program.
 
@@ -67,6 +67,11 @@ class Derivation:
     why: str = ""
     treated: str = ""
 
+    def __repr__(self) -> str:
+        """A line: the model, its states, how its equations were formed."""
+        states = ", ".join(map(str, self.equations.states))
+        return f"<Derivation {self.definition.name}: by {self.equations.method}; states {states}>"
+
     def _repr_latex_(self) -> str:
         """The equations, for notebooks."""
         return displays.latex(self.equations)
@@ -77,7 +82,7 @@ class Derivation:
         return sum(operation_count(self.program, "rhs").values())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Build:
     """From the program to a whole unit, in memory.
 
@@ -103,8 +108,12 @@ class Build:
     timings: tuple[Timing, ...]
     live: LiveUnit | None = None
 
+    def __repr__(self) -> str:
+        """A line: the model, and what is in the unit."""
+        return f"<Build {self.derivation.definition.name}: {len(self.core)} files in the unit>"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Exported:
     """A unit on disk: ``build`` and the archive's ``path``; ``sources`` are files of other languages beside it."""
 
@@ -113,12 +122,16 @@ class Exported:
     timings: tuple[Timing, ...]
     sources: tuple[Path, ...] = ()
 
+    def __repr__(self) -> str:
+        """A line: the model, and where its unit is."""
+        return f"<Exported {self.build.derivation.definition.name}: {self.path}>"
+
     def _repr_html_(self) -> str:
         """Return the unit's place and page, for notebooks."""
         return displays.html(self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Validated:
     """A verdict on a unit.
 
@@ -136,6 +149,10 @@ class Validated:
     result: ValidationResult
     timings: tuple[Timing, ...]
 
+    def __repr__(self) -> str:
+        """A line: the model and the verdict."""
+        return f"<Validated {self.definition.name}: {'passed' if self.passed else 'FAILED'}>"
+
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
         return displays.html(self)
@@ -146,7 +163,7 @@ class Validated:
         return self.result.passed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finished:
     """The whole way.
 
@@ -161,6 +178,11 @@ class Finished:
     validated: Validated
     page: Path
     timings: tuple[Timing, ...]
+
+    def __repr__(self) -> str:
+        """A line: the model, the verdict, where unit and report are."""
+        verdict = "passed" if self.passed else "FAILED"
+        return f"<Finished {self.validated.definition.name}: {verdict}; {self.exported.path}, {self.page}>"
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""

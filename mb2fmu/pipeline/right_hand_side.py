@@ -48,7 +48,7 @@ class Evaluation(Protocol):
         """The results, shape (n_results,), or (n_batch, n_results) if any argument is a batch."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RightHandSide:
     """x' = f(t, x, r, p), ready for ``scipy.integrate.solve_ivp(f, (0, 10), f.x0)``.
 
@@ -75,6 +75,11 @@ class RightHandSide:
     evaluate_outputs: Evaluation
     output_names: tuple[str, ...]
     program: CompilableProgram
+
+    def __repr__(self) -> str:
+        """A line: what stands where."""
+        given = f"states {', '.join(self.states)}; inputs {', '.join(self.inputs) or 'none'}"
+        return f"<RightHandSide f(t, x, r, p): {given}; parameters {', '.join(self.parameters) or 'none'}>"
 
     def __call__(
         self,

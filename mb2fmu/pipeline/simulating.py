@@ -20,6 +20,7 @@ from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.inputs import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.outcomes import Derivation, Observer
 from mb2fmu.pipeline.stopwatch import Stopwatch
+from mb2fmu.pipeline.timing_of_runs import stop_and_step
 from mb2fmu.pipeline.trajectories import Simulated, SimulatedUnit
 from mb2fmu.scratch import work_folder
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from mb2fmu.model import Declarations
     from mb2fmu.pipeline.options import FormulationOptions
     from mb2fmu.pipeline.right_hand_side import RightHandSide
-    from mb2fmu.validation.unit_description import UnitKind
+    from mb2fmu.pipeline.unit_simulating import AskedKind
 
 Floats = npt.NDArray[np.float64]
 Slope = Callable[[float, Floats], Floats]
@@ -44,7 +45,7 @@ def simulate(
     arguments: Mapping[str, Any] | None = None,
     stop: float | None = None,
     step: float | None = None,
-    kind: UnitKind | None = None,
+    kind: AskedKind | None = None,
     observer: Observer | None = None,
     **options: Unpack[FormulationOptions],
 ) -> Simulated | SimulatedUnit:
@@ -61,7 +62,7 @@ def simulate(
         arguments: Of the model file's function.
         stop: In s, instead of the experiment's.
         step: Between the times of the result, in s, instead of the experiment's; a unit's communication step.
-        kind: Of a unit: ``CoSimulation`` or ``ModelExchange``; None: as Co-Simulation if it can do that.
+        kind: Of a unit: ``CoSimulation`` or ``cs``, ``ModelExchange`` or ``me``; None: the first that it offers.
         observer: Is told of each stage.
         options: See :class:`FormulationOptions`; of a model.
 
@@ -107,7 +108,9 @@ def simulate_derived(
     """Simulate a model that is derived already; arguments as for :func:`simulate`."""
     definition = derivation.definition
     units = {item.name: item.unit for item in definition.inputs}
-    signals = read_inputs(inputs or {}, tables, units, stop or definition.experiment.stop)
+    run = definition.experiment
+    stop, step = stop_and_step(stop, step, usual_stop=run.stop, usual_step=run.step)
+    signals = read_inputs(inputs or {}, tables, units, stop)
     if needs_events(derivation):
         return _by_its_unit(derivation, signals, stop=stop, step=step, observer=observer)
     with Stopwatch(observer)("simulate"):

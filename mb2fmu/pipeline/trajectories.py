@@ -27,12 +27,20 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+_NAMED = 6
+"""Variables that a result names where it is printed."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class MotionPage:
     """A page in which a mechanism moves; ``save`` it, or show it in a notebook."""
 
     name: str
     content: bytes
+
+    def __repr__(self) -> str:
+        """A line: what it shows, and how to see it."""
+        return f"<MotionPage {self.name}: {len(self.content):,} bytes; save it with .save('{self.name}.html')>"
 
     def save(self, path: Path | str) -> Path:
         """Writes the page, whole or not at all."""
@@ -82,6 +90,12 @@ class Trajectories(ABC):
         if name not in self.names:
             raise KeyError(f"{name} is none of {', '.join(self.names)}")
         return np.asarray(self._table[:, self.names.index(name)])
+
+    def __repr__(self) -> str:
+        """A line: what it is of, its times and variables."""
+        names = ", ".join(self.names[:_NAMED]) + (f" and {len(self.names) - _NAMED} more" * (len(self.names) > _NAMED))
+        times = f"{len(self.time):,} times from {self.time[0]:g} to {self.time[-1]:g} s"
+        return f"<{type(self).__name__} {self.name}: {times}; {names}>"
 
     def _repr_html_(self) -> str:
         """Return plots of the variables, for notebooks."""
@@ -185,7 +199,7 @@ class Trajectories(ABC):
         return MotionPage(self.name, animation.page(self.drawing(), self.signals, shown=shown or self.interesting()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Simulated(Trajectories):
     """How a model moves by its own equations, without any unit.
 
@@ -216,7 +230,7 @@ class Simulated(Trajectories):
         return animating.model_drawn(self)[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SimulatedUnit(Trajectories):
     """What a unit did, run by fmpy.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from mb2fmu import animation
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.model.setting import Value, number_in
 from mb2fmu.pipeline.inputs import InputSignal, InputValue, read_inputs
+from mb2fmu.pipeline.timing_of_runs import stop_and_step
 from mb2fmu.pipeline.trajectories import SimulatedUnit
 
 if TYPE_CHECKING:
@@ -22,9 +24,19 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
+AskedKind = Literal["CoSimulation", "ModelExchange", "cs", "me"]
+KINDS: Mapping[str, UnitKind] = {
+    "cs": "CoSimulation",
+    "me": "ModelExchange",
+    "CoSimulation": "CoSimulation",
+    "ModelExchange": "ModelExchange",
+}
+"""What a kind may be called, on the command line and from Python → what the standard calls it."""
+
 _STOP, _STEPS, _TOLERANCE = 10.0, 1000, 1e-6
 """Of units that say nothing of their experiment: s, communication steps, relative."""
 _REAL = frozenset({"Real", "Float64"})
+_LISTED = 30
 _SET_BEFORE = frozenset({"exact", "approx"})
 
 
@@ -36,7 +48,7 @@ def simulate_unit(
     tables: tuple[Path, ...] = (),
     stop: float | None = None,
     step: float | None = None,
-    kind: UnitKind | None = None,
+    kind: AskedKind | None = None,
 ) -> SimulatedUnit:
     """Runs a unit from its own start values; nothing is judged.
 
@@ -48,7 +60,7 @@ def simulate_unit(
         tables: CSV files with inputs.
         stop: In s; None: as the unit says.
         step: Communication step in s; None: as the unit says.
-        kind: How it is run; None: as Co-Simulation if it can do that.
+        kind: How it is run, ``cs`` and ``me`` for short; None: as Co-Simulation if it can do that.
 
     Raises:
         ValidationError: For all names and values that do not fit.
@@ -58,7 +70,10 @@ def simulate_unit(
     from mb2fmu.audit.description.parse_description import read_description
     from mb2fmu.validation.simulate import offered_kinds
 
-    used = kind or offered_kinds(path)[0]
+    if kind is not None and kind not in KINDS:
+        fault = Fault(f"{kind!r} is no kind of unit", "kind", f"take one of {', '.join(KINDS)}")
+        raise ValidationError("the unit cannot be run as asked:", [fault])
+    used = offered_kinds(path)[0] if kind is None else KINDS[kind]
     files = package.unpack(path)
     described = read_description(files["modelDescription.xml"])
     reals = {v.name: v for v in described.variables if v.type in _REAL and not v.dimensions}
@@ -117,13 +132,11 @@ def _times(described: Description, stop: float | None, step: float | None) -> Fl
     """Communication points from 0 on.
 
     Raises:
-        ValidationError: If they are none.
+        ValidationError: If they are none, or too many.
     """
-    end = _number(described.experiment.get("stopTime"), _STOP) if stop is None else stop
-    size = _number(described.experiment.get("stepSize"), end / _STEPS) if step is None else step
-    if not (end > 0 and 0 < size <= end):
-        fault = Fault(f"stop {end:g} s and step {size:g} s", remedy="give a stop > 0 and a step between 0 and it")
-        raise ValidationError("nothing can be simulated:", [fault])
+    usual = _number(described.experiment.get("stopTime"), _STOP)
+    usual_step = _number(described.experiment.get("stepSize"), (usual if stop is None else stop) / _STEPS)
+    end, size = stop_and_step(stop, step, usual_stop=usual, usual_step=usual_step)
     return np.arange(max(1, round(end / size)) + 1, dtype=np.float64) * np.float64(size)
 
 
@@ -139,7 +152,7 @@ def _set(variables: Mapping[str, Variable], at: Mapping[str, Value]) -> tuple[di
     for name, value in at.items():
         variable = variables.get(name)
         if variable is None:
-            faults.append(Fault(f"there is no variable {name}", remedy="take FMU names of parameters, states, inputs"))
+            faults.append(_unknown(name, variables))
             continue
         if variable.causality != "input" and variable.initial not in _SET_BEFORE:
             what = f"{name} is {variable.causality}, {variable.initial or variable.variability}: it cannot be set"
@@ -148,12 +161,23 @@ def _set(variables: Mapping[str, Variable], at: Mapping[str, Value]) -> tuple[di
         try:
             number = number_in(value, _unit(variable))
         except ValueError as error:
-            faults.append(Fault(f"{name} cannot be set: {error}"))
+            unit = _unit(variable)
+            remedy = f"write {name}=NUMBER in {unit}, or with a unit: {name}='NUMBER UNIT'"
+            faults.append(Fault(f"{name} cannot be set: {error}", remedy=remedy))
             continue
         (constants if variable.causality == "input" else starts)[name] = number
     if faults:
         raise ValidationError("the unit cannot be set as asked:", faults)
     return starts, constants
+
+
+def _unknown(name: str, variables: Mapping[str, Variable]) -> Fault:
+    """A name that is no variable: what may be meant, or what can be set."""
+    names = [each for each, v in variables.items() if v.causality == "input" or v.initial in _SET_BEFORE]
+    near = difflib.get_close_matches(name, names)
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    remedy = f"there are {', '.join(names[:_LISTED])}{more}" if names else "nothing of this unit can be set"
+    return Fault(f"there is no variable {name}", remedy=f"did you mean {' or '.join(near)}?" if near else remedy)
 
 
 def _unit(variable: Variable) -> str:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from mb2fmu.animation.three import LICENCE
 from mb2fmu.report.content import Page
-from mb2fmu.report.words import WORDS
+from mb2fmu.report.words import WORDS, explained
 
 
 def print_page(page: Page) -> bytes:
@@ -47,13 +47,15 @@ def own_script(environment: Environment) -> tuple[Markup, str]:
 @cache
 def environment() -> Environment:
     """Return the environment of all report templates: undefined names raise, text is escaped for HTML."""
-    return Environment(
+    made = Environment(
         loader=PackageLoader("mb2fmu.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
     )
+    made.filters["explained"] = explained
+    return made
 
 
 @cache

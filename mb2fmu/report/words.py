@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
+
+from markupsafe import Markup, escape
 
 WORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -31,3 +34,19 @@ WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Word → what it means here, in one or two plain sentences."""
+
+_FOUND = re.compile(rf"(?<!\w)({'|'.join(sorted(map(re.escape, WORDS), key=len, reverse=True))})(?!\w)", re.IGNORECASE)
+
+
+def explained(text: str) -> Markup:
+    """A text for the page in which each word's first occurrence says what it means, where a reader points at it."""
+    told: set[str] = set()
+    pieces = []
+    for k, piece in enumerate(_FOUND.split(text)):
+        word = piece.lower()
+        if k % 2 == 0 or word in told:
+            pieces.append(escape(piece))
+        else:
+            told.add(word)
+            pieces.append(Markup('<dfn tabindex="0" title="{}">{}</dfn>').format(WORDS[word], piece))
+    return Markup().join(pieces)

@@ -133,7 +133,9 @@ def drive(
     description = read_description(tree)
     chosen = next(iter(description.identifiers)) if kind is None else kind
     if chosen not in description.identifiers:
-        raise ValidationError("the FMU cannot be run here:", [Fault(f"offers no {chosen}", "modelDescription.xml")])
+        remedy = f"it offers {' and '.join(description.identifiers)}"
+        fault = Fault(f"offers no {chosen}", "modelDescription.xml", remedy)
+        raise ValidationError("the FMU cannot be run here:", [fault])
     promised = min((each.tolerance for each in experiments), default=0.0) if tolerance is None else tolerance
     for experiment in experiments:
         check_variables(description, experiment, variables)

@@ -120,7 +120,7 @@ def read_table(path: Path) -> Table:
 def _refused(path: Path, faults: Sequence[Fault]) -> ValidationError:
     """Return the error of a table with its first faults, and how many more there are."""
     more = [Fault(f"and {len(faults) - _SHOWN} more")] if len(faults) > _SHOWN else []
-    return ValidationError(f"{path} cannot be compared with a unit:", [*faults[:_SHOWN], *more])
+    return ValidationError(f"{path} cannot be used as a table of numbers:", [*faults[:_SHOWN], *more])
 
 
 def _from_csv(path: Path, text: str) -> tuple[Table, list[Fault]]:

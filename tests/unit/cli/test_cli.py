@@ -281,6 +281,26 @@ def test_help_needs_no_manual(command: str | None) -> None:
         assert "Example" in result.stdout
 
 
+@pytest.mark.parametrize("command", sorted(commands.commands))
+def test_examples_in_the_help_run_after_pip(command: str) -> None:
+    """Without a copy of the repository: models by the names that come with mb2fmu, or files of the reader's."""
+    lines = [line.strip() for line in call(command, "--help").output.splitlines()]
+    examples = [line.split()[2:] for line in lines if line.startswith(f"mb2fmu {command} ")]
+    shipped = {path.stem for path in shipped_models().glob("*.py")}
+    takes_model = command not in {"new", "list", "system", "study", "split", "audit"}
+    for words in examples:
+        assert command == "system" or not any(word.startswith(("models/", "systems/")) for word in words), words
+        if takes_model and words[0].isidentifier():
+            assert words[0] in shipped, words
+
+
+def test_quiet_says_nothing(swing: Path) -> None:
+    for command in (["equations", swing], ["equations", swing, "--show", "momenta"], ["list"], ["linearize", swing]):
+        done = call(*command, "--quiet")
+        assert done.exit_code == 0, done.output
+        assert done.stdout == ""
+
+
 def test_tables_fit_a_narrow_terminal(swing: Path, finished: subprocess.CompletedProcess[str]) -> None:
     from rich.console import Console
 

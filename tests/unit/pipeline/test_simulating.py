@@ -21,6 +21,7 @@ from mb2fmu.animation.poses import Signals
 from mb2fmu.cli import commands
 from mb2fmu.errors import ValidationError
 from mb2fmu.pipeline.inputs import formula, read_inputs
+from mb2fmu.pipeline.timing_of_runs import MOST_TIMES, stop_and_step
 
 OSCILLATOR = '''"""A mass on a spring, pushed."""
 import sympy as sm
@@ -144,6 +145,8 @@ def test_the_command_writes_and_validate_reads(oscillator: Path, unit: Path, tmp
         (["--kind", "me"], "a model is integrated"),
         (["--stop", "0"], "--stop"),
         (["--plot", "a.bmp"], ".bmp"),
+        (["--stop", "1e9"], "more than 10,000,000"),
+        (["--stop", "1", "--step", "2"], "longer than the run"),
     ],
 )
 def test_bad_input_is_named(oscillator: Path, tmp_path: Path, monkeypatch, arguments, says) -> None:
@@ -158,6 +161,68 @@ def test_what_a_unit_cannot_be_set_to(unit: Path) -> None:
     with pytest.raises(ValidationError) as caught:
         mb2fmu.simulate(unit, at={"spring": 1.0, "nothing": 2.0, "m": "3 s"})
     assert len(caught.value.faults) == 3
+    with pytest.raises(ValidationError, match="no kind of unit"):
+        mb2fmu.simulate(unit, kind="exchange")
+
+
+@pytest.mark.parametrize("command", ["simulate", "animate"])
+def test_what_only_a_model_has_is_refused_for_a_unit(unit: Path, tmp_path: Path, monkeypatch, command) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(commands, [command, str(unit), "--set", "n=2", "--limits", "stop"], prog_name="mb2fmu")
+    assert done.exit_code == 2
+    assert "--set, --limits: a unit does not have this" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_picture_shows_what_simulate_computes(oscillator: Path, unit: Path) -> None:
+    """Other values, inputs and times are those of the picture, too, of a model and of a unit."""
+    asked = {"at": {"m": 2.0, "x": 0.3}, "inputs": {"push": "3*t"}, "stop": 0.5, "step": 0.05}
+    for source in (oscillator, unit):
+        drawing, signals = pipeline.animate(source, **asked)
+        expected = mb2fmu.simulate(source, **asked)
+        np.testing.assert_array_equal(signals.values, expected.signals.values)
+        np.testing.assert_array_equal(drawing.poses.time, expected.time)
+    with pytest.raises(ValidationError, match="beside a model"):
+        pipeline.animate(unit, model=oscillator, stop=0.5)
+
+
+TIMES = st.floats(1e-9, 1e9) | st.integers(1, 100)
+
+
+@given(TIMES | st.none(), TIMES | st.none(), st.floats(1e-3, 1e3), st.floats(1e-6, 1e6))
+def test_times_are_possible_or_refused(stop, step, usual_stop, usual_step) -> None:
+    """What is asked for is kept; the end is never passed by the first step; nobody waits for memory."""
+    end, size = stop or usual_stop, step or usual_step
+    if (step is not None and size > end) or end / size > MOST_TIMES:
+        with pytest.raises(ValidationError, match="→"):
+            stop_and_step(stop, step, usual_stop=usual_stop, usual_step=usual_step)
+        return
+    end, size = stop_and_step(stop, step, usual_stop=usual_stop, usual_step=usual_step)
+    assert end == (stop or usual_stop)
+    assert step is None or size == step
+    assert end / MOST_TIMES <= size <= end
+
+
+@pytest.mark.parametrize("time", [0, -1.0, math.inf, math.nan, "5", True, np.ones(2)])
+def test_times_that_are_none_are_all_told(oscillator: Path, time) -> None:
+    with pytest.raises(ValidationError) as caught:
+        mb2fmu.simulate(oscillator, stop=time, step=time)
+    assert len(caught.value.faults) == 2
+
+
+def test_results_are_printed_on_a_line(oscillator: Path, unit: Path) -> None:
+    """Who types a name at the prompt sees what it is, not every number in it."""
+    model = mb2fmu.load(oscillator)
+    motion = mb2fmu.simulate(model, stop=0.1)
+    ran = mb2fmu.simulate(unit, stop=0.1, kind="me")
+    assert ran.kind == "ModelExchange"
+    records = [motion, ran, motion.animate(), motion.derivation, model, model.rhs(), mb2fmu.linearize(model)]
+    records += [mb2fmu.sensitivities(model, to=("k",), stop=0.1), mb2fmu.sweep(model, "k", [1.0, 2.0])]
+    for record in records:
+        text = repr(record)
+        assert text.startswith("<")
+        assert len(text) < 300, text
+        assert "\n" not in text
 
 
 def test_all_faults_of_inputs_are_told_at_once() -> None:
