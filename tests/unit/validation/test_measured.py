@@ -273,7 +273,7 @@ def test_tables_that_cannot_be_used_are_told(unit, tmp_path, text, told):
 
 @pytest.mark.parametrize("text", ["{", "[1]", '{"points": 1}', '{"points": [{"x": "a"}]}', '{"tolerance": {"y": 1}}'])
 def test_json_that_cannot_be_used_is_told(tmp_path, text):
-    with pytest.raises(ValidationError, match="cannot be compared"):
+    with pytest.raises(ValidationError, match="cannot be used as a table"):
         table(tmp_path, text, "points.json")
 
 
