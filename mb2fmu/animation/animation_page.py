@@ -100,7 +100,7 @@ def element(
         script=Markup(script),  # noqa: S704 (our own file)
         still=Markup(picture.decode()),  # noqa: S704 (every text in it went through escape)
         live=Markup(live),  # noqa: S704 (no "<" is left in it)
-        ghost=data["ghost"] is not None,
+        ghost=data["apart"] is not None,
         ghost_name=data["ghostName"],
         autoplay=autoplay,
         arrows=bool(drawing.arrows),
@@ -159,7 +159,7 @@ def _data(
         "time": _times(drawing.poses.time[rows]),
         "count": len(rows),
         "poses": moving["poses"],
-        "ghost": moving["ghost"],
+        "apart": moving["apart"],
         "ghostName": ghost.name,
         "vectors": moving["vectors"],
         "signals": {
@@ -191,7 +191,7 @@ def _moving(drawing: Drawing, signals: Signals | None, rows: npt.NDArray[np.intp
     plotted = signals.values[rows] if signals else np.zeros((len(rows), 0))
     return {
         "poses": encoded(_pose_channels(poses, rows)),
-        "ghost": encoded(_pose_channels(drawing.ghost, rows)) if drawing.ghost is not None else None,
+        "apart": encoded(_apart(poses, drawing.ghost, rows)) if drawing.ghost is not None else None,
         "vectors": encoded(poses.vectors[rows].reshape(len(rows), -1)),
         "signals": encoded(_finite(plotted)),
     }
@@ -201,6 +201,17 @@ def _pose_channels(poses: Poses, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.f
     """Per pose x, y, z, then w, x, y, z of its quaternion."""
     together = np.concatenate([poses.positions[rows], poses.turns[rows]], axis=2)
     return together.reshape(len(rows), -1)
+
+
+def _apart(poses: Poses, ghost: Poses, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+    """Return how far the ghost's poses are from the others, channel by channel, with steps as fine as that is small.
+
+    A page can so magnify what would vanish among the steps of the poses themselves. A quaternion and its negative are
+    one rotation: the ghost's is taken with the sign that is nearer.
+    """
+    sign = np.where(np.sum(poses.turns * ghost.turns, axis=2, keepdims=True) < 0, -1.0, 1.0)
+    nearer = replace(ghost, turns=ghost.turns * sign)
+    return _pose_channels(nearer, rows) - _pose_channels(poses, rows)
 
 
 def _finite(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -67,7 +67,8 @@
       this.world = new THREE.Group();
       this.scene.add(this.world);
       this.main = this.figure(moving.poses, null);
-      this.ghost = moving.ghost ? this.figure(moving.ghost, "#7f8894") : null;
+      this.base = moving.poses; // what the ghost's difference belongs to, whatever is shown later
+      this.ghost = moving.apart ? this.figure(this.magnified(1), "#7f8894") : null;
       if (this.ghost) this.ghost.all.visible = part("ghost").checked;
       this.lines = data.lines.map((line) => this.line(line));
       this.traces = data.traces.map((trace) => this.trace(trace));
@@ -131,6 +132,15 @@
       }
       this.world.add(all);
       return { poses, groups, ground, all };
+    }
+
+    /** The ghost's poses, its difference from what was computed with it so many times larger. */
+    magnified(factor) {
+      return this.base.map((channel, k) => {
+        const apart = this.moving.apart[k];
+        if (typeof channel === "number" && typeof apart === "number") return channel + factor * apart;
+        return Float32Array.from({ length: data.count }, (_, i) => sample(channel, i) + factor * sample(apart, i));
+      });
     }
 
     move(figure, i, share) {
@@ -201,9 +211,15 @@
       const points = this.track(trace, new Float32Array(3 * data.count));
       const geometry = new THREE.BufferGeometry();
       geometry.setAttribute("position", new THREE.BufferAttribute(points, 3));
-      const strong = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: trace.color }));
+      geometry.setAttribute("color", new THREE.BufferAttribute(new Float32Array(4 * data.count).fill(1), 4));
+      const strong = new THREE.Line(
+        geometry,
+        new THREE.LineBasicMaterial({ color: trace.color, vertexColors: true, transparent: true }),
+      );
+      const plain = new THREE.BufferGeometry();
+      plain.setAttribute("position", new THREE.BufferAttribute(points.slice(), 3));
       const whole = new THREE.Line(
-        geometry.clone(),
+        plain,
         new THREE.LineBasicMaterial({ color: trace.color, transparent: true, opacity: 0.25 }),
       );
       strong.frustumCulled = whole.frustumCulled = false;
@@ -309,13 +325,22 @@
       });
     }
 
+    /** A path up to a frame: what was passed long ago, a third of the run, is as pale as the whole path. */
+    fade(geometry, end) {
+      const tail = Math.max(2, Math.round(0.35 * data.count));
+      const first = Math.max(0, end - tail);
+      const color = geometry.attributes.color;
+      for (let k = first; k < end; k++) color.setW(k, (k + 1 - (end - tail)) / tail);
+      color.needsUpdate = true;
+      geometry.setDrawRange(first, end - first);
+    }
+
     set(t) {
       const [i, share] = frame(t);
       this.move(this.main, i, share);
       if (this.ghost) this.move(this.ghost, i, share);
       this.lines.forEach((line) => this.moveLine(line));
-      const tail = Math.max(2, Math.round(0.35 * data.count)); // the last third of the run is strong
-      this.traces.forEach(({ strong }) => strong.geometry.setDrawRange(Math.max(0, i + 1 - tail), Math.min(i + 1, tail)));
+      this.traces.forEach(({ strong }) => this.fade(strong.geometry, i + 1));
       this.arrows.forEach((arrow) => this.moveArrow(arrow, i, share));
     }
   }
@@ -643,6 +668,10 @@
         this.scene.ghost.all.visible = part("ghost").checked;
         this.wake();
       });
+      on("apart", "change", () => {
+        this.scene.ghost.poses = this.scene.magnified(Number(part("apart").value));
+        this.seek(this.t);
+      });
       on("traces", "change", () => {
         this.scene.traces.forEach((t) => (t.strong.visible = t.whole.visible = part("traces").checked));
         this.wake();
@@ -700,7 +729,7 @@
       return undefined;
     }
 
-    /** A click on a body says its name and where it is. */
+    /** A click on a body says its name, where it is and how fast it moves. */
     picking() {
       const told = part("picked");
       let down = null;
@@ -728,7 +757,17 @@
       told.hidden = !group;
       if (!group) return;
       const { x, y, z } = group.group.position;
-      told.textContent = `${body ? body.name : "point"}: ${[x, y, z].map((v) => number(v, 4)).join(", ")} m`;
+      const place = [x, y, z].map((v) => number(v, 4)).join(", ");
+      told.textContent = `${body ? body.name : "point"}: ${place} m${this.speed()}`;
+    }
+
+    /** How fast the picked pose moves between two frames, in words. */
+    speed() {
+      const [i] = frame(this.t);
+      const passed = data.count > 1 ? data.time[i + 1] - data.time[i] : 0;
+      if (!(passed > 0)) return "";
+      const way = this.scene.main.poses.slice(7 * this.picked, 7 * this.picked + 3);
+      return `; ${number(Math.hypot(...way.map((c) => sample(c, i + 1) - sample(c, i))) / passed, 3)} m/s`;
     }
 
     key(event) {
@@ -847,11 +886,11 @@
     const script = document.createElement("script");
     script.textContent = text;
     document.head.append(script);
-    const [poses, ghost, vectors, signals] = await Promise.all(
-      [data.poses, data.ghost, data.vectors, data.signals.values].map((record) => record && channels(record)),
+    const [poses, apart, vectors, signals] = await Promise.all(
+      [data.poses, data.apart, data.vectors, data.signals.values].map((record) => record && channels(record)),
     );
     root.dataset.state = "ready"; // what is hidden has no size
-    const player = new Player(window.THREE, { poses, ghost, vectors, signals });
+    const player = new Player(window.THREE, { poses, apart, vectors, signals });
     const wish = new URLSearchParams(location.hash.slice(1));
     if (wish.has("t")) player.seek(Number(wish.get("t")) || 0);
     const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -17,6 +17,7 @@ from lxml import etree, html
 from mb2fmu import animation
 from mb2fmu.animation import three
 from mb2fmu.animation.animation_page import frames
+from mb2fmu.animation.encoding import decoded
 from mb2fmu.animation.meshes import Triangles
 from mb2fmu.errors import ToolError
 
@@ -83,13 +84,30 @@ def test_frames_are_as_many_as_a_screen_shows_and_as_fit(scene, wander):
     assert len(frames(np.linspace(0, 1000, 100_000))) == 4000
     motion = wander(scene, 1500)
     motion = replace(motion, time=50 * motion.time)
-    drawing = animation.draw(scene, motion, motion)
+    drawing = animation.draw(scene, motion, replace(motion, states=1.1 * motion.states))
     whole = animation.element(drawing).body.encode()
     small = animation.element(drawing, limit=len(whole) - 20_000).body.encode()
     assert len(small) <= len(whole) - 20_000
     assert data_of(whole)["count"] == 1500
     assert 200 < data_of(small)["count"] < 1500
     assert data_of(small)["time"][-1] == data_of(whole)["time"][-1]
+
+
+@pytest.mark.parametrize("size", [1e-2, 1e-9])
+def test_a_difference_too_small_for_a_picture_can_be_magnified(scene, motion, size):
+    """The ghost travels as its difference, in steps of its own: 1e-9 beside metres is there to five digits."""
+    moved = replace(motion, states=motion.states + size * np.cos(motion.time)[:, None])
+    drawing = animation.draw(scene, motion, moved)
+    flipped = replace(drawing.ghost, turns=-drawing.ghost.turns)  # the same rotations
+    page = animation.page(replace(drawing, ghost=flipped))
+    apart = decoded(data_of(page)["apart"], len(motion.time)).reshape(len(motion.time), -1, 7)
+    expected = np.concatenate(
+        [drawing.ghost.positions - drawing.poses.positions, drawing.ghost.turns - drawing.poses.turns], axis=2
+    )
+    assert 0.1 * size < np.max(np.abs(expected)) < 10 * size
+    np.testing.assert_allclose(apart, expected, atol=4e-5 * np.max(np.abs(expected)))
+    assert b'data-part="apart"' in page
+    assert b'data-part="apart"' not in animation.page(animation.draw(scene, motion))
 
 
 def test_surfaces_are_thinned_where_a_limit_is_and_the_page_says_so(scene, motion):
