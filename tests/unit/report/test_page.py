@@ -181,7 +181,7 @@ def test_numbers_in_the_tables_are_the_results_to_the_last_bit(pendulum):
 
 def test_a_horizon_is_said_and_shaded(pendulum):
     root = parse(page_of(pendulum(horizon=1.2)))
-    assert "4 of 4 variables judged up to a horizon before the end at 2 s" in " ".join(root.itertext())
+    assert "4 of 4 variables judged up to a horizon before the end at 2 s" in "".join(root.itertext())
     # A trajectory and an error panel for each of the four variables.
     assert len([r for r in root.iter() if r.get("class") == "beyond"]) == 8
 
