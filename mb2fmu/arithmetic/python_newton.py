@@ -22,6 +22,12 @@ _SCARCELY = 0.9  # less of a decrease is none
 _BEND = 0.55  # of a step: how far the next one may be from what Newton's path leaves of it; 0.5 at a double solution
 _LITTLE = 0.03125  # less of a bend shows that the solution is near
 _FAR = 0.2  # a longer step may have a little bend only
+_OPEN = 0.05  # more left over before a step: the sign of the determinant is looked at
+_TURNING = 0.1  # of a step: so where it bends more
+_NUDGE = 1e-6  # of a step: for differences
+_FLAT = 1e-4  # a smaller pivot, of columns whose largest entry is 1, has no sign: round-off
+
+_At = Callable[[Sequence[float]], tuple[float, Sequence[float], Sequence[float]]]
 
 
 class SingularMatrixError(Exception):
@@ -109,7 +115,8 @@ def newton(
 
     Newton's path takes F away evenly, so that the steps along it are (1 − part) of the first. A step that ends, or has
     its middle, where the next one is quite another has jumped off the path, maybe across a singular position: it is too
-    long. So what is found is on the branch of the guess.
+    long. So is one after which the determinant of F's slopes has another sign than at the guess; that is looked for, by
+    differences, where much is left over or steps bend. So what is found is on the branch of the guess.
 
     Small steps alone do not show that F vanishes, where its rows may contradict each other: then no more of each may be
     left over than theta says (see ``Block.rows``).
@@ -196,6 +203,7 @@ def _iterate(
         return _largest(values[:n]), values[n:], values[:n]
 
     y = [float(value) for value in guess]
+    path = _Path(at, y)
     way: Sequence[float] = [0.0] * n
     residual, step, left_over = at(y)
     for _ in range(_ITERATIONS):
@@ -212,7 +220,7 @@ def _iterate(
             if not on_path and left < math.inf:
                 break
             if left <= max(_SCARCELY, 1.0 - 0.5 * part) * residual and (
-                residual <= _RESIDUAL or _stays(at, y, part, step, found)
+                residual <= _RESIDUAL or path.is_kept(y, (residual, step), part, tried, (now_over, found))
             ):
                 break
             part = part * 0.5
@@ -223,21 +231,88 @@ def _iterate(
     return (y if residual < math.inf and closing.is_closed(left_over) else None), residual
 
 
-def _stays(
-    at: Callable[[Sequence[float]], tuple[float, Sequence[float], Sequence[float]]],
-    y: Sequence[float],
-    part: float,
-    step: Sequence[float],
-    after: Sequence[float],
-) -> bool:
-    """Whether a part of a step stays on the path, as the steps after it and half-way tell."""
-    size, bend = _largest(step), _bend(part, step, after)
-    is_far = part * size > _FAR
-    if bend > _LITTLE * size or is_far:
-        half = 0.5 * part
-        left, between, _ = at([a + half * b for a, b in zip(y, step, strict=True)])
-        bend = max(bend, _bend(half, step, between)) if left < math.inf else math.inf
-    return bend <= (_LITTLE if is_far else _BEND) * size
+class _Path:
+    """Newton's path from a guess, which ends where the determinant of F's slopes changes its sign.
+
+    Args:
+        at: y → largest residual, steps, F.
+        guess: Where it begins.
+    """
+
+    def __init__(self, at: _At, guess: Sequence[float]) -> None:
+        self._at, self._guess = at, list(guess)
+        self._of_guess: int | None = None
+
+    def is_kept(
+        self,
+        y: Sequence[float],
+        before: tuple[float, Sequence[float]],
+        part: float,
+        tried: Sequence[float],
+        after: tuple[Sequence[float], Sequence[float]],
+    ) -> bool:
+        """Whether a part of a step stays on it, as the steps after it and half-way tell, and the determinant.
+
+        Args:
+            y: Where the step begins.
+            before: Largest residual there, and the step.
+            part: How much of the step is made.
+            tried: Where that leads.
+            after: F there, and the step from there.
+        """
+        residual, step = before
+        size, bend = _largest(step), _bend(part, step, after[1])
+        is_far = part * size > _FAR
+        if bend > _LITTLE * size or is_far:
+            half = 0.5 * part
+            left, between, _ = self._at([a + half * b for a, b in zip(y, step, strict=True)])
+            bend = max(bend, _bend(half, step, between)) if left < math.inf else math.inf
+        if not bend <= (_LITTLE if is_far else _BEND) * size:
+            return False
+        is_doubtful = residual > _OPEN or bend > _TURNING * size
+        return not (is_doubtful and self._is_beyond(tried, after[0], size))
+
+    def _is_beyond(self, tried: Sequence[float], left_over: Sequence[float], size: float) -> bool:
+        """Whether a singular position lies between the guess and a point; ``size`` of the step, for differences."""
+        if self._of_guess is None:
+            left, _, first = self._at(self._guess)
+            self._of_guess = self._side(self._guess, first, _NUDGE * size) if left < math.inf else 0
+        return self._of_guess != 0 and self._of_guess == -self._side(tried, left_over, _NUDGE * size)
+
+    def _side(self, at: Sequence[float], left_over: Sequence[float], nudge: float) -> int:
+        """-1 or 1; 0 where that cannot be told."""
+        n, columns = len(at), []
+        for j in range(n):
+            point = list(at)
+            point[j] += nudge
+            left, _, values = self._at(point)
+            if not left < math.inf:
+                return 0
+            columns.append([a - b for a, b in zip(values, left_over, strict=True)])
+        return _orientation([[column[i] for column in columns] for i in range(n)])
+
+
+def _orientation(a: list[list[float]]) -> int:
+    """Sign of the determinant of a matrix, by elimination in place; 0 where round-off may have made it."""
+    n, sign = len(a), 1
+    for j in range(n):
+        largest = _largest([row[j] for row in a])
+        if not 0.0 < largest < math.inf:
+            return 0
+        for row in a:
+            row[j] /= largest
+    for k in range(n):
+        chosen = max(range(k, n), key=lambda i: abs(a[i][k]))
+        a[k], a[chosen] = a[chosen], a[k]
+        pivot = a[k][k]
+        if not abs(pivot) >= _FLAT:
+            return 0
+        sign = -sign if (chosen != k) != (pivot < 0.0) else sign
+        for i in range(k + 1, n):
+            factor = a[i][k] / pivot
+            for j in range(k + 1, n):
+                a[i][j] -= factor * a[k][j]
+    return sign
 
 
 def _bend(part: float, step: Sequence[float], after: Sequence[float]) -> float:

@@ -354,7 +354,7 @@ class _Answers:
     def _partials(
         self, directions: Directions, found: Floats, tally: _Tally, when: str, more: Floats | None = None
     ) -> None:
-        """``found``: one row per direction, one column per unknown; ``more`` is allowed of rates."""
+        """``found``: a row per direction that was asked for, a column per unknown; ``more`` is allowed of rates."""
         reference, at = self.chance.reference, self._places()
         largest = self._magnitudes()
         rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
@@ -368,7 +368,7 @@ class _Answers:
                 j = reference.trajectory.column(name)
                 wanted, off, scale = directions.variables[:, j], directions.variables_off[:, j], float(largest[j])
             size = float(np.max(np.abs(wanted), initial=0.0))
-            for d in range(len(wanted)):
+            for d in range(len(found)):
                 if _APART * off[d] > _KNOWN * max(size, _NOISE * scale):
                     tally.left_out += 1
                     continue

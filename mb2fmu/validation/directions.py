@@ -68,25 +68,30 @@ def spans(reference: Reference) -> Floats:
 
 
 def state_and_input_directions(reference: Reference, point: Point) -> Directions:
-    """Along each state and input while these are few, else random ones of all (with a fixed seed)."""
+    """Along each state and input while these are few, else random ones of all (with a fixed seed); then all at once.
+
+    What is wrong only where several are asked for in one call shows in the last.
+    """
     n_x, n_r = reference.numeric.n_x, len(point.held)
-    sizes = spans(reference)
-    run = reference.conditions
-    excited = np.maximum(np.ptp(run.inputs, axis=0), 1e-3 * np.max(np.abs(run.inputs), axis=0)) if n_r else np.ones(0)
-    excited = np.where(excited > 0, excited, 1.0)
-    moves = np.vstack([_few(n_x) @ np.eye(n_x, n_x + n_r), _few(n_r) @ np.eye(n_r, n_x + n_r, n_x)])
-    moves = moves * np.append(sizes, excited)
+    moves = np.vstack([_few(n_x) @ np.eye(n_x, n_x + n_r), _few(n_r) @ np.eye(n_r, n_x + n_r, n_x), _signs(n_x + n_r)])
+    moves = moves * np.append(spans(reference), _excited(reference))
     return _measured(reference, point, moves[:, :n_x], moves[:, n_x:], np.zeros((len(moves), len(point.parameters))))
 
 
 def parameter_directions(reference: Reference, point: Point, indices: Sequence[int]) -> Directions:
-    """Along single parameters, at the same state: only such as leave it on the constraints."""
+    """Along single parameters at the same state, then along all of them, the states and the inputs at once.
+
+    ``indices``: only such parameters as leave the state on the constraints.
+    """
     values = np.array(point.parameters)
-    moves = np.zeros((len(indices), len(values)))
-    for row, index in enumerate(indices):
-        moves[row, index] = abs(values[index]) or 1.0
-    n_x, n_r = reference.numeric.n_x, len(point.held)
-    return _measured(reference, point, np.zeros((len(moves), n_x)), np.zeros((len(moves), n_r)), moves)
+    n_x, n_r, chosen = reference.numeric.n_x, len(point.held), list(indices)
+    moves = np.zeros((len(chosen) + 1, n_x + n_r + len(values)))
+    sizes = np.where(values == 0, 1.0, np.abs(values))
+    moves[np.arange(len(chosen)), n_x + n_r + np.array(chosen, dtype=int)] = sizes[chosen]
+    signs = _signs(n_x + n_r + len(chosen))[0]
+    moves[-1, : n_x + n_r] = signs[: n_x + n_r] * np.append(spans(reference), _excited(reference))
+    moves[-1, [n_x + n_r + index for index in chosen]] = signs[n_x + n_r :] * sizes[chosen]
+    return _measured(reference, point, moves[:, :n_x], moves[:, n_x : n_x + n_r], moves[:, n_x + n_r :])
 
 
 def rate_in_time(reference: Reference, point: Point) -> tuple[Floats, Floats]:
@@ -110,6 +115,20 @@ def _modes_kept(reference: Reference, point: Point) -> AbstractContextManager[No
     t, x = float(run.time[point.row]), reference.states[point.row]
     after = numeric.prepare(list(point.parameters)) if point.settled else None
     return numeric.keeping_modes(t, x, point.held.tolist(), numeric.prepare(run.parameters), after)
+
+
+def _excited(reference: Reference) -> Floats:
+    """How far each input goes in the experiment, > 0, shape (n_r,); 1 where it is always zero."""
+    inputs = reference.conditions.inputs
+    if inputs.shape[1] == 0:
+        return np.ones(0)
+    spread = np.maximum(np.ptp(inputs, axis=0), 1e-3 * np.max(np.abs(inputs), axis=0))
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _signs(n: int) -> Floats:
+    """One row of random signs, shape (1, n): all at once."""
+    return np.random.default_rng(_SEED + 1).choice(np.array([-1.0, 1.0]), size=(1, n))
 
 
 def _few(n: int) -> Floats:

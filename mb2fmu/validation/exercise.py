@@ -49,7 +49,7 @@ class Occasion:
         before_change: Derivatives there, by states and inputs.
         after_change: The same after the change, in the modes before it: Co-Simulation reconsiders them as it steps on.
         after_event: The same in the modes behind the event that the change is in Model Exchange.
-        by_parameters: Derivatives by ``tuned``.
+        by_parameters: Derivatives by ``tuned``, one by one; in the last direction with states and inputs.
     """
 
     reference: Reference
@@ -220,20 +220,11 @@ def asked(chance: Occasion, definition: Declarations, description: UnitDescripti
     unknown = numbers((*rates, *outputs))
     behind = chance.behind(kind)
     if offers.directional and states and unknown and chance.before_change and behind:
-        before, after = (seeds(d, reference, states) for d in (chance.before_change, behind))
-        operations["directional"] = [*begun, ["directional", unknown, known, before], change,
-                                     ["directional", unknown, known, after]]  # fmt: skip
-        if offers.adjoint:
-            rows = np.eye(len(unknown)).tolist()
-            operations["adjoint"] = [
-                *begun,
-                ["adjoint", unknown, known, rows],
-                change,
-                ["adjoint", unknown, known, rows],
-            ]
-        if tuned and chance.by_parameters:
-            sizes = chance.by_parameters.parameters[:, list(chance.tuned)].tolist()
-            operations["by parameters"] = [*begun, ["directional", unknown, numbers(tuned), sizes]]
+        moves = (chance.before_change, behind, chance.by_parameters if tuned else None)
+        seeded = tuple(d and seeds(d, reference, states) for d in moves)
+        sizes = [row[list(chance.tuned)].tolist() for row in moves[2].parameters] if moves[2] else []
+        numbered = (unknown, known, numbers(tuned))
+        operations |= _of_derivatives(begun, change, numbered, seeded, sizes, adjoint=offers.adjoint)
     ordered = tuple(judged) if kind == "CoSimulation" and offers.output_derivatives else ()
     if ordered:
         operations["output derivatives"] = [*begun, ["slopes", numbers(ordered), 1]]
@@ -246,6 +237,37 @@ def asked(chance: Occasion, definition: Declarations, description: UnitDescripti
             operations["state as bytes"] = [*begun, ["save"], *again, ["write"], ["elsewhere", DEFAULT], *again,
                                             ["get", numbers(real)]]  # fmt: skip
     return Asked(kind, operations, real, states, rates, (*rates, *outputs), inputs, tuned, ordered, typed)
+
+
+def _of_derivatives(
+    begun: Operations, change: list[Any], numbered: tuple[list[int], list[int], list[int]],
+    seeded: Sequence[list[list[float]] | None], sizes: list[list[float]], *, adjoint: bool,
+) -> dict[str, Operations]:  # fmt: skip
+    """Calls for derivatives: by states and inputs before and after a change of parameters, and by parameters.
+
+    Args:
+        begun: What leads to the point.
+        change: The call that changes parameters.
+        numbered: Value references of unknowns, of states and inputs, and of tunable parameters.
+        seeded: Moves of states and inputs before the change, after it, and beside those of parameters.
+        sizes: Moves of parameters; all states and inputs move in the last only.
+        adjoint: Whether the unit offers adjoint derivatives.
+    """
+    unknown, known, tuned = numbered
+    before, after, beside = seeded
+    found: dict[str, Operations] = {
+        "directional": [*begun, ["directional", unknown, known, before], change,
+                        ["directional", unknown, known, after]],
+    }  # fmt: skip
+    if adjoint:
+        rows = np.eye(len(unknown)).tolist()
+        found["adjoint"] = [*begun, ["adjoint", unknown, known, rows], change, ["adjoint", unknown, known, rows]]
+    if beside:
+        rows = [[*a, *b] for a, b in zip(beside, sizes, strict=True)]
+        found["by parameters"] = [*begun, ["directional", unknown, [*known, *tuned], rows]]
+    elif sizes:  # a state of the unit that the reference does not have cannot be moved
+        found["by parameters"] = [*begun, ["directional", unknown, tuned, sizes[:-1]]]
+    return found
 
 
 def seeds(directions: Directions, reference: Reference, states: Sequence[str]) -> list[list[float]]:

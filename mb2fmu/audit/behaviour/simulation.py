@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import mul
 
-from mb2fmu.audit.behaviour.binding import Events, Step, Value
+from mb2fmu.audit.behaviour.binding import DISCARD, Events, RefusedError, Step, Value
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.stage import EndedError, Stage, TiredError, UnsettledError, same
 from mb2fmu.audit.description.described_model import Variable
@@ -198,6 +198,15 @@ class Integration:
             worst = max(worst, abs(error) / allowed if math.isfinite(error) else math.inf)
         return state, worst
 
+    def _attempted(self, size: float) -> tuple[list[float], float, RefusedError | None]:
+        """As ``_tried``; Discard asks for a smaller step (FMI 2.0, 2.1.3), so it counts as an infinite error."""
+        try:
+            return *self._tried(size), None
+        except RefusedError as refused:
+            if refused.status != DISCARD:
+                raise
+            return self.states, math.inf, refused
+
     def advance(self, until: float) -> None:
         """Integrate to a time in s, through all events on the way.
 
@@ -217,12 +226,12 @@ class Integration:
 
     def _step(self, size: float, target: float) -> float:
         """Take a step of at most `size` s, cut to its tolerance or the first event; return its size."""
-        state, error = self._tried(size)
+        state, error, refused = self._attempted(size)
         while error > 1.0:
             size *= max(0.1, 0.9 * error**-0.2) if math.isfinite(error) else 0.1
             if size < 1e-13 * max(1.0, abs(self.time)):
-                raise TiredError("the auditor's integrator cannot keep its tolerance", self.time)
-            state, error = self._tried(size)
+                raise refused or TiredError("the auditor's integrator cannot keep its tolerance", self.time)
+            state, error, refused = self._attempted(size)
         if size < target - self.time or error > 0.0:
             self._attempt = size * min(5.0, 0.9 * max(error, 1e-8) ** -0.2)
         else:

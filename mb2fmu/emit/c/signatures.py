@@ -121,6 +121,11 @@ def factor_size(kind: str, n: int) -> int:
     return sizes.get(kind, n * (n + 1))
 
 
+def newton_work(n: int) -> int:
+    """Doubles that Newton's method for n unknowns takes: MB2FMU_NEWTON_WORK of runtime/linear_algebra.h."""
+    return (11 + 2 * n) * n
+
+
 @dataclass(frozen=True, slots=True)
 class PrintedPart:
     """One part of a long function, which may stand in another translation unit.

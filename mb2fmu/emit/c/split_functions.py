@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.emit.c.schedule import Angles, Factor, Graph, Iterate, Statement
-from mb2fmu.emit.c.signatures import Names, PrintedFunction, PrintedPart, Signature, factor_size
+from mb2fmu.emit.c.signatures import Names, PrintedFunction, PrintedPart, Signature, factor_size, newton_work
 from mb2fmu.emit.c.straight_line import Body, declaration, definition, head
 
 PART = 3_000
@@ -23,8 +23,6 @@ _TOGETHER = 500
 
 _LARGEST_LOCAL = 128
 """Doubles of an array that may lie on the stack."""
-
-_NEWTON_WORK = 10  # per unknown; MB2FMU_NEWTON_WORK of runtime/linear_algebra.h
 
 
 def print_function(
@@ -226,7 +224,7 @@ class Parts:
                 if isinstance(statement, Iterate):
                     block = self._graph.program.blocks[statement.block]
                     places[~statement.block] = self._size
-                    self._size += _NEWTON_WORK * block.size + self._names.body_work[block.body]
+                    self._size += newton_work(block.size) + self._names.body_work[block.body]
                 if isinstance(statement, Factor):
                     block = self._graph.program.blocks[statement.block]
                     size = factor_size(block.kind, block.size)

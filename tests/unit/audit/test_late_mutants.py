@@ -66,7 +66,10 @@ def test_the_sampler_itself_raises_no_alarm(tmp_path: Path) -> None:
     assert {"clock.ticks", "clock.interval", "value.structural", "value.order"} <= set(result.judged)
 
 
-@pytest.mark.parametrize("name", ["nothing but the time", "texts only", "an end of its own", "a tool beside it"])
+@pytest.mark.parametrize(
+    "name",
+    ["nothing but the time", "texts only", "an end of its own", "a tool beside it", "a smaller step is asked for"],
+)
 def test_right_though_unusual(name: str, tmp_path: Path) -> None:
     """All of them are tried by ``scripts/audit_mutants unusual``."""
     result = audit(ball.pack(unusual.contents(name), tmp_path / "unusual.fmu"), others=False, effort=10.0)

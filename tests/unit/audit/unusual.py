@@ -74,6 +74,7 @@ UNUSUAL = {
     "chaos": Unusual(10, _both('canGetAndSetFMUstate="true"'), LORENZ, CHAOTIC, '<DefaultExperiment stopTime="20" tolerance="1e-4" stepSize="0.05"/>'),
     "a time before zero": Unusual(11, _both(), FIRST, DECAY, '<DefaultExperiment startTime="-5" stopTime="-3" tolerance="1e-4" stepSize="0.05"/>'),
     "time events only": Unusual(12, ME.format("") + CS.format(VARIABLE), Y, '<Outputs><Unknown index="1" dependencies=""/></Outputs><InitialUnknowns><Unknown index="1" dependencies=""/></InitialUnknowns>'),
+    "a smaller step is asked for": Unusual(13, ME.format(""), X.format("output") + DX.format(1), ONE.format("1", "1")),
 }  # fmt: skip
 
 

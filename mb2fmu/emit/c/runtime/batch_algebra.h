@@ -282,8 +282,8 @@ static mb2fmu_reals mb2fmu_each_residual(int n, mb2fmu_each_newton_body body, co
 typedef struct {
     mb2fmu_each_newton_body body;
     const mb2fmu_reals *theta, *closing;
-    mb2fmu_reals *y, *values, *found, *tried, *way, *between, *rest;
-    mb2fmu_reals residual;
+    mb2fmu_reals *y, *values, *found, *tried, *way, *between, *guess, *first, *matrix, *rest;
+    mb2fmu_reals residual, side; /* side: of the guess in each lane, 2: not looked at yet */
 } mb2fmu_each_iteration;
 
 static mb2fmu_reals mb2fmu_each_newton_bend(int n, double part, const mb2fmu_reals step[], const mb2fmu_reals after[])
@@ -309,8 +309,55 @@ static mb2fmu_reals mb2fmu_each_newton_try(int n, const mb2fmu_each_iteration *i
     return mb2fmu_each_residual(n, it->body, it->theta, at, found, it->rest);
 }
 
+/* On which side of singular positions each lane of a point is, as mb2fmu_newton_side has it. */
+static mb2fmu_reals mb2fmu_each_newton_side(int n, const mb2fmu_each_iteration *it, const mb2fmu_reals at[],
+                                            const mb2fmu_reals residuals[], mb2fmu_reals nudge)
+{
+    mb2fmu_reals *const point = it->between, *const values = it->between + n;
+    double *const one = (double *)(it->matrix + n * n); /* of one lane */
+    mb2fmu_words lost = mb2fmu_nowhere();
+    mb2fmu_lanes side;
+    for (int j = 0; j < n; j++) {
+        for (int i = 0; i < n; i++) {
+            point[i] = at[i];
+        }
+        point[j] = point[j] + nudge;
+        (void)it->body(point, it->theta, values, &lost, it->rest);
+        for (int i = 0; i < n; i++) {
+            it->matrix[i * n + j] = values[i] - residuals[i];
+        }
+    }
+    for (int lane = 0; lane < MB2FMU_LANES; lane++) {
+        for (int i = 0; i < n * n; i++) {
+            mb2fmu_lanes entry;
+            entry.reals = it->matrix[i];
+            one[i] = entry.lane[lane];
+        }
+        side.lane[lane] = mb2fmu_orientation(n, one);
+    }
+    return mb2fmu_choose(lost, mb2fmu_all(0.0), side.reals);
+}
+
+/* Of the marked lanes those in which a singular position lies between the guess and what was tried. */
+static mb2fmu_words mb2fmu_each_newton_beyond(int n, mb2fmu_each_iteration *at, mb2fmu_reals size, mb2fmu_words marked)
+{
+    const mb2fmu_reals nudge = mb2fmu_all(MB2FMU_NEWTON_NUDGE) * size;
+    const mb2fmu_words fresh = marked & MB2FMU_WHERE(at->side == mb2fmu_all(2.0));
+    if (mb2fmu_anywhere(fresh)) {
+        mb2fmu_words lost = mb2fmu_nowhere();
+        (void)at->body(at->guess, at->theta, at->between + n, &lost, at->rest);
+        for (int i = 0; i < n; i++) {
+            at->first[i] = at->between[n + i];
+        }
+        const mb2fmu_reals side = mb2fmu_each_newton_side(n, at, at->guess, at->first, nudge);
+        at->side = mb2fmu_choose(fresh, mb2fmu_choose(lost, mb2fmu_all(0.0), side), at->side);
+    }
+    const mb2fmu_reals there = mb2fmu_each_newton_side(n, at, at->tried, at->found, nudge);
+    return marked & MB2FMU_WHERE(at->side * there < mb2fmu_all(0.0));
+}
+
 /* Of the marked lanes those in which a part of the step stays on Newton's path. */
-static mb2fmu_words mb2fmu_each_newton_stays(int n, const mb2fmu_each_iteration *at, double part, mb2fmu_words marked)
+static mb2fmu_words mb2fmu_each_newton_stays(int n, mb2fmu_each_iteration *at, double part, mb2fmu_words marked)
 {
     const mb2fmu_reals *const step = at->values + n;
     const mb2fmu_reals size = mb2fmu_each_largest(n, step);
@@ -326,7 +373,10 @@ static mb2fmu_words mb2fmu_each_newton_stays(int n, const mb2fmu_each_iteration 
     }
     const mb2fmu_reals allowed =
         mb2fmu_choose(is_far, mb2fmu_all(MB2FMU_NEWTON_LITTLE), mb2fmu_all(MB2FMU_NEWTON_BEND));
-    return marked & MB2FMU_WHERE(bend <= allowed * size);
+    const mb2fmu_words near_path = marked & MB2FMU_WHERE(bend <= allowed * size);
+    const mb2fmu_words turning = near_path & (MB2FMU_WHERE(at->residual > mb2fmu_all(MB2FMU_NEWTON_OPEN)) |
+                                              MB2FMU_WHERE(bend > mb2fmu_all(MB2FMU_NEWTON_TURNING) * size));
+    return mb2fmu_anywhere(turning) ? near_path & ~mb2fmu_each_newton_beyond(n, at, size, turning) : near_path;
 }
 
 /* Parts of the step, in the lanes that are marked, until less is left over; returns the lanes in which that is so. */
@@ -377,10 +427,12 @@ MB2FMU_UNUSED static void mb2fmu_each_newton(int n, mb2fmu_each_newton_body body
                                              const mb2fmu_reals closing[], mb2fmu_reals y[], mb2fmu_words *lost,
                                              mb2fmu_reals work[])
 {
-    mb2fmu_each_iteration at = {body,         theta,        closing,      y,    work, work + 2 * n, work + 4 * n,
-                                work + 5 * n, work + 6 * n, work + MB2FMU_NEWTON_WORK(n), mb2fmu_all(0.0)};
+    mb2fmu_each_iteration at = {body, theta, closing, y, work, work + 2 * n, work + 4 * n, work + 5 * n, work + 6 * n,
+                                work + 9 * n, work + 10 * n, work + 11 * n, work + MB2FMU_NEWTON_WORK(n),
+                                mb2fmu_all(0.0), mb2fmu_all(2.0)};
     for (int i = 0; i < n; i++) {
         at.way[i] = mb2fmu_all(0.0);
+        at.guess[i] = y[i];
     }
     at.residual = mb2fmu_each_residual(n, body, theta, y, at.values, at.rest);
     mb2fmu_words moving = mb2fmu_finite(at.residual), solved = mb2fmu_nowhere(), tried = mb2fmu_nowhere();

@@ -50,7 +50,8 @@ MB2FMU_UNUSED static void mb2fmu_least_norm_solve(int n, double a[], double x[])
  *
  * Newton's path takes the residuals away evenly, so that the steps along it are (1 - part) of the first. A step that
  * ends, or has its middle, where the next one is quite another has jumped off the path, maybe across a singular
- * position: it is too long. So what is found is on the branch of the guess.
+ * position: it is too long. So is one after which the equations' determinant has another sign than at the guess; that is
+ * looked for, by differences, where much is left over or steps bend. So what is found is on the branch of the guess.
  *
  * `body` stores n residuals and n steps, both scaled so that 1 is large, and returns 0; otherwise this y is none to
  * stay at. `y` is the guess and becomes the solution. `work` has MB2FMU_NEWTON_WORK(n) places, then those of `body`.
@@ -64,7 +65,7 @@ MB2FMU_UNUSED static void mb2fmu_least_norm_solve(int n, double a[], double x[])
  *
  * Source: Deuflhard: Newton Methods for Nonlinear Problems, 2004, sections 3.1 (path) and 3.3 (damping, by halves). */
 typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double values[], double work[]);
-#define MB2FMU_NEWTON_WORK(n) (10 * (n))
+#define MB2FMU_NEWTON_WORK(n) ((11 + 2 * (n)) * (n))
 #define MB2FMU_NEWTON_ITERATIONS 60
 #define MB2FMU_NEWTON_HALVINGS 12
 #define MB2FMU_NEWTON_ERROR 1e-16
@@ -77,10 +78,61 @@ typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double
 #define MB2FMU_NEWTON_BEND 0.55
 #define MB2FMU_NEWTON_LITTLE 0.03125
 #define MB2FMU_NEWTON_FAR 0.2
+/* Left over before a step, or of a step: above them the sign of the determinant is looked at. */
+#define MB2FMU_NEWTON_OPEN 0.05
+#define MB2FMU_NEWTON_TURNING 0.1
+#define MB2FMU_NEWTON_NUDGE 1e-6 /* of a step: for differences */
+#define MB2FMU_NEWTON_FLAT 1e-4 /* a smaller pivot, of columns whose largest entry is 1, has no sign: round-off */
 /* Of a part of a step, the most that may be left over. */
 #define MB2FMU_NEWTON_LEFT(part) \
     (1.0 - 0.5 * (part) > MB2FMU_NEWTON_SCARCELY ? 1.0 - 0.5 * (part) : MB2FMU_NEWTON_SCARCELY)
 MB2FMU_UNUSED static int mb2fmu_newton(int n, mb2fmu_newton_body body,
                                        const double theta[], const double closing[], double y[], double work[]);
+
+/* Columns are divided by their largest entries; 0 if one has none, or one that is not finite. */
+static inline int mb2fmu_scale_columns(int n, double a[])
+{
+    for (int j = 0; j < n; j++) {
+        double largest = 0.0;
+        for (int i = 0; i < n; i++) {
+            const double size = fabs(a[i * n + j]);
+            largest = !(size <= largest) ? size : largest;
+        }
+        if (!(largest > 0.0 && largest < MB2FMU_INFINITY)) {
+            return 0;
+        }
+        for (int i = 0; i < n; i++) {
+            a[i * n + j] /= largest;
+        }
+    }
+    return 1;
+}
+
+/* Sign of the determinant of the matrix that `a` has row by row, by elimination in place; 0 where round-off may have made
+ * it. */
+MB2FMU_UNUSED static int mb2fmu_orientation(int n, double a[])
+{
+    int sign = mb2fmu_scale_columns(n, a);
+    for (int k = 0; k < n && sign != 0; k++) {
+        int row = k;
+        for (int i = k + 1; i < n; i++) {
+            row = fabs(a[i * n + k]) > fabs(a[row * n + k]) ? i : row;
+        }
+        for (int j = k; j < n && row != k; j++) {
+            const double value = a[k * n + j];
+            a[k * n + j] = a[row * n + j];
+            a[row * n + j] = value;
+        }
+        const double pivot = a[k * n + k];
+        sign = !(fabs(pivot) >= MB2FMU_NEWTON_FLAT) ? 0 : (row != k) != (pivot < 0.0) ? -sign : sign;
+        for (int i = k + 1; i < n && sign != 0; i++) {
+            const double factor = a[i * n + k] / pivot;
+            for (int j = k + 1; j < n; j++) {
+                a[i * n + j] -= factor * a[k * n + j];
+            }
+        }
+    }
+    return sign;
+}
 
 #endif

@@ -1,13 +1,15 @@
 % --- Newton's method ---------------------------------------------------------------------------------------------------
 
 % y with F(y) = 0 by damped steps along Newton's path; at(y) gives F, then the steps. A step is too long if the next one,
-% or the one half-way, is far from what the path leaves of it: it may have passed a singular position. Small steps
+% or the one half-way, is far from what the path leaves of it: it may have passed a singular position; so may one after
+% which the determinant of F's slopes, by differences, has another sign than at the guess. Small steps
 % alone do not show that F vanishes, where its rows may contradict each other: limits says what a unit of each row
 % counts, then how much of each may be left over.
 function y = newton(name, at, guess, rows, limits)
   y = guess;
   n = numel(guess);
   way = zeros(n, 1);
+  side = 2;  % of the guess; 2: not looked at yet
   [residual, step, left_over] = newton_at(at, y, n);
   for iteration = 1:60
     if residual == Inf, break; end
@@ -22,8 +24,16 @@ function y = newton(name, at, guess, rows, limits)
     for halving = 1:12
       tried = y + part * step;
       [left, found, now_over] = newton_at(at, tried, n);
-      if left <= max(0.9, 1 - 0.5 * part) * residual && ...
-          (residual <= 1e-10 || newton_stays(at, y, part, step, found, n))
+      stays = left <= max(0.9, 1 - 0.5 * part) * residual;
+      if stays && residual > 1e-10
+        size_of_step = max(abs(step));
+        [stays, bend] = newton_stays(at, y, part, step, found, n);
+        if stays && (residual > 0.05 || bend > 0.1 * size_of_step)
+          if side == 2, side = newton_side(at, guess, [], 1e-6 * size_of_step, n); end
+          stays = side == 0 || side ~= -newton_side(at, tried, now_over, 1e-6 * size_of_step, n);
+        end
+      end
+      if stays
         accepted = true;
         break
       end
@@ -70,7 +80,7 @@ function [residual, step, left_over] = newton_at(at, y, n)
   if ~all(isfinite(values)), residual = Inf; end
 end
 
-function stays = newton_stays(at, y, part, step, after, n)
+function [stays, bend] = newton_stays(at, y, part, step, after, n)
   size_of_step = max(abs(step));
   bend = max(abs(after - (1 - part) * step));
   is_far = part * size_of_step > 0.2;
@@ -85,4 +95,26 @@ function stays = newton_stays(at, y, part, step, after, n)
   end
   if is_far, allowed = 0.03125; else, allowed = 0.55; end
   stays = bend <= allowed * size_of_step;
+end
+
+% On which side of singular positions a point is: the sign of the determinant of F's slopes; 0 where that cannot be told.
+function side = newton_side(at, point, left_over, nudge, n)
+  side = 0;
+  if isempty(left_over)
+    [left, ~, left_over] = newton_at(at, point, n);
+    if left == Inf, return; end
+  end
+  slopes = zeros(n, n);
+  for j = 1:n
+    moved = point;
+    moved(j) = moved(j) + nudge;
+    [left, ~, values] = newton_at(at, moved, n);
+    if left == Inf, return; end
+    slopes(:, j) = values - left_over;
+  end
+  largest = max(abs(slopes), [], 1);
+  if ~all(largest > 0 & largest < Inf), return; end
+  [~, upper, rows] = lu(slopes ./ largest);
+  pivots = diag(upper);
+  if all(abs(pivots) >= 1e-4), side = round(det(rows)) * prod(sign(pivots)); end
 end

@@ -7,9 +7,9 @@
 
 #include "fmi2Functions.h"
 
-enum { EMPTY = 1, TEXTS, COUNTER, ADAPTIVE, STIFF, ENDING, LOGGING, TOOL, ONCE, CHAOS, NEGATIVE, TIMED };
+enum { EMPTY = 1, TEXTS, COUNTER, ADAPTIVE, STIFF, ENDING, LOGGING, TOOL, ONCE, CHAOS, NEGATIVE, TIMED, DOMAIN };
 enum { VR_T, VR_X, VR_DX, VR_U, VR_P, VR_Y, VR_Z, VR_DZ, VR_W, VR_DW };
-#define STATES (KIND == CHAOS ? 3 : KIND == ADAPTIVE || KIND == STIFF || KIND == ENDING || KIND == NEGATIVE ? 1 : 0)
+#define STATES (KIND == CHAOS ? 3 : KIND == ADAPTIVE || KIND == STIFF || KIND == ENDING || KIND == NEGATIVE || KIND == DOMAIN ? 1 : 0)
 
 typedef struct {
     double t, x[3], u, p, attempt, next;
@@ -58,6 +58,8 @@ static void slopes(const State *s, const double *x, double t, double *dx)
         dx[2] = x[0] * x[1] - 8.0 / 3.0 * x[2];
     } else if (KIND == STIFF) {
         dx[0] = -1e6 * (x[0] - cos(t) - s->u);
+    } else if (KIND == DOMAIN) {
+        dx[0] = -50.0 * sqrt(x[0] * x[0] * x[0]) / sqrt(x[0]); /* -50 x, where x is positive */
     } else {
         dx[0] = -s->p * x[0] + s->u;
     }
@@ -245,6 +247,7 @@ fmi2Status fmi2GetDerivatives(fmi2Component c, fmi2Real dx[], size_t n)
 {
     size_t i;
     NEED(n == STATES, "another number of states");
+    if (KIND == DOMAIN && S->x[0] <= 0.0) return fmi2Discard; /* only a smaller step helps */
     if (n) slopes(S, S->x, S->t, dx);
     for (i = 0; i < n; ++i) NEED(isfinite(dx[i]), "not finite");
     return fmi2OK;
