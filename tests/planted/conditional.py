@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -131,15 +132,16 @@ def _of_quaternions(subject: Subject, program: Program) -> graph.Planted:
 
 
 def _of_single_derivatives(subject: Subject) -> Iterator[Mutant]:
-    """Directional derivatives of one result that are wrong by one parameter only."""
+    """Directional derivatives of one result that are wrong by one parameter only, or where a state moves with it."""
     native = subject.native.program
     tangent, names = native.entries["tangent"], native.layout.seeds
     parameters = [i for i, name in enumerate(names) if name.removeprefix("d ") in native.layout.parameters]
+    state = next((i for i, name in enumerate(names) if name.removeprefix("d ") in native.layout.states), None)
     shown = [
         (entry, k) for entry in graph.RESULTS for k in range(len(subject.derivation.program.entries[entry].labels))
     ]
     for i, (entry, k) in enumerate(shown):
-        if entry == "prepare" or (entry, k) not in subject.shown or i >= len(tangent.results):
+        if entry == "prepare" or (entry, k) not in subject.asked or i >= len(tangent.results):
             continue
         for j in parameters:
 
@@ -151,6 +153,17 @@ def _of_single_derivatives(subject: Subject) -> Iterator[Mutant]:
 
             place = f"of {tangent.labels[i]} by {names[j].removeprefix('d ')} only"
             yield Mutant("directional derivative by one parameter", "derivatives", place, change)
+            if state is None:
+                continue
+
+            def both(b: ProgramBuilder, node: int, wrong: graph.NodeChange = wrong, state: int = state) -> int:
+                return b.select(b.binary(Op.EQ, b.seed(state), b.constant(0.0)), node, wrong(b, node))
+
+            place = (
+                f"of {tangent.labels[i]} by {names[j].removeprefix('d ')} and {names[state].removeprefix('d ')} at once"
+            )
+            several = functools.partial(change, wrong=both)
+            yield Mutant("directional derivative by two at once", "derivatives", place, several)
 
 
 _READ = "    *value = mb2fmu_value(instance, variable);\n"

@@ -113,6 +113,12 @@ class Subject:
         """(entry point, index of its result) of what an importer can read."""
         return frozenset((variable.source, variable.index) for variable in self._interface("2").variables)
 
+    @cached_property
+    def asked(self) -> frozenset[tuple[str, int]]:
+        """The same of what the model structure lists: derivatives of nothing else may be asked for."""
+        variables = self._interface("2").variables
+        return frozenset((v.source, v.index) for v in variables if v.causality == "output" or v.derivative_of)
+
     def _interface(self, fmi: Literal["2", "3"]) -> FmuInterface:
         """What an importer of the right unit sees."""
         d = self.derivation
