@@ -220,9 +220,13 @@ def asked(chance: Occasion, definition: Declarations, description: UnitDescripti
     unknown = numbers((*rates, *outputs))
     behind = chance.behind(kind)
     if offers.directional and states and unknown and chance.before_change and behind:
-        moves = (chance.before_change, behind, chance.by_parameters if tuned else None)
-        seeded = tuple(d and seeds(d, reference, states) for d in moves)
-        sizes = [row[list(chance.tuned)].tolist() for row in moves[2].parameters] if moves[2] else []
+        by_parameters = chance.by_parameters if tuned else None
+        seeded = (
+            seeds(chance.before_change, reference, states),
+            seeds(behind, reference, states),
+            seeds(by_parameters, reference, states) if by_parameters else None,
+        )
+        sizes = by_parameters.parameters[:, list(chance.tuned)].tolist() if by_parameters else []
         numbered = (unknown, known, numbers(tuned))
         operations |= _of_derivatives(begun, change, numbered, seeded, sizes, adjoint=offers.adjoint)
     ordered = tuple(judged) if kind == "CoSimulation" and offers.output_derivatives else ()
