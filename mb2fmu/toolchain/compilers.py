@@ -126,7 +126,7 @@ def _zig() -> Tool:
     """Return the zig of the package ziglang; raise if it is not installed."""
     found = importlib.util.find_spec("ziglang")
     if found is None or not found.submodule_search_locations:
-        remedy = "pip install ziglang; or use the compiler cc, which builds for this machine alone"
+        remedy = "pip install ziglang; or say --compiler cc, which builds for this machine alone"
         raise _missing("the package ziglang is not installed", remedy)
     version = f"zig {importlib.metadata.version('ziglang')}"
     program = Path(found.submodule_search_locations[0]) / ("zig.exe" if sys.platform == "win32" else "zig")
