@@ -5,9 +5,9 @@
  * that is slow, down to the last digit of time. The step ends there, behind the event, and modes are found anew; with
  * Event Mode the walk ends there instead, and the host has the modes found.
  *
- * Behind an event a margin may be zero, and its mode right at this instant only: that of "h <= 0" where a ball leaves the
- * ground. If the ball is back within a quarter of the step, no look sees that it was away, and it falls through. So the
- * first look behind an event is a millionth of the step after it.
+ * Behind an event a margin may be zero, and its mode right at this instant only: that of "h <= 0" where a ball leaves
+ * the ground. If the ball is back within a quarter of the step, no look sees that it was away, and it falls through. So
+ * the first look behind an event is a millionth of the step after it.
  *
  * Source: Dowell and Jarratt: A modified regula falsi method, BIT 11 (1971) 168.
  */
