@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+from functools import cached_property
 from typing import IO, Any
 
 from fmpy.fmi2 import (
@@ -168,12 +169,16 @@ class Unit3(Stateful):
 
     def __init__(self, request: dict[str, Any], log: Log) -> None:
         self._request = request
-        self._arrays = dict(request.get("arrays", ()))
         self._fmu = self._made(request)
         self._fmu.instantiate(
             loggingOn=False, logMessage=lambda _environment, status, category, text: log.write(status, category, text)
         )
         _hear_of_troubles(self._fmu, request)
+
+    @cached_property
+    def _arrays(self) -> dict[int, int]:
+        """Value reference of an array → number of its elements, where the request names arrays."""
+        return dict(self._request.get("arrays", ()))
 
     def _made(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 3 Co-Simulation."""
