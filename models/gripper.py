@@ -7,6 +7,9 @@ compensated, that of the load is not.
 
 The gripper closes at ``t_grip``, if the load is within 20 mm of it, and opens at ``t_drop``. Closing is an impact
 without restitution: hand and load go on together. From then on the load hangs in a pin at the hand.
+
+Source: the mechanism is the project's own; latches and impacts as in F. Pfeiffer and C. Glocker, Multibody Dynamics
+with Unilateral Contacts, 1996.
 """
 
 import sympy as sm
