@@ -32,6 +32,7 @@ Floats = npt.NDArray[np.float64]
 PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625)
 STEPS = 60
 COVERED = 0.25
+_BEYOND = 2.0  # times the first event's instant
 _CLOSED = 1e-9
 _BUDGET = 200_000  # evaluations of a rough integration: what needs more comes near a singularity, or is wild
 _NONE = "there is no moved experiment"
@@ -155,7 +156,7 @@ def _intended(
     steps = len(run.time) - 1
     count = max(min(steps, 10), min(STEPS, steps // 2))
     fixed = definition.experiment.solver == "fixed" or not any_step
-    stride = 1 if fixed else max(1, round(COVERED * steps / count))
+    stride = 1 if fixed else _stride(reference, count)
     time = np.arange(count + 1, dtype=np.float64) * (run.step * stride)
     free = [p for p in definition.parameters if not p.calculated]
     parameters, starts = parameter_moves(definition, gauge), start_moves(definition, reference)
@@ -166,6 +167,19 @@ def _intended(
     wished = signals(definition, gauge, float(time[-1]))
     rows, gaps = row_sizes(reference), Gaps(reference.numeric)
     return _Intention(definition, reference, time, parameters, starts, wished, rows, followers, gaps)
+
+
+def _stride(reference: Reference, count: int) -> int:
+    """Communication steps of the default experiment that one of the moved one is as long as.
+
+    All together cover a part of the default experiment, and as much as its first event needs twice: what counts behind
+    events only, such as a coefficient of restitution, would never be seen otherwise.
+    """
+    run = reference.conditions
+    steps = len(run.time) - 1
+    first = min((event.time for event in reference.events), default=float(run.time[0])) - float(run.time[0])
+    wanted = max(COVERED * steps / count, math.ceil(_BEYOND * first / (run.step * count)))
+    return max(1, min(round(wanted), steps // count))
 
 
 def row_sizes(reference: Reference) -> Floats:
