@@ -25,7 +25,7 @@ _FAR = 0.2  # a longer step may have a little bend only
 _OPEN = 0.05  # more left over before a step: the sign of the determinant is looked at
 _TURNING = 0.1  # of a step: so where it bends more
 _NUDGE = 1e-6  # of a step: for differences
-_FLAT = 1e-4  # a smaller pivot, of columns whose largest entry is 1, has no sign: round-off
+_FLAT = 1e-4  # less of a column has no sign: round-off
 
 _At = Callable[[Sequence[float]], tuple[float, Sequence[float], Sequence[float]]]
 
@@ -220,7 +220,7 @@ def _iterate(
             if not on_path and left < math.inf:
                 break
             if left <= max(_SCARCELY, 1.0 - 0.5 * part) * residual and (
-                residual <= _RESIDUAL or path.is_kept(y, (residual, step), part, tried, (now_over, found))
+                residual <= _RESIDUAL or path.is_kept(y, (residual, step), part, tried, found)
             ):
                 break
             part = part * 0.5
@@ -249,7 +249,7 @@ class _Path:
         before: tuple[float, Sequence[float]],
         part: float,
         tried: Sequence[float],
-        after: tuple[Sequence[float], Sequence[float]],
+        after: Sequence[float],
     ) -> bool:
         """Whether a part of a step stays on it, as the steps after it and half-way tell, and the determinant.
 
@@ -258,10 +258,10 @@ class _Path:
             before: Largest residual there, and the step.
             part: How much of the step is made.
             tried: Where that leads.
-            after: F there, and the step from there.
+            after: The step from there.
         """
         residual, step = before
-        size, bend = _largest(step), _bend(part, step, after[1])
+        size, bend = _largest(step), _bend(part, step, after)
         is_far = part * size > _FAR
         if bend > _LITTLE * size or is_far:
             half = 0.5 * part
@@ -270,48 +270,49 @@ class _Path:
         if not bend <= (_LITTLE if is_far else _BEND) * size:
             return False
         is_doubtful = residual > _OPEN or bend > _TURNING * size
-        return not (is_doubtful and self._is_beyond(tried, after[0], size))
+        return not (is_doubtful and self._is_beyond(tried, _NUDGE * size))
 
-    def _is_beyond(self, tried: Sequence[float], left_over: Sequence[float], size: float) -> bool:
-        """Whether a singular position lies between the guess and a point; ``size`` of the step, for differences."""
+    def _is_beyond(self, tried: Sequence[float], nudge: float) -> bool:
+        """Whether a singular position lies between the guess and a point; ``nudge``: for differences."""
         if self._of_guess is None:
-            left, _, first = self._at(self._guess)
-            self._of_guess = self._side(self._guess, first, _NUDGE * size) if left < math.inf else 0
-        return self._of_guess != 0 and self._of_guess == -self._side(tried, left_over, _NUDGE * size)
+            self._of_guess = self._side(self._guess, nudge)
+        return self._of_guess * self._side(tried, nudge) < 0
 
-    def _side(self, at: Sequence[float], left_over: Sequence[float], nudge: float) -> int:
+    def _side(self, at: Sequence[float], nudge: float) -> int:
         """-1 or 1; 0 where that cannot be told."""
-        n, columns = len(at), []
-        for j in range(n):
-            point = list(at)
-            point[j] += nudge
+        rows: list[list[float]] = []
+        first: Sequence[float] = ()
+        for j in range(-1, len(at)):
+            point = [value + nudge if i == j else value for i, value in enumerate(at)]
             left, _, values = self._at(point)
             if not left < math.inf:
                 return 0
-            columns.append([a - b for a, b in zip(values, left_over, strict=True)])
-        return _orientation([[column[i] for column in columns] for i in range(n)])
+            if j < 0:
+                first = values
+            else:
+                rows.append([a - b for a, b in zip(values, first, strict=True)])
+        return _orientation(rows)
 
 
 def _orientation(a: list[list[float]]) -> int:
-    """Sign of the determinant of a matrix, by elimination in place; 0 where round-off may have made it."""
+    """Sign of the determinant of a matrix, by Givens' rotations in place; 0 where round-off may have made it."""
     n, sign = len(a), 1
-    for j in range(n):
-        largest = _largest([row[j] for row in a])
-        if not 0.0 < largest < math.inf:
-            return 0
-        for row in a:
-            row[j] /= largest
     for k in range(n):
-        chosen = max(range(k, n), key=lambda i: abs(a[i][k]))
-        a[k], a[chosen] = a[chosen], a[k]
-        pivot = a[k][k]
-        if not abs(pivot) >= _FLAT:
+        top, column = a[k], 0.0
+        for i in range(n):
+            row = a[i]
+            x, y = top[k], row[k]
+            r = math.sqrt(x * x + y * y)
+            if i > k and r > 0.0:
+                for j in range(k, n):
+                    above, below = top[j], row[j]
+                    top[j] = x / r * above + y / r * below
+                    row[j] = x / r * below - y / r * above
+            column += y * y if i < k else 0.0
+        column += top[k] * top[k]
+        if not abs(top[k]) > _FLAT * math.sqrt(column):
             return 0
-        sign = -sign if (chosen != k) != (pivot < 0.0) else sign
-        for i in range(k + 1, n):
-            factor = a[i][k] / pivot
-            for j in range(k + 1, n):
-                a[i][j] -= factor * a[k][j]
+        sign = -sign if top[k] < 0.0 else sign
     return sign
 
 

@@ -159,9 +159,9 @@ def _of_states(states: int, inputs: int, parameters: int) -> Planted:
 
 
 def _of_derivatives() -> Planted:
-    old = "        values[i] = value;\n    }\n    return MB2FMU_OK;\n}\n"
+    old = "        values[i] = place < 0 ? instance->dx[-1 - place - MB2FMU_SEED_STATES] : instance->out[place];\n"
     yield (
         "output derivative",
         "twice as large",
-        replaced("derivatives.c", old, old.replace("= value;", "= 2.0 * value;")),
+        replaced("derivatives.c", old, old.replace("= place", "= 2.0 * (place").replace(";", ");")),
     )

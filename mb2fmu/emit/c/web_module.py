@@ -54,11 +54,25 @@ def emit_web(sources: FileTree, interface: FmuInterface) -> FileTree:
         )
     files["derived.c"] = f"#include <stddef.h>\n{head}{table}{functions}".encode()
     files |= _needed({path: text for path, text in files.items() if path.startswith("derived")}, table + functions)
+    files = _joined(files)
     files |= {f"{name}.h": render("standalone.h.jinja", **facts), f"{name}.c": render("standalone.c.jinja", **facts)}
     files["standalone.c"] = packaged("mb2fmu.emit.c", "standalone/standalone.c")
     files |= {file: packaged("mb2fmu.emit.c", f"web/{file}") for file in (MAIN, *_HEADERS)}
     files["web_named.h"] = f'#include "{name}.c"\n'.encode()
     return FileTree(files)
+
+
+_STATIC = re.compile(r"^static [^(=;\[]*?(\w+)\s*[(\[=]", re.MULTILINE)
+_INCLUDED = re.compile(r'^#include "\w+\.[ch]"\n', re.MULTILINE)
+
+
+def _joined(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Make equations and derivatives one translation unit, so that what both include is there once; if names allow."""
+    equations, derived = files["equations.c"].decode(), files["derived.c"].decode()
+    if not set(_STATIC.findall(equations)).isdisjoint(_STATIC.findall(derived)):
+        return files
+    whole = equations + _INCLUDED.sub("", derived)
+    return {path: text for path, text in files.items() if path != "derived.c"} | {"equations.c": whole.encode()}
 
 
 _FUNCTION = re.compile(

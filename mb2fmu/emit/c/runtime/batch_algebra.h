@@ -282,7 +282,7 @@ static mb2fmu_reals mb2fmu_each_residual(int n, mb2fmu_each_newton_body body, co
 typedef struct {
     mb2fmu_each_newton_body body;
     const mb2fmu_reals *theta, *closing;
-    mb2fmu_reals *y, *values, *found, *tried, *way, *between, *guess, *first, *matrix, *rest;
+    mb2fmu_reals *y, *values, *found, *tried, *way, *between, *guess, *first, *rest;
     mb2fmu_reals residual, side; /* side: of the guess in each lane, 2: not looked at yet */
 } mb2fmu_each_iteration;
 
@@ -311,26 +311,26 @@ static mb2fmu_reals mb2fmu_each_newton_try(int n, const mb2fmu_each_iteration *i
 
 /* On which side of singular positions each lane of a point is, as mb2fmu_newton_side has it. */
 static mb2fmu_reals mb2fmu_each_newton_side(int n, const mb2fmu_each_iteration *it, const mb2fmu_reals at[],
-                                            const mb2fmu_reals residuals[], mb2fmu_reals nudge)
+                                            mb2fmu_reals nudge)
 {
-    mb2fmu_reals *const point = it->between, *const values = it->between + n;
-    double *const one = (double *)(it->matrix + n * n); /* of one lane */
+    mb2fmu_reals *const point = it->between, *const values = it->between + n, *row = it->first;
+    double *const one = (double *)(it->first + n + n * n); /* the matrix of one lane */
     mb2fmu_words lost = mb2fmu_nowhere();
     mb2fmu_lanes side;
-    for (int j = 0; j < n; j++) {
+    for (int j = -1; j < n; j++) {
         for (int i = 0; i < n; i++) {
-            point[i] = at[i];
+            point[i] = i == j ? at[i] + nudge : at[i];
         }
-        point[j] = point[j] + nudge;
-        (void)it->body(point, it->theta, values, &lost, it->rest);
-        for (int i = 0; i < n; i++) {
-            it->matrix[i * n + j] = values[i] - residuals[i];
+        (void)it->body(point, it->theta, j < 0 ? row : values, &lost, it->rest);
+        for (int i = 0; i < n && j >= 0; i++) {
+            row[i] = values[i] - it->first[i];
         }
+        row += n;
     }
     for (int lane = 0; lane < MB2FMU_LANES; lane++) {
         for (int i = 0; i < n * n; i++) {
             mb2fmu_lanes entry;
-            entry.reals = it->matrix[i];
+            entry.reals = it->first[n + i];
             one[i] = entry.lane[lane];
         }
         side.lane[lane] = mb2fmu_orientation(n, one);
@@ -344,15 +344,9 @@ static mb2fmu_words mb2fmu_each_newton_beyond(int n, mb2fmu_each_iteration *at, 
     const mb2fmu_reals nudge = mb2fmu_all(MB2FMU_NEWTON_NUDGE) * size;
     const mb2fmu_words fresh = marked & MB2FMU_WHERE(at->side == mb2fmu_all(2.0));
     if (mb2fmu_anywhere(fresh)) {
-        mb2fmu_words lost = mb2fmu_nowhere();
-        (void)at->body(at->guess, at->theta, at->between + n, &lost, at->rest);
-        for (int i = 0; i < n; i++) {
-            at->first[i] = at->between[n + i];
-        }
-        const mb2fmu_reals side = mb2fmu_each_newton_side(n, at, at->guess, at->first, nudge);
-        at->side = mb2fmu_choose(fresh, mb2fmu_choose(lost, mb2fmu_all(0.0), side), at->side);
+        at->side = mb2fmu_choose(fresh, mb2fmu_each_newton_side(n, at, at->guess, nudge), at->side);
     }
-    const mb2fmu_reals there = mb2fmu_each_newton_side(n, at, at->tried, at->found, nudge);
+    const mb2fmu_reals there = mb2fmu_each_newton_side(n, at, at->tried, nudge);
     return marked & MB2FMU_WHERE(at->side * there < mb2fmu_all(0.0));
 }
 
@@ -428,7 +422,7 @@ MB2FMU_UNUSED static void mb2fmu_each_newton(int n, mb2fmu_each_newton_body body
                                              mb2fmu_reals work[])
 {
     mb2fmu_each_iteration at = {body, theta, closing, y, work, work + 2 * n, work + 4 * n, work + 5 * n, work + 6 * n,
-                                work + 9 * n, work + 10 * n, work + 11 * n, work + MB2FMU_NEWTON_WORK(n),
+                                work + 9 * n, work + 10 * n, work + MB2FMU_NEWTON_WORK(n),
                                 mb2fmu_all(0.0), mb2fmu_all(2.0)};
     for (int i = 0; i < n; i++) {
         at.way[i] = mb2fmu_all(0.0);

@@ -279,7 +279,7 @@ typedef struct {
     int on_path; /* steps that jump off Newton's path, or leave more over, are too long */
     mb2fmu_newton_body body;
     const double *theta, *closing;
-    double *y, *values, *found, *tried, *way, *between, *guess, *first, *matrix, *rest;
+    double *y, *values, *found, *tried, *way, *between, *guess, *first, *rest;
     double residual;
     int side; /* of the guess, as mb2fmu_newton_side has it; 2: not looked at yet */
 } mb2fmu_newton_run;
@@ -311,40 +311,36 @@ static double mb2fmu_newton_try(const mb2fmu_newton_run *run, double part, doubl
     return run->body(at, run->theta, found, run->rest) == 0 ? mb2fmu_largest(run->n, found) : MB2FMU_INFINITY;
 }
 
-/* On which side of singular positions a point with these residuals is: -1 or 1; 0 where that cannot be told. */
-static int mb2fmu_newton_side(const mb2fmu_newton_run *run, const double at[], const double residuals[], double nudge)
+/* On which side of singular positions a point is: -1 or 1; 0 where that cannot be told. The matrix that is looked at has
+ * a row for each unknown; before it are values at the point itself, of which steps are overwritten by the first row. */
+static int mb2fmu_newton_side(const mb2fmu_newton_run *run, const double at[], double nudge)
 {
     const int n = run->n;
     double *const point = run->between;
     double *const values = run->between + n;
-    for (int j = 0; j < n; j++) {
+    double *row = run->first;
+    for (int j = -1; j < n; j++) {
         for (int i = 0; i < n; i++) {
-            point[i] = at[i];
+            point[i] = i == j ? at[i] + nudge : at[i];
         }
-        point[j] += nudge;
-        if (run->body(point, run->theta, values, run->rest) != 0) {
+        if (run->body(point, run->theta, j < 0 ? row : values, run->rest) != 0) {
             return 0;
         }
-        for (int i = 0; i < n; i++) {
-            run->matrix[i * n + j] = values[i] - residuals[i];
+        for (int i = 0; i < n && j >= 0; i++) {
+            row[i] = values[i] - run->first[i];
         }
+        row += n;
     }
-    return mb2fmu_orientation(n, run->matrix);
+    return mb2fmu_orientation(n, run->first + n);
 }
 
-/* Whether a singular position lies between the guess and what is stored in `tried` and `found`. */
-static int mb2fmu_newton_is_beyond(mb2fmu_newton_run *run, double size)
+/* Whether a singular position lies between the guess and what is stored in `tried`. */
+static int mb2fmu_newton_is_beyond(mb2fmu_newton_run *run, double nudge)
 {
-    const double nudge = MB2FMU_NEWTON_NUDGE * size;
     if (run->side == 2) {
-        double *const values = run->between + run->n;
-        run->side = run->body(run->guess, run->theta, values, run->rest) == 0;
-        for (int i = 0; i < run->n; i++) {
-            run->first[i] = values[i];
-        }
-        run->side = run->side != 0 ? mb2fmu_newton_side(run, run->guess, run->first, nudge) : 0;
+        run->side = mb2fmu_newton_side(run, run->guess, nudge);
     }
-    return run->side != 0 && run->side == -mb2fmu_newton_side(run, run->tried, run->found, nudge);
+    return run->side * mb2fmu_newton_side(run, run->tried, nudge) < 0;
 }
 
 /* Whether a part of the step stays on the path, as the steps after it and half-way tell, and the determinant. */
@@ -367,7 +363,7 @@ static int mb2fmu_newton_stays(mb2fmu_newton_run *run, double part)
         return 0;
     }
     const int doubtful = run->residual > MB2FMU_NEWTON_OPEN || bend > MB2FMU_NEWTON_TURNING * size;
-    return !(doubtful && mb2fmu_newton_is_beyond(run, size));
+    return !(doubtful && mb2fmu_newton_is_beyond(run, MB2FMU_NEWTON_NUDGE * size));
 }
 
 /* A part of the step after which less is left over, as what is stored in `tried` and `found`; 0 if there is none. Off
@@ -450,7 +446,7 @@ static int mb2fmu_newton(int n, mb2fmu_newton_body body, const double theta[], c
 {
     double *const guess = work + 9 * n;
     mb2fmu_newton_run run = {n, 1, body, theta, closing, y, work, work + 2 * n, work + 4 * n, work + 5 * n, work + 6 * n,
-                             guess, work + 10 * n, work + 11 * n, work + MB2FMU_NEWTON_WORK(n), 0.0, 2};
+                             guess, work + 10 * n, work + MB2FMU_NEWTON_WORK(n), 0.0, 2};
     for (int i = 0; i < n; i++) {
         guess[i] = y[i];
     }

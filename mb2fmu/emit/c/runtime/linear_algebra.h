@@ -82,55 +82,32 @@ typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double
 #define MB2FMU_NEWTON_OPEN 0.05
 #define MB2FMU_NEWTON_TURNING 0.1
 #define MB2FMU_NEWTON_NUDGE 1e-6 /* of a step: for differences */
-#define MB2FMU_NEWTON_FLAT 1e-4 /* a smaller pivot, of columns whose largest entry is 1, has no sign: round-off */
+#define MB2FMU_NEWTON_FLAT 1e-4 /* a smaller pivot, as part of its column, has no sign: round-off */
 /* Of a part of a step, the most that may be left over. */
 #define MB2FMU_NEWTON_LEFT(part) \
     (1.0 - 0.5 * (part) > MB2FMU_NEWTON_SCARCELY ? 1.0 - 0.5 * (part) : MB2FMU_NEWTON_SCARCELY)
 MB2FMU_UNUSED static int mb2fmu_newton(int n, mb2fmu_newton_body body,
                                        const double theta[], const double closing[], double y[], double work[]);
 
-/* Columns are divided by their largest entries; 0 if one has none, or one that is not finite. */
-static inline int mb2fmu_scale_columns(int n, double a[])
-{
-    for (int j = 0; j < n; j++) {
-        double largest = 0.0;
-        for (int i = 0; i < n; i++) {
-            const double size = fabs(a[i * n + j]);
-            largest = !(size <= largest) ? size : largest;
-        }
-        if (!(largest > 0.0 && largest < MB2FMU_INFINITY)) {
-            return 0;
-        }
-        for (int i = 0; i < n; i++) {
-            a[i * n + j] /= largest;
-        }
-    }
-    return 1;
-}
-
-/* Sign of the determinant of the matrix that `a` has row by row, by elimination in place; 0 where round-off may have made
- * it. */
+/* Sign of the determinant of the matrix that `a` has row by row, by Givens' rotations in place; 0 where round-off may
+ * have made it. */
 MB2FMU_UNUSED static int mb2fmu_orientation(int n, double a[])
 {
-    int sign = mb2fmu_scale_columns(n, a);
+    int sign = 1;
     for (int k = 0; k < n && sign != 0; k++) {
-        int row = k;
-        for (int i = k + 1; i < n; i++) {
-            row = fabs(a[i * n + k]) > fabs(a[row * n + k]) ? i : row;
-        }
-        for (int j = k; j < n && row != k; j++) {
-            const double value = a[k * n + j];
-            a[k * n + j] = a[row * n + j];
-            a[row * n + j] = value;
-        }
-        const double pivot = a[k * n + k];
-        sign = !(fabs(pivot) >= MB2FMU_NEWTON_FLAT) ? 0 : (row != k) != (pivot < 0.0) ? -sign : sign;
-        for (int i = k + 1; i < n && sign != 0; i++) {
-            const double factor = a[i * n + k] / pivot;
-            for (int j = k + 1; j < n; j++) {
-                a[i * n + j] -= factor * a[k * n + j];
+        double *const top = a + k * n;
+        double column = 0.0; /* length of column k, squared */
+        for (int i = 0; i < n; i++) {
+            double *const row = a + i * n;
+            const double y = row[k], r = sqrt(top[k] * top[k] + y * y), c = top[k] / r, s = y / r;
+            column += y * y;
+            for (int j = k; i > k && r > 0.0 && j < n; j++) {
+                const double above = top[j], below = row[j];
+                top[j] = c * above + s * below;
+                row[j] = c * below - s * above;
             }
         }
+        sign = !(fabs(top[k]) > MB2FMU_NEWTON_FLAT * sqrt(column)) ? 0 : top[k] < 0.0 ? -sign : sign;
     }
     return sign;
 }

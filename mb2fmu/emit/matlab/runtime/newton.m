@@ -112,9 +112,9 @@ function side = newton_side(at, point, left_over, nudge, n)
     if left == Inf, return; end
     slopes(:, j) = values - left_over;
   end
-  largest = max(abs(slopes), [], 1);
-  if ~all(largest > 0 & largest < Inf), return; end
-  [~, upper, rows] = lu(slopes ./ largest);
+  lengths = sqrt(sum(slopes.^2, 1));
+  if ~all(lengths > 0 & lengths < Inf), return; end
+  [~, upper, rows] = lu(slopes ./ lengths);
   pivots = diag(upper);
   if all(abs(pivots) >= 1e-4), side = round(det(rows)) * prod(sign(pivots)); end
 end
