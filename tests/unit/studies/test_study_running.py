@@ -313,10 +313,19 @@ def test_a_call_that_does_not_return_ends_its_process(falling: Path, tmp_path: P
     assert subprocess.run(command, timeout=60, check=False).returncode == 70
 
 
+_INTERRUPTIBLE = """
+import signal
+from mb2fmu.cli import main
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what runs in the background ignore it
+    main()
+"""
+
+
 def test_an_interrupted_command_keeps_results_and_leaves_no_process(falling: Path, tmp_path: Path) -> None:
     rows = "g\n" + "\n".join(f"{0.001 * k:.3f}" for k in range(20000)) + "\n"
     plan, out = plan_of(falling, tmp_path, rows), tmp_path / "out"
-    command = [sys.executable, "-m", "mb2fmu", "study", str(plan), "--out", str(out), "--workers", "2"]
+    command = [sys.executable, "-c", _INTERRUPTIBLE, "study", str(plan), "--out", str(out), "--workers", "2"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         limit = time.monotonic() + 120.0
