@@ -300,7 +300,7 @@ def _ignored(
 
 
 def _influence(slopes: Slopes, start: OperatingPoint) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Finds which x' depend on which x, shape (n_x, n_x), and which x stand in constraints, shape (n_x,)."""
+    """Return two masks: x' row depends on x column, shape (n_x, n_x); x stands in a constraint, shape (n_x,)."""
     generator = np.random.default_rng(11)
     n = slopes.n_x
     influence, held = np.zeros((n, n), dtype=bool), np.zeros(n, dtype=bool)

@@ -58,7 +58,7 @@ class Sensitivities:
     units: dict[str, str]
 
     def __repr__(self) -> str:
-        """A line: of what, to what, until when."""
+        """Return one line: the variables, the parameters, and the last instant in s."""
         return f"<Sensitivities of {', '.join(self.of)} to {', '.join(self.to)}, up to {self.time[-1]:g} s>"
 
     def __getitem__(self, names: tuple[str, str]) -> Floats:

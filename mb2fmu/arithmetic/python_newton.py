@@ -308,8 +308,7 @@ def _orientation(a: list[list[float]]) -> int:
                     above, below = top[j], row[j]
                     top[j] = x / r * above + y / r * below
                     row[j] = x / r * below - y / r * above
-            column += y * y if i < k else 0.0
-        column += top[k] * top[k]
+            column += y * y
         if not abs(top[k]) > _FLAT * math.sqrt(column):
             return 0
         sign = -sign if top[k] < 0.0 else sign

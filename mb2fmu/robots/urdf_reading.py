@@ -236,7 +236,7 @@ def _dynamics(element: Element) -> tuple[float, float]:
 
 
 def _mimic(element: Element) -> Mimic | None:
-    """Return which joint is followed, with multiplier and offset; None if none is."""
+    """Return the joint that this one follows, with multiplier and offset; None for a joint without ``mimic``."""
     mimic = element.child("mimic")
     if mimic is None:
         return None

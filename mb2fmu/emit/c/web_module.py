@@ -63,7 +63,6 @@ def emit_web(sources: FileTree, interface: FmuInterface) -> FileTree:
 
 
 _STATIC = re.compile(r"^static [^(=;\[]*?(\w+)\s*[(\[=]", re.MULTILINE)
-_INCLUDED = re.compile(r'^#include "\w+\.[ch]"\n', re.MULTILINE)
 
 
 def _joined(files: dict[str, bytes]) -> dict[str, bytes]:
@@ -71,7 +70,8 @@ def _joined(files: dict[str, bytes]) -> dict[str, bytes]:
     equations, derived = files["equations.c"].decode(), files["derived.c"].decode()
     if not set(_STATIC.findall(equations)).isdisjoint(_STATIC.findall(derived)):
         return files
-    whole = equations + _INCLUDED.sub("", derived)
+    here = {line for line in equations.splitlines() if line.startswith("#include")}
+    whole = equations + "".join(line for line in derived.splitlines(keepends=True) if line.rstrip() not in here)
     return {path: text for path, text in files.items() if path != "derived.c"} | {"equations.c": whole.encode()}
 
 

@@ -1,4 +1,4 @@
-"""``MechanismTables``: a ``Mechanism`` as the tables of ``bodies.h``: which numbers, and what hangs on what.
+"""Write a ``Mechanism`` as the tables of ``bodies.h``: its numbers, and which frame and point each thing is fixed to.
 
 Read from the records alone, apart from mechanism/numeric_mechanism.py: rates and partial velocities are SymPy's
 derivatives.

@@ -99,12 +99,12 @@ MB2FMU_UNUSED static int mb2fmu_orientation(int n, double a[])
         double column = 0.0; /* length of column k, squared */
         for (int i = 0; i < n; i++) {
             double *const row = a + i * n;
-            const double y = row[k], r = sqrt(top[k] * top[k] + y * y), c = top[k] / r, s = y / r;
+            const double x = top[k], y = row[k], r = sqrt(x * x + y * y);
             column += y * y;
             for (int j = k; i > k && r > 0.0 && j < n; j++) {
                 const double above = top[j], below = row[j];
-                top[j] = c * above + s * below;
-                row[j] = c * below - s * above;
+                top[j] = x / r * above + y / r * below;
+                row[j] = x / r * below - y / r * above;
             }
         }
         sign = !(fabs(top[k]) > MB2FMU_NEWTON_FLAT * sqrt(column)) ? 0 : top[k] < 0.0 ? -sign : sign;
