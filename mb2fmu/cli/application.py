@@ -171,9 +171,8 @@ _platforms = click.option(
 _compiler = click.option(
     "--compiler",
     type=click.Choice(["zig", "cc"]),
-    default="zig",
-    show_default=True,
-    help="Native: zig comes with mb2fmu and compiles for every platform; cc is the system's, for this machine.",
+    help="Native: zig (pip install 'mb2fmu[zig]') compiles for every platform; cc is the system's, for this machine. "
+    "Default: zig where it is installed.",
 )
 _fast = click.option(
     "--fast",

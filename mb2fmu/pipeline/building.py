@@ -14,7 +14,7 @@ from mb2fmu import derivatives, switching
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.pipeline.eventful import needs_events
-from mb2fmu.pipeline.options import Backend, BuildOptions, major_version
+from mb2fmu.pipeline.options import Backend, BuildOptions, compiler_of, major_version
 from mb2fmu.pipeline.outcomes import Build, Derivation, Observer
 from mb2fmu.pipeline.stopwatch import Compiling, Stopwatch
 
@@ -70,7 +70,7 @@ def _refuse_native_options(options: BuildOptions) -> None:
     """What a Python unit cannot be built with."""
     given = {
         "--platform": options.get("platforms", "host") != "host",
-        "--compiler": options.get("compiler", "zig") != "zig",
+        "--compiler": options.get("compiler") not in (None, "zig"),
         "--fast": options.get("fast", False),
     }
     faults = [
@@ -91,7 +91,7 @@ def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOption
     platforms = toolchain.parse(native_platforms) if native_platforms or not component else ()
     if component:
         _refuse_component(options)
-    fmi, compiler, fast = major_version(options), options.get("compiler", "zig"), options.get("fast", False)
+    fmi, compiler, fast = major_version(options), compiler_of(options), options.get("fast", False)
     with stage("describe"):
         target = interface.Target(fmi, "native", options.get("solver"), compiler, fast)
         definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
@@ -136,8 +136,10 @@ def _refuse_component(options: BuildOptions) -> None:
     name, faults = f"--platform {toolchain.COMPONENT}", []
     if major_version(options) == "2":
         faults.append(Fault("is defined for FMI 3 only", name, "add --fmi 3"))
-    if options.get("compiler", "zig") != "zig":
+    if options.get("compiler") == "cc":
         faults.append(Fault("the system's compiler does not make it", name, "leave --compiler out: zig does"))
+    elif compiler_of(options) != "zig":
+        faults.append(Fault("needs the compiler zig", name, "pip install 'mb2fmu[wasm]'"))
     if faults:
         raise EmitError("this unit cannot be built:", faults)
     toolchain.wasm_tools()

@@ -38,12 +38,14 @@ class _Experiment:
         names: FMU names of states and outputs that were measured.
         values: In their units, NaN where nothing was, shape (n_t, n_names).
         inputs: FMU name of an input → what it was, shape (n_t,).
+        derivatives: Columns that are derivatives of states, as simulated units have them: they are not compared.
     """
 
     time: Floats
     names: tuple[str, ...]
     values: Floats
     inputs: Mapping[str, Floats]
+    derivatives: tuple[str, ...] = ()
 
 
 def identify(
@@ -102,7 +104,9 @@ def identify(
         for k, (path, each) in enumerate(zip(data, experiments, strict=True)):
             at = {name: float(found.values[i]) for name, own, i in places if own in {-1, k}}
             curves += _curves(derivation, path.name, each, _motion(derivation, each, at).values)
-        return replace(found, curves=tuple(curves))
+        left = ", ".join(dict.fromkeys(name for each in experiments for name in each.derivatives))
+        words = (f"{left}: derivatives of states are not compared",) if left else ()
+        return replace(found, curves=tuple(curves), words=(*found.words, *words))
 
 
 def _curves(derivation: Derivation, file: str, experiment: _Experiment, found: Floats) -> list[FittedCurve]:
@@ -176,6 +180,8 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
 
     d = derivation.definition
     seen = _units(derivation)
+    states = (*d.coordinates, *d.speeds, *d.auxiliary_states)
+    derivatives = {f"der({each.name})" for each in states}
     inputs = {each.name: each.unit for each in d.inputs}
     faults, found = [], []
     for path in data:
@@ -185,7 +191,8 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
         if len(time) < 2 or not (np.diff(time) > 0.0).all() or time[0] < 0.0:
             faults.append(Fault("its times do not increase from 0 on", str(path), "sort the rows; time is in s"))
         known = []
-        for column in (each for each in table.columns if each.name != "time"):
+        left = tuple(each.name for each in table.columns if each.name in derivatives)
+        for column in (each for each in table.columns if each.name not in {"time", *left}):
             unit = seen.get(column.name, inputs.get(column.name))
             if unit is None:
                 remedy = f"columns may be {', '.join((*seen, *inputs))}"
@@ -203,7 +210,7 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
         if not names and not faults:
             faults.append(Fault("nothing in it can be compared with the motion", str(path), "add a state or an output"))
         grid = np.column_stack(values) if values else np.zeros((len(time), 0))
-        found.append(_Experiment(time, tuple(names), grid, {n: v for n, v in known if n in inputs}))
+        found.append(_Experiment(time, tuple(names), grid, {n: v for n, v in known if n in inputs}, left))
     if faults:
         raise AnalysisError("the measurements cannot be used:", faults)
     return found

@@ -40,7 +40,7 @@ class BuildOptions(TypedDict, total=False):
         fmi: Version of the standard; ``python`` builds FMI 2.0 only.
         platforms: Native only: ``host``, ``all``, or names separated by commas (``x86_64-linux,win64``); in
             FMI 3 also ``wasm32-wasip2``, a component of WebAssembly.
-        compiler: Native only: ``zig`` (a package), or ``cc``, the system's.
+        compiler: Native only: ``zig`` (a package), or ``cc``, the system's; None: zig where it is installed.
         fast: Native only: allow fused multiply-adds; platforms then differ in the last digits.
         solver: Solver of the Co-Simulation at the start (see docs/native.md); None: as the model's experiment says.
     """
@@ -48,7 +48,7 @@ class BuildOptions(TypedDict, total=False):
     backend: Backend
     fmi: FmiVersion
     platforms: str
-    compiler: Compiler
+    compiler: Compiler | None
     fast: bool
     solver: str | None
 
@@ -65,6 +65,13 @@ def formulation_options(options: UnitOptions) -> FormulationOptions:
 def build_options(options: UnitOptions) -> BuildOptions:
     """The part of the options that says how a unit is built."""
     return cast("BuildOptions", {k: v for k, v in options.items() if k in BuildOptions.__annotations__})
+
+
+def compiler_of(options: BuildOptions) -> Compiler:
+    """The compiler of a native unit: the one that was asked for, else zig, else the system's where that alone is."""
+    from mb2fmu.toolchain import installed
+
+    return options.get("compiler") or installed()
 
 
 def major_version(options: BuildOptions) -> Literal["2", "3"]:

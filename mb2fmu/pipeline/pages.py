@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from mb2fmu.pipeline.options import UnitOptions, major_version
+from mb2fmu.pipeline.options import UnitOptions, compiler_of, major_version
 from mb2fmu.pipeline.outcomes import Build, Timing, Validated
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def command(definition: Declarations, arguments: Mapping[str, Any], options: Uni
         "--backend": (options.get("backend"), "native"),
         "--fmi": (major_version(options), "2"),
         "--platform": (options.get("platforms"), "host"),
-        "--compiler": (options.get("compiler"), "zig"),
+        "--compiler": (None if options.get("backend") == "python" else compiler_of(options), "zig"),
         "--solver": (options.get("solver"), None),
     }
     words += [f"{name} {value}" for name, (value, usual) in given.items() if value not in (None, usual)]

@@ -26,12 +26,12 @@ class CompilableProgram(Program):
         """Return the program as one that can be compiled."""
         return cls(**{field.name: getattr(program, field.name) for field in fields(program)})
 
-    def compile(self, entry: str = "rhs", *, compiler: Compiler = "zig") -> CompiledProgram:
+    def compile(self, entry: str = "rhs", *, compiler: Compiler | None = None) -> CompiledProgram:
         """An entry point as machine code for this computer: ``f(t, x, r, p)``, of one instance or a row of each.
 
         Args:
             entry: One of ``entries``: ``rhs``, ``outputs``, ``accelerations``, ….
-            compiler: ``zig`` (a package), or ``cc``, the system's.
+            compiler: ``zig`` (a package), or ``cc``, the system's; None: zig where it is installed.
 
         Raises:
             ToolError: If there is no compiler, or it fails.
@@ -115,14 +115,14 @@ class RightHandSide:
         point = (np.asarray(own if value is None else value, dtype=np.float64) for value, own in given)
         return conditioning(self.program, t, *point)
 
-    def compile(self, *, compiler: Compiler = "zig") -> RightHandSide:
+    def compile(self, *, compiler: Compiler | None = None) -> RightHandSide:
         """Return the function as machine code for this computer: many instances at once, for parameter studies.
 
         Rows of a batch that have no solution (a singular matrix, a loop that does not close) are NaN, and so is
         a single one.
 
         Args:
-            compiler: ``zig`` (a package), or ``cc``, the system's.
+            compiler: ``zig`` (a package), or ``cc``, the system's; None: zig where it is installed.
 
         Raises:
             ToolError: If there is no compiler, or it fails.

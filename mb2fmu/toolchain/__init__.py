@@ -10,7 +10,7 @@ Must not: know models or equations, and of FMI no more than the names of its pla
 
 from mb2fmu.toolchain.batch import CompiledProgram, compile_program
 from mb2fmu.toolchain.batch_motion import CompiledMotion, compile_implicit_motion, compile_motion
-from mb2fmu.toolchain.compilers import Compiler
+from mb2fmu.toolchain.compilers import Compiler, installed
 from mb2fmu.toolchain.component_compilation import compile_component, wasm_tools
 from mb2fmu.toolchain.libraries import load_library
 from mb2fmu.toolchain.platforms import COMPONENT, PLATFORMS, Platform, host, parse, split_component
@@ -36,6 +36,7 @@ __all__ = [
     "compile_unit",
     "compile_web",
     "host",
+    "installed",
     "licence",
     "load_library",
     "parse",

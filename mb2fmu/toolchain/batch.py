@@ -14,7 +14,7 @@ from mb2fmu.emit.c import PROBE, emit_batch, emit_probe
 from mb2fmu.filetree import FileTree
 from mb2fmu.program.program import Program
 from mb2fmu.scratch import work_folder
-from mb2fmu.toolchain.compilers import Compiler, Variant
+from mb2fmu.toolchain.compilers import Compiler, Variant, installed
 from mb2fmu.toolchain.platforms import host
 from mb2fmu.toolchain.unit_compilation import compile_unit
 
@@ -131,14 +131,14 @@ def _read(own: _Own, values: Sequence[npt.ArrayLike]) -> tuple[int, int, dict[in
 
 
 def compile_program(
-    program: Program, entry: str = "rhs", compiler: Compiler = "zig", variant: Variant | None = None
+    program: Program, entry: str = "rhs", compiler: Compiler | None = None, variant: Variant | None = None
 ) -> CompiledProgram:
     """Compiles an entry point for the running machine.
 
     Args:
         program: Any.
         entry: Name of an entry point.
-        compiler: ``zig``, or ``cc``: the system's.
+        compiler: ``zig``, or ``cc``: the system's; None: zig where it is installed.
         variant: For which processors; None: for this one, with the widest vectors that it has.
 
     Raises:
@@ -149,8 +149,9 @@ def compile_program(
     )
 
 
-def compiled_library(sources: FileTree, compiler: Compiler, variant: Variant) -> ctypes.CDLL:
+def compiled_library(sources: FileTree, compiler: Compiler | None, variant: Variant) -> ctypes.CDLL:
     """Compiles sources for the running machine, and loads them."""
+    compiler = compiler or installed()
     tree = compile_unit(sources, "batch", [host()], fmi=3, compiler=compiler, variant=variant)
     (content,) = tree.files.values()
     with work_folder("load what was compiled") as folder:  # Windows does not remove a library that is in use
@@ -160,7 +161,7 @@ def compiled_library(sources: FileTree, compiler: Compiler, variant: Variant) ->
 
 
 @functools.cache
-def widest(compiler: Compiler = "zig") -> Variant:
+def widest(compiler: Compiler | None = None) -> Variant:
     """The variant for the widest vectors that the running machine has: 8 instances side by side, 4, or 2 (``any``)."""
     known: tuple[Variant, ...] = ("any", "avx2", "avx512")
     return known[int(compiled_library(emit_probe(), compiler, "any")[PROBE]())]

@@ -138,12 +138,14 @@ class CompiledMotion:
         return Moved(end_x, end_y, path_x, path_y, messages)
 
 
-def compile_motion(program: Program, compiler: Compiler = "zig", variant: Variant | None = None) -> CompiledMotion:
+def compile_motion(
+    program: Program, compiler: Compiler | None = None, variant: Variant | None = None
+) -> CompiledMotion:
     """Compiles the integrator by Dormand and Prince's method for the running machine.
 
     Args:
         program: Without memory, seeds and events.
-        compiler: ``zig``, or ``cc``: the system's.
+        compiler: ``zig``, or ``cc``: the system's; None: zig where it is installed.
         variant: For which processors; None: for this one, with the widest vectors that it has.
 
     Raises:
@@ -153,7 +155,7 @@ def compile_motion(program: Program, compiler: Compiler = "zig", variant: Varian
 
 
 def compile_implicit_motion(
-    native: NativeProgram, compiler: Compiler = "zig", variant: Variant | None = None
+    native: NativeProgram, compiler: Compiler | None = None, variant: Variant | None = None
 ) -> CompiledMotion:
     """Compiles the integrator by the implicit method, which is for stiff models.
 

@@ -1,7 +1,8 @@
 """The two compilers, and what they are told.
 
-``zig`` comes with the package ziglang: clang with the headers and libraries of all platforms, so that one machine
-builds for all of them and none needs a compiler of its own. ``cc`` is the system's compiler, for its own platform.
+``zig`` is the package ziglang (the extra ``zig``): clang with the headers and libraries of all platforms, so that one
+machine builds for all of them and none needs a compiler of its own. ``cc`` is the system's compiler, for its own
+platform.
 
 The flags promise that a unit moves alike everywhere: C99 arithmetic as written, no fast-math, and
 ``-ffp-contract=off``: a fused multiply-add rounds once where two operations round twice, and zig fuses by default on
@@ -65,6 +66,9 @@ _TAKEN: dict[Care, dict[Compiler, tuple[str, ...]]] = {
 _NAMES = ("-DDISABLE_PREFIX",)
 """Sources prefix FMI's functions with the model's identifier; binaries must not (FMI 2.0.5 section 2.1.1)."""
 
+_INSTALL = "pip install 'mb2fmu[zig]'"
+_OF_THE_SYSTEM = ("cc", "gcc", "clang")
+
 _KEPT = (
     "PATH",
     "HOME",
@@ -114,7 +118,7 @@ def find(compiler: Compiler) -> Tool:
 
 
 def installed() -> Compiler:
-    """The compiler of what only this machine runs: zig, or the system's where that alone is installed."""
+    """The compiler that is taken if none is asked for: zig, or the system's where that alone is installed."""
     if importlib.util.find_spec("ziglang") is None:
         with suppress(ToolError):
             return find("cc").compiler
@@ -126,7 +130,9 @@ def _zig() -> Tool:
     """Return the zig of the package ziglang; raise if it is not installed."""
     found = importlib.util.find_spec("ziglang")
     if found is None or not found.submodule_search_locations:
-        remedy = "pip install ziglang; or say --compiler cc, which builds for this machine alone"
+        there = any(map(shutil.which, _OF_THE_SYSTEM))
+        also = "or say --compiler cc" if there else f"or install {' or '.join(_OF_THE_SYSTEM)}"
+        remedy = f"{_INSTALL}; {also}, which builds for this machine alone"
         raise _missing("the package ziglang is not installed", remedy)
     version = f"zig {importlib.metadata.version('ziglang')}"
     program = Path(found.submodule_search_locations[0]) / ("zig.exe" if sys.platform == "win32" else "zig")
@@ -143,11 +149,11 @@ def _cc(named: str) -> Tool:
     What it is told there comes before what it is told here, so that it cannot allow other arithmetic by accident.
     """
     words = shlex.split(named)
-    found = shutil.which(words[0]) if words else next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    found = shutil.which(words[0]) if words else next(filter(None, map(shutil.which, _OF_THE_SYSTEM)), None)
     if found is None and words:
         raise _missing(f"{words[0]} (from the variable CC) is not on the PATH", "correct CC, or leave it out")
     if found is None:
-        raise _missing("neither cc nor gcc nor clang is on the PATH", "install one, or use the compiler zig")
+        raise _missing("neither cc nor gcc nor clang is on the PATH", f"install one; or the compiler zig: {_INSTALL}")
     command = (found, *words[1:])
     done = subprocess.run(  # noqa: S603 (the system's compiler, no input)
         [*command, "--version"],
@@ -239,9 +245,15 @@ def _target(compiler: Compiler, platform: Platform) -> tuple[str, ...]:
     if compiler == "cc" and platform is not host():
         raise ToolError(
             f"the system's compiler cannot build for {platform}:",
-            [Fault(f"it builds for {host()} only", "compiler cc", "use the compiler zig")],
+            [Fault(f"it builds for {host()} only", "compiler cc", _remedy_of_cc())],
         )
     return ("-target", platform.target) if compiler == "zig" else ()
+
+
+def _remedy_of_cc() -> str:
+    """Return what to do where the system's compiler is asked for too much: name zig, and how to have it."""
+    there = importlib.util.find_spec("ziglang") is not None
+    return "use the compiler zig" if there else f"{_INSTALL}: the compiler zig builds for it"
 
 
 def _linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import pytest
 
 from mb2fmu.errors import ToolError
 from mb2fmu.filetree import FileTree
+from mb2fmu.pipeline.options import compiler_of
 from mb2fmu.toolchain import PLATFORMS, compile_unit, compilers, host, load_library, storage
 
 
@@ -65,7 +66,7 @@ def test_a_missing_compiler_is_told_with_the_way_out(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("CC", raising=False)
     forget()
     try:
-        with pytest.raises(ToolError, match="pip install ziglang"):
+        with pytest.raises(ToolError, match=r"mb2fmu\[zig\]'; or install cc or gcc or clang"):
             compilers.find("zig")
         with pytest.raises(ToolError, match="neither cc nor gcc nor clang"):
             compilers.find("cc")
@@ -85,6 +86,10 @@ def test_what_this_machine_alone_runs_is_compiled_without_zig_where_there_is_non
     forget()
     try:
         assert compilers.installed() == "cc"
+        assert [compiler_of(options) for options in ({}, {"compiler": None}, {"compiler": "zig"})] == ["cc", "cc", "zig"]
+        windows = next(each for each in PLATFORMS if each.system == "windows" and each is not host())
+        with pytest.raises(ToolError, match=r"pip install 'mb2fmu\[zig\]'"):
+            compilers.compiling("cc", windows, fast=False)
         source = b'__attribute__((visibility("default"))) double sum(double a, double b) { return a + b; }'
         library = load_library({"sum.c": source}, "sum")
         library.sum.restype = ctypes.c_double
