@@ -12,7 +12,7 @@ import pytest
 
 from mb2fmu.errors import ToolError
 from mb2fmu.filetree import FileTree
-from mb2fmu.pipeline.options import compiler_of
+from mb2fmu.pipeline.options import BuildOptions, compiler_of
 from mb2fmu.toolchain import PLATFORMS, compile_unit, compilers, host, load_library, storage
 
 
@@ -86,7 +86,8 @@ def test_what_this_machine_alone_runs_is_compiled_without_zig_where_there_is_non
     forget()
     try:
         assert compilers.installed() == "cc"
-        assert [compiler_of(options) for options in ({}, {"compiler": None}, {"compiler": "zig"})] == ["cc", "cc", "zig"]
+        asked: tuple[BuildOptions, ...] = ({}, {"compiler": None}, {"compiler": "zig"})
+        assert [compiler_of(options) for options in asked] == ["cc", "cc", "zig"]
         windows = next(each for each in PLATFORMS if each.system == "windows" and each is not host())
         with pytest.raises(ToolError, match=r"pip install 'mb2fmu\[zig\]'"):
             compilers.compiling("cc", windows, fast=False)
