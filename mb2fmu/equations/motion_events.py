@@ -9,7 +9,7 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu.equations.latches import Latches
-from mb2fmu.equations.unilateral import LEAVING, Contacts
+from mb2fmu.equations.unilateral import LEAVING, Contacts, UnilateralContact
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence
 
 
 def impact_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
-    """Whether something is struck at this instant."""
-    struck = sm.Or(*(sm.And(c.closed, c.approach(u) < 0) for c in contacts.each))
+    """Whether something is struck at this instant; what is lifted is let go first."""
+    struck = sm.And(sm.Or(*(sm.And(c.closed, c.approach(u) < 0) for c in contacts.each)), sm.Not(contacts.lifted))
     return sm.And(struck, sm.Not(latches.pending)) if latches else struck
 
 
 def change_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
-    """Return 1 where contacts must begin to stick, slide or open, else 0; impacts and latches go first."""
-    first = sm.Or(impact_is_due(contacts, latches, u), latches.pending if latches else sm.false)
+    """Return 1 where contacts must begin to stick, slide or open, else 0; lifting, impacts and latches go first."""
+    first = sm.Or(impact_is_due(contacts, latches, u), contacts.lifted, latches.pending if latches else sm.false)
     return contacts.wrong(u) * sm.Piecewise((0, first), (1, True))
 
 
@@ -80,10 +80,20 @@ def contact_events(
     yield OwnEvent(f"impact of {names}", "ticks", number, tuple(after), late=True)
     if contacts.frictions:
         yield _change(contacts, u, independent)
-    for c in () if contacts.frictions else each:
-        yield OwnEvent(f"{c.name} opens", "when", c.pull < 0, ((c.resting, LEAVING),), late=True)
+    for c in each:
+        yield _opening(c, rough=bool(contacts.frictions))
     for c in each:
         yield OwnEvent(f"{c.name} is open", "when", c.gone(u), ((c.resting, sm.S.Zero),), late=True)
+
+
+def _opening(contact: UnilateralContact, *, rough: bool) -> OwnEvent:
+    """A resting contact opens: where it would have to pull, unless friction's changes see to that, or is lifted."""
+    name, lifted = f"{contact.name} opens", contact.lifted
+    if not rough:
+        left = sm.Piecewise((LEAVING, contact.closed), (0, True))
+        return OwnEvent(name, "when", sm.Or(contact.pull < 0, lifted), ((contact.resting, left),), late=True)
+    along = ((contact.friction.sliding, sm.S.Zero),) if contact.friction else ()
+    return OwnEvent(name, "when", lifted, ((contact.resting, sm.S.Zero), *along), late=True)
 
 
 def _change(contacts: Contacts, u: Sequence[sm.Symbol], independent: Sequence[int]) -> OwnEvent:

@@ -30,6 +30,12 @@ LEAVING = sm.Rational(1, 4)
 """What ``resting`` is from where a contact opens to where it parts: its rate is still round-off."""
 
 
+LIFTED = 2 * SETTLED
+"""Part of the speed below which a contact rests: a resting one is open where its gap is larger than this over s.
+
+From there its stabilization would draw it back faster than :data:`SETTLED` (s g / e at most) and strike it on its way.
+"""
+
 STILL = SETTLED**2
 """Part of the speed below which a contact rests, below which slip counts as none."""
 
@@ -154,9 +160,16 @@ class UnilateralContact:
 
     @property
     def closed(self) -> sm.Basic:
-        """Whether the bodies touch; where the contact rests they do, whatever round-off makes of the gap."""
+        """Whether the bodies touch; where the contact rests they do, unless something has lifted the gap."""
         rests = self.resting * (self.resting - LEAVING) / (1 - LEAVING)  # 1, 0 while it leaves and else
-        return (1 - rests) * self.gap - rests <= 0  # and no Piecewise, out of which SymPy takes the comparison
+        resting = self.stabilization * self.gap - LIFTED * self.rest_below
+        # no Piecewise: SymPy would take the comparison out of it
+        return (1 - rests) * self.gap + rests * resting <= 0
+
+    @property
+    def lifted(self) -> sm.Basic:
+        """Whether it rests where the bodies do not touch: a parameter, or an event of the model, has parted them."""
+        return sm.And(above(self.resting), sm.Not(self.closed))
 
     def approach(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """Negative where a closed contact is struck: while it rests or leaves round-off strikes nothing."""
@@ -226,6 +239,11 @@ class Contacts:
     def symbols(self) -> tuple[sm.Symbol, ...]:
         """What is solved for: forces, what is struck, whether modes change."""
         return (*self.forces, *self.struck, *((self.due,) if self.due else ()))
+
+    @property
+    def lifted(self) -> sm.Basic:
+        """Whether any of them is."""
+        return sm.Or(*(contact.lifted for contact in self.each))
 
     def wrong(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """With friction: 1 where modes of resting contacts have to change, else 0."""
