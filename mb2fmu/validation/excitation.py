@@ -23,6 +23,7 @@ from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.moving import Gauge, Signal, parameter_moves, rounded, signals, start_moves
 from mb2fmu.validation.reference import SCOUT, Reference, constraint_scales
 from mb2fmu.validation.result import Move
+from mb2fmu.validation.touching_starts import Gaps, mode_places
 from mb2fmu.validation.unit_description import UnitDescription
 from mb2fmu.variables import Quantity
 
@@ -68,6 +69,7 @@ class _Intention:
         signals: One per input.
         rows: Scale of each constraint row, shape (n_phi + m,).
         followers: Speeds that the unit solves for; it goes no further than they follow from its states.
+        gaps: Of contacts: the experiment starts where none is negative.
     """
 
     definition: Declarations
@@ -78,6 +80,7 @@ class _Intention:
     signals: tuple[Signal, ...]
     rows: Floats
     followers: tuple[int, ...]
+    gaps: Gaps
 
     def without(self, blocked: Collection[int]) -> _Intention:
         """Return the experiment with some parameters at their defaults."""
@@ -160,8 +163,10 @@ def _intended(
     if settable is not None:
         parameters *= [p.name in settable for p in free]
         starts *= [record.name in settable for record in state_records(definition, reference)]
+    starts[list(mode_places(reference.numeric))] = 0.0
     wished = signals(definition, gauge, float(time[-1]))
-    return _Intention(definition, reference, time, parameters, starts, wished, row_sizes(reference), followers)
+    rows, gaps = row_sizes(reference), Gaps(reference.numeric)
+    return _Intention(definition, reference, time, parameters, starts, wished, rows, followers, gaps)
 
 
 def _stride(reference: Reference, count: int) -> int:
@@ -217,6 +222,7 @@ def _started(intention: _Intention, part: float) -> Conditions | None:
         prepared = numeric.prepare(parameters)
         x = reference.states[0] + part * intention.starts
         x = numeric.project(0.0, x, prepared)
+        x = intention.gaps.opened(x, prepared, reference.states[0], numeric.prepare(given.parameters))
         motion = numeric.motion(0.0, x, inputs[0].tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
         return None
@@ -303,12 +309,16 @@ def _moves(
     given_starts = (*given.q, *given.u, *given.z)
     moved_starts = (*moved.q, *moved.u, *moved.z)
     records = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
+    states = state_records(definition, intention.reference)
+    modes = {states[place].name for place in mode_places(intention.reference.numeric)}
     for record, default, value in zip(records, given_starts, moved_starts, strict=True):
         if getattr(record, "kind", "fixed") == "guess":
             continue  # it follows from others, and is judged as a variable
         reason = "" if run is not None else _NONE
         if settable is not None and record.name not in settable:
             reason = "the unit does not let it be set"
+        elif run is not None and record.name in modes:
+            reason = "it follows from where bodies are"
         found.append(_move(record, "start value", default, value, reason))
     for k, record in enumerate(definition.inputs):
         largest = float(np.max(np.abs(moved.inputs[:, k]))) if run is not None else record.start

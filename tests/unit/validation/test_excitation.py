@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sm
+import sympy.physics.mechanics as me
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanisms import mechanism_of
 
-from mb2fmu import pipeline
+from mb2fmu import Impact, Model, pipeline
 from mb2fmu.equations.motion import (
     Energy,
     EquationsOfMotion,
@@ -203,3 +204,42 @@ def test_a_unit_is_asked_where_its_own_states_determine_the_rest():
     foreign = excite(read.declared, reference, settable=settable, states={"internal[1]", "internal[2]"})
     assert foreign.part == everywhere.part  # nothing is known of such states
     assert followers(read.declared, reference, {"u1", "u2"}) == ()  # more states than are needed
+
+
+def in_a_hole(*, rests: bool) -> Model:
+    """A bead in a round hole in a vertical plane, whose radius is a parameter: it falls, or rests at the bottom."""
+    X, Y, v_x, v_y = me.dynamicsymbols("X Y v_x v_y")
+    m, c, gravity = sm.symbols("m c gravity", positive=True)
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", X * N.x + Y * N.y)
+    P.set_vel(N, v_x * N.x + v_y * N.y)
+    bead = me.Particle("bead", P, m)
+    rates = [X.diff() - v_x, Y.diff() - v_y]
+    kane = me.KanesMethod(N, [X, Y], [v_x, v_y], rates, bodies=[bead], forcelist=[(P, -m * gravity * N.y)])
+    model = Model("InAHole", kane)
+    for symbol, value, unit in ((m, 0.2, "kg"), (c, 0.01, "m"), (gravity, 9.81, "m/s2")):
+        model.parameter(symbol, value, unit, min=1e-9)
+    model.coordinate(X, 0.0 if rests else 0.004, "m")
+    model.coordinate(Y, -0.01 if rests else 0.003, "m")
+    model.speed(v_x, 0.0, "m/s")
+    model.speed(v_y, 0.0, "m/s")
+    model.add(Impact("wall", c - sm.sqrt(X**2 + Y**2), restitution=0.5, rest_below=0.01, starts_resting=rests))
+    model.experiment(stop=0.2, step=0.01)
+    return model
+
+
+@pytest.mark.parametrize("rests", [False, True])
+def test_nothing_starts_inside_of_what_it_touches(rests):
+    """Each coordinate and the hole's radius are moved by themselves; the bead is put back, and modes are no numbers."""
+    read = mechanism_of(in_a_hole(rests=rests))
+    source = reference_equations(read, None)
+    found = excite(read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism))
+    assert found.conditions is not None
+    moved = {move.name: move.moved for move in found.moves}
+    assert all(moved[name] != 0.0 for name in ("X", "Y", "c"))
+    assert moved["c"] != pytest.approx(0.01)
+    opening = moved["c"] - np.hypot(moved["X"], moved["Y"])
+    assert opening == pytest.approx(0.0, abs=1e-12) if rests else opening >= -1e-15
+    assert moved["wall.resting"] == float(rests)
+    assert {move.name for move in found.moves if "where bodies are" in move.reason} == {"wall.resting"}
