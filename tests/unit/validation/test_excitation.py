@@ -220,8 +220,8 @@ def in_a_hole(*, rests: bool) -> Model:
     model = Model("InAHole", kane)
     for symbol, value, unit in ((m, 0.2, "kg"), (c, 0.01, "m"), (gravity, 9.81, "m/s2")):
         model.parameter(symbol, value, unit, min=1e-9)
-    model.coordinate(X, 0.0 if rests else 0.004, "m")
-    model.coordinate(Y, -0.01 if rests else 0.003, "m")
+    model.coordinate(X, 0.0 if rests else -0.007, "m")
+    model.coordinate(Y, -0.01 if rests else 0.007, "m")
     model.speed(v_x, 0.0, "m/s")
     model.speed(v_y, 0.0, "m/s")
     model.add(Impact("wall", c - sm.sqrt(X**2 + Y**2), restitution=0.5, rest_below=0.01, starts_resting=rests))
