@@ -15,8 +15,9 @@ v is judged up to its horizon: as long as the reference knows v a hundred times 
 Beyond it, chaos has the word, and the invariants alone are judged: they hold for every true motion, so the whole run:
 
 - Step defect: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
-  against min(FACTOR · tolerance · max(scale_j, L_j), 5 % of size_j) + 64 ulp(max |x_j|), L_j the largest sensitivity
-  over one step, measured at up to ten points of the run. No error can hide behind those before it.
+  against min(FACTOR · tolerance · max(scale_j, L_j) + late_j, 5 % of size_j) + 64 ulp(max |x_j|), L_j the largest
+  sensitivity over one step, measured at up to ten steps without events, and late_j what events in this very step make
+  of being as late as indicators are off (``step_flows``). No error can hide behind those before it.
 - Energy: |T − T(0) − W| along the FMU's motion, W the sum of the work in each step by the reference's flow, against
   FACTOR · tolerance · (scale of energies + ∫|P| dt), P the power of all loads.
 - Integrals of motion, see ``kept_integrals``.
@@ -26,19 +27,14 @@ Beyond it, chaos has the word, and the invariants alone are judged: they hold fo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.event_limits import EventLimit, Sides, event_limits, sides_at_points
-from mb2fmu.validation.event_sides import NEAR, Occasion, both_sides
-from mb2fmu.validation.event_walk import WalkLog
-from mb2fmu.validation.hybrid import HybridEquations, Modes
-from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.kept_integrals import FORMULA, KeptIntegrals
 from mb2fmu.validation.reference import (
     Reference,
@@ -55,13 +51,16 @@ from mb2fmu.validation.scales import (
 )
 from mb2fmu.validation.sensitivity import EPSILON, directions
 from mb2fmu.validation.simulate import Simulation
+from mb2fmu.validation.step_flows import Landing, Step, StepFlow
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.unit_description import UnitKind
 
 Floats = npt.NDArray[np.float64]
 
 FACTOR = 50.0
 MINIMUM_POINTS = 10
 _SAMPLES = 10
-_FLOW_TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,96 +201,69 @@ def compare_invariants(
     states = values[:, list(reference.state_columns)]
     taken = _sides_taken(reference, limits, simulation) if limits else {}
     begins = {k: limits.sides[k].modes[side] for k, side in taken.items()} if limits else {}
-    flowed, work = _flow(reference, states, begins=begins)
-    for k in taken:
-        with _beginning(reference, begins.get(k - 1)):
-            flowed[k - 1], work[k - 1] = _nearest_side(reference, states[k - 1], states[k], k)
-    results = [*_defects(reference, states, flowed, taken)]
+    count = len(states) - 1
+    steps = [Step(k, begins.get(k), states[k + 1] if k + 1 in taken else None) for k in range(count)]
+    flow = StepFlow(reference)
+    landings = [flow.landing(step, x) for step, x in zip(steps, states[:-1], strict=True)]
+    results = [*_defects(reference, flow, states, (steps, landings), simulation.kind)]
     if any(balance.name == "energy" for balance in reference.balances):
-        results.append(_energy(reference, states, work))
+        results.append(_energy(reference, states, np.array([landing.work for landing in landings])))
     if integrals:
         results += _integrals(reference, integrals, values)
     return (*results, *_constraints(reference, values))
 
 
-def _flow(
+def _defects(
     reference: Reference,
+    flow: StepFlow,
     states: Floats,
-    only: npt.NDArray[np.int64] | None = None,
-    begins: Mapping[int, Modes] = MappingProxyType({}),
-) -> tuple[Floats, Floats]:
-    """The reference's flow over one step from each state, shape (n, n_x), and the work done in it, shape (n,).
+    made: tuple[Sequence[Step], Sequence[Landing]],
+    kind: UnitKind,
+) -> list[InvariantResult]:
+    """One result per state.
 
-    ``only``: the steps to take; all of them if None. ``states``: one per step, at its beginning. ``begins``: steps
-    whose first modes do not follow from the state.
+    Args:
+        reference: What the unit is judged by.
+        flow: Of the reference.
+        states: The unit's, shape (n_t, n_x).
+        made: All steps, and where the flow leads from the unit's state at the beginning of each.
+        kind: How the unit is run.
     """
-    run, numeric = reference.conditions, reference.numeric
-    prepared = numeric.prepare(run.parameters)
-    time = reference.trajectory.time
-    scales = reference.error_scales(_FLOW_TOLERANCE)
-    steps = np.arange(len(time) - 1) if only is None else only
-    ends = np.empty((len(steps), states.shape[1] + 1))
-    for row, k in enumerate(steps.tolist()):
-        journey = Journey(numeric, time[k : k + 2], run.inputs[k : k + 1], prepared, stiff=run.stiff)
-        with _beginning(reference, begins.get(k)):
-            ends[row] = journey.travel(np.append(states[row], 0.0), _FLOW_TOLERANCE, scales)[-1]
-    return ends[:, :-1], ends[:, -1]
-
-
-def _beginning(reference: Reference, modes: Modes | None) -> AbstractContextManager[None]:
-    """Inside, flows begin in given modes."""
-    if modes is None or not isinstance(reference.numeric, HybridEquations):
-        return nullcontext()
-    return reference.numeric.beginning_in(modes)
-
-
-def _nearest_side(reference: Reference, before: Floats, after: Floats, k: int) -> tuple[Floats, float]:
-    """The flow over the step to point k, near an event: x and W on that side of it which is nearer to the unit's.
-
-    ``before`` and ``after``: the unit's states at the points.
-    """
-    numeric, run = reference.numeric, reference.conditions
-    assert isinstance(numeric, HybridEquations)
-    prepared, scales = numeric.prepare(run.parameters), reference.error_scales(_FLOW_TOLERANCE)
-    end, r = float(run.time[k]), run.inputs[k - 1]
-    reach = NEAR * (end - float(run.time[k - 1]))
-    log = WalkLog()
-    time = np.array([run.time[k - 1], end, end + reach])
-    journey = Journey(numeric, time, np.array([r, r]), prepared, stiff=run.stiff)
-    ends = [journey.travel(np.append(before, 0.0), _FLOW_TOLERANCE, scales, seen=log)[1]]
-    near = [event for event in log.events if abs(event.time - end) <= reach]
-    if near:
-        occasion = Occasion(near[0], near[-1], len(near))
-        ends += [y for y, _ in both_sides(numeric, occasion, end, r.tolist(), prepared)]
-    away = [float(np.max(np.abs(y[:-1] - after) / reference.state_scales)) for y in ends]
-    best = ends[int(np.argmin(away))]
-    return best[:-1], float(best[-1])
-
-
-def _defects(reference: Reference, states: Floats, flowed: Floats, near: Collection[int] = ()) -> list[InvariantResult]:
-    """One result per state; steps to points that are ``near`` an event say nothing of how errors grow."""
-    steps = np.unique(np.linspace(0, len(states) - 2, _SAMPLES).astype(np.int64))
-    steps = np.array([k for k in steps.tolist() if k not in near and k + 1 not in near], dtype=np.int64)
-    scales = reference.state_scales
-    base = flowed[steps]
-    growth = np.zeros_like(base)
-    for direction in directions(len(scales)):
-        moved, _ = _flow(reference, states[steps] + EPSILON * direction * scales, steps)
-        growth = growth + np.abs(moved - base) / EPSILON
-    local = np.maximum(scales, np.max(growth, axis=0))
+    steps, landings = made
     columns = list(reference.state_columns)
     sizes, _ = variable_sizes(reference, reference.scales)
-    limit = np.minimum(FACTOR * reference.conditions.tolerance * local, INFORMATIVE * sizes[columns])
-    limit = limit + ROUNDING * np.max(np.abs(reference.states), axis=0)
-    defects = np.abs(states[1:] - flowed)
+    cap = INFORMATIVE * sizes[columns]
+    grown = FACTOR * reference.conditions.tolerance * _local_growth(reference, flow, states, made)
+    limits = np.tile(np.minimum(grown, cap), (len(steps), 1))
+    rounding = ROUNDING * np.max(np.abs(reference.states), axis=0)
+    defects = np.abs(states[1:] - np.array([landing.x for landing in landings]))
+    for k in np.flatnonzero(np.any(defects > limits + rounding, axis=1)).tolist():
+        limits[k] = np.minimum(grown + flow.lateness(steps[k], states[k], landings[k], kind), cap)
     names = [reference.trajectory.names[c] for c in columns]
     units = [reference.variables[c].unit for c in columns]
     time = reference.trajectory.time[1:]
     formula = "|x(t + h) − Φ(x(t))|, Φ the reference's flow over one step"
     return [
-        _invariant(f"step defect of {name}", formula, unit, time, defects[:, j], np.full(len(defects), limit[j]))
+        _invariant(f"step defect of {name}", formula, unit, time, defects[:, j], limits[:, j] + rounding[j])
         for j, (name, unit) in enumerate(zip(names, units, strict=True))
     ]
+
+
+def _local_growth(
+    reference: Reference, flow: StepFlow, states: Floats, made: tuple[Sequence[Step], Sequence[Landing]]
+) -> Floats:
+    """Largest growth of errors over one step, at up to ten of the steps without events, or the scales, shape (n_x,)."""
+    scales = reference.state_scales
+    smooth = [
+        (s, end) for s, end in zip(*made, strict=True) if not end.events and s.begins is None and s.beside is None
+    ]
+    local = scales.copy()
+    for i in np.unique(np.linspace(0, len(smooth) - 1, _SAMPLES).astype(np.int64)).tolist() if smooth else ():
+        step, end = smooth[i]
+        axes = directions(len(scales))
+        moved = [flow.landing(step, states[step.k] + EPSILON * axis * scales).x for axis in axes]
+        local = np.maximum(local, np.sum(np.abs(np.array(moved) - end.x), axis=0) / EPSILON)
+    return np.asarray(local)
 
 
 def _energy(reference: Reference, states: Floats, work: Floats) -> InvariantResult:

@@ -76,6 +76,7 @@ class HybridEquations(NumericEquations):
     def __init__(self, frozen: FrozenEquations, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
         self._kept: Modes | None = None
+        self._offset = 0.0
         self._count = len(frozen.switches)
         self._signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
         self._names = [s.name for s in frozen.switches]
@@ -234,6 +235,15 @@ class HybridEquations(NumericEquations):
         finally:
             self._kept = None
 
+    @contextmanager
+    def having_events_late(self, late: float) -> Iterator[None]:
+        """Inside, all margins are so much larger, each in its own unit: an event is late by that over its rate."""
+        self._offset = late
+        try:
+            yield
+        finally:
+            self._offset = 0.0
+
     def changed(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
     ) -> Floats:
@@ -298,7 +308,7 @@ class HybridEquations(NumericEquations):
                 found[i] = at if mode > 0.5 else -at
             else:
                 found[i] = look.limits[i] - abs(values[i]) if mode == 0.0 else mode * at
-        return found
+        return found + self._offset
 
     # --- events ------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,154 @@
+"""The reference's flow over one communication step from a unit's own state, and how late its events make it.
+
+A unit has its events late: it shows indicators that are off by o (``event_limits.OFFSETS``), so that no importer finds
+one of them zero where nothing happens. Let x⁻ be the state at which a switch's margin m(x, t) comes to zero, f⁻ and f⁺
+the slopes before and after, and R what the event makes of the state. The event is late by δ = o / |m'| with m' = m_t +
+m_x f⁻, and what is behind it is off by
+
+    R(x⁻ + f⁻ δ) − R(x⁻) − f⁺ δ = (R_x f⁻ + R_t − f⁺) o / |m'| + …
+
+the saltation of that error, which slow impacts make large. It is not formed: the flow is made again with all margins
+larger by o, and the ends are compared. So curvature, and all events of the step, are in it. Where the step then comes
+through other events that set a state, that tells nothing, and nothing is allowed.
+
+Source: M. di Bernardo et al., Piecewise-smooth Dynamical Systems, 2008, section 2.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import ValidationError
+from mb2fmu.validation.event_limits import OFFSETS
+from mb2fmu.validation.event_sides import NEAR, Occasion, both_sides
+from mb2fmu.validation.event_walk import EventSeen, WalkLog
+from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.journey import Journey
+from mb2fmu.validation.reference import Reference
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.unit_description import UnitKind
+
+Floats = npt.NDArray[np.float64]
+
+_TOLERANCE = 1e-11
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Where a flow ends.
+
+    Attributes:
+        x: The state, shape (n_x,).
+        work: Done on the way, J.
+        events: On the way.
+    """
+
+    x: Floats
+    work: float
+    events: tuple[EventSeen, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A communication step of an experiment.
+
+    Attributes:
+        k: Its number.
+        begins: Modes at its beginning, where they do not follow from the state.
+        beside: Where it ends so near to an event that a unit may be on either side of it: the unit's state there.
+    """
+
+    k: int
+    begins: Modes | None = None
+    beside: Floats | None = None
+
+
+class StepFlow:
+    """The flow over single steps of an experiment.
+
+    Args:
+        reference: Whose flow.
+        parameters: Free ones; None: those of the experiment.
+    """
+
+    def __init__(self, reference: Reference, parameters: Sequence[float] | None = None) -> None:
+        self._reference, self._numeric = reference, reference.numeric
+        given = reference.conditions.parameters if parameters is None else parameters
+        self._prepared = reference.numeric.prepare(list(given))
+        self._scales = reference.error_scales(_TOLERANCE)
+
+    def landing(self, step: Step, x: Floats, *, late: float = 0.0) -> Landing:
+        """Where a state at the beginning of a step leads.
+
+        Args:
+            step: The step.
+            x: Shape (n_x,).
+            late: What all margins of switches are larger by, each in its own unit.
+
+        Raises:
+            ValidationError: As of :meth:`mb2fmu.validation.journey.Journey.travel`.
+        """
+        run = self._reference.conditions
+        begin, end = run.time[step.k : step.k + 2].tolist()
+        reach = 0.0 if step.beside is None else NEAR * (end - begin)
+        time = np.array([begin, end, end + reach] if reach else [begin, end])
+        inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
+        journey, log = Journey(self._numeric, time, inputs, self._prepared, stiff=run.stiff), WalkLog()
+        with self._beginning(step.begins, late):
+            y = journey.travel(np.append(x, 0.0), _TOLERANCE, self._scales, seen=log)[1]
+        if step.beside is not None:
+            near = [event for event in log.events if abs(event.time - end) <= reach]
+            y = self._nearest(y, step.beside, near, (end, run.inputs[step.k].tolist()))
+        return Landing(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end))
+
+    def lateness(self, step: Step, x: Floats, base: Landing, kind: UnitKind) -> Floats:
+        """How far the end moves if all events are as late as those of a kind of unit may be, shape (n_x,).
+
+        Args:
+            step: The step.
+            x: The state at its beginning.
+            base: Where that leads.
+            kind: How the unit is run.
+        """
+        if not base.events:
+            return np.zeros(len(x))
+        try:
+            end = self.landing(step, x, late=OFFSETS[kind])
+        except (ValidationError, ArithmeticError, ValueError):
+            return np.zeros(len(x))
+        return np.abs(end.x - base.x) if _course(end) == _course(base) else np.zeros(len(x))
+
+    @contextmanager
+    def _beginning(self, modes: Modes | None, late: float) -> Iterator[None]:
+        """Inside, flows begin in given modes, and have their events late."""
+        with ExitStack() as held:
+            if isinstance(self._numeric, HybridEquations):
+                held.enter_context(self._numeric.having_events_late(late))
+                if modes is not None:
+                    held.enter_context(self._numeric.beginning_in(modes))
+            yield
+
+    def _nearest(self, y: Floats, beside: Floats, near: Sequence[EventSeen], at: tuple[float, list[float]]) -> Floats:
+        """(x, W) at the end of a step, on that side of the events near it which is nearer to the unit's state.
+
+        ``at``: the end in s, and the inputs.
+        """
+        found = [y]
+        if near:
+            assert isinstance(self._numeric, HybridEquations)
+            occasion, (end, r) = Occasion(near[0], near[-1], len(near)), at
+            found += [there for there, _ in both_sides(self._numeric, occasion, end, r, self._prepared)]
+        away = [float(np.max(np.abs(each[:-1] - beside) / self._reference.state_scales)) for each in found]
+        return found[int(np.argmin(away))]
+
+
+def _course(landing: Landing) -> list[str]:
+    """The events in which states were set."""
+    return [event.name for event in landing.events if event.jumped]

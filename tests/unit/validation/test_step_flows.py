@@ -1,0 +1,67 @@
+"""The reference's flow over one step: where it leads, and how late events make its end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from event_models import ball, reference_of
+
+from mb2fmu.validation.compare import compare_invariants
+from mb2fmu.validation.event_limits import OFFSETS
+from mb2fmu.validation.simulate import Simulation
+from mb2fmu.validation.step_flows import Step, StepFlow
+
+G, BOUNCE = 9.81, 0.7
+
+
+@pytest.fixture(scope="module")
+def falling():
+    """A ball that is at the ground in the middle of step 9, from 1.1 m, to be met almost to round-off."""
+    model = ball(BOUNCE, start=1.1)
+    model.experiment(stop=0.8, step=0.05, tolerance=1e-14)
+    reference = reference_of(model)
+    event = reference.events[0]
+    return reference, Step(event.step), float(event.time)
+
+
+@pytest.mark.parametrize("kind", ["ModelExchange", "CoSimulation"])
+def test_lateness_is_what_the_saltation_says(falling, kind):
+    """In closed form: late by δ = o / |v⁻|, it is lower by (v⁺ − v⁻) δ just behind, and faster by (1 + e) g δ."""
+    reference, step, time = falling
+    flow, x = StepFlow(reference), reference.states[step.k]
+    base = flow.landing(step, x)
+    assert base.x == pytest.approx(reference.states[step.k + 1], rel=1e-9)
+    assert base.events[0].time == pytest.approx(time, rel=1e-12)
+    late = OFFSETS[kind] / (G * time)
+    faster = G * (1.0 + BOUNCE) * late
+    rest = float(reference.trajectory.time[step.k + 1]) - time
+    lower = (1.0 + BOUNCE) * G * time * late - faster * rest
+    found = flow.lateness(step, x, base, kind)
+    assert found == pytest.approx([lower, faster], rel=1e-2, abs=2e-15)
+
+
+def test_nothing_is_late_where_nothing_happens(falling):
+    reference, step, _ = falling
+    flow, quiet = StepFlow(reference), Step(step.k - 2)
+    x = reference.states[quiet.k]
+    assert not flow.lateness(quiet, x, flow.landing(quiet, x), "ModelExchange").any()
+
+
+@pytest.mark.parametrize(("later", "passes"), [(1.0, True), (-1.0, True), (4.0, False), (-4.0, False)])
+def test_a_unit_is_allowed_its_offset_and_no_more(falling, later, passes):
+    """The bounds of a tight tolerance are below what the offset does; twice the offset is allowed."""
+    reference, step, _ = falling
+    flow = StepFlow(reference)
+    x = reference.states[step.k]
+    values = reference.trajectory.values.copy()
+    end = flow.landing(step, x, late=later * 1e-10).x
+    columns = list(reference.state_columns)
+    values[step.k + 1, columns] = end
+    for k in range(step.k + 1, len(values) - 1):
+        end = flow.landing(Step(k), end).x
+        values[k + 1, columns] = end
+    names = tuple(v.name for v in reference.variables)
+    unit = Simulation(names, reference.trajectory.time, values, (), 0.0, kind="ModelExchange")
+    found = {r.name: r.verdict for r in compare_invariants(reference, unit) if r.name.startswith("step defect")}
+    assert (set(found.values()) == {"passed"}) is passes
+    assert np.all(np.isfinite(values))
