@@ -18,15 +18,16 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations import Declarations
-from mb2fmu.validation.compare import FACTOR, Bounds
+from mb2fmu.validation.compare import FACTOR, Bounds, sides_taken
 from mb2fmu.validation.conditions import calculated_values
 from mb2fmu.validation.directions import Directions, rate_in_time
 from mb2fmu.validation.exercise import Asked, Occasion, seeds
+from mb2fmu.validation.hybrid import Modes
 from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.result import CallResult
 from mb2fmu.validation.scales import INFORMATIVE
 from mb2fmu.validation.simulate import Driven, Simulation
-from mb2fmu.validation.step_flows import Step, StepFlow
+from mb2fmu.validation.step_flows import Step, StepFlow, beginning
 
 Floats = npt.NDArray[np.float64]
 
@@ -107,9 +108,12 @@ class _Answers:
     limits: Bounds
     simulation: Simulation
     _rates: Floats = field(init=False)
+    _modes: dict[int, Modes] = field(init=False)  # of points near an event: those of the side on which the unit was
 
     def __post_init__(self) -> None:
         self._rates = _largest_rates(self.chance.reference)
+        taken = sides_taken(self.chance.reference, self.limits, self.simulation)
+        self._modes = {k: self.limits.sides[k].modes[side] for k, side in taken.items()}
 
     def judged(self) -> tuple[CallResult, ...]:
         """Return one result per family of calls."""
@@ -190,7 +194,7 @@ class _Answers:
             self._knowns(found, k, run.parameters, tally)
             for name, value in zip(names, self.simulation.values[k].tolist(), strict=True):
                 tally.same(found[name], value, f"{name} at {time[k]:.6g} s")
-            self._compared(found, k, run.parameters, tally, f"at {time[k]:.6g} s")
+            self._compared(found, (k, self._modes.get(k)), run.parameters, tally, f"at {time[k]:.6g} s")
         for (kind, names_), values in zip(self.asked.typed.items(), looked, strict=True):
             operation = next(o for o in self.asked.operations["values"] if o[0] == "put" and o[1] == kind)
             for name, a, b in zip(names_, values, operation[3], strict=True):
@@ -212,7 +216,7 @@ class _Answers:
     def _compared(
         self,
         found: Mapping[str, float],
-        row: int,
+        at: tuple[int, Modes | None],
         parameters: Sequence[float],
         tally: _Tally,
         when: str,
@@ -220,9 +224,15 @@ class _Answers:
     ) -> None:
         """Rates and outputs against the reference's at the unit's own state.
 
-        ``before``: parameters before the event just now, the modes behind which are the unit's; None: there was none.
+        Args:
+            found: All that the unit shows.
+            at: Number of the point, and the modes there where they do not follow from the state.
+            parameters: Free ones.
+            tally: Takes the comparisons.
+            when: For people.
+            before: Parameters before the event just now, the modes behind which are the unit's; None: there was none.
         """
-        reference = self.chance.reference
+        reference, (row, modes) = self.chance.reference, at
         numeric, run = reference.numeric, reference.conditions
         x = np.array([found[reference.trajectory.names[c]] for c in reference.state_columns])
         t = float(run.time[row])
@@ -230,15 +240,15 @@ class _Answers:
             r = run.held(row).tolist()
             prepared = numeric.prepare(list(parameters))
             old = prepared if before is None else numeric.prepare(list(before))
-            with numeric.keeping_modes(t, x, r, old, prepared if before is not None else None):
+            with beginning(numeric, modes), numeric.keeping_modes(t, x, r, old, before and prepared):
                 motion = numeric.motion(t, x, r, prepared)
         except (ValidationError, ArithmeticError, ValueError):
             return
         scale = FACTOR * run.tolerance
-        at = self._places()
+        places = self._places()
         for state, rate in zip(self.asked.states, self.asked.rates, strict=True):
-            if state in at and rate in found:
-                j = at[state]
+            if state in places and rate in found:
+                j = places[state]
                 wanted = float(motion.x_dot[j])
                 tally.add(abs(found[rate] - wanted), scale * max(self._rates[j], abs(wanted)), f"{rate} {when}")
         outputs = [v.name for v in reference.variables if v.kind == "output"]
@@ -264,11 +274,12 @@ class _Answers:
         if self.asked.kind == "ModelExchange":
             self._kept_still(found, tally)
             before = chance.reference.conditions.parameters
-            self._compared(found, chance.row, chance.changed, tally, "after the change", before)
-        self._flowed(found, rows, tally)
-        last = dict(zip(self.asked.real, end, strict=True))
-        self._knowns(last, chance.row + chance.after, chance.changed, tally)
-        self._compared(last, chance.row + chance.after, chance.changed, tally, "after the change")
+            here = (chance.row, self._modes.get(chance.row))
+            self._compared(found, here, chance.changed, tally, "after the change", before)
+        modes = self._flowed(found, rows, tally)
+        last, there = dict(zip(self.asked.real, end, strict=True)), chance.row + chance.after
+        self._knowns(last, there, chance.changed, tally)
+        self._compared(last, (there, modes), chance.changed, tally, "after the change")
 
     def _kept_still(self, found: Mapping[str, float], tally: _Tally) -> None:
         """States behind the event that the change is: the reference's own event, from the unit's states before it."""
@@ -279,34 +290,42 @@ class _Answers:
         x = np.array([self.simulation.values[chance.row, names.index(name)] for name in states])
         before, after = numeric.prepare(run.parameters), numeric.prepare(list(chance.changed))
         try:
-            wanted = numeric.changed(float(run.time[chance.row]), x, run.held(chance.row).tolist(), before, after)
+            with beginning(numeric, self._modes.get(chance.row)):
+                wanted = numeric.changed(float(run.time[chance.row]), x, run.held(chance.row).tolist(), before, after)
         except (ValidationError, ArithmeticError, ValueError):
             return
         for name, value, scale in zip(states, wanted.tolist(), reference.state_scales.tolist(), strict=True):
             allowed = FACTOR * run.tolerance * max(abs(value), scale)
             tally.add(abs(found[name] - value), allowed, f"{name} as parameters change")
 
-    def _flowed(self, found: Mapping[str, float], rows: Sequence[Sequence[float]], tally: _Tally) -> None:
-        """Step by step from the unit's own states, by the reference with the changed parameters."""
+    def _flowed(self, found: Mapping[str, float], rows: Sequence[Sequence[float]], tally: _Tally) -> Modes | None:
+        """Step by step from the unit's own states, by the reference with the changed parameters.
+
+        Returns:
+            Modes at the end, where they do not follow from the state: near an event.
+        """
         chance = self.chance
         reference, names = chance.reference, self.simulation.names
         columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
         states = [[found[reference.trajectory.names[c]] for c in reference.state_columns]]
         states += [[row[c] for c in columns] for row in rows]
-        run, flow = reference.conditions, StepFlow(reference, chance.changed)
+        run, flow, modes = reference.conditions, StepFlow(reference, chance.changed), self._modes.get(chance.row)
         for k, (before, after) in enumerate(pairwise(states), chance.row):
             try:
-                landing = flow.landing(Step(k), np.array(before))
+                step = Step(k, modes, np.array(after) if k + 1 in self.limits.sides else None)
+                landing = flow.landing(step, np.array(before))
             except (ValidationError, ArithmeticError, ValueError):
-                return
+                return None
+            modes = landing.modes if step.beside is not None else None
             moved = np.maximum(np.abs(landing.x - before), reference.state_scales)
             allowed, off = FACTOR * run.tolerance * moved, np.abs(np.array(after) - landing.x)
             if np.any(off > allowed):
-                late = flow.lateness(Step(k), np.array(before), landing, self.asked.kind)
+                late = flow.lateness(step, np.array(before), landing, self.asked.kind)
                 allowed = np.minimum(allowed + late, INFORMATIVE * moved)
             for j, c in enumerate(reference.state_columns):
                 where = f"step of {reference.trajectory.names[c]} from {run.time[k]:.6g} s"
                 tally.add(float(off[j]), float(allowed[j]), where)
+        return modes
 
     def _directional(self, answers: list[Any], tally: _Tally) -> None:
         """Compare directional derivatives with differences of the reference, before and after parameters change."""

@@ -166,7 +166,7 @@ def compare_variables(reference: Reference, limits: Bounds, simulation: Simulati
     return tuple(results)
 
 
-def _sides_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, int]:
+def sides_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, int]:
     """Points near an event → the number of the side on which the unit is with all of its variables."""
     names, taken = [variable.name for variable in reference.variables], {}
     for k, sides in limits.sides.items():
@@ -179,7 +179,7 @@ def _sides_taken(reference: Reference, limits: Bounds, simulation: Simulation) -
 def _on_its_side(reference: Reference, limits: Bounds, simulation: Simulation) -> Floats:
     """The reference's values, near events those of the side on which the unit is."""
     truth = reference.trajectory.values.copy()
-    for k, side in _sides_taken(reference, limits, simulation).items():
+    for k, side in sides_taken(reference, limits, simulation).items():
         truth[k] = limits.sides[k].values[side]
     return truth
 
@@ -199,7 +199,7 @@ def compare_invariants(
     order = [simulation.names.index(name) for name in reference.trajectory.names]
     values = simulation.values[:, order]
     states = values[:, list(reference.state_columns)]
-    taken = _sides_taken(reference, limits, simulation) if limits else {}
+    taken = sides_taken(reference, limits, simulation) if limits else {}
     begins = {k: limits.sides[k].modes[side] for k, side in taken.items()} if limits else {}
     count = len(states) - 1
     steps = [Step(k, begins.get(k), states[k + 1] if k + 1 in taken else None) for k in range(count)]

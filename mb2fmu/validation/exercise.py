@@ -90,7 +90,7 @@ def occasion(
     run = reference.conditions
     steps = len(run.time) - 1
     after = min(AFTER, steps // 3)
-    row = _while_close(reference, limits, min(steps // 2, steps - after - 1))
+    row = _apart_from_events(limits, _while_close(reference, limits, min(steps // 2, steps - after - 1)))
     free = [p for p in definition.parameters if not p.calculated]
     values, tuned, sizes = list(run.parameters), [], row_sizes(reference)
     for k, parameter in enumerate(free):
@@ -129,6 +129,11 @@ def _while_close(reference: Reference, limits: Bounds, latest: int) -> int:
     far = np.flatnonzero(grown > GROWN)
     known = int(np.min(limits.judged[columns])) - 1
     return max(min(latest, known, int(far[0]) - 1 if far.size else latest), min(1, latest))
+
+
+def _apart_from_events(limits: Bounds, latest: int) -> int:
+    """The latest point that is not near an event; where each is (samples), the latest of all."""
+    return next((row for row in range(latest, 0, -1) if row not in limits.sides), latest)
 
 
 def _tried(measure: Callable[[], Directions]) -> Directions | None:

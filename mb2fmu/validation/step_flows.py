@@ -17,7 +17,7 @@ Source: M. di Bernardo et al., Piecewise-smooth Dynamical Systems, 2008, section
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from mb2fmu.validation.event_sides import NEAR, Occasion, both_sides
 from mb2fmu.validation.event_walk import EventSeen, WalkLog
 from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.journey import Journey
+from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.reference import Reference
 
 if TYPE_CHECKING:
@@ -48,11 +49,13 @@ class Landing:
         x: The state, shape (n_x,).
         work: Done on the way, J.
         events: On the way.
+        modes: There; None where nothing switches.
     """
 
     x: Floats
     work: float
     events: tuple[EventSeen, ...]
+    modes: Modes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +106,11 @@ class StepFlow:
         journey, log = Journey(self._numeric, time, inputs, self._prepared, stiff=run.stiff), WalkLog()
         with self._beginning(step.begins, late):
             y = journey.travel(np.append(x, 0.0), _TOLERANCE, self._scales, seen=log)[1]
-        if step.beside is not None:
-            near = [event for event in log.events if abs(event.time - end) <= reach]
-            y = self._nearest(y, step.beside, near, (end, run.inputs[step.k].tolist()))
-        return Landing(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end))
+        modes = log.modes[1] if log.modes else None
+        near = [event for event in log.events if abs(event.time - end) <= reach]
+        if step.beside is not None and near:
+            y, modes = self._nearest((y, modes), step.beside, near, (end, run.inputs[step.k].tolist()))
+        return Landing(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end), modes)
 
     def lateness(self, step: Step, x: Floats, base: Landing, kind: UnitKind) -> Floats:
         """How far the end moves if all events are as late as those of a kind of unit may be, shape (n_x,).
@@ -128,25 +132,40 @@ class StepFlow:
     @contextmanager
     def _beginning(self, modes: Modes | None, late: float) -> Iterator[None]:
         """Inside, flows begin in given modes, and have their events late."""
-        with ExitStack() as held:
+        with beginning(self._numeric, modes):
             if isinstance(self._numeric, HybridEquations):
-                held.enter_context(self._numeric.having_events_late(late))
-                if modes is not None:
-                    held.enter_context(self._numeric.beginning_in(modes))
-            yield
+                with self._numeric.having_events_late(late):
+                    yield
+            else:
+                yield
 
-    def _nearest(self, y: Floats, beside: Floats, near: Sequence[EventSeen], at: tuple[float, list[float]]) -> Floats:
-        """(x, W) at the end of a step, on that side of the events near it which is nearer to the unit's state.
+    def _nearest(
+        self,
+        own: tuple[Floats, Modes | None],
+        beside: Floats,
+        near: Sequence[EventSeen],
+        at: tuple[float, list[float]],
+    ) -> tuple[Floats, Modes | None]:
+        """(x, W) and modes at the end of a step, on the side of events near it that is nearer to the unit's state.
 
-        ``at``: the end in s, and the inputs.
+        Args:
+            own: Those of the flow.
+            beside: The unit's state.
+            near: The events.
+            at: The end in s, and the inputs.
         """
-        found = [y]
-        if near:
-            assert isinstance(self._numeric, HybridEquations)
-            occasion, (end, r) = Occasion(near[0], near[-1], len(near)), at
-            found += [there for there, _ in both_sides(self._numeric, occasion, end, r, self._prepared)]
-        away = [float(np.max(np.abs(each[:-1] - beside) / self._reference.state_scales)) for each in found]
+        assert isinstance(self._numeric, HybridEquations)
+        occasion = Occasion(near[0], near[-1], len(near))
+        found = [own, *both_sides(self._numeric, occasion, *at, self._prepared)]
+        away = [float(np.max(np.abs(y[:-1] - beside) / self._reference.state_scales)) for y, _ in found]
         return found[int(np.argmin(away))]
+
+
+def beginning(numeric: NumericEquations, modes: Modes | None) -> AbstractContextManager[None]:
+    """Inside, what begins at an instant begins in these modes; None: in those that the state says."""
+    if modes is None or not isinstance(numeric, HybridEquations):
+        return nullcontext()
+    return numeric.beginning_in(modes)
 
 
 def _course(landing: Landing) -> list[str]:
