@@ -4,8 +4,8 @@ With x' = f(t, x, r, p), y = h(t, x, r, p) and θ some of the parameters and sta
 
     S' = ∂f/∂x S + ∂f/∂θ,      S(0) = ∂x(0)/∂θ,      ∂y/∂θ = ∂h/∂x S + ∂h/∂θ,
 
-which is integrated together with x, under the same error control. The products with S are directional derivatives of
-the program (exact; no differences), all directions in one pass.
+which is integrated together with x, under the same error control; at events S jumps (``saltation``). The products with
+S are directional derivatives of the program (exact; no differences), all directions in one pass.
 
 Source: E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, 2nd ed., Springer 1993, sect.
 I.14, "Differentiation with respect to parameters and initial values".
@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import solve_ivp
 
+from mb2fmu.analysis.mode_changes import ModeChanges
+from mb2fmu.analysis.saltation import Integration, Saltation
 from mb2fmu.analysis.search_start import Start
 from mb2fmu.analysis.study import Study
 from mb2fmu.derivatives import differentiate_forward
@@ -27,6 +29,7 @@ from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.evaluation import Evaluator, evaluator
 from mb2fmu.program.dependencies import Group
 from mb2fmu.program.program import Program
+from mb2fmu.switching import freeze
 from mb2fmu.units import quotient_unit
 
 Floats = npt.NDArray[np.float64]
@@ -95,8 +98,12 @@ def sensitivities(program: Program, start: Start, signals: Signals, study: Study
         The trajectory with its derivatives.
 
     Raises:
-        AnalysisError: If the equations cannot be integrated.
+        AnalysisError: If the equations cannot be integrated; if an event is only touched (grazing), or two that move
+            apart happen at one instant: there is no derivative then.
     """
+    frozen = freeze(program)
+    if frozen is not program:
+        return _through_events(frozen, start, signals, study)
     variation = _Variation(program, start, signals, study)
     n, k = len(start.x), len(study.to)
     solution = solve_ivp(
@@ -114,17 +121,46 @@ def sensitivities(program: Program, start: Start, signals: Signals, study: Study
     return Sensitivities(study.of, study.to, study.time, values, derivatives, study.units)
 
 
+def _through_events(frozen: Program, start: Start, signals: Signals, study: Study) -> Sensitivities:
+    """The same for a program with modes."""
+    variation = _Variation(frozen, start, signals, study)
+    n, k = len(start.x), len(study.to)
+    changes = ModeChanges(frozen, signals, start.p, variation.along_p)
+    variation.memory = changes.memory  # which changes in place
+    integration = Integration(
+        slope=variation.slope,
+        size=n,
+        time=study.time,
+        tolerance=study.tolerance,
+        scales=variation.scales(start.x),
+        stiff=study.stiff,
+    )
+    values, derivatives = np.empty((len(study.time), len(study.of))), np.empty((len(study.time), len(study.of), k))
+    for stretch in Saltation(changes, integration).follow(start.x, variation.start):
+        variation.memory = stretch.memory
+        y, rows = stretch.y, stretch.rows
+        values[rows], derivatives[rows] = variation.observe(study.time[rows], y[:, :n], y[:, n:].reshape(-1, k, n))
+    return Sensitivities(study.of, study.to, study.time, values, derivatives, study.units)
+
+
 class _Variation:
-    """The right-hand side of (x, S), and what is seen of it. S is kept by rows: one direction after the other."""
+    """The right-hand side of (x, S), and what is seen of it. S is kept by rows: one direction after the other.
+
+    Attributes:
+        start: S at the start, shape (k, n_x).
+        along_p: Derivatives of the parameters, shape (k, n_p).
+        memory: Modes of a program that has any, shape (n_m,).
+    """
 
     def __init__(self, program: Program, start: Start, signals: Signals, study: Study) -> None:
         self._signals, self._p = signals, start.p
+        self.memory: Floats = np.empty(0)
         n, n_p, k = len(start.x), len(start.p), len(study.to)
         self.start = np.zeros((k, n))
-        self._along_p = np.zeros((k, n_p))
+        self.along_p = np.zeros((k, n_p))
         for row, name in enumerate(study.to):
             if name in study.parameters:
-                self._along_p[row, study.parameters.index(name)] = 1.0
+                self.along_p[row, study.parameters.index(name)] = 1.0
             else:
                 self.start[row, start.names.index(name)] = 1.0
         self._sizes = [
@@ -132,14 +168,16 @@ class _Variation:
             for name in study.to
         ]
         self._rates, self._rate_slopes = self._pair(program, "rhs")
-        columns = [study.outputs.index(name) for name in study.of if name not in start.names]
-        self._outputs, self._output_slopes = self._pair(program, "outputs", columns)
-        order = [
-            *(name for name in study.of if name in start.names),
-            *(name for name in study.of if name not in start.names),
-        ]
-        self._states = [start.names.index(name) for name in order[: len(order) - len(columns)]]
-        self._order = [order.index(name) for name in study.of]
+        names = [name for name in study.of if name in start.names]
+        self._states = [start.names.index(name) for name in names]
+        self._seen = []
+        for entry in _output_entries(program):
+            labels = program.entries[entry].labels
+            here = [i for i, label in enumerate(labels) if label in study.of and label not in start.names]
+            if here:
+                names += [labels[i] for i in here]
+                self._seen.append(self._pair(program, entry, here))
+        self._order = [names.index(name) for name in study.of]
 
     def scales(self, x: Floats) -> Floats:
         """Magnitudes that errors of (x, S) are judged by: of the start, at least 1; over that of what S is by."""
@@ -151,7 +189,9 @@ class _Variation:
         n = len(self.start.T)
         x, S = y[:n], y[n:].reshape(self.start.shape)
         r = self._signals(t)
-        return np.concatenate([self._rates(t, x, r, self._p), self._along(self._rate_slopes, t, x, S, r).ravel()])
+        return np.concatenate(
+            [self._rates(t, x, r, self._p, self.memory), self._along(self._rate_slopes, t, x, S, r).ravel()]
+        )
 
     def observe(self, t: Floats, x: Floats, S: Floats) -> tuple[Floats, Floats]:
         """What is differentiated, at all times at once.
@@ -165,23 +205,31 @@ class _Variation:
             Values, shape (n_t, n_of), and derivatives, shape (n_t, n_of, k).
         """
         r = np.array([self._signals(each) for each in t.tolist()])
-        values = np.concatenate([x[:, self._states], self._outputs(t, x, r, self._p)], axis=1)
-        slopes = np.empty((len(t), values.shape[1], len(self._along_p)))
-        for row, direction in enumerate(self._along_p):
+        seen = [np.asarray(outputs(t, x, r, self._p, self.memory)) for outputs, _ in self._seen]
+        values = np.concatenate([x[:, self._states], *seen], axis=1)
+        slopes = np.empty((len(t), values.shape[1], len(self.along_p)))
+        for row, direction in enumerate(self.along_p):
             seeds = np.concatenate([S[:, row], np.broadcast_to(direction, (len(t), len(direction)))], axis=1)
-            seen = np.asarray(self._output_slopes(t, x, r, self._p, (), seeds))
-            slopes[:, :, row] = np.concatenate([S[:, row][:, self._states], seen], axis=1)
+            seen = [np.asarray(along(t, x, r, self._p, self.memory, seeds)) for _, along in self._seen]
+            slopes[:, :, row] = np.concatenate([S[:, row][:, self._states], *seen], axis=1)
         return values[:, self._order], slopes[:, self._order]
 
     def _along(self, slopes: Evaluator, t: float, x: Floats, S: Floats, r: Floats) -> Floats:
         """Directional derivatives along all rows of (S, θ), shape (k, n_results)."""
-        seeds = np.concatenate([S, self._along_p], axis=1)
+        seeds = np.concatenate([S, self.along_p], axis=1)
         if len(seeds) <= _FEW:  # numbers are quicker than short arrays
-            return np.array([slopes(t, x, r, self._p, (), seed) for seed in seeds])
-        return np.asarray(slopes(t, x, r, self._p, (), seeds))
+            return np.array([slopes(t, x, r, self._p, self.memory, seed) for seed in seeds])
+        return np.asarray(slopes(t, x, r, self._p, self.memory, seeds))
 
     @staticmethod
     def _pair(program: Program, entry: str, results: list[int] | None = None) -> tuple[Evaluator, Evaluator]:
         """An entry point (some of its results), and the same along a direction of (x, p)."""
         along = differentiate_forward(program, entry, _GROUPS)
         return evaluator(program, entry, results), evaluator(along, f"jvp_{entry}", results)
+
+
+def _output_entries(program: Program) -> tuple[str, ...]:
+    """Return the entries that have the outputs: one, or with modes one for each thing that they need."""
+    if "outputs" in program.entries:
+        return ("outputs",)
+    return tuple(entry for entry in ("position", "velocity", "acceleration") if entry in program.entries)

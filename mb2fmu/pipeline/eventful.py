@@ -20,7 +20,7 @@ def refuse_events(derivation: Derivation, what: str) -> None:
 
     Args:
         derivation: Of the model.
-        what: Cannot be done, for the message: "the motion cannot be differentiated".
+        what: Cannot be done, for the message: "parameters cannot be found".
 
     Raises:
         AnalysisError: If the model needs events.

@@ -7,7 +7,6 @@ from typing import Any, Unpack
 
 from mb2fmu import analysis
 from mb2fmu.pipeline.deriving import AnyModel, derive
-from mb2fmu.pipeline.eventful import refuse_events
 from mb2fmu.pipeline.options import FormulationOptions
 from mb2fmu.pipeline.outcomes import Observer
 from mb2fmu.pipeline.stopwatch import Stopwatch
@@ -105,10 +104,9 @@ def sensitivities(
 
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` for names that have no derivatives, and
-            for models with events, contacts or friction that sticks: derivatives jump there.
+            where an event is only touched (grazing), or two that move apart happen at one instant.
     """
     derivation = derive(model)
-    refuse_events(derivation, "the motion cannot be differentiated")
     definition, equations = derivation.definition, derivation.equations
     start = analysis.start_at(definition, equations, at or {})
     study = analysis.study_of(definition, equations, start, of, to, stop=stop, step=step, tolerance=tolerance)

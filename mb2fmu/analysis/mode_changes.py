@@ -1,0 +1,234 @@
+"""Events of a frozen program in numbers: modes that are right at a point, and what states and their derivatives become.
+
+Derivatives go with the states: of every state that an event sets, the derivative of what it sets is taken, at an
+instant that moves with the parameters as well. Modes change as they do in units (``emit/c/runtime/events.c``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.derivatives import differentiate_forward
+from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.evaluation import evaluator
+from mb2fmu.program.dependencies import Group
+from mb2fmu.program.program import Program, first_memory
+from mb2fmu.switching import switches_of
+
+Floats = npt.NDArray[np.float64]
+Signals = Callable[[float], Floats]
+
+SLACK = 1e-13
+"""Margins above minus this are right; as in units that find their own events."""
+
+_HELD = 1e-9
+"""Surfaces of signs that may be held, in their units."""
+
+_MOST_CHANGES = 16
+_MOST_TICKS = 2.0**53
+
+_GROUPS: tuple[Group, ...] = ("states", "inputs", "parameters", "time")
+_ALONE = 1e-6
+"""Seconds over which a signal's slope is taken, to each side."""
+
+
+@dataclass(slots=True)
+class Point:
+    """A point of a motion, and its derivatives by k quantities.
+
+    Attributes:
+        t: Time in s.
+        x: States, shape (n_x,).
+        slopes: Of the states, rows by quantity, shape (k, n_x).
+        late: Derivatives of the instant itself, s per unit of each quantity, shape (k,).
+    """
+
+    t: float
+    x: Floats
+    slopes: Floats
+    late: Floats
+
+
+class ModeChanges:
+    """Modes of a frozen program, and what happens at its events.
+
+    Args:
+        program: As ``switching.freeze`` gives it, with modes.
+        signals: Time in s → inputs.
+        p: Values of the parameters.
+        along_p: Derivatives of the parameters, shape (k, n_p).
+
+    Attributes:
+        memory: Discrete memory, modes in it, shape (n_m,).
+        names: Of all switches, in the order of margins, then conditions.
+    """
+
+    def __init__(self, program: Program, signals: Signals, p: Floats, along_p: Floats) -> None:
+        self._signals, self._p, self._along_p = signals, p, along_p
+        switches = switches_of(program)
+        self.names = [each.name for each in switches]
+        self._kinds = [each.kind for each in switches]
+        self._places = [each.memory for each in switches]
+        self._margins = len(program.entries["indicators"].results)
+        self.memory = np.array(first_memory(program))
+        self._indicators = evaluator(program, "indicators")
+        self._surfaces = evaluator(program, "surfaces", memory=self._indicators.memory)
+        self._event = evaluator(program, "event", memory=self._indicators.memory)
+        margins = differentiate_forward(program, "indicators", _GROUPS)
+        self._margin_slopes = evaluator(margins, "jvp_indicators", memory=self._indicators.memory)
+        event = differentiate_forward(program, "event", _GROUPS)
+        self._event_slopes = evaluator(event, "jvp_event", memory=self._indicators.memory)
+
+    # --- what is there --------------------------------------------------------------------------------------------
+
+    def margins(self, t: float, x: Floats) -> Floats:
+        """Positive where modes are right, shape (n_margins,)."""
+        return self._indicators(t, x, self._signals(t), self._p, self.memory)
+
+    def margin_slopes(self, at: Point, rates: Floats) -> tuple[Floats, Floats]:
+        """How margins change with time along the motion, shape (n,), and with what is differentiated by, (k, n).
+
+        Args:
+            at: With derivatives at a fixed instant.
+            rates: x' there.
+        """
+        r = self._signals(at.t)
+        along = [np.concatenate([rates, self._signal_slopes(at.t), np.zeros(len(self._p)), [1.0]])]
+        none = np.zeros(len(r) + 1)
+        for slope, along_p in zip(at.slopes, self._along_p, strict=True):
+            along.append(np.concatenate([slope, none[:-1], along_p, none[:1]]))
+        found = [self._margin_slopes(at.t, at.x, r, self._p, self.memory, seed) for seed in along]
+        return found[0], np.array(found[1:])
+
+    def _signal_slopes(self, t: float) -> Floats:
+        """Rates of the inputs, by differences."""
+        return (self._signals(t + _ALONE) - self._signals(t - _ALONE)) / (2 * _ALONE)
+
+    # --- events -----------------------------------------------------------------------------------------------------
+
+    def begin(self, at: Point) -> None:
+        """Modes as they begin at a point, by the sides on which surfaces are; what happens there happens."""
+        for _ in range(self._margins + 1):
+            found = self._surface(at)
+            for k in range(self._margins):
+                side = {"steps": np.floor(found[k]), "relation": float(found[k] > 0.0)}
+                self._put(k, side.get(self._kinds[k], float(np.sign(found[k]))))
+        own = range(self._margins, len(self._places))
+        for k in own:
+            self._put(k, _MOST_TICKS)  # nothing becomes true at the start
+        if own:
+            self._fire(at)
+        for k in own:
+            if self._kinds[k] == "ticks":
+                self._put(k, 0.0)  # the first may be now
+        self._agree(at, [])
+        self.settle(at)
+
+    def settle(self, at: Point) -> list[str]:
+        """Make the modes right at a point and let events happen there; hand back what changed, in order.
+
+        Raises:
+            AnalysisError: If modes switch to and fro without end.
+        """
+        changed: list[str] = []
+        self._let_go(at, changed, set_by_event=False)
+        fired = True
+        while fired:
+            self._agree(at, changed)
+            pending = any(
+                kind == "ticks" and self._mode(k) == 0.0 for k, kind in enumerate(self._kinds) if k >= self._margins
+            )
+            fired = bool(changed or pending) and self._fire(at, changed)
+            if fired:
+                self._let_go(at, changed, set_by_event=True)
+                self._bounded(at, changed)
+        return changed
+
+    def _mode(self, k: int) -> float:
+        """Return the mode of a switch."""
+        return float(self.memory[self._places[k]])
+
+    def _put(self, k: int, mode: float) -> None:
+        """Set the mode of a switch."""
+        self.memory[self._places[k]] = mode
+
+    def _surface(self, at: Point) -> Floats:
+        """Return what each switch looks at, then the factors of what is held."""
+        return self._surfaces(at.t, at.x, self._signals(at.t), self._p, self.memory)
+
+    def _agree(self, at: Point, changed: list[str]) -> None:
+        """Modes change one by one until no margin is negative."""
+        while True:
+            margins = self.margins(at.t, at.x)
+            due = int(np.argmin(margins)) if len(margins) else -1
+            if due < 0 or not margins[due] < -0.5 * SLACK:
+                return
+            changed.append(self.names[due])
+            self._bounded(at, changed)
+            self._change(due, at)
+
+    def _change(self, k: int, at: Point) -> None:
+        """The next mode of a switch whose margin is negative; what slips and comes to rest is held, if it can be."""
+        found = self._surface(at)
+        if self._kinds[k] == "relation":
+            self._put(k, 1.0 - self._mode(k))
+        elif self._kinds[k] == "steps":
+            self._put(k, float(np.floor(found[k])))
+        elif self._mode(k) != 0.0:
+            for j in range(self._margins):
+                if self._kinds[j] == "sticking" and abs(found[j]) <= _HELD:
+                    self._put(j, 0.0)
+            self._put(k, 0.0)
+            self._fire(at)
+        else:
+            self._put(k, 1.0 if found[self._margins + k] > 0.0 else -1.0)
+
+    def _let_go(self, at: Point, changed: list[str], *, set_by_event: bool) -> None:
+        """What was held and has been set in motion slips; behind an event also what it has set to the other side."""
+        found = self._surface(at)
+        for k in range(self._margins):
+            side = 1.0 if found[k] > 0.0 else -1.0
+            moved = self._mode(k) == 0.0 or (set_by_event and self._mode(k) != side)
+            if self._kinds[k] == "sticking" and moved and abs(found[k]) > _HELD:
+                self._put(k, side)
+                changed.append(self.names[k])
+
+    def _fire(self, at: Point, changed: list[str] | None = None) -> bool:
+        """What the event makes of states, their derivatives and conditions; whether a condition changed."""
+        n, r = len(at.x), self._signals(at.t)
+        after = self._event(at.t, at.x, r, self._p, self.memory)
+        rates = np.multiply.outer(at.late, self._signal_slopes(at.t))
+        seeds = np.concatenate([at.slopes, rates, self._along_p, at.late[:, None]], axis=1)
+        slopes = [self._event_slopes(at.t, at.x, r, self._p, self.memory, seed)[:n] for seed in seeds]
+        at.slopes = np.array(slopes).reshape(at.slopes.shape)
+        at.x = after[:n]
+        if not np.all(np.isfinite(at.x)):
+            _refuse(at.t, "an event sets a state to what is no finite number", changed or [])
+        fired = False
+        for k, value in enumerate(after[n:], self._margins):
+            if self._mode(k) != value:
+                self._put(k, float(value))
+                fired = True
+                if changed is not None:
+                    changed.append(self.names[k])
+        return fired
+
+    def _bounded(self, at: Point, changed: list[str]) -> None:
+        """Refuse what does not end."""
+        if len(changed) > _MOST_CHANGES * len(self._places):
+            _refuse(at.t, "no modes are right: they switch to and fro", changed)
+
+
+def _refuse(t: float, what: str, changed: list[str]) -> None:
+    """Tell what has no end or no value, with the names of what changed last.
+
+    Raises:
+        AnalysisError: Always.
+    """
+    last = ", ".join(list(dict.fromkeys(reversed(changed)))[:4])
+    fault = Fault(f"at t = {t:.6g} s {what}" + (f": {last}" if last else ""), remedy="mb2fmu run tells more")
+    raise AnalysisError("the motion cannot be differentiated:", [fault])

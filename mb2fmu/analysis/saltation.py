@@ -1,0 +1,221 @@
+"""Sensitivities through events: from one event to the next by the variational equations, across them by jumps.
+
+Before an event the motion is x' = f(t, x, θ), behind it x' = f⁺; the event is at the instant τ(θ) at which the margin
+m(t, x, θ) comes to zero, and makes x⁺ = R(τ, x⁻, θ). With S = ∂x/∂θ at fixed time,
+
+    ∂τ/∂θ = −(∂m/∂x S⁻ + ∂m/∂θ) / (∂m/∂x f⁻ + ∂m/∂t),
+    S⁺ = ∂R/∂x (S⁻ + f⁻ ∂τ/∂θ) + ∂R/∂θ + ∂R/∂t ∂τ/∂θ − f⁺ ∂τ/∂θ.
+
+With R = x this is the saltation matrix of a change of modes. Where m only touches zero (grazing) there is no
+derivative: a little to one side there is an event, to the other side there is none.
+
+Source: R. I. Leine, H. Nijmeijer, Dynamics and Bifurcations of Non-Smooth Mechanical Systems, Springer 2004, ch. 7;
+M. A. Aizerman, F. R. Gantmakher, Q. J. Mech. Appl. Math. 11 (1958) 225.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.integrate import DOP853, Radau
+from scipy.optimize import brentq
+
+from mb2fmu.analysis.mode_changes import SLACK, ModeChanges, Point
+from mb2fmu.errors import AnalysisError, Fault
+
+Floats = npt.NDArray[np.float64]
+Slope = Callable[[float, Floats], Floats]
+
+_LOOKS = 4
+_EARLY = 2.0**-20  # of a step: the first look behind an event, where something may be back soon
+_MOST_AT_ONCE = 200
+_TOGETHER = 1e-5  # instants that move apart by more than this part are those of two events
+_NEXT = 1e-7  # s, over which the curvature of a margin is taken
+_CRUMB = 4 * np.finfo(float).eps
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of the motion without events.
+
+    Attributes:
+        rows: Which of the instants wanted lie in it.
+        y: States and their derivatives at these, shape (len(rows), n_x (1 + k)).
+        memory: Modes, shape (n_m,).
+    """
+
+    rows: npt.NDArray[np.intp]
+    y: Floats
+    memory: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Integration:
+    """How stretches are integrated.
+
+    Attributes:
+        slope: Of states and derivatives, with the present modes.
+        size: Number of states.
+        time: Instants that are wanted in s, increasing, shape (n_t,).
+        tolerance: Relative.
+        scales: Magnitudes of states and derivatives, times the tolerance the absolute one.
+        stiff: True: by an implicit method.
+    """
+
+    slope: Slope
+    size: int
+    time: Floats
+    tolerance: float
+    scales: Floats
+    stiff: bool
+
+
+class Saltation:
+    """A motion with its derivatives through all of its events.
+
+    Args:
+        changes: Modes and events.
+        integration: How stretches are integrated.
+    """
+
+    def __init__(self, changes: ModeChanges, integration: Integration) -> None:
+        self._changes, self._how = changes, integration
+        self._at_once = 0
+
+    def follow(self, x: Floats, slopes: Floats) -> list[Stretch]:
+        """Integrate over the instants wanted.
+
+        Args:
+            x: Start values, shape (n_x,).
+            slopes: Their derivatives, rows by quantity, shape (k, n_x).
+
+        Raises:
+            AnalysisError: If the motion grazes, ends early, or has events without end.
+        """
+        time = self._how.time
+        at = Point(float(time[0]), x, slopes, np.zeros(len(slopes)))
+        self._changes.begin(at)
+        stretches = []
+        fresh, done = False, 0
+        while True:
+            y, rows, values, event = self._until_event(at, done, fresh=fresh)
+            if len(rows):
+                stretches.append(Stretch(np.array(rows, dtype=np.intp), np.array(values), self._changes.memory.copy()))
+                done = rows[-1] + 1
+            if event is None:
+                return stretches
+            soon = event <= at.t + _CRUMB * (abs(at.t) + abs(float(time[-1])))
+            self._at_once = self._at_once + 1 if soon else 0
+            at = self._across(event, y)
+            fresh = True
+
+    def _until_event(
+        self, at: Point, done: int, *, fresh: bool
+    ) -> tuple[Floats, list[int], list[Floats], float | None]:
+        """From a point to the first event: states there, which instants were passed, what was there, and when it is."""
+        how, end = self._how, float(self._how.time[-1])
+        y = np.concatenate([at.x, at.slopes.ravel()])
+        rows, values = [], []
+        while done < len(how.time) and how.time[done] <= at.t:
+            rows.append(done)
+            values.append(y)
+            done += 1
+        if done == len(how.time):
+            return y, rows, values, None
+        solver = (Radau if how.stiff else DOP853)(
+            how.slope, at.t, y, end, rtol=max(how.tolerance, 2.3e-14), atol=how.tolerance * how.scales
+        )
+        while solver.status == "running":
+            message = solver.step()
+            if solver.status == "failed":
+                fault = Fault(f"it ends early, at t = {solver.t:.6g} s: {message}")
+                raise AnalysisError("the motion cannot be differentiated:", [fault])
+            way = solver.dense_output()
+            event = self._first(way, solver.t_old, solver.t, early=fresh)
+            fresh = False
+            last = solver.t if event is None else event
+            while done < len(how.time) and (how.time[done] < last or (event is None and how.time[done] == last)):
+                rows.append(done)
+                values.append(way(how.time[done]) if how.time[done] < solver.t else solver.y)
+                done += 1
+            if event is not None:
+                return way(event), rows, values, event
+        return solver.y, rows, values, None
+
+    def _first(self, way: Callable[[float], Floats], start: float, end: float, *, early: bool) -> float | None:
+        """The first instant of a step at which a margin has become negative; None if none has."""
+
+        def least(t: float) -> float:
+            """The smallest margin, plus the slack."""
+            return float(np.min(self._changes.margins(t, way(t)[: self._how.size]))) + SLACK
+
+        looks = [start + (end - start) * part for part in [*([_EARLY] if early else []), *np.linspace(0, 1, 5)[1:]]]
+        low = start
+        for look in looks:
+            if least(look) < 0.0:
+                if least(low) < 0.0:
+                    return low
+                found = float(brentq(least, low, look, xtol=_CRUMB * max(abs(end), 1e-300), rtol=_CRUMB))
+                while least(found) >= 0.0 and found < look:
+                    found = min(found + max(np.spacing(found), 0.5 * _CRUMB * abs(end)), look)
+                return found
+            low = look
+        return None
+
+    def _across(self, t: float, y: Floats) -> Point:
+        """The point behind an event."""
+        how, changes = self._how, self._changes
+        n = how.size
+        at = Point(t, y[:n], y[n:].reshape(-1, n), np.zeros(len(y) // n - 1))
+        rates = how.slope(t, y)[:n]
+        at.late = self._moved(at, rates)
+        at.slopes = at.slopes + np.multiply.outer(at.late, rates)
+        changed = changes.settle(at)
+        if self._at_once > _MOST_AT_ONCE:
+            name = ", ".join(dict.fromkeys(changed[-4:]))
+            fault = Fault(f"more than {_MOST_AT_ONCE} events follow each other at t = {t:.6g} s: {name}")
+            raise AnalysisError("the motion cannot be differentiated:", [fault])
+        behind = how.slope(t, np.concatenate([at.x, at.slopes.ravel()]))[:n]
+        at.slopes = at.slopes - np.multiply.outer(at.late, behind)
+        return at
+
+    def _moved(self, at: Point, rates: Floats) -> Floats:
+        """Derivatives of the instant of an event, shape (k,).
+
+        Raises:
+            AnalysisError: If the margin only touches zero, or two events happen at once that move apart.
+        """
+        margins = self._changes.margins(at.t, at.x)
+        rate, by = self._changes.margin_slopes(at, rates)
+        first = int(np.argmin(margins))
+        self._refuse_grazing(at, rates, rate, first)
+        late = -by[:, first] / rate[first]
+        for k in np.flatnonzero((margins < 0.0) & (rate < 0.0)):
+            other = -by[:, k] / rate[k]
+            if np.any(np.abs(other - late) > _TOGETHER * (np.abs(other) + np.abs(late)) + _TOGETHER**2):
+                names = f"{self._changes.names[first]} and {self._changes.names[k]}"
+                what = f"{names} change at one instant, t = {at.t:.6g} s, and apart from each other beside it"
+                fault = Fault(what, remedy="there is no derivative; ask beside this point")
+                raise AnalysisError("the motion cannot be differentiated:", [fault])
+        return np.asarray(late)
+
+    def _refuse_grazing(self, at: Point, rates: Floats, rate: Floats, k: int) -> None:
+        """Refuse a margin that an error as large as the tolerance would keep from zero.
+
+        It falls below zero by its rate² / (2 curvature) at most.
+        """
+        how = self._how
+        n = how.size
+        ahead = Point(at.t + _NEXT, at.x + _NEXT * rates, at.slopes, at.late)
+        y = np.concatenate([ahead.x, at.slopes.ravel()])
+        curvature = abs(self._changes.margin_slopes(ahead, how.slope(ahead.t, y)[:n])[0][k] - rate[k]) / _NEXT
+        least = np.sqrt(2 * curvature * how.tolerance) if np.isfinite(curvature) else 0.0
+        if not rate[k] < -least:
+            what = f"{self._changes.names[k]} is only touched at t = {at.t:.6g} s (grazing)"
+            fault = Fault(
+                what, remedy="there is no derivative: beside this point the event is not there; ask elsewhere"
+            )
+            raise AnalysisError("the motion cannot be differentiated:", [fault])
