@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import sympy as sm
-from sympy.physics.mechanics import LagrangesMethod
+from sympy.core.function import AppliedUndef
+from sympy.physics.mechanics import LagrangesMethod, Point, System
 
 from mb2fmu.errors import Fault
 from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.definition import Model
 from mb2fmu.model.expressions import contents, rate_in_time
+from mb2fmu.model.parts import Parts
 from mb2fmu.model.recorded import RecordedMechanics
-from mb2fmu.variables import ConstraintForce, Coordinate, Speed, plain_name
+from mb2fmu.variables import AuxiliaryState, ConstraintForce, Coordinate, Speed, plain_name
 
 
 def mechanics_faults(model: Model) -> list[Fault]:
@@ -28,8 +30,32 @@ def mechanics_faults(model: Model) -> list[Fault]:
         *_constraint_faults(model, speeds),
         *_joint_faults(model, coordinates, speeds.all),
         *_body_faults(model),
+        *_origin_faults(model),
         *_constraint_force_faults(model, speeds),
     ]
+
+
+def _origin_faults(model: Model) -> Iterator[Fault]:
+    """Two points that could be the origin, nobody said which, and events of the model change their distance."""
+    if isinstance(model.mechanics, (System, Parts, RecordedMechanics)):
+        return
+    origin, frame = mechanics_source.origin(model.mechanics), mechanics_source.inertial_frame(model.mechanics)
+    if not isinstance(origin, Point):
+        return
+    states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
+    jumping = {symbol for event in model.own_events for symbol in event.settings} & states
+    for point in mechanics_source.connected_points(origin):
+        if point is origin or point._vel_dict.get(frame) != 0:  # noqa: SLF001  (as SymPy was told; asking writes)
+            continue
+        names = sorted(
+            str(s) for measures, _ in point.pos_from(origin).args for s in measures.atoms(AppliedUndef) & jumping
+        )
+        if names:
+            what = f"{origin.name} and {point.name} have velocity zero, and events change their distance by {names[0]}"
+            what += (
+                f": which is the origin is not said; the potential energy would count from {origin.name}"
+            )
+            yield Fault(what, model.where, f"say it: Parts(…, origin={point.name}, …), or a System of sympy")
 
 
 def _start_faults(
