@@ -52,9 +52,7 @@ def _origin_faults(model: Model) -> Iterator[Fault]:
         )
         if names:
             what = f"{origin.name} and {point.name} have velocity zero, and events change their distance by {names[0]}"
-            what += (
-                f": which is the origin is not said; the potential energy would count from {origin.name}"
-            )
+            what += f": which is the origin is not said; the potential energy would count from {origin.name}"
             yield Fault(what, model.where, f"say it: Parts(…, origin={point.name}, …), or a System of sympy")
 
 
