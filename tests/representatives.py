@@ -48,6 +48,7 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "rigid_body": "as quadrotor_slung_load; its motion is known in test_models",
     "rolling_sphere": "as rolling_disc; its motion is known in test_models",
     "simple_pendulum": "its unit is proven in test_native_units; its motion is known in test_models",
+    "valve_train": "as transmission; its motion is known in test_models",
     "snakeboard": "as rolling_disc; its motion is known in test_models",
     "cart_pole": "as double_pendulum",
     "dry_friction_oscillator": "as stick_slip_belt; it rests where it should in test_events",

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import animation
+from mb2fmu import animation, evaluation
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.setting import Value
 from mb2fmu.pipeline.deriving import AnyModel, derive, load
-from mb2fmu.pipeline.evaluating import right_hand_side
+from mb2fmu.pipeline.evaluating import right_hand_side, start_values
 from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.inputs import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.outcomes import Derivation, Observer
@@ -194,10 +194,30 @@ def integrated(
     x = _states_over(time, moved, f.x0, replace(definition, experiment=run), float(time[1]) if at else np.inf)
     known = describe_variables(derivation.equations, definition)
     y = f.outputs(time, x, inputs).reshape(len(time), -1)
-    known |= {item.name: item.unit for item in definition.inputs}
-    table = animation.Signals(tuple(known), tuple(known.values()), np.concatenate([x, y, inputs], axis=1))
+    dependent = _dependent_variables(derivation)
+    z = _dependent_over(derivation, time, x, inputs)
+    known |= dependent | {item.name: item.unit for item in definition.inputs}
+    table = animation.Signals(tuple(known), tuple(known.values()), np.concatenate([x, y, z, inputs], axis=1))
     motion = animation.Motion(time, x, inputs, np.array(given.parameters))
     return Simulated(derivation=derivation, motion=motion, signals=table)
+
+
+def _dependent_variables(derivation: Derivation) -> dict[str, str]:
+    """FMU name → unit of the coordinates and speeds that are no states."""
+    definition, equations = derivation.definition, derivation.equations
+    places = [definition.coordinates[i] for i in equations.q_dependent]
+    return {item.name: item.unit for item in (*places, *(definition.speeds[i] for i in equations.u_dependent))}
+
+
+def _dependent_over(derivation: Derivation, time: Floats, x: Floats, inputs: Floats) -> Floats:
+    """Dependent coordinates and speeds at these times, shape (n_t, n)."""
+    program, wanted = derivation.program, len(derivation.equations.q_dependent)
+    if not wanted and not derivation.equations.u_dependent:
+        return np.zeros((len(time), 0))
+    placed, speeds = (len(program.entries[entry].results) for entry in ("position", "dependent_speeds"))
+    entries, results = ("position", "dependent_speeds"), range(placed - wanted, placed + speeds)
+    p = start_values(derivation)[2]
+    return evaluation.evaluator(program, entries, results)(time, x, inputs, p).reshape(len(time), -1)
 
 
 def _states_over(time: Floats, slope: Slope, x0: Floats, definition: Declarations, longest: float) -> Floats:

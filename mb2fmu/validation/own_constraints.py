@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from mb2fmu.validation.own_objects import Handed
 from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols
 
+Places = npt.NDArray[np.intp]
 Numbers = npt.NDArray[Any]
 """Floats, or complex numbers where something is differentiated by a complex step."""
 _PROJECTIONS = 60
@@ -187,9 +190,31 @@ class OwnConstraints:
 
 
 def _apart(slopes: Floats) -> bool:
-    """Whether the directions in which computed coordinates change the rows are well apart."""
-    lengths = np.linalg.norm(slopes, axis=0)
-    return bool(lengths.all() and np.linalg.svd(slopes / lengths, compute_uv=False)[-1] > _FLAT)
+    """Whether the directions in which computed coordinates change the rows are well apart, in each loop by itself."""
+    for rows, columns in _loops(slopes):
+        block = slopes[np.ix_(rows, columns)]
+        lengths = np.linalg.norm(block, axis=0)
+        if not lengths.all() or np.linalg.svd(block / lengths, compute_uv=False)[-1] <= _FLAT:
+            return False
+    return True
+
+
+def _loops(slopes: Floats) -> Iterator[tuple[Places, Places]]:
+    """Rows and columns of what is solved one after the other: the blocks of the block triangular form.
+
+    Only rows of one loop have a unit in common: a coupling in rad behind one in mm would look flat beside it. Where
+    there are more rows than coordinates, or a row has none of its own, all are one block.
+    """
+    count, width = slopes.shape
+    filled = csr_array(slopes != 0.0)
+    own = maximum_bipartite_matching(filled, perm_type="column")
+    if count != width or (own < 0).any():
+        yield np.arange(count), np.arange(width)
+        return
+    blocks, labels = connected_components(filled[:, own], directed=True, connection="strong")
+    for block in range(blocks):
+        rows = np.flatnonzero(labels == block)
+        yield rows, own[rows]
 
 
 def _least_norm(J: Floats, residual: Floats) -> Floats:

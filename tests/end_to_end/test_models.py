@@ -77,6 +77,7 @@ NAMES = {
     "triple_pendulum",
     "turntable_ball",
     "two_rods",
+    "valve_train",
     "woodpecker",
 }
 
@@ -222,6 +223,34 @@ def _steering_linkage(unit: Moved) -> None:
     assert _far(0.04 * unit["wheel_acceleration"][moving], torque + 0.008 * unit["tooth_force"][moving]) < 1e-9
 
 
+def _valve_train(unit: Moved) -> None:
+    e, a, b, J, m1, inertia, m2, stiffness, preload = 0.004, 0.03, 0.045, 4e-3, 0.12, 4e-5, 0.1, 3e4, 250.0
+    cam, w = unit["cam"], unit["w_cam"]
+    assert np.ptp(cam) > 8 * np.pi
+    lift = e * (1 - np.cos(cam))
+    cosine = np.sqrt(1 - (lift / a) ** 2)  # of the rocker
+    assert _far(unit["lift"], lift) < 1e-12
+    assert _far(unit["rocker"], np.arcsin(lift / a)) < 1e-12
+    assert _far(unit["valve"], b / a * lift) < 1e-12
+    # Slopes by the cam's angle, then the equation of the camshaft alone, times the slope of the valve.
+    lift1, lift2 = e * np.sin(cam), e * np.cos(cam)
+    rocker1 = lift1 / (a * cosine)
+    rocker2 = lift2 / (a * cosine) + lift1**2 * (lift / a) / (a**2 * cosine**3)
+    valve1, valve2 = b / a * lift1, b / a * lift2
+    spring, rise = preload + stiffness * unit["valve"], unit["valve_acceleration"]
+    inert = J + m1 * lift1**2 + inertia * rocker1**2 + m2 * valve1**2
+    turning = m1 * lift1 * lift2 + inertia * rocker1 * rocker2 + m2 * valve1 * valve2
+    driven = unit["drive_power"] / w - spring * valve1
+    assert _far(inert * (rise - valve2 * w**2) + turning * w**2 * valve1, driven * valve1) < 1e-9
+    # It only pushes; each part is accelerated by what pushes it.
+    pushes = [unit[name] for name in ("cam_force", "rocker_torque", "valve_force")]
+    assert min(push.min() for push in pushes) > 0.0
+    assert _far(pushes[2], m2 * rise + spring) < 1e-9
+    turned = (a / b * rise + w**2 * lift1**2 * (lift / a) / (a * cosine**2)) / (a * cosine)
+    assert _far(pushes[1], inertia * turned + b * cosine * pushes[2]) < 1e-10
+    assert _far(pushes[0], m1 * a / b * rise + pushes[1] / (a * cosine)) < 1e-9
+
+
 def _excavator_arm(unit: Moved) -> None:
     def turned(angle: np.ndarray, x: float, y: float) -> np.ndarray:
         return np.array([x * np.cos(angle) - y * np.sin(angle), x * np.sin(angle) + y * np.cos(angle)])
@@ -354,6 +383,7 @@ KNOWN: dict[str, Callable[[Moved], None]] = {
     "steering_linkage": _steering_linkage,
     "transmission": _transmission,
     "turntable_ball": _turntable_ball,
+    "valve_train": _valve_train,
 }
 
 

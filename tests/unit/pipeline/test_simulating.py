@@ -247,6 +247,15 @@ def test_a_first_look_is_at_what_moves() -> None:
     assert chosen == ("lean", "x", "y")
 
 
+def test_what_follows_from_the_states_is_there_too() -> None:
+    """A belt and gears: dependent coordinates and speeds are variables of the unit, and of the simulated model."""
+    moved = mb2fmu.simulate("transmission", stop=0.5, constraints="explicit")
+    np.testing.assert_allclose(moved["motor"], -12.0 * (moved["arm"] + np.pi / 2.0), atol=1e-12)
+    np.testing.assert_allclose(moved["w_between"], -4.0 * moved["w_arm"], atol=1e-12)
+    assert np.ptp(moved["w_arm"]) > 0.1
+    assert moved.units["w_between"] == "rad/s"
+
+
 def test_friction_that_sticks_is_run_by_the_models_unit() -> None:
     """Coulomb's oscillator loses 4 F / k of its swing in each period and rests at 0.008 m from 0.8 π s on."""
     motion = mb2fmu.simulate(Path(__file__).parents[3] / "models" / "dry_friction_oscillator.py")

@@ -40,6 +40,7 @@ NOT_READ_BY_PYMOCA = {
     "driven_crank": "asin",
     "sampled_cart_pole": "when",
     "simplest_walker": "when",
+    "valve_train": "asin",
 }
 NOT_RUN_BY_RUMOCA = {
     "andrews": "its check of its own steps ends the run",

@@ -459,6 +459,16 @@ def test_points_are_put_together_as_the_start_where_the_unit_computes():
     assert np.any(anywhere * anywhere[0] < 0.0) or np.abs(anywhere).min() < 0.03
 
 
+def test_couplings_in_other_units_are_not_flat():
+    """Of a valve train rows in rad stand behind rows in mm; each is a loop by itself, which always closes."""
+    definition = check(load_model(MODELS / "valve_train.py"))
+    made = own_motions(definition, close_loops(read(definition)), computed=("lift", "rocker", "valve"))
+    assert len(made.samples) == POINTS
+    for sample in made.samples:
+        values = {name: sample.point.values[slot] for name, slot in made.starts.items()}
+        assert values["valve"] == pytest.approx(values["b"] / values["a"] * values["lift"], abs=1e-12)
+
+
 def test_round_off_of_closed_loops_is_no_scale():
     """The rack starts at 1e-33 m where its loops were closed: points move it by millimetres all the same."""
     definition = check(load_model(MODELS / "steering_linkage.py"))
