@@ -20,7 +20,7 @@ from scipy.optimize import least_squares
 from scipy.stats import t as student
 
 from mb2fmu.analysis.fitted_curve import FittedCurve
-from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,6 +32,9 @@ UNSEEN = 1e-7
 
 ALIKE = 0.95
 """Correlation above which two unknowns are said to be hard to tell apart."""
+
+BENT = 1.5
+"""How many times more, or less, than on a straight line the squares grow before an interval is called rough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +193,41 @@ def _judged(search: _Search, values: Floats, weights: Floats, noise: dict[str, f
     blind = (np.abs(unseen) > 1e-3).any(axis=0) if len(unseen) else np.zeros(n, dtype=bool)
     deviations = np.where(blind, np.inf, deviations)
     words = [*_unseen(unknowns, unseen), *_alike(unknowns, correlation, blind), *_at_bounds(unknowns, values)]
+    words += _rough(search, values, weights, covariance, blind)
     intervals = deviations * float(student.ppf(0.975, degrees))
     return Fitted(unknowns, values, deviations, intervals, correlation, rank, noise, tuple(words), search.evaluations)
+
+
+def _rough(
+    search: _Search, values: Floats, weights: Floats, covariance: Floats, blind: npt.NDArray[np.bool_]
+) -> list[str]:
+    """Says whose intervals are those of a straight line where the motion is none.
+
+    Two deviations from its value, all others as they then fit best, the weighted squares would have grown by 4.
+    """
+    low, high = (np.array([getattr(each, side) for each in search.unknowns]) for side in ("low", "high"))
+    deviations = np.sqrt(np.diag(covariance))
+    left = search.left_over(values) / weights
+    least, degrees = float(left @ left), max(len(left) - len(values), 1)
+    rough = []
+    for i in np.flatnonzero(~blind & (deviations > 0.0)).tolist():
+        way = 2.0 * covariance[i] / deviations[i]
+        for sign in (1.0, -1.0):
+            at = values + sign * way
+            if (at < low).any() or (at > high).any():
+                continue
+            try:
+                moved = search.left_over(at) / weights
+            except Mb2FmuError:  # there is no motion there
+                moved = np.full_like(left, np.inf)
+            growth = (float(moved @ moved) - least) / (least / degrees) if least else 4.0
+            if not 4.0 / BENT < growth < 4.0 * BENT:
+                rough.append(search.unknowns[i].name)
+                break
+    if not rough:
+        return []
+    whose = f"the interval of {rough[0]} is" if len(rough) == 1 else f"the intervals of {', '.join(rough)} are"
+    return [f"{whose} rough: so far from the value the motion does not change in proportion; measure more, or longer"]
 
 
 def _unseen(unknowns: Sequence[Unknown], directions: Floats) -> list[str]:

@@ -44,14 +44,14 @@ def swing() -> tuple[np.ndarray, np.ndarray]:
     return motion(**TRUE)
 
 
-def test_clean_data_give_the_parameters_back_in_any_unit(swing: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
-    """Columns as ``mb2fmu simulate X.fmu`` writes them, the derivatives of states too, which are left aside."""
-    head = "time,shoulder.angle [deg],elbow.angle [deg],der(elbow.speed) [rad/s2]"
-    columns = np.column_stack([np.degrees(swing[1]), np.zeros(len(swing[0]))])
-    file = written(tmp_path / "swing.csv", swing[0], columns, head)
-    found = identify(MODELS / "double_pendulum.py", [file], ["m2", "l2"])
-    np.testing.assert_allclose(found.values, list(TRUE.values()), rtol=1e-6)
-    assert found.rank == 2
+def test_clean_data_give_the_parameters_back_in_any_unit(tmp_path: Path) -> None:
+    """Both masses and a length, with the torque as it was measured, in columns as ``mb2fmu simulate`` writes them."""
+    time, angles = motion(5.0, m1=1.2, **TRUE)
+    columns = np.column_stack([np.degrees(angles), 5.0 * np.sin(2.0 * time), np.zeros(len(time))])
+    head = "time,shoulder.angle [deg],elbow.angle [deg],shoulder.torque,der(elbow.speed) [rad/s2]"
+    found = identify(MODELS / "double_pendulum.py", [written(tmp_path / "a.csv", time, columns, head)], ["m1", *TRUE])
+    np.testing.assert_allclose(found.values, [1.2, *TRUE.values()], rtol=1e-6)
+    assert found.rank == 3
     assert "der(elbow.speed): derivatives of states are not compared" in found.words
 
 
@@ -123,6 +123,18 @@ def within(noise: float, seeds: int, points: int = 60) -> int:
 
 def test_deviations_are_honest() -> None:
     assert 170 <= within(0.1, 200) <= 196  # both of two, strongly correlated: about 92 %
+
+
+@pytest.mark.parametrize(("noise", "rough"), [(0.01, False), (0.6, True)])
+def test_an_interval_beyond_what_is_straight_is_called_rough(noise: float, rough: bool) -> None:
+    x = np.linspace(0.0, 3.0, 40)
+    y = np.exp(-x) + np.random.default_rng(2).normal(0.0, noise, len(x))
+
+    def decay(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.exp(-v[0] * x), (-x * np.exp(-v[0] * x))[:, None]
+
+    found = fit([Unknown("rate", 0.8, -np.inf, np.inf, "1/s")], decay, y, ["y"] * len(x))
+    assert any("the interval of rate is rough" in sentence for sentence in found.words) == rough
 
 
 @pytest.mark.repeats
