@@ -24,7 +24,10 @@ def _bounds(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...
         name, _, both = text.partition("=")
         low, _, high = both.partition(":")
         try:
-            found[name.strip()] = float(low or "-inf"), float(high or "inf")
+            ends = float(low or "-inf"), float(high or "inf")
+            if not ends[0] < ends[1]:
+                raise click.BadParameter(f"{text}: LOW is not below HIGH; write --bounds m2=0.1:5")
+            found[name.strip()] = ends
         except ValueError as error:
             raise click.BadParameter(f"{text}: write NAME=LOW:HIGH, as in --bounds m2=0.1:5") from error
     return found
@@ -115,7 +118,7 @@ def fit(
     if str(json_file) != "-":
         _show(found)
         say(f"Report: {report}") if report is not None else None
-        say(f"FMU: {facts['fmu']}, and where its values come from: {beside}" if folder is not None else "")
+        say(f"FMU: {facts['fmu']}, and where its values come from: {beside}") if folder is not None else None
     click.get_current_context().exit(0 if found.rank == len(found.unknowns) else 1)
 
 

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,14 @@ from mb2fmu.analysis.fitted_curve import FittedCurve
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.eventful import refuse_events
+from mb2fmu.pipeline.inputs import seconds
 from mb2fmu.pipeline.outcomes import Derivation, Observer
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.studies.fitting import Fitted, Unknown, fit
+from mb2fmu.units import compatible, display_conversion
+
+if TYPE_CHECKING:
+    from mb2fmu.validation import Table
 
 Floats = npt.NDArray[np.float64]
 
@@ -154,8 +159,12 @@ def _cubic(time: Floats, values: Floats) -> Callable[[float], float]:
     """Akima's cubic from row to row, for one instant at a time: SciPy's own takes 50 times as long for that.
 
     Of what was smooth it is nearer than a monotone cubic by an order, and beside a step it does not swing. Before the
-    first row it has the first value, after the last the last. Source: H. Akima, J. ACM 17 (1970) 589-602.
+    first row with a value it has that one, after the last the last. Source: H. Akima, J. ACM 17 (1970) 589-602.
     """
+    known = np.isfinite(values)
+    time, values = time[known], values[known]
+    if len(time) == 1:
+        return lambda _t: float(values[0])
     curve = Akima1DInterpolator(time, values)
     begins, pieces = curve.x[:-1].tolist(), curve.c.T.tolist()
     first, last = float(time[0]), float(time[-1])
@@ -177,7 +186,6 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
         AnalysisError: For every column that the model does not have, and times that do not increase from 0 on.
     """
     from mb2fmu import validation
-    from mb2fmu.units import compatible, display_conversion
 
     d = derivation.definition
     seen = _units(derivation)
@@ -187,10 +195,8 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
     faults, found = [], []
     for path in data:
         table = validation.read_table(path)
-        clock = table.column("time")
-        time = np.zeros(0) if clock is None else clock.values
-        if len(time) < 2 or not (np.diff(time) > 0.0).all() or time[0] < 0.0:
-            faults.append(Fault("its times do not increase from 0 on", str(path), "sort the rows; time is in s"))
+        time, wrong = _times(table)
+        faults += wrong
         known = []
         left = tuple(each.name for each in table.columns if each.name in derivatives)
         for column in (each for each in table.columns if each.name not in {"time", *left}):
@@ -206,6 +212,11 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
                 continue
             factor, offset = display_conversion(unit, column.unit) if column.unit else (1.0, 0.0)
             known.append((column.name, (column.values - offset) / factor))
+        for name, numbers in known:
+            if name in inputs and not np.isfinite(numbers).any():
+                faults.append(
+                    Fault(f"{name} has no value in any row", str(path), "give it one, or leave the column out")
+                )
         names = [name for name, _ in known if name in seen]
         values = [numbers for name, numbers in known if name in seen]
         if not names and not faults:
@@ -215,6 +226,25 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
     if faults:
         raise AnalysisError("the measurements cannot be used:", faults)
     return found
+
+
+def _times(table: Table) -> tuple[Floats, list[Fault]]:
+    """The column of times, in s, and what is wrong with it."""
+    clock = table.column("time")
+    if clock is None:
+        return np.arange(float(table.rows)), [Fault("it has no column time", table.source, "add it, in s")]
+    try:
+        time, faults = seconds(clock), []
+    except ValueError as error:
+        return clock.values, [Fault(f"time: {error}", table.source, "head it with time, in s, or with time [ms]")]
+    if len(time) < 2:
+        faults.append(Fault("it has fewer than two rows", table.source, "measure a motion, not an instant"))
+    elif not np.isfinite(time).all():
+        row = int(np.flatnonzero(~np.isfinite(time))[0]) + 1
+        faults.append(Fault(f"time is empty in row {row}", table.source, "give each row its time, in s"))
+    elif not (np.diff(time) > 0.0).all() or time[0] < 0.0:
+        faults.append(Fault("its times do not increase from 0 on", table.source, "sort the rows; time is in s"))
+    return time, faults
 
 
 def _unknowns(

@@ -157,7 +157,11 @@ def _from_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal]
     if time is None:
         there = ", ".join(column.name for column in table.columns)
         return [], [Fault(f"has no column time; there are {there}", path.name, "head one with time, in s")]
-    if not np.all(np.isfinite(time.values)) or bool(np.any(np.diff(time.values) <= 0)):
+    try:
+        instants = seconds(time)
+    except ValueError as error:
+        return [], [Fault(f"time: {error}", path.name, "head it with time, in s, or with time [ms]")]
+    if not np.all(np.isfinite(instants)) or bool(np.any(np.diff(instants) <= 0)):
         remedy = "sort the rows by time, each time once, none empty"
         return [], [Fault("the column time does not increase from row to row", path.name, remedy)]
     signals, faults = [], []
@@ -168,12 +172,21 @@ def _from_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal]
             faults.append(_unknown(column.name, units, path.name))
             continue
         try:
-            signals.append(_interpolated(path, time.values, column, units[column.name]))
+            signals.append(_interpolated(path, instants, column, units[column.name]))
         except ValueError as error:
             unit = units[column.name]
             remedy = f"give every row a number in {unit}, or head the column with its unit: {column.name} [UNIT]"
             faults.append(Fault(f"{column.name}: {error}", path.name, remedy))
     return signals, faults
+
+
+def seconds(column: Column) -> Floats:
+    """Times of a column in s, whose head may say another unit.
+
+    Raises:
+        ValueError: If that is none of time.
+    """
+    return column.values / display_conversion("s", column.unit)[0] if column.unit else column.values
 
 
 def _interpolated(path: Path, time: Floats, column: Column, unit: str) -> InputSignal:

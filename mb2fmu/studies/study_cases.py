@@ -123,6 +123,7 @@ class _Resolver:
         step, steps = self._times()
         names, cases = self._cases(table)
         fixed = {name: self._number(name, value, "set") for name, value in plan.fixed.items() if self._set(name, "set")}
+        self._bounds(list(fixed), np.array([list(fixed.values())]), "set")
         for name in sorted({*plan.fixed, *plan.inputs} & set(names)):
             self._fault(f"{name} varies, and is given as well", "set", "keep one of both")
         wanted = plan.results or self._outputs()
@@ -208,7 +209,10 @@ class _Resolver:
         for each in plan.varied:
             if not self._set(each.name, "vary"):
                 continue
+            before = len(self._faults)
             axis = Axis(each.law, self._scaled(each.name, each.numbers, each.law), each.count)
+            if len(self._faults) > before:
+                continue
             if axis.fault():
                 self._fault(axis.fault(), f"vary.{each.name}", "give other numbers")
                 continue
@@ -247,7 +251,7 @@ class _Resolver:
         self._bounds(names, cases)
         return names, cases
 
-    def _bounds(self, names: list[str], cases: Floats) -> None:
+    def _bounds(self, names: list[str], cases: Floats, where: str = "vary") -> None:
         """Values that the unit does not allow."""
         for column, name in enumerate(names):
             low, high = self._variables[name].number("min"), self._variables[name].number("max")
@@ -256,8 +260,9 @@ class _Resolver:
                 continue
             for bound, beyond in ((low, values.min() < (low or 0.0)), (high, values.max() > (high or 0.0))):
                 if bound is not None and beyond:
-                    what = f"{name} goes from {values.min():.6g} to {values.max():.6g}, beyond {bound:g}"
-                    self._fault(what, f"vary.{name}", "the unit allows no more")
+                    ends = dict.fromkeys(f"{end:.6g}" for end in (values.min(), values.max()))
+                    what = f"{name} {'goes from' if len(ends) > 1 else 'is'} {' to '.join(ends)}, beyond {bound:g}"
+                    self._fault(what, f"{where}.{name}", "the unit allows no more")
 
     def _scaled(self, name: str, numbers: tuple[Value, ...], law: str) -> tuple[float, ...]:
         """Numbers in the variable's unit; a standard deviation is a difference, without the unit's offset."""
@@ -344,5 +349,7 @@ class _Resolver:
             return otherwise
 
     def _fault(self, what: str, where: str, remedy: str) -> None:
-        """Add a fault of the plan."""
-        self._faults.append(Fault(what, where, remedy))
+        """Add a fault of the plan, once."""
+        fault = Fault(what, where, remedy)
+        if fault not in self._faults:
+            self._faults.append(fault)

@@ -146,28 +146,37 @@ class _Reader:
             what = "both model and unit are given" if sources else "neither model nor unit is given"
             self._fault(what, "", 'write model = "NAME.py" or unit = "NAME.fmu"')
         source = self._text(content, sources[0], "") if sources else ""
+        of_unit = "unit" in sources or source.endswith(".fmu")
+        if of_unit and "arguments" in content:
+            self._fault("a unit has no arguments", "arguments", "give the model, or leave [arguments] out")
         kind = self._choice(content, "kind", (*_KINDS, ""), "", "")
         cases = self._table(content, "cases")
         self._known(cases, _OF_CASES, "cases")
         method = cast("Method", self._choice(cases, "method", METHODS, "grid", "cases"))
+        known = cases.get("method", "grid") in METHODS
+        if not known:  # nothing follows from it
+            method = cast("Method", "")
         indices = cases.get("indices", False)
         if not isinstance(indices, bool):
             self._fault(f"{indices!r} is neither true nor false", "cases.indices", "write indices = true")
-        elif indices and method != "sobol":
+        elif indices and known and method != "sobol":
             self._fault("indices need cases of their own", "cases.indices", 'write method = "sobol"')
+        before = len(self.faults)
         count = int(self._number(cases, "count", 0, "cases", whole=True, least=0))
+        known = known and len(self.faults) == before
         spread = self._spread(cases, method)
         varied = self._varied(self._table(content, "vary"), method, spread)
-        self._counted(method, count, bool(indices), len(varied))
+        if known:
+            self._counted(method, count, bool(indices), len(varied))
         file = self._text(cases, "file", "cases") if "file" in cases else ""
-        if (method == "table") != bool(file):
+        if method and (method == "table") != bool(file):
             self._fault(
                 "a table of cases is a file" if method == "table" else f"cases of {method} come from no file",
                 "cases.file", 'write method = "table" and file = "cases.csv"',
             )  # fmt: skip
         return StudyPlan(
             source=source,
-            of_unit="unit" in sources or source.endswith(".fmu"),
+            of_unit=of_unit,
             arguments=self._table(content, "arguments"),
             kind=cast("Any", _KINDS.get(kind)),
             stop=self._positive(content, "stop"),

@@ -126,7 +126,7 @@ def test_the_command_writes_and_validate_reads(oscillator: Path, unit: Path, tmp
     assert table.exit_code == 2  # the table of a simulation has outputs too: these are no inputs
     assert "there is no input x" in table.stderr
     inputs = tmp_path / "push.csv"
-    inputs.write_text("time,push [mN]\n0,0\n1,2000\n")
+    inputs.write_text("time [ms],push [mN]\n0,0\n1000,2000\n")
     ran = json.loads(call("simulate", unit, "--input", inputs, "--stop", "1", "--json").stdout)
     assert ran["values"]["push"][50] == pytest.approx(2 * 0.49)  # what was set at the step's beginning
 

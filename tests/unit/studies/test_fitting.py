@@ -34,7 +34,7 @@ def motion(torque: float = 0.5, **values: float) -> tuple[np.ndarray, np.ndarray
 
 
 def written(path: Path, time: np.ndarray, angles: np.ndarray, head: str = "time,shoulder.angle,elbow.angle") -> Path:
-    rows = "\n".join(",".join(map(repr, row)) for row in np.column_stack([time, angles]).tolist())
+    rows = "\n".join(",".join(map(repr, row)).replace("nan", "") for row in np.column_stack([time, angles]).tolist())
     path.write_text(f"{head}\n{rows}\n")
     return path
 
@@ -48,17 +48,20 @@ def test_clean_data_give_the_parameters_back_in_any_unit(tmp_path: Path) -> None
     """Both masses and a length, with the torque as it was measured, in columns as ``mb2fmu simulate`` writes them."""
     time, angles = motion(5.0, m1=1.2, **TRUE)
     columns = np.column_stack([np.degrees(angles), 5.0 * np.sin(2.0 * time), np.zeros(len(time))])
-    head = "time,shoulder.angle [deg],elbow.angle [deg],shoulder.torque,der(elbow.speed) [rad/s2]"
-    found = identify(MODELS / "double_pendulum.py", [written(tmp_path / "a.csv", time, columns, head)], ["m1", *TRUE])
+    head = "time [ms],shoulder.angle [deg],elbow.angle [deg],shoulder.torque,der(elbow.speed) [rad/s2]"
+    file = written(tmp_path / "a.csv", 1e3 * time, columns, head)
+    found = identify(MODELS / "double_pendulum.py", [file], ["m1", *TRUE])
     np.testing.assert_allclose(found.values, [1.2, *TRUE.values()], rtol=1e-6)
     assert found.rank == 3
     assert "der(elbow.speed): derivatives of states are not compared" in found.words
 
 
 def test_masses_alone_are_not_seen_and_the_fit_says_so(tmp_path: Path) -> None:
-    file = written(tmp_path / "swing.csv", *motion(0.0, **TRUE))
+    time, angles = motion(0.0, **TRUE)
+    torque = np.where(np.arange(len(time)) % 7 == 3, np.nan, 0.0)  # empty cells say nothing
+    head = "time,shoulder.angle,elbow.angle,shoulder.torque"
+    file = written(tmp_path / "swing.csv", time, np.column_stack([angles, torque]), head)
     command = ["fit", str(MODELS / "double_pendulum.py"), "--data", str(file), "--free", "m1,m2", "--at", "l2=0.8"]
-    command += ["--at", "shoulder.torque=0"]
     done = CliRunner().invoke(commands, [*command, "--json"])
     facts = json.loads(done.stdout)
     assert done.exit_code == 1
@@ -81,6 +84,18 @@ def test_every_fault_is_named(swing: tuple[np.ndarray, np.ndarray], tmp_path: Pa
     assert done.exit_code == 2
     assert "mass is no free parameter" in done.output
     assert "l2 has a bound but is not free" in done.output
+    faults = []
+    for k, text in enumerate(("t,elbow.angle\n0,0\n1,0\n", "time [kg],elbow.angle\n0,0\n1,0\n",
+                              "time,elbow.angle,shoulder.torque\n0,0,\n,0,\n")):  # fmt: skip
+        (tmp_path / f"{k}.csv").write_text(text)
+        faults += ["--data", str(tmp_path / f"{k}.csv")]
+    done = CliRunner().invoke(commands, [*command[:2], *faults, "--free", "m2"])
+    assert done.exit_code == 2
+    for part in ("it has no column time", "kg (kg) cannot show values in s", "time is empty in row 2",
+                 "shoulder.torque has no value in any row"):  # fmt: skip
+        assert part in done.output
+    done = CliRunner().invoke(commands, [*command[:2], "--data", str(other), "--free", "m2", "--bounds", "m2=5:1"])
+    assert "LOW is not below HIGH" in done.output
 
 
 def test_a_page_shows_every_experiment_and_the_unit_keeps_where_it_comes_from(

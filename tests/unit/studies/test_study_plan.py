@@ -39,6 +39,16 @@ def test_every_fault_of_a_plan_is_named_with_what_to_do() -> None:
     assert all(fault.remedy for fault in caught.value.faults)
 
 
+@pytest.mark.parametrize(
+    ("cases", "begins"),
+    [({"method": "random", "count": 4}, "'random' is"), ({"method": "latin-hypercube", "count": -4}, "-4 is")],
+)
+def test_nothing_is_said_of_what_follows_from_a_fault(cases: dict, begins: str) -> None:
+    with pytest.raises(AnalysisError) as caught:
+        read_plan({"unit": "a.fmu", "arguments": {"n": 3}, "cases": cases, "vary": {"m": {"from": 1, "to": 2}}})
+    assert [each.what.partition(" no ")[0] for each in caught.value.faults] == ["a unit has", begins]
+
+
 @given(st.integers(1, 5), st.integers(2, 4))
 def test_a_grid_has_every_combination_once(n: int, d: int) -> None:
     axes = [Axis("values", tuple(float(k) for k in range(n))), *[Axis("uniform", (0.0, 1.0), n + 1)] * (d - 1)]
