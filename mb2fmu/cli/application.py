@@ -32,6 +32,7 @@ from mb2fmu.cli.command_options import (
     options,
     say,
     set_option,
+    svg_only,
 )
 from mb2fmu.cli.ending import end_with_exceptions, exit_code
 from mb2fmu.cli.fit_command import fit
@@ -402,6 +403,7 @@ commands.add_command(validate)
     "--graph",
     "picture",
     type=click.Path(path_type=Path, dir_okay=False),
+    callback=svg_only,
     metavar="FILE.svg",
     help="Draw bodies, joints, loads, constraints and sensors as a graph instead.",
 )

@@ -198,3 +198,10 @@ _debug_only = click.option(
 def debug_option(command: Command) -> Command:
     """``--quiet`` and ``--debug``, which every command has."""
     return quiet_option(_debug_only(command))
+
+
+def svg_only(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    """Return where a picture goes that is SVG (click's callback)."""
+    if path is not None and path.suffix.lower() != ".svg":
+        raise click.BadParameter(f"{path}: it is drawn as SVG; give FILE.svg")
+    return path

@@ -8,7 +8,7 @@ force acts, or, where the model does not say that, to the bodies whose place dep
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import sympy as sm
@@ -108,8 +108,13 @@ class _Grown:
     def _joints(self) -> Iterator[Bond]:
         """One per body."""
         told = {joint.child: joint for joint in self.m.joints}
+        carriers = {number: self._carrier(number, body) for number, body in enumerate(self.m.bodies)}
+        carriers |= {number: joint.parent for number, joint in told.items()}
         for number, body in enumerate(self.m.bodies):
-            parent = told[number].parent if number in told else self._carrier(number, body)
+            parent = carriers[number]
+            if number not in told and body.frame > 0 and self._of_frame(self.m.frames[body.frame].parent) == GROUND:
+                # Located from what hangs on it, as a frame from the contact of its wheel: it turns against the ground.
+                parent = carriers[number] = GROUND if _in_ring(carriers, number) else parent
             free = self._coordinates_above(body, parent)
             yield Bond("joint", told[number].name if number in told else "", parent, number, free)
 
@@ -228,6 +233,15 @@ class _Grown:
             (found,) = turning
             return found if found not in {GROUND, without} else None
         return None
+
+
+def _in_ring(carriers: Mapping[int, int], number: int) -> bool:
+    """Whether a body hangs on itself, through others."""
+    at, met = carriers[number], set[int]()
+    while at not in met and at not in {GROUND, number}:
+        met.add(at)
+        at = carriers[at]
+    return at == number
 
 
 def _symbols(terms: VectorTerms | None) -> set[sm.Basic]:

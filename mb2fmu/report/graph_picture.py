@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import escape
@@ -11,22 +12,29 @@ from mb2fmu.mechanism.mechanism_graph import GROUND, Bond, MechanismGraph
 
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1a2230;paint-order:stroke;stroke:#fff;stroke-width:3px}"
-    ".name{font-weight:600;font-size:13px}.small{font-size:11px;fill:#5a6577}.middle{text-anchor:middle}"
+    ".name{font-weight:600;font-size:13px}.small{font-size:11px;fill:#5a6577}.middle{text-anchor:middle}.ends{text-anchor:end}"
     ".body{fill:#eef2f8;stroke:#1a2230;stroke-width:1.2}.ground{fill:#d9d9d9;stroke:#555}"
     ".joint{fill:none;stroke:#1a2230;stroke-width:1.8}.load{fill:none;stroke:#b0413e;stroke-width:1.5}"
     ".loop{fill:none;stroke:#7a3fa0;stroke-width:1.5;stroke-dasharray:5 4}.sensor{fill:#2c8a4b}.pin{fill:#b0413e}"
     ".of-load{fill:#b0413e}.of-loop{fill:#7a3fa0}"
 )
-_WIDTH, _GAP, _ROW, _HEAD, _SPACE, _MARGIN, _LANE = 170.0, 120.0, 17.0, 28.0, 26.0, 16.0, 24.0
+_WIDTH, _ROW, _HEAD, _SPACE, _MARGIN, _LANE = 190.0, 17.0, 28.0, 26.0, 16.0, 24.0
+_BEND, _WIRE, _LETTER = 40.0, 7.0, 6.9
+"""How wide a joint bends, how far wires are apart, how wide a letter is about."""
 _MOST = 8
 """Rows of loads and sensors in a box; what is more is counted."""
+_NAME, _COORDINATES, _BOND, _TEXT = 22, 24, 44, 22
+"""Letters after which names of bodies, of joints, of wires, and of rows are cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Box:
+    """A body's place; ``bus`` is where wires run down on its right side, ``bus_end`` where joints begin to bend."""
+
     left: float
     top: float
     height: float
+    bus_end: float
 
     @property
     def right(self) -> float:
@@ -47,26 +55,29 @@ class _Box:
 def graph_picture(graph: MechanismGraph) -> str:
     """The picture as an SVG document: bodies from the ground outwards, left to right.
 
+    What acts between two bodies and what holds them together runs beside their columns and below all boxes.
+
     Args:
         graph: Of a mechanism.
     """
-    places = _places(graph)
-    others = [bond for bond in graph.bonds if bond.kind != "joint"]
+    parents = _parents(graph)
+    joints = [bond for bond in graph.bonds if bond.kind == "joint" and parents[bond.child] == bond.parent]
+    wires = [bond for bond in graph.bonds if bond not in joints]
+    places, columns = _places(graph, parents, joints, wires)
     low = max(box.bottom for box in places.values())
-    width = max(box.right for box in places.values()) + _MARGIN
-    height = low + _LANE * (len(others) + 1) + _MARGIN
+    lines, labels = _wires(wires, places, columns, low)
+    right = max([max(box.bus_end for box in places.values()), *(end for end, _ in labels)])
+    width, height = right + _MARGIN, low + _LANE * (len(wires) + 1) + _MARGIN
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     title = escape(f"{graph.name}: bodies, joints, loads, constraints, sensors")
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img"><title>{title}</title><style>{_STYLE}</style>']
     parts.append(f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>')
-    for bond in graph.bonds:
-        if bond.kind == "joint":
-            parts += _joint(bond, places[bond.parent], places[bond.child])
-    for lane, bond in enumerate(others):
-        parts += _below(bond, places[bond.parent], places[bond.child], low + _LANE * (lane + 1), lane)
+    parts += lines
+    for bond in joints:
+        parts += _joint(bond, places[bond.parent], places[bond.child])
     for number, box in sorted(places.items()):
         parts += _box(graph, number, box)
-    return "".join([*parts, "</svg>\n"])
+    return "".join([*parts, *(text for _, text in labels), "</svg>\n"])
 
 
 def _rows(graph: MechanismGraph, number: int) -> list[tuple[str, str]]:
@@ -75,36 +86,57 @@ def _rows(graph: MechanismGraph, number: int) -> list[tuple[str, str]]:
     return rows if len(rows) <= _MOST else [*rows[: _MOST - 1], ("", f"… and {len(rows) - _MOST + 1} more")]
 
 
-def _places(graph: MechanismGraph) -> dict[int, _Box]:
-    """Boxes by body: one column per distance from the ground, children below one another.
-
-    What is reached from the ground by no joints, or around a ring of them only, stands beside the ground's children.
-    """
+def _parents(graph: MechanismGraph) -> dict[int, int]:
+    """The body that each hangs on in the picture; what no joints lead to from the ground hangs on the ground."""
     parents: dict[int, int] = {}
     for bond in graph.bonds:
         if bond.kind == "joint" and bond.child not in parents and not _above(parents, bond.parent, bond.child):
             parents[bond.child] = bond.parent
     for number in range(len(graph.bodies)):
         parents.setdefault(number, GROUND)
-    children: dict[int, list[int]] = {}
+    return parents
+
+
+def _ordered(parents: Mapping[int, int]) -> dict[int, int]:
+    """Body → column, which is how many joints it is from the ground; from above to below in each column."""
+    children: dict[int, list[int]] = defaultdict(list)
     for child, parent in parents.items():
-        children.setdefault(parent, []).append(child)
-    depth, order, stack = {GROUND: 0}, [GROUND], list(reversed(children.get(GROUND, [])))
+        children[parent].append(child)
+    columns, stack = {GROUND: 0}, list(reversed(children[GROUND]))
     while stack:
         number = stack.pop()
-        depth[number] = depth[parents[number]] + 1
-        order.append(number)
-        stack += reversed(children.get(number, []))
-    ends: dict[int, float] = {}
+        columns[number] = columns[parents[number]] + 1
+        stack += reversed(children[number])
+    return columns
+
+
+def _places(
+    graph: MechanismGraph, parents: Mapping[int, int], joints: Sequence[Bond], wires: Sequence[Bond]
+) -> tuple[dict[int, _Box], dict[int, int]]:
+    """Boxes and columns by body: columns are as far apart as wires and names between them need, children below."""
+    columns = _ordered(parents)
+    ends = Counter(number for bond in wires for number in (bond.parent, bond.child))
+    crowd, letters = Counter[int](), Counter[int]()
+    for number, count in ends.items():
+        crowd[columns[number]] += count
+    for bond in joints:
+        column = columns[bond.child]
+        letters[column] = max(letters[column], *(len(text) for text in _told(bond)))
+    lefts, left = {}, _MARGIN
+    for column in range(max(columns.values()) + 1):
+        left += _BEND + 20.0 + _LETTER * letters[column] if column else 0.0
+        lefts[column] = left
+        left += _WIDTH + _WIRE * (crowd[column] + 1) * bool(crowd[column])
+    filled: dict[int, float] = {}
     places: dict[int, _Box] = {}
-    for number in order:
-        column = depth[number]
-        height = _HEAD + _ROW * len(_rows(graph, number)) + 4.0
+    for number, column in columns.items():
+        height = _HEAD + 4.0 + max(_ROW * len(_rows(graph, number)), _WIRE * ends[number])
         above = places[parents[number]].top if number != GROUND else _MARGIN
-        top = max(above, ends.get(column, _MARGIN))
-        places[number] = _Box(_MARGIN + column * (_WIDTH + _GAP), top, height)
-        ends[column] = top + height + _SPACE
-    return places
+        top = max(above, filled.get(column, _MARGIN))
+        bus = lefts[column] + _WIDTH + _WIRE * (crowd[column] + 1) * bool(crowd[column])
+        places[number] = _Box(lefts[column], top, height, bus)
+        filled[column] = top + height + _SPACE
+    return places, columns
 
 
 def _above(parents: Mapping[int, int], number: int, wanted: int) -> bool:
@@ -114,28 +146,49 @@ def _above(parents: Mapping[int, int], number: int, wanted: int) -> bool:
     return number == wanted
 
 
+def _told(bond: Bond) -> tuple[str, str]:
+    """What stands above and below a joint."""
+    return _short(bond.name, _COORDINATES), _short(", ".join(bond.coordinates), _COORDINATES)
+
+
 def _joint(bond: Bond, a: _Box, b: _Box) -> Iterator[str]:
-    """Draw a joint as a curve from box a to box b, with its name and coordinates."""
-    middle = (a.right + b.left) / 2
-    bend = f"C{middle:.1f} {a.middle:.1f} {middle:.1f} {b.middle:.1f} {b.left:.1f} {b.middle:.1f}"
-    way = f"M{a.right:.1f} {a.middle:.1f}{bend}"
+    """Draw a joint from box a to box b: it bends beside a, and leads straight to b, with name and coordinates there."""
+    start, end = a.bus_end, a.bus_end + _BEND
+    middle = (start + end) / 2
+    bend = f"C{middle:.1f} {a.middle:.1f} {middle:.1f} {b.middle:.1f} {end:.1f} {b.middle:.1f}"
+    way = f"M{a.right:.1f} {a.middle:.1f}H{start:.1f}{bend}H{b.left:.1f}"
     yield f'<path class="joint" d="{way}"/><circle cx="{b.left:.1f}" cy="{b.middle:.1f}" r="4" fill="#1a2230"/>'
-    if bond.name:
-        yield f'<text class="small middle" x="{middle:.1f}" y="{b.middle - 7:.1f}">{_cut(bond.name, 18)}</text>'
-    if bond.coordinates:
-        text = _cut(", ".join(bond.coordinates), 18)
-        yield f'<text class="middle" x="{middle:.1f}" y="{b.middle + 17:.1f}" font-style="italic">{text}</text>'
+    name, coordinates = map(escape, _told(bond))
+    if name:
+        yield f'<text class="small ends" x="{b.left - 8:.1f}" y="{b.middle - 7:.1f}">{name}</text>'
+    if coordinates:
+        text = f'y="{b.middle + 17:.1f}" font-style="italic">{coordinates}</text>'
+        yield f'<text class="ends" x="{b.left - 8:.1f}" {text}'
 
 
-def _below(bond: Bond, a: _Box, b: _Box, low: float, lane: int) -> Iterator[str]:
-    """A load or a constraint between two bodies, in a lane of its own below all boxes."""
-    shift = 14.0 + 9.0 * (lane % 14)
-    start, end = a.left + shift, b.left + shift + (5.0 if a is not b else 20.0)
-    yield f'<path class="{bond.kind}" d="M{start:.1f} {a.bottom:.1f}V{low:.1f}H{end:.1f}V{b.bottom:.1f}"/>'
-    x = (min(start, end) + max(start, end)) / 2
-    anchor = "middle" if abs(end - start) > _WIDTH / 2 else "after"
-    x = x if anchor == "middle" else max(start, end) + 6.0
-    yield f'<text class="of-{bond.kind} {anchor}" x="{x:.1f}" y="{low - 4:.1f}">{_cut(bond.name, 44)}</text>'
+def _wires(
+    wires: Sequence[Bond], places: Mapping[int, _Box], columns: Mapping[int, int], low: float
+) -> tuple[list[str], list[tuple[float, str]]]:
+    """Loads and constraints between bodies, each in a lane of its own below all boxes; then (right end, label)s."""
+    lines, labels = [], []
+    in_column, at_box = Counter[int](), Counter[int]()
+    for lane, bond in enumerate(wires, 1):
+        y, turns, stubs = low + _LANE * lane, [], []
+        for number in (bond.parent, bond.child):
+            box = places[number]
+            in_column[columns[number]] += 1
+            at_box[number] += 1
+            turns.append(box.right + _WIRE * in_column[columns[number]])
+            stubs.append((box.right, box.bottom - _WIRE * at_box[number] + 1.0))
+        (x0, y0), (x1, y1) = stubs
+        way = f"M{x0:.1f} {y0:.1f}H{turns[0]:.1f}V{y:.1f}H{turns[1]:.1f}V{y1:.1f}H{x1:.1f}"
+        lines.append(f'<path class="{bond.kind}" d="{way}"/>')
+        text = _short(bond.name, _BOND)
+        length, (first, last) = _LETTER * len(text), sorted(turns)
+        x = (first + last - length) / 2 if last - first > length + 20.0 else last + 6.0
+        label = f'<text class="of-{bond.kind}" x="{x:.1f}" y="{y - 4:.1f}">{escape(text)}</text>'
+        labels.append((x + length, label))
+    return lines, labels
 
 
 def _box(graph: MechanismGraph, number: int, box: _Box) -> Iterator[str]:
@@ -144,7 +197,7 @@ def _box(graph: MechanismGraph, number: int, box: _Box) -> Iterator[str]:
     yield (
         f'<rect class="{kind}" x="{box.left:.1f}" y="{box.top:.1f}" width="{_WIDTH:.0f}" height="{box.height:.1f}" '
         f'rx="5"/><text class="name middle" x="{box.left + _WIDTH / 2:.1f}" y="{box.top + 18:.1f}">'
-        f"{_cut(name, 22)}</text>"
+        f"{escape(_short(name, _NAME))}</text>"
     )
     for row, (mark, text) in enumerate(_rows(graph, number)):
         y = box.top + _HEAD + _ROW * row + 8
@@ -152,9 +205,9 @@ def _box(graph: MechanismGraph, number: int, box: _Box) -> Iterator[str]:
             yield f'<path class="pin" d="M{box.left + 8:.1f} {y - 5:.1f}l8 4l-8 4z"/>'
         elif mark:
             yield f'<circle class="sensor" cx="{box.left + 12:.1f}" cy="{y - 1:.1f}" r="4"/>'
-        yield f'<text x="{box.left + 22:.1f}" y="{y + 3:.1f}">{_cut(text, 20)}</text>'
+        yield f'<text x="{box.left + 22:.1f}" y="{y + 3:.1f}">{escape(_short(text, _TEXT))}</text>'
 
 
-def _cut(text: str, most: int) -> str:
-    """Return escaped text, cut to so many characters."""
-    return str(escape(text if len(text) <= most else text[: most - 1] + "…"))
+def _short(text: str, most: int) -> str:
+    """Return a text, cut to so many letters."""
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -207,7 +207,7 @@ def _loops(slopes: Floats) -> Iterator[tuple[Places, Places]]:
     """
     count, width = slopes.shape
     filled = csr_array(slopes != 0.0)
-    own = maximum_bipartite_matching(filled, perm_type="column")
+    own = maximum_bipartite_matching(filled, perm_type="column").astype(np.intp)
     if count != width or (own < 0).any():
         yield np.arange(count), np.arange(width)
         return
