@@ -43,7 +43,8 @@ class _Experiment:
         names: FMU names of states and outputs that were measured.
         values: In their units, NaN where nothing was, shape (n_t, n_names).
         inputs: FMU name of an input → what it was, shape (n_t,).
-        derivatives: Columns that are derivatives of states, as simulated units have them: they are not compared.
+        derivatives: Columns that are derivatives of states, or no states, as simulated motions have them: they are not
+            compared.
     """
 
     time: Floats
@@ -110,7 +111,7 @@ def identify(
             at = {name: float(found.values[i]) for name, own, i in places if own in {-1, k}}
             curves += _curves(derivation, path.name, each, _motion(derivation, each, at).values)
         left = ", ".join(dict.fromkeys(name for each in experiments for name in each.derivatives))
-        words = (f"{left}: derivatives of states are not compared",) if left else ()
+        words = (f"{left}: derivatives of states, and what follows from them, are not compared",) if left else ()
         return replace(found, curves=tuple(curves), words=(*found.words, *words))
 
 
@@ -190,7 +191,9 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
     d = derivation.definition
     seen = _units(derivation)
     states = (*d.coordinates, *d.speeds, *d.auxiliary_states)
-    derivatives = {f"der({each.name})" for each in states}
+    e = derivation.equations
+    dependent = {d.coordinates[i].name for i in e.q_dependent} | {d.speeds[i].name for i in e.u_dependent}
+    derivatives = {f"der({each.name})" for each in states} | dependent
     inputs = {each.name: each.unit for each in d.inputs}
     faults, found = [], []
     for path in data:

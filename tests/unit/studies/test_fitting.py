@@ -53,7 +53,7 @@ def test_clean_data_give_the_parameters_back_in_any_unit(tmp_path: Path) -> None
     found = identify(MODELS / "double_pendulum.py", [file], ["m1", *TRUE])
     np.testing.assert_allclose(found.values, [1.2, *TRUE.values()], rtol=1e-6)
     assert found.rank == 3
-    assert "der(elbow.speed): derivatives of states are not compared" in found.words
+    assert "der(elbow.speed): derivatives of states, and what follows from them, are not compared" in found.words
 
 
 def test_masses_alone_are_not_seen_and_the_fit_says_so(tmp_path: Path) -> None:
