@@ -41,7 +41,7 @@ MJCF = """<mujoco><option gravity="0 0 -9.81" integrator="RK4" timestep="{h}"><f
 
 
 def ours(n: int) -> tuple[dict[str, Contender], Floats]:
-    """Many at once, at two tolerances and by fixed steps; and what is true."""
+    """Many at once, at two tolerances, by fixed steps and by implicit ones; and what is true."""
     ensemble = compiled(MODEL)
     ensemble = replace(ensemble, inputs=np.zeros((1, ensemble.inputs.shape[1])))
     elbows: dict[str, npt.ArrayLike] = {"elbow.angle": np.linspace(LOW, HIGH, n), "shoulder.angle": 0.0}
@@ -60,6 +60,8 @@ def ours(n: int) -> tuple[dict[str, Contender], Floats]:
         "many at once, 1e-8": contender(tolerance=1e-8),
         "many at once, 1e-5": contender(tolerance=1e-5),
         "many at once, rk4 of 10 ms": contender(solver="rk4"),
+        "many at once, implicit, 1e-8": contender(solver="implicit", tolerance=1e-8),
+        "many at once, implicit, 1e-5": contender(solver="implicit", tolerance=1e-5),
     }, exact
 
 
