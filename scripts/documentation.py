@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 CURVES = 4
 """Most curves in a picture."""
+LIMITS_FIRST, DECISIONS_LAST = 6.0, 0.2
+"""How much more than other pages these weigh in the search."""
 THUMBNAIL, FRAMES = 240, 60
 """Width of the gallery's films in pixels, and the most frames that they have."""
 
@@ -57,7 +59,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Links to folders and to files outside of the site, which are right where the sources are read."""
+    """Links to folders and to files outside of the site, which are right where the sources are read.
+
+    The search puts what is there, and what is not, before what was decided.
+    """
+    if page.file.src_uri == "limits.md":
+        page.meta["search"] = {"boost": LIMITS_FIRST}
+    elif page.file.src_uri.startswith("decisions/"):
+        page.meta["search"] = {"boost": DECISIONS_LAST}
     if page.file.src_uri == "index.md":
         markdown = markdown.replace("(decisions/)", "(decisions/index.md)")
         markdown = markdown.replace("gallery of all models", "[gallery of all models](gallery/index.md)")

@@ -122,9 +122,10 @@ def page(
     ghost: Ghost | None = None,
     description: str = "",
     limit: int | None = None,
+    live: str = "",
 ) -> bytes:
     """A self-contained page with nothing but the animation; arguments as of :func:`element`."""
-    part = element(drawing, signals, shown=shown, ghost=ghost, limit=limit, autoplay=True)
+    part = element(drawing, signals, shown=shown, ghost=ghost, limit=limit, autoplay=True, live=live)
     text = (
         _environment()
         .get_template("page.html.jinja")

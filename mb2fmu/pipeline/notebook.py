@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,21 @@ if TYPE_CHECKING:
     from mb2fmu.variables import Quantity
 
 _TALL, _HIGH = 760, 640
+_TELLS = """new ResizeObserver(() => {
+  parent.postMessage({ mb2fmuHeight: Math.ceil(document.body.getBoundingClientRect().bottom + scrollY) }, "*");
+}).observe(document.body);"""
+_HEARS = """if (!window.mb2fmuHears) {
+  window.mb2fmuHears = true;
+  addEventListener("message", (event) => {
+    const high = event.data && event.data.mb2fmuHeight;
+    if (!(high > 0 && high < 100000)) return;
+    for (const frame of document.querySelectorAll("iframe.mb2fmu"))
+      if (frame.contentWindow === event.source) frame.style.height = `${high}px`;
+  });
+}"""
+_STEADY = ".animation-view { height: min(26rem, 85vw); }"
+"""How a frame becomes as high as its page: the page tells, the notebook hears, and takes a number from its own frames
+only. The view's height must not follow from the frame's."""
 _KINDS = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce": "constraint force"}
 
 
@@ -72,23 +89,25 @@ def _simulated_html(simulated: Simulated) -> str:
 
 @displays.html.register
 def _validated_html(validated: Validated) -> str:
-    """The report: verdict first."""
-    return _framed(pages.beside(None, validated, "", ()), validated.definition.name, _HIGH)
+    """The verdict, and the report, folded."""
+    return _verdict(validated) + _folded(pages.beside(None, validated, "", ()), validated.definition.name)
 
 
 @displays.html.register
 def _finished_html(finished: Finished) -> str:
-    """The report of a unit of ours."""
-    built = finished.exported.build
-    return _framed(pages.beside(built, finished.validated, "", ()), built.interface.model_name, _HIGH)
+    """The verdict, the motion with sliders that run the unit where a page can, and the report, folded."""
+    built, name = finished.exported.build, finished.exported.build.interface.model_name
+    motion = pages.playable(built, finished.validated)
+    moving = "" if motion is None else _framed(motion, name, _TALL)
+    return _verdict(finished.validated) + moving + _folded(pages.beside(built, finished.validated, "", ()), name)
 
 
 @displays.html.register
 def _exported_html(exported: Exported) -> str:
     """Where the unit is, and the page that describes it."""
     built = exported.build
-    return f"<p><code>{escape(str(exported.path))}</code></p>" + _framed(
-        pages.description(built), built.interface.model_name, _HIGH
+    return f"<p><code>{escape(str(exported.path))}</code></p>" + _folded(
+        pages.description(built), built.interface.model_name, "What it is"
     )
 
 
@@ -110,9 +129,28 @@ def _value(item: Quantity) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def _verdict(validated: Validated) -> str:
+    """The line that the terminal ends with."""
+    from mb2fmu.report.terminal import verdict_line
+
+    return f"<p><strong>{escape(verdict_line(validated.result).plain)}</strong></p>"
+
+
+def _folded(content: bytes, title: str, summary: str = "The whole report") -> str:
+    """A long page, which is shown when it is asked for."""
+    return f"<details><summary>{escape(summary)}</summary>{_framed(content, title, _HIGH)}</details>"
+
+
 def _framed(content: bytes, title: str, height: int) -> str:
-    """A whole page within a notebook, closed off from it: nothing of it reaches the notebook's own page."""
+    """A whole page within a notebook, closed off from it: the page tells its height, nothing else of it comes out.
+
+    So a frame is as high as its page and does not scroll. Where scripts of notebooks are not run it has the given
+    height.
+    """
+    digest = base64.b64encode(hashlib.sha256(_TELLS.encode()).digest()).decode()
+    page = content.decode().replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
+    page = page.replace("</body>", f"<style>{_STEADY}</style><script>{_TELLS}</script></body>", 1)
     return (
-        f'<iframe srcdoc="{escape(content.decode())}" sandbox="allow-scripts" title="{escape(title)}" '
-        f'style="width:100%;height:{height}px;border:0"></iframe>'
+        f'<iframe class="mb2fmu" srcdoc="{escape(page)}" sandbox="allow-scripts" title="{escape(title)}" '
+        f'style="width:100%;height:{height}px;border:0"></iframe><script>{_HEARS}</script>'
     )

@@ -232,6 +232,20 @@ def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signa
     return live_json(live_record(built.live, scene, motion[0]))
 
 
+def playable(built: Build, validated: Validated) -> bytes | None:
+    """The proof's motion as a page, with the unit that runs in it; None where nothing can be drawn."""
+    from mb2fmu import animation
+    from mb2fmu.pipeline import animating
+
+    if built.scene is None:
+        return None
+    motion = animating.proof_drawn(built.scene, validated.result)
+    if motion is None:
+        return None
+    live = _live(built, built.scene, motion)
+    return animation.page(*motion, shown=motion[1].names[:3], live=live)
+
+
 def _sha256(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -300,9 +300,7 @@ def _defects(defects: list[InvariantResult], time: Any) -> Figure:
 
 def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
     """Summarize the verdict: the worst variable, invariants, and checks, each against its bound."""
-    worst = max(result.variables, key=lambda v: v.ratio if not math.isnan(v.ratio) else math.inf)
-    bounded: State = "bad" if any(v.verdict == "failed" for v in result.variables) else "good"
-    tiles = [Fact("Worst error / bound", short(worst.ratio), bounded, _at(worst.name, worst.at), exact(worst.ratio))]
+    tiles = [_worst_of_all(result)]
     defects = [i for i in result.invariants if i.name.startswith(_DEFECT)]
     singles = [i for i in result.invariants if not i.name.startswith(_DEFECT)]
     for i in [*singles, *([max(defects, key=lambda i: i.ratio)] if defects else [])]:
@@ -319,6 +317,21 @@ def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
         Fact("Reference's uncertainty / bound", short(part, 2), "neutral", "largest while judged", exact(part))
     )
     return tuple(tiles)
+
+
+def _worst_of_all(result: ValidationResult) -> Fact:
+    """The number that the terminal ends with: the worst of all quantities, of every kind and experiment."""
+    worst = max(result.judged, key=lambda v: v.ratio if not math.isnan(v.ratio) else math.inf)
+    bounded: State = "bad" if any(v.verdict == "failed" for v in result.judged) else "good"
+    runs = [("", result.others), ("moved, ", result.moved.kinds if result.moved else ())]
+    where = (
+        f", {prefix}{KIND_NAMES[kind.simulation.kind].partition(',')[0]}"
+        for prefix, kinds in runs
+        for kind in kinds
+        if any(item is worst for item in (*kind.variables, *kind.invariants))
+    )
+    note = _at(worst.name, worst.at) + next(where, "")
+    return Fact("Worst error / bound", short(worst.ratio), bounded, note, exact(worst.ratio))
 
 
 def _uncertainty(result: ValidationResult) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -80,3 +81,18 @@ def test_the_api_shows_what_is_public(site):
         "AnalysisError",
     ):
         assert f">{name}<" in page or f"{name}</" in page, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("word", ["URDF", "flexible"])
+def test_the_search_works_from_disk_and_finds_what_there_is_not(site, word) -> None:
+    """Both are on the page of what there is and is not, which comes before all others."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("chromium is not installed on this machine")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]
+    command = [browser, *options, f"{(site / 'index.html').as_uri()}?q={word}"]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    first = re.search(r'class="md-search-result__item"><a href="([^"?#]*)', shown)
+    assert first is not None, "nothing was found"
+    assert first.group(1).endswith("/limits.html")

@@ -223,10 +223,10 @@
       const places = [...new Set(lines.flatMap(({ line }) => line.runs.flat().map(([x]) => x)))].sort((a, b) => a - b);
       const times = places.map((x) => this.first + (x / (10 * COLUMNS)) * (this.last - this.first)).filter((t) => t >= this.from && t <= this.to);
       const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
-      const head = ["time", ...lines.map(({ panel, line }) => quoted(`${panel.quantity} ${line.name}${panel.unit === "1" ? "" : ` [${panel.unit}]`}`))];
+      const head = ["time", ...lines.map(({ panel, line }) => quoted(`${[...new Set([panel.quantity, line.name])].join(" ")}${panel.unit === "1" ? "" : ` [${panel.unit}]`}`))];
       const rows = times.map((t) => [t.toPrecision(6), ...lines.map(({ panel, line }) => this.valueAt(panel, line, t).toPrecision(5))].join(","));
       const address = URL.createObjectURL(new Blob([[head.join(","), ...rows, ""].join("\n")], { type: "text/csv" }));
-      make("a", { href: address, download: `${this.figure.id}.csv` }).click();
+      make("a", { href: address, download: `${this.figure.querySelector("figcaption strong").textContent}.csv` }).click();
       setTimeout(() => URL.revokeObjectURL(address), 1000);
     }
   }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+import shutil
+import subprocess
 
 import pytest
 import sympy as sm
@@ -13,6 +15,7 @@ from mechanisms import cart_with_pathways, mechanism_of, sympy_rolling_disc
 import mb2fmu
 from mb2fmu.equations import display
 from mb2fmu.formulation import formulate
+from mb2fmu.pipeline import notebook
 
 
 def alone() -> mb2fmu.Model:
@@ -44,10 +47,30 @@ def test_a_simulation_is_a_table_where_nothing_can_be_drawn_and_a_closed_frame_w
     model = cart_with_pathways()
     model.experiment(stop=0.1, step=0.05)
     framed = mb2fmu.simulate(model)._repr_html_()
-    assert framed.startswith("<iframe srcdoc=")
+    assert framed.startswith('<iframe class="mb2fmu" srcdoc=')
     assert 'sandbox="allow-scripts"' in framed
-    assert "<script" not in framed  # all of it is the frame's, escaped
+    assert framed.count("<script") == 1  # the one that hears how high the frame is; all else is the frame's, escaped
     assert "animation-data" in html.unescape(framed)
+
+
+def test_a_frame_becomes_as_high_as_its_page(tmp_path) -> None:
+    """With the policy of the pages, which runs no other script, and closed off from the notebook."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("chromium is not installed on this machine")
+    told = "default-src 'none'; style-src 'unsafe-inline'; script-src 'none'"
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{told}">'
+    frames = [
+        notebook._framed(
+            f"{policy}<body style='margin:0'><p style='margin:0;height:{high}px'></body>".encode(), "a", 300
+        )
+        for high in (700, 120)
+    ]
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><body>{''.join(frames)}</body>")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom"]
+    command = [browser, *options, (tmp_path / "notebook.html").as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert re.findall(r'<iframe class="mb2fmu"[^>]* style="[^"]*height: ?(\d+)px', shown) == ["700", "120"]
 
 
 @pytest.mark.parametrize("build", [cart_with_pathways, sympy_rolling_disc])
