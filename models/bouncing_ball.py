@@ -15,7 +15,7 @@ Source: any textbook; numbers as in W. Goldsmith, Impact, 1960, section 1.2, wit
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Sphere, pre
+from mb2fmu import Box, Model, Sphere, pre
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 210" font-family="serif" font-size="15">
 <rect width="240" height="210" fill="white"/>
@@ -51,5 +51,6 @@ def bouncing_ball() -> Model:
     model.when(h <= 0, {v: -e * pre(v)}, name="impact")
     model.output_total_energy()
     model.visual(ball, Sphere(radius))
+    model.visual(N, Box(0.8, 0.02, 0.4), at=O.locatenew("ground", -0.01 * N.y), color="#8a94a3")
     model.experiment(stop=2.0, step=0.01, tolerance=1e-8)
     return model

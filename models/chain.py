@@ -17,7 +17,7 @@ cost such chains measure); numbers chosen so that no inertial parameter is zero.
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Model, Parts, Sphere
 
 MOST = 300
 INERTIA = {"xx": 0.1, "yy": 0.2, "zz": 0.3, "xy": 0.01, "yz": 0.03, "xz": 0.02}  # kg.m2
@@ -62,17 +62,17 @@ def chain(n: int = 8) -> Model:
 
     N, O = me.ReferenceFrame("N"), me.Point("O")
     bodies, loads, actuators = [], [], []
-    before, joint = N, O
+    before, joints = N, [O]
     for i in range(n):
         B = me.ReferenceFrame(f"B{i + 1}")
         axis = (before.z, before.y, before.x)[i % 3]
         B.orient_axis(before, axis, q[i])
         B.set_ang_vel(before, u[i] * axis)
-        middle = joint.locatenew(f"C{i + 1}", _vector(centre, B))
+        middle = joints[-1].locatenew(f"C{i + 1}", _vector(centre, B))
         bodies.append(me.RigidBody(f"body{i + 1}", middle, B, m, (me.inertia(B, *moments), middle)))
         loads.append(me.Force(middle, -m * g * N.z))
         actuators.append(me.TorqueActuator(torque[i], axis, B, before))
-        joint = joint.locatenew(f"J{i + 2}", _vector(offset, B))
+        joints.append(joints[-1].locatenew(f"J{i + 2}", _vector(offset, B)))
         before = B
     parts = Parts(
         frame=N,
@@ -100,7 +100,10 @@ def chain(n: int = 8) -> Model:
         model.input(torque[k], 0.0, "N.m", name=f"torque[{i}]", description=f"torque at joint {i}")
         model.coordinate(q[k], start, "rad", name=f"q[{i}]", display_unit="deg", description=f"angle of joint {i}")
         model.speed(u[k], rate, "rad/s", name=f"u[{i}]", description=f"angular speed of joint {i}")
-    model.output_position("tip", joint)
+    model.output_position("tip", joints[-1])
+    for body, start, end in zip(bodies, joints, joints[1:], strict=False):
+        model.link(body, start, end, radius=0.02)
+        model.visual(body, Sphere(0.05))
     model.output_kinetic_energy()
     model.experiment(
         stop=0.5, step=0.01, tolerance=1e-8, signals={torque[i]: 0.1 * (i % 3) * sm.cos(4 * t) for i in range(n)}

@@ -51,5 +51,6 @@ def dry_friction_oscillator() -> Model:
     model.output("acceleration", v.diff(t), "m/s2", description="acceleration")
     model.output_kinetic_energy("kinetic_energy")
     model.visual(mass, Box(0.06, 0.04, 0.04))
+    model.visual(N, Box(0.6, 0.01, 0.08), at=O.locatenew("floor", -0.025 * N.y), color="#8a94a3")
     model.experiment(stop=4.0, step=0.01, tolerance=1e-8)
     return model

@@ -159,7 +159,7 @@ def _legs_given() -> Model:
     G = P.locatenew("G", 0.23 * C.x + 0.15 * C.y)
     G.v2pt_theory(P, N, C)
     platform = made.body("platform", G, C, made.m)
-    lengths, tops = [], []
+    lengths, tops, spindles = [], [], []
     for i, ((a, b), end) in enumerate(zip(FEET, CARRIED, strict=True), 1):
         foot = made.O.locatenew(f"foot{i}", a * N.x + b * N.y)
         foot.set_vel(N, 0)
@@ -168,7 +168,8 @@ def _legs_given() -> Model:
         square = sum(top.pos_from(foot).express(N).dot(axis) ** 2 for axis in N)
         start = float(sm.sqrt(square.subs(dict(zip((q for q, _ in pose), starts, strict=True)))))
         leg = made.coordinate(f"leg[{i}]", start, "fixed", f"length of leg {i}")
-        made.body(f"spindle{i}", foot, made.turned(f"S{i}", N, (100 * leg[0], 100 * leg[1]), "x"), made.m / 10000)
+        turned = made.turned(f"S{i}", N, (100 * leg[0], 100 * leg[1]), "x")
+        spindles.append(made.body(f"spindle{i}", foot, turned, made.m / 10000))
         made.rows[f"length[{i}]"] = (square - leg[0] ** 2) / 2
         made.spring(start, leg, (foot, top))
         lengths.append(leg[0])
@@ -177,6 +178,8 @@ def _legs_given() -> Model:
     _declare_loops(model, list(made.rows.values()), (x, y, z, yaw[0], pitch[0], roll[0]), lengths, (N, B))
     for k, end in enumerate((0, 3, 5)):
         model.link(platform, tops[end], tops[(3, 5, 0)[k]], radius=0.02)
+    for spindle in spindles:
+        model.visual(spindle, Cylinder(0.08, 0.03))
     model.output_position("platform", G)
     return model
 

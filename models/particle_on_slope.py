@@ -13,7 +13,7 @@ multipliers); the push is added.
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Sphere
+from mb2fmu import Box, Model, Sphere
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 200" font-family="serif" font-size="15">
 <rect width="260" height="200" fill="white"/>
@@ -64,6 +64,8 @@ def particle_on_slope() -> Model:
     model.output("acceleration", q1.diff(t, 2), "m/s2", description="acceleration along N.x")
     model.output_total_energy()
     model.visual(particle, Sphere(0.1))
+    middle = O.locatenew("middle", 2 * (N.x + N.y) - 4 * N.z)
+    model.visual(N, Box(6, 0.02, 11), at=middle, along=N.y - N.x, color="#8a94a3", opacity=0.5)
     model.trace(P)
     model.experiment(stop=2.0, step=0.01, tolerance=1e-8, signals={push: 3 * sm.sin(4 * t)})
     return model

@@ -69,5 +69,6 @@ def rocking_block() -> Model:
     model.add(Latch("right", on_right, close=theta < 0, open=theta >= 0, within=None))
     model.output_total_energy()
     model.visual(block, Box(0.2, 0.8, 0.2))
+    model.visual(N, Box(0.8, 0.02, 0.4), at=O.locatenew("ground", -0.01 * N.y), color="#8a94a3")
     model.experiment(stop=0.6, step=0.03, tolerance=1e-8)
     return model

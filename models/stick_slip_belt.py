@@ -16,7 +16,7 @@ Source: J. P. Den Hartog, Mechanical Vibrations, 4th ed. 1956, section 7.1; the 
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Box, Model, sticking_sign
+from mb2fmu import Box, Cylinder, Model, sticking_sign
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 160" font-family="serif" font-size="15">
 <rect width="260" height="160" fill="white"/>
@@ -57,5 +57,8 @@ def stick_slip_belt() -> Model:
     model.output("friction", friction, "N", description="force of the friction on the mass")
     model.output("acceleration", v.diff(t), "m/s2", description="acceleration")
     model.visual(mass, Box(0.3, 0.2, 0.2))
+    model.visual(N, Box(3.6, 0.06, 0.3), at=O.locatenew("belt", -0.13 * N.y), color="#333333")
+    for name, side in (("driving", 1.8), ("driven", -1.8)):
+        model.visual(N, Cylinder(0.32, 0.16), at=O.locatenew(name, side * N.x - 0.26 * N.y), along=N.z, color="#8a94a3")
     model.experiment(stop=20.0, step=0.02, tolerance=1e-8)
     return model
