@@ -165,7 +165,10 @@ def _check_request(masters: Sequence[str], *, parquet: bool) -> None:
     """Raise before anything is run for masters that are unknown, and for Parquet without pyarrow."""
     unknown = [name for name in masters if name not in MASTERS]
     if unknown:
-        raise CouplingError("no such master:", [Fault(f"{n!r}", "", f"name {', '.join(MASTERS)}") for n in unknown])
+        raise CouplingError(
+            "no such master:",
+            [Fault(f"{n!r} is not known", "--masters", f"name {', '.join(MASTERS)}") for n in unknown],
+        )
     if parquet:
         parquet_file(np.zeros(0), {}, np.zeros((0, 0)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 
 from mb2fmu.errors import Fault
 from mb2fmu.systems.component import Component, Member, conversion
@@ -71,10 +72,14 @@ class Connections:
                 remedy = "leave transformation= and convert= out, or connect the variables one by one"
                 self._told.faults.append(Fault(what, declared.where, remedy))
             return
-        for component, name, is_variable in ((first, x, known[0]), (second, y, known[1])):
-            if not is_variable and name not in component.terminals:
-                self._told.faults.append(_unknown(component, name, declared.where))
-                return
+        unknown = [
+            _unknown(component, name, declared.where)
+            for component, name, is_variable in ((first, x, known[0]), (second, y, known[1]))
+            if not is_variable and name not in component.terminals
+        ]
+        if unknown:
+            self._told.faults += unknown
+            return
         remedy = "connect a terminal with a terminal, or an output with an input"
         self._told.faults.append(Fault(f"{declared.source} and {declared.target} do not fit", declared.where, remedy))
 
@@ -115,6 +120,10 @@ class Connections:
                 f"{names[0]} → {names[1]}: converted from {units[0].name} to {units[1].name} (× {factor:.9g}"
                 + (f" + {offset:.9g})" if offset else ")")
             )
+        if after is not None and not all(map(math.isfinite, after)):
+            what = f"{names[0]} → {names[1]}: factor and offset are {after[0]!r} and {after[1]!r}"
+            self._told.faults.append(Fault(what, where, "give finite numbers"))
+            return
         if after is not None:
             factor, offset = after[0] * factor, after[0] * offset + after[1]
         self.links[b, y] = (a, x, sign * factor, sign * offset, where)
@@ -168,7 +177,7 @@ def _unknown(component: Component, name: str, where: str) -> Fault:
             shape = "an array" if each.dimensions else f"of type {each.type}"
             what = f"{component.name}.{name} is {shape}: only scalars of doubles can be connected"
             return Fault(what, where, "put the conversion into a unit, or leave the connection out")
-    names = [*component.inputs, *component.outputs, *component.terminals]
+    names = list(dict.fromkeys((*component.inputs, *component.outputs, *component.terminals)))
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.4) or names[:8]
     remedy = (
         f"did you mean {', '.join(f'{component.name}.{each}' for each in near)}?"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator, Sequence
 
 from mb2fmu.errors import Fault
@@ -25,8 +26,11 @@ class DeclaredValues:
         for name, given in declared.values.items():
             where = f"{declared.where}, {component.name}.{name}"
             value, unit = given if isinstance(given, tuple) else (given, None)
+            if not self._finite(value, where):
+                continue
             if (conversion := self._settable(component, name, unit, where)) is not None:
                 found[name] = conversion[0] * float(value) + conversion[1]
+                self._within(component, name, found[name], where)
         return found
 
     def mapped(self, values: Sequence[dict[str, float]]) -> Iterator[Mapped]:
@@ -40,6 +44,8 @@ class DeclaredValues:
                 self._told.faults.append(Fault(what, declared.where, "name it once, with the variables that follow it"))
             names.add(declared.name)
             value, unit = declared.value if isinstance(declared.value, tuple) else (declared.value, None)
+            if not self._finite(value, f"{declared.where}, {declared.name}"):
+                continue
             for target in declared.targets:
                 if (end := self._told.end(target.variable, declared.where)) is None:
                     continue
@@ -54,7 +60,27 @@ class DeclaredValues:
                     continue
                 made = Mapped(index, k, name, target.factor * taken[0], target.factor * taken[1] + target.offset)
                 values[k][name] = made.factor * float(value) + made.offset
+                self._within(self._told.components[k], name, values[k][name], where)
                 yield made
+
+    def _finite(self, value: float, where: str) -> bool:
+        """Whether a value is a finite number; add a fault if it is not."""
+        try:
+            if math.isfinite(float(value)):
+                return True
+        except (TypeError, ValueError):
+            pass
+        self._told.faults.append(Fault(f"the value {value!r} is no finite number", where, "give a number"))
+        return False
+
+    def _within(self, component: Component, name: str, value: float, where: str) -> None:
+        """Add a fault if a value, in the variable's own unit, is outside of the bounds that the unit declares."""
+        for bound, side in (("min", -1.0), ("max", 1.0)):
+            limit = component.variables[name].get(bound)
+            if limit is not None and side * value > side * float(limit):
+                which = "below the least" if bound == "min" else "above the greatest"
+                what = f"{value!r} is {which} value of the unit, {limit}"
+                self._told.faults.append(Fault(what, where, f"give a value within the variable's {bound}"))
 
     def _settable(self, component: Component, name: str, unit: str | None, where: str) -> tuple[float, float] | None:
         """(factor, offset) from a unit to that of a variable that can be set; None after a fault."""

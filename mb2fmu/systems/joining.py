@@ -37,8 +37,11 @@ def join(system: CoupledSystem, components: Sequence[Component]) -> Joined:
     ins = {(p.component, p.name): i for i, p in enumerate(wiring.inputs)}
     outs = {(p.component, p.name): i for i, p in enumerate(wiring.outputs)}
     bonds = [bond for make in connections.bonds for bond in make(ins, outs)]
-    declared = DeclaredBonds(told, ins, outs)
-    bonds += [bond for each in system.bonds if (bond := declared.bond(each))]
+    if (
+        not told.faults
+    ):  # A bond names connected variables: after a wrong connection its fault would only be a second one.
+        declared = DeclaredBonds(told, ins, outs)
+        bonds += [bond for each in system.bonds if (bond := declared.bond(each))]
     _judge(told, wiring)
     if told.faults:
         raise CouplingError(f"{system.name} cannot be coupled:", told.faults)

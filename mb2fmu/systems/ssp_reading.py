@@ -83,6 +83,7 @@ class _Reader:
         root = self._parsed(STRUCTURE)
         top = None if root is None else root.find("{*}System")
         made = CoupledSystem(_identifier((top.get("name") if top is not None else "") or Path(self._where).stem))
+        made.where = self._where
         if root is None or top is None:
             if root is not None:
                 self._tell("the structure has no system", STRUCTURE)
@@ -99,6 +100,10 @@ class _Reader:
     def _tell(self, what: str, where: str, remedy: str = "") -> None:
         """Add a fault with its place in the archive."""
         self.faults.append(Fault(what, f"{self._where}: {where}", remedy))
+
+    def _line_of(self, element: Element) -> str:
+        """Where an element of the structure stands, for messages: archive, member and line."""
+        return f"{self._where}: {STRUCTURE}:{element.sourceline}"
 
     def _parsed(self, name: str) -> Element | None:
         """A file of the archive as XML that follows its schema; None after a fault."""
@@ -145,6 +150,7 @@ class _Reader:
         own |= outer  # what the system says has precedence
         mapped = _followers(made)
         made.component(name, source, values={key: own[key] for key in own if f"{name}.{key}" not in mapped})
+        made.components[-1] = replace(made.components[-1], where=self._line_of(element))
 
     def _outer_values(self, made: CoupledSystem, top: Element) -> dict[str, dict[str, Value]]:
         """Values bound to the whole system: component → variable → value; mapped ones become its parameters."""
@@ -232,6 +238,7 @@ class _Reader:
         raw = _raw(connection)
         made.connect(f"{ends[0]}.{names[0]}", f"{ends[1]}.{names[1]}", transformation=given, convert=not raw,
                      delay=0.0 if late is None else float(late.get("seconds", "0")))  # fmt: skip
+        made.connections[-1] = replace(made.connections[-1], where=self._line_of(connection))
 
     def _experiment(self, made: CoupledSystem, root: Element, run: ForeignRun) -> None:
         """Stop time and step as given, else as the archive says."""

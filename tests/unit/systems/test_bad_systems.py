@@ -100,6 +100,27 @@ def test_wrong_connections_are_told(mass_units: Units, tmp_path: Path, lines: li
     assert words in told(tmp_path, *both, *(line.replace("{right}", units["right"]) for line in lines))
 
 
+def test_all_faults_of_a_system_are_told_once(mass_units: Units, tmp_path: Path) -> None:
+    """Both ends of a connection, values beyond bounds and what is no number; a bond that only follows is not."""
+    left, right = (mass_units["2"][name].as_posix() for name in ("left", "right"))
+    said = told(
+        tmp_path, f'component("left", "{left}", values={{"m": -1.0, "x": float("inf")}})',
+        f'component("right", "{right}")',
+        'connect("left.y", "right.z")', 'connect("right.force", "left.F", transformation=(float("nan"), 0.0))',
+        'parameter("k", "four", to=["left.k"])', 'bond("b", "left.F * left.v", "-right.force * der(right.s)")',
+    )  # fmt: skip
+    for place, words in (
+        ("bad.py:7, left.m:", "-1.0 is below the least value of the unit"),
+        ("bad.py:7, left.x:", "inf is no finite number"),
+        ("bad.py:9:", "left has no variable or terminal y"),
+        ("bad.py:9:", "right has no variable or terminal z"),
+        ("bad.py:10:", "factor and offset are nan and 0.0"),
+        ("bad.py:11, k:", "'four' is no finite number"),
+    ):
+        assert len([each for each in said.splitlines() if place in each and words in each]) == 1, words
+    assert said.count("•") == 6
+
+
 def test_a_failure_in_mid_run_keeps_what_was_found(
     mass_units: Units, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,7 +110,7 @@ def test_a_foreign_mapping_gives_values(files: FileTree, tmp_path: Path) -> None
         (b'source="resources/left.fmu"', b'source="resources/up.fmu"', "is not in the archive"),
         (b'kind="input"', b'kind="entrance"', "entrance"),
         (b'endElement="right"', b"", "goes over the system's own edge"),
-        (b'startElement="left"', b'startElement="middle"', "'middle.x' names no component"),
+        (b'startElement="left"', b'startElement="middle"', "SystemStructure.ssd:{line}: 'middle.x' names no component"),
     ],
 )
 def test_what_is_wrong_is_told(files: FileTree, tmp_path: Path, old: bytes, new: bytes, text: str) -> None:
@@ -118,7 +118,8 @@ def test_what_is_wrong_is_told(files: FileTree, tmp_path: Path, old: bytes, new:
     path = written(files, tmp_path, **{STRUCTURE: files[STRUCTURE].replace(old, new, 1)})
     with pytest.raises(Mb2FmuError) as told:
         joined_system(path)
-    assert text in str(told.value)
+    line = files[STRUCTURE].partition(old)[0].count(b"\n") + 1
+    assert text.replace("{line}", str(line)) in str(told.value)
 
 
 TERMINAL = (
