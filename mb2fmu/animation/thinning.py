@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from mb2fmu.animation.meshes import Triangles
 
@@ -22,13 +23,24 @@ def thinned(mesh: Triangles, most: int) -> Triangles:
     result = mesh
     for cells in _CELLS:
         keys = np.floor((mesh.vertices - low) / size * cells).astype(np.int64)
-        _, first, index = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        _, first, index = np.unique(_numbered(keys, cells + 1), return_index=True, return_inverse=True)
         faces = index.reshape(-1)[mesh.faces]
         whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-        result = Triangles(mesh.vertices[first], np.unique(faces[whole], axis=0).astype(np.uint32))
+        kept = faces[whole]
+        _, once = np.unique(_numbered(kept, len(first)), return_index=True)
+        result = Triangles(mesh.vertices[first], kept[once].astype(np.uint32))
         if len(result.faces) <= most:
             break
     return result
+
+
+def _numbered(rows: npt.NDArray[np.int64], base: int) -> npt.NDArray[np.int64]:
+    """One number for each row of three digits to a base, in the rows' own order: sorted some ten times as fast as rows.
+
+    The base is at most the cells of a grid, 97³, whose third power an int64 holds.
+    """
+    numbers: npt.NDArray[np.int64] = (rows[:, 0] * base + rows[:, 1]) * base + rows[:, 2]
+    return numbers
 
 
 def fitting(meshes: tuple[Triangles, ...], most: int) -> tuple[Triangles, ...]:
