@@ -5,6 +5,7 @@ Each target is a row of :data:`PRINTERS`: a name, and a function from a derivati
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +20,7 @@ from mb2fmu.package import write_tree
 from mb2fmu.pipeline.evaluating import start_values
 from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.program.program import Entry, Program
 
 if TYPE_CHECKING:
     from mb2fmu.emit.matlab import Named
@@ -115,11 +117,25 @@ def _modelica(derivation: Derivation) -> FileTree:
         ),
         sampled=_sampled(derivation),
     )
-    return modelica.emit(program, facts)
+    return modelica.emit(_with_modes(program), facts)
+
+
+def _with_modes(program: Program) -> Program:
+    """The program with its modes in discrete memory where friction sticks; else as it is: Modelica has switches."""
+    from mb2fmu import switching
+
+    frozen = switching.freeze(program)
+    if all(switch.kind != "sticking" for switch in switching.switches_of(frozen)):
+        return program
+    staged = [frozen.entries[name] for name in ("position", "velocity", "acceleration")]
+    found = {label: node for entry in staged for label, node in zip(entry.labels, entry.results, strict=True)}
+    labels = program.entries["outputs"].labels
+    outputs = Entry("outputs", labels, tuple(found[label] for label in labels))
+    return dataclasses.replace(frozen, entries={**frozen.entries, "outputs": outputs})
 
 
 def _refuse_rest(derivation: Derivation) -> None:
-    """Contacts, latches and friction that sticks have modes that Modelica's clauses do not choose as the unit does."""
+    """Refuse contacts, latches, and sticking beside the model's own events: clauses choose others than the unit."""
     from mb2fmu import switching
 
     faults = []
@@ -128,7 +144,9 @@ def _refuse_rest(derivation: Derivation) -> None:
     if derivation.mechanism.latches:
         faults.append(Fault("it has latches, which hold and let go", "latches", "export a unit"))
     sticking = (s for s in switching.switches_of(switching.freeze(derivation.program)) if s.kind == "sticking")
-    faults += [Fault("friction sticks", switch.name, "export a unit, or write tanh(v/v0)") for switch in sticking]
+    if derivation.mechanism.has_own_events:
+        what, remedy = "friction sticks beside events of the model's own", "export a unit, or write tanh(v/v0)"
+        faults += [Fault(what, switch.name, remedy) for switch in sticking]
     if faults:
         raise EmitError("the model cannot be written in Modelica:", faults)
 

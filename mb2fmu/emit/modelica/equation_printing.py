@@ -30,6 +30,7 @@ _WRITTEN: Mapping[Op, str] = MappingProxyType(
         Op.MAX: _CHOICE.format("{1} > {0}", "{1}", "{0}"),
         Op.LT: _CHOICE.format("{0} < {1}", "1.0", "0.0"),
         Op.LE: _CHOICE.format("{0} <= {1}", "1.0", "0.0"),
+        Op.EQ: _CHOICE.format("{0} <= {1} and {0} >= {1}", "1.0", "0.0"),  # of Reals Modelica has no ==
         Op.NOT: "1.0 - {0}",
         Op.AND: "{0} * {1}",
         Op.OR: _CHOICE.format("{1} > {0}", "{1}", "{0}"),
@@ -68,12 +69,14 @@ class Names:
         inputs: Of r.
         parameters: Of p.
         prefix: Before the names of unknowns.
+        memory: Discrete variables; equations read what they were before the event.
     """
 
     states: Sequence[str]
     inputs: Sequence[str]
     parameters: Sequence[str]
     prefix: str = ""
+    memory: Sequence[str] = ()
 
 
 class EquationPrinter:
@@ -95,6 +98,7 @@ class EquationPrinter:
         self._program = program
         self._operands = program.all_operands()
         self._leaves = {Op.STATE: names.states, Op.INPUT: names.inputs, Op.PARAMETER: names.parameters}
+        self._memory = names.memory
         self.prefix = names.prefix
         self._blocks: set[int] = set()
         marked = program.entries.get("switches")
@@ -150,20 +154,23 @@ class EquationPrinter:
         if op is Op.BLOCK:
             self._solve(int(self._program.a[node]))
             return
-        operands = [self.read(each) for each in self._operands[node]]
+        self._define(
+            f"{self.prefix}v{node}", self._text(node, [self.read(each) for each in self._operands[node]]), node
+        )
+
+    def _text(self, node: int, operands: Sequence[str]) -> str:
+        """Return a node's operation on operands that are given as text."""
+        op = Op(int(self._program.op[node]))
         if op is Op.TABLE:
             table = self._program.tables[int(self._program.a[node])].derivative(int(self._program.b[node]))
             name = self.tables.setdefault(table, f"table{len(self.tables) + 1}")
-            text = f"{name}({operands[-1]})"
-        elif op in _WRITTEN:
+            return f"{name}({operands[-1]})"
+        if op in _WRITTEN:
             text = _WRITTEN[op].format(*operands)
-            if node in self._switches:
-                text = text.replace("noEvent(", "(")
-        elif op in _SAME_NAME:
-            text = f"{op.name.lower()}({', '.join(operands)})"
-        else:
-            text = f"{operands[0]} {OPERATIONS[op].infix} {operands[1]}"
-        self._define(f"{self.prefix}v{node}", text, node)
+            return text.replace("noEvent(", "(") if node in self._switches else text
+        if op in _SAME_NAME:
+            return f"{op.name.lower()}({', '.join(operands)})"
+        return f"{operands[0]} {OPERATIONS[op].infix} {operands[1]}"
 
     def _define(self, name: str, text: str, node: int) -> None:
         """Add an unknown and its equation."""
@@ -223,6 +230,8 @@ class EquationPrinter:
             return number(value)
         if op is Op.TIME:
             return "time"
+        if op is Op.MEMORY:
+            return f"pre({self._memory[int(program.a[node])]})"
         if op in self._leaves:
             return self._leaves[op][int(program.a[node])]
         if op is Op.BLOCK:

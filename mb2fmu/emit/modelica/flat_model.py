@@ -12,6 +12,7 @@ import jinja2
 
 from mb2fmu.emit.modelica.equation_printing import EquationPrinter, Names, number
 from mb2fmu.emit.modelica.flanges import Connection, flange_model
+from mb2fmu.emit.modelica.mode_clauses import brought_to_rest, mode_names, modes
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.program.program import Program, Table, first_memory
@@ -53,7 +54,7 @@ _QUANTITIES: Mapping[str, str] = MappingProxyType(
 """Of Modelica.Units.SI, by unit."""
 
 
-_OURS = re.compile(r"(b\d+)*[vb]\d+(_\d+)?|table\d+|flange\d+|unit")
+_OURS = re.compile(r"(b\d+)*[vb]\d+(_\d+)?|(table|flange|mode)\d+|unit")
 """Names that the file itself gives."""
 
 
@@ -134,13 +135,14 @@ def emit(program: Program, facts: ModelFacts) -> FileTree:
     """Prints the file.
 
     Args:
-        program: With the entry points ``rhs`` and ``outputs``.
+        program: With the entry points ``rhs`` and ``outputs``; frozen if friction sticks, without events of its own.
         facts: Of its model.
 
     Raises:
         EmitError: If something in the equations cannot be said in Modelica; all of it is named.
     """
-    if first_memory(program):
+    frozen = "indicators" in program.entries
+    if first_memory(program) and not frozen:
         fault = Fault("it has discrete memory", facts.name, "use the C or MATLAB target, or other constraints")
         raise EmitError("the model cannot be written in Modelica:", [fault])
     groups = (facts.states, facts.inputs, facts.parameters, facts.outputs)
@@ -149,8 +151,9 @@ def emit(program: Program, facts: ModelFacts) -> FileTree:
     states, inputs, parameters, outputs = (
         names[end - len(group) : end] for end, group in zip(ends, groups, strict=True)
     )
-    printer = EquationPrinter(program, Names(states, inputs, parameters))
-    events = [name for name in ("conditions", "resets") if name in program.entries]
+    memory = mode_names(program) if frozen else ()
+    printer = EquationPrinter(program, Names(states, inputs, parameters, memory=memory))
+    events = [name for name in ("conditions", "resets", "indicators", "surfaces", "event") if name in program.entries]
     results = printer.print_entries(("rhs", "outputs", *events))
     context = {
         "facts": facts,
@@ -165,6 +168,7 @@ def emit(program: Program, facts: ModelFacts) -> FileTree:
             *(f"der({name}) = {text}" for name, text in zip(states, results["rhs"], strict=True)),
             *(f"{name} = {text}" for name, text in zip(outputs, results["outputs"], strict=True)),
         ],
+        **(_modal(program, results, states) if frozen else {"modes": [], "rest": None}),
         "clauses": _clauses(program, facts, printer, dict(zip(program.layout.states, states, strict=True))),
         "held": list(zip(inputs, (each.value for each in facts.inputs), strict=True)),
     }
@@ -175,6 +179,15 @@ def emit(program: Program, facts: ModelFacts) -> FileTree:
         text = _environment().get_template("flanges.mo.jinja").render(**context, model=flanges)
         files[f"{facts.name}Flanges.mo"] = text.encode()
     return FileTree(files)
+
+
+def _modal(program: Program, results: Mapping[str, Sequence[str]], states: Sequence[str]) -> dict[str, object]:
+    """Discrete variables and their clauses, for the template."""
+    conditions, settings = brought_to_rest(program, states, results["event"][: len(states)])
+    return {
+        "modes": modes(program, results["indicators"], results["surfaces"]),
+        "rest": (conditions, settings) if settings else None,
+    }
 
 
 def _clauses(
