@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
-from mb2fmu import derivatives, switching
+from mb2fmu import derivatives
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
-from mb2fmu.pipeline.eventful import needs_events
+from mb2fmu.pipeline.eventful import needs_events, with_modes
 from mb2fmu.pipeline.options import Backend, BuildOptions, compiler_of, major_version
 from mb2fmu.pipeline.outcomes import Build, Derivation, Observer
 from mb2fmu.pipeline.stopwatch import Compiling, Stopwatch
@@ -95,7 +95,7 @@ def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOption
     with stage("describe"):
         target = interface.Target(fmi, "native", options.get("solver"), compiler, fast)
         definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
-        program = switching.freeze(derivation.program)
+        program = with_modes(derivation)
         described = interface.describe(definition, derivation.equations, program, target)
     adjoint = described.capabilities.adjoint_derivatives
     order = toolchain.Order(described.model_identifier, compiler, fast)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from mb2fmu import switching
 from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.evaluation import evaluator
+from mb2fmu.model.surface_sizes import surface_sizes
 from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.program.program import Program
 
 
 def needs_events(derivation: Derivation) -> bool:
@@ -13,6 +16,23 @@ def needs_events(derivation: Derivation) -> bool:
         return True
     frozen = switching.freeze(derivation.program)
     return any(switch.kind == "sticking" for switch in switching.switches_of(frozen))
+
+
+def with_modes(derivation: Derivation) -> Program:
+    """The program with modes, its surfaces over their natural magnitudes; the very same one if nothing switches.
+
+    Args:
+        derivation: Of the model.
+    """
+    definition, independent = derivation.definition, derivation.equations.u_independent
+    states = (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
+
+    def sizes(frozen: Program) -> tuple[float, ...]:
+        seen, n = evaluator(frozen, "surfaces"), len(frozen.entries["indicators"].results)
+        modes = [0.0] * len(frozen.layout.memory)
+        return surface_sizes(definition, states, lambda t, x, r, p: seen(t, x, r, p, modes)[:n])
+
+    return switching.freeze(derivation.program, sizes)
 
 
 def refuse_events(derivation: Derivation, what: str) -> None:

@@ -15,7 +15,7 @@ ds/dt = 0 (Filippov 1988, section 2.2; ``sliding``).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,11 +68,13 @@ def switches_of(program: Program) -> tuple[Switch, ...]:
     return tuple(found)
 
 
-def freeze(program: Program) -> Program:
+def freeze(program: Program, sizes: Callable[[Program], Sequence[float]] | None = None) -> Program:
     """The program with modes; the very same one if nothing in it switches.
 
     Args:
         program: As it was lowered.
+        sizes: Asked for the magnitudes of the surfaces of a program with modes, which its own surfaces and margins are
+            then divided by: what counts as nothing is a part of them. None: each in its own unit.
     """
     marked = _marked(program)
     if not marked and "conditions" not in program.entries:
@@ -82,7 +84,10 @@ def freeze(program: Program) -> Program:
     sliding = _sticking(program, marked)
     plan = _Plan.of(program, surfaces, [node for node in marked if node in sliding], names)
     held = with_sliding(plan.frozen(), plan.sticking) if plan.sticking else None
-    return prune(_Assembly(plan, held).build())
+    frozen = prune(_Assembly(plan, held).build())
+    if sizes is None or not plan.margins:
+        return frozen
+    return prune(_Assembly(plan, held, sizes(frozen)).build())
 
 
 def _marked(program: Program) -> list[int]:
@@ -258,8 +263,9 @@ class FrozenCopy(ProgramCopy):
 class _Assembly:
     """The whole program: motion with modes, margins, surfaces, and what an event does."""
 
-    def __init__(self, plan: _Plan, held: Sliding | None) -> None:
+    def __init__(self, plan: _Plan, held: Sliding | None, sizes: Sequence[float] = ()) -> None:
         self._plan = plan
+        self._sizes = sizes or [1.0] * len(plan.margins)
         self._held = held
         old = plan.program
         layout = dataclasses.replace(old.layout, memory=plan.memory)
@@ -275,25 +281,32 @@ class _Assembly:
     def build(self) -> Program:
         """Add all entry points."""
         b, plan, copy = self._builder, self._plan, self._copy
-        surfaces = [copy.surface(surface) for surface in plan.modes]
+        surfaces = [self._sized(i, copy.surface(surface)) for i, surface in enumerate(plan.modes)]
         slip = [copy.node[int(plan.program.a[node])] for node in plan.sticking]
         limits = [copy.limit(node) for node in plan.sticking]
         labels = [each.name for each in plan.margins]
         margins = [self._margin(i, s) for i, s in enumerate(surfaces)]
         drives = self._held.drives(b, self._slips, self._factors, limits) if self._held else []
-        for mode, s, factor, limit in zip(self._slips, slip, drives, limits, strict=True):
+        slipping = [self._sized(len(surfaces) + i, node) for i, node in enumerate(slip)]
+        for mode, s, factor, limit in zip(self._slips, slipping, drives, limits, strict=True):
             left = b.sub(limit, b.unary(Op.ABS, factor))
             margins.append(b.select(b.binary(Op.EQ, mode, b.constant(0.0)), left, b.mul(mode, s)))
         zero = b.constant(0.0)
         b.entry("indicators", labels, margins)
         factors = [*(zero for _ in surfaces), *drives]
-        b.entry("surfaces", [*labels, *(f"factor of {each}" for each in labels)], [*surfaces, *slip, *factors])
+        b.entry("surfaces", [*labels, *(f"factor of {each}" for each in labels)], [*surfaces, *slipping, *factors])
         self._add_event(slip)
         self._add_memory()
         for name in ("conditions", "resets"):
             if name in plan.program.entries:
                 b.forget(name)
         return b.build()
+
+    def _sized(self, i: int, s: int) -> int:
+        """Return a surface over its size; what steps is a number of steps."""
+        if self._plan.switches[i].kind == "steps" or self._sizes[i] == 1.0:
+            return s
+        return self._builder.mul(self._builder.constant(1.0 / self._sizes[i]), s)
 
     def _margin(self, i: int, s: int) -> int:
         """Return the margin of a mode other than a sticking sign's."""

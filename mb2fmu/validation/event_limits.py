@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 OFFSETS: Mapping[UnitKind, float] = MappingProxyType({"CoSimulation": 1e-12, "ModelExchange": 2e-10})
-"""What margins may be off by: units show indicators that are off by 1e-10; to their own 1e-13 round-off is added."""
+"""What margins may be off by, over their sizes: units show indicators off by 1e-10, and find their own to 1e-13."""
 ROOT = 200 * EPSILON
 """CVODE stops looking for an event within this part of time and step."""
 _PROBE = 1e-6  # of a state's scale

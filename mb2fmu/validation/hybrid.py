@@ -28,7 +28,7 @@ from mb2fmu.validation.shared_holding import holding
 Floats = npt.NDArray[np.float64]
 
 AT_REST = 1e-9
-"""Surfaces of signs closer to zero than this, in their units, may be held there."""
+"""Surfaces of signs closer to zero than this, over their sizes, may be held there."""
 
 _MOST_CHANGES = 50
 _TRIES = 3  # to find how large a force at a contact is
@@ -71,13 +71,17 @@ class HybridEquations(NumericEquations):
     Args:
         frozen: The equations between events.
         typical: Magnitude of each coordinate, then of each speed.
+
+    ``sizes`` are what surfaces are divided by: what counts as nothing is a part of them; 1 of what steps. ``late`` is
+    what all margins are larger by: events are late by that over the rate of the margin.
     """
 
     def __init__(self, frozen: FrozenEquations, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
         self._kept: Modes | None = None
-        self._offset = 0.0
+        self.late = 0.0
         self._count = len(frozen.switches)
+        self.sizes = np.ones(self._count)
         self._signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
         self._names = [s.name for s in frozen.switches]
         self._contacts = len(frozen.contacts.each) if frozen.contacts else 0
@@ -97,6 +101,13 @@ class HybridEquations(NumericEquations):
             self._counts = [places[contact.count] for contact in frozen.contacts.each]
             self._changes = places[frozen.contacts.changes]
         self._locks = [places[symbol] for symbol in frozen.latches.engaged] if frozen.latches else []
+
+    def surfaces(self, t: float, x: Sequence[float], r: Sequence[float], parameters: Sequence[float]) -> Floats:
+        """What switches look at, over its sizes; signs slip, what rests and is closed is held."""
+        modes = Modes(
+            np.array([float(i in self._signs) for i in range(self._count)]), np.zeros(len(self.frozen.events))
+        )
+        return self._held(t, np.array(x), r, self.prepare(parameters), modes)[0].surfaces
 
     # --- one instant -------------------------------------------------------------------------------------------------
 
@@ -151,7 +162,7 @@ class HybridEquations(NumericEquations):
             Rub(*ours[rubbed : rubbed + 5 * f].reshape(5, f)),
             Held(*ours[rubbed + 5 * f :].reshape(5, m)),
         )
-        surfaces, limits, rates = ours[:n], ours[n : 2 * n], ours[2 * n : 3 * n]
+        surfaces, limits, rates = ours[:n] / self.sizes, ours[n : 2 * n], ours[2 * n : 3 * n] / self.sizes
         conditions, settings = ours[3 * n : 3 * n + c], ours[3 * n + c : touched]
         rates = np.concatenate([rates, touch.accelerations, rub.accelerations, held.accelerations])
         return _Look(motion, surfaces, limits, rates, conditions, settings, touch, rub, held)
@@ -235,15 +246,6 @@ class HybridEquations(NumericEquations):
         finally:
             self._kept = None
 
-    @contextmanager
-    def having_events_late(self, late: float) -> Iterator[None]:
-        """Inside, all margins are so much larger, each in its own unit: an event is late by that over its rate."""
-        self._offset = late
-        try:
-            yield
-        finally:
-            self._offset = 0.0
-
     def changed(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
     ) -> Floats:
@@ -308,7 +310,7 @@ class HybridEquations(NumericEquations):
                 found[i] = at if mode > 0.5 else -at
             else:
                 found[i] = look.limits[i] - abs(values[i]) if mode == 0.0 else mode * at
-        return found + self._offset
+        return found + self.late
 
     # --- events ------------------------------------------------------------------------------------------------------
 

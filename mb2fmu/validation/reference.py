@@ -16,6 +16,7 @@ from mb2fmu.equations.motion import DIAGNOSTICS, EquationsOfMotion
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.natural_units import natural_units, typical_motion
+from mb2fmu.model.surface_sizes import surface_sizes
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.event_sides import apart
 from mb2fmu.validation.event_walk import EventSeen, WalkLog
@@ -228,7 +229,13 @@ def make_reference(
 def numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
     """The equations as functions of numbers, with events where something in them switches."""
     frozen, typical = frozen_equations(equations), typical_motion(definition)
-    return HybridEquations(frozen, typical) if frozen else NumericEquations(equations, typical)
+    if frozen is None:
+        return NumericEquations(equations, typical)
+    numeric, speeds = HybridEquations(frozen, typical), definition.speeds
+    states = (*definition.coordinates, *(speeds[i] for i in equations.u_independent), *definition.auxiliary_states)
+    steps = [switch.kind == "integer" for switch in frozen.switches]
+    numeric.sizes = np.where(steps, 1.0, surface_sizes(definition, states, numeric.surfaces))
+    return numeric
 
 
 def _largest_inputs(definition: Declarations, run: Conditions) -> list[tuple[float, str]]:

@@ -93,7 +93,7 @@ class StepFlow:
         Args:
             step: The step.
             x: Shape (n_x,).
-            late: What all margins of switches are larger by, each in its own unit.
+            late: What all margins of switches are larger by.
 
         Raises:
             ValidationError: As of :meth:`mb2fmu.validation.journey.Journey.travel`.
@@ -134,10 +134,12 @@ class StepFlow:
         """Inside, flows begin in given modes, and have their events late."""
         with beginning(self._numeric, modes):
             if isinstance(self._numeric, HybridEquations):
-                with self._numeric.having_events_late(late):
-                    yield
-            else:
+                self._numeric.late = late
+            try:
                 yield
+            finally:
+                if isinstance(self._numeric, HybridEquations):
+                    self._numeric.late = 0.0
 
     def _nearest(
         self,

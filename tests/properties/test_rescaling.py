@@ -15,7 +15,7 @@ from mechanisms import mechanism_of
 from rescaling import factor, rescale
 from scipy.integrate import solve_ivp
 
-from mb2fmu import Model, pipeline
+from mb2fmu import Model, pipeline, validation
 from mb2fmu.formulation import formulate
 from mb2fmu.mechanism import close_loops
 from mb2fmu.mechanism.consistency import kinetic_energy_matches
@@ -99,18 +99,30 @@ def test_no_verdict_depends_on_units(length, mass, time, wrong):
             assert known[name][1] / WITHIN < ratio < known[name][1] * WITHIN
 
 
-@pytest.mark.parametrize(("length", "mass", "time"), [(1e-6, 1.0, 1.0), (1.0, 1e-6, 1e6)])
-def test_real_units_are_right_and_wrong_in_any_units(tmp_path, length, mass, time):
-    """A closed loop: its rows are compared, its states drawn to it and integrated by its own magnitudes."""
-    model = rescale(pipeline.load(MODELS / "four_bar.py"), length=length, mass=mass, time=time)
-    unit = pipeline.export(model, tmp_path)
-    right = pipeline.validate(unit, model).result
-    assert right.passed
-    other = rescale(pipeline.load(MODELS / "four_bar.py"), length=length, mass=mass, time=time)
-    other.declared = [replace(item, value=item.value * 1.001) if item.name == "m" else item for item in other.declared]
-    result = pipeline.validate(unit, other).result
-    assert not result.passed
-    assert any(v.verdict == "failed" for v in (*result.variables, *result.invariants))
+@pytest.mark.parametrize(
+    ("name", "wrong", "length", "mass", "time"),
+    [("four_bar", "m", 1.0, 1e-6, 1e6), ("bouncing_ball", "e", 1e-6, 1.0, 1.0)],
+)
+def test_real_units_are_right_and_wrong_in_any_units(tmp_path, name, wrong, length, mass, time):
+    """A closed loop, whose states are drawn to it by its own magnitudes; a ball whose impacts were late by 1e-10 m."""
+
+    def made() -> Model:
+        model = pipeline.load(MODELS / f"{name}.py")
+        model.default_experiment = replace(model.default_experiment, stop=model.default_experiment.stop / 4)
+        return rescale(model, length=length, mass=mass, time=time)
+
+    unit = pipeline.export(made(), tmp_path).path
+    for change in (1.0, 1.001):
+        other = made()
+        other.declared = [replace(p, value=p.value * change) if p.name == wrong else p for p in other.declared]
+        read = mechanism_of(other)
+        source = reference_equations(read, None)
+        result = validation.validate(
+            unit, read.declared, source.equations, mechanism=source.mechanism, conformance=False, exercise=False
+        )
+        assert result.passed is (change == 1.0)
+        judged = [*result.variables, *result.invariants, *(v for kind in result.others for v in kind.variables)]
+        assert any(v.verdict == "failed" for v in judged) is (change != 1.0)
 
 
 @pytest.mark.parametrize(("length", "mass", "time"), [(1e-6, 1.0, 1.0), (1e6, 1e-6, 1e-3)])

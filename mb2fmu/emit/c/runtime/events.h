@@ -6,7 +6,8 @@
  * what the model's own events set is set.
  *
  * A margin counts as negative below -slack, never at zero: at an event states lie on the surface but for round-off, and
- * importers that look at an indicator of exactly zero see an event where there is none. What an importer sees is margin
+ * importers that look at an indicator of exactly zero see an event where there is none. Margins and surfaces are over
+ * their natural magnitudes, so that all of these numbers are parts of them. What an importer sees is margin
  * + MB2FMU_OFFSET, and modes change from half of that on; in Co-Simulation the unit finds its own events, closer.
  */
 #ifndef MB2FMU_EVENTS_H
