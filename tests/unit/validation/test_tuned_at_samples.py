@@ -1,0 +1,88 @@
+"""Parameters that are changed at the very instant of a sample: the unit samples with them as it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from mechanisms import mechanism_of
+
+from mb2fmu import Model, export
+from mb2fmu.package import unpack
+from mb2fmu.pipeline.proving import reference_equations
+from mb2fmu.validation.answers import answered
+from mb2fmu.validation.conditions import conditions
+from mb2fmu.validation.excitation import as_set, settable_names
+from mb2fmu.validation.exercise import Asked, asked, occasion
+from mb2fmu.validation.result import CallResult
+from mb2fmu.validation.simulate import Driven, drive
+from mb2fmu.validation.unit_description import read_description
+from mb2fmu.validation.validate import make_yardstick
+
+
+def sampled() -> Model:
+    """A mass whose force is sampled at every communication point."""
+    x, v, force = me.dynamicsymbols("x v force")
+    k, d = sm.symbols("k d")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    mass = me.Particle("mass", P, 2)
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[mass], forcelist=[(P, force * N.x)])
+    model = Model("Sampled", kane)
+    model.parameter(k, 8.0, "N/m")
+    model.parameter(d, 3.0, "N.s/m")
+    model.coordinate(x, 0.4, "m")
+    model.speed(v, 0.1, "m/s")
+    model.discrete(force, 0.0, "N")
+    model.every(0.1, {force: -k * x - d * v}, name="sample")
+    model.experiment(stop=2.0, step=0.1, tolerance=1e-8)
+    return model
+
+
+@pytest.fixture(scope="module")
+def yardstick():
+    read = mechanism_of(sampled())
+    return read.declared, make_yardstick(read.declared, reference_equations(read, None).equations)
+
+
+@pytest.mark.parametrize("fmi", ["2", "3"])
+def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, fmi):
+    definition, made = yardstick
+    moved = made.moved
+    unit = export(sampled(), tmp_path, fmi=fmi).path
+    description = read_description(unpack(unit))
+    run = conditions(definition)
+    told = as_set(moved.reference.conditions, run, definition, settable_names(description))
+    chance = occasion(definition, made.reference, moved.reference, told, description, moved.limits)
+    k, d = chance.changed
+    assert chance.row in moved.limits.sides
+    assert len(chance.tuned) == 2
+    names = [variable.name for variable in moved.reference.variables]
+    for kind in ("CoSimulation", "ModelExchange"):
+        question = asked(chance, definition, description, kind)
+        question = replace(question, operations={"tuning": question.operations["tuning"]})
+
+        def judged(found: Driven, question: Asked = question) -> CallResult:
+            results = answered(definition, chance, question, found, moved.limits)
+            return next(each for each in results if each.name == "parameters changed in mid-run")
+
+        driven = drive(unit, [run, told], names, kind=kind, sessions=question.operations)
+        result = judged(driven)
+        assert result.verdict == "passed", result.reason
+        rows = driven.answers["tuning"][5]
+        at = driven.simulations[-1].values[chance.row]
+        x, v, force = (names.index(name) for name in ("x", "v", "force"))
+        assert rows[0][force] == pytest.approx(-k * at[x] - d * at[v], rel=1e-7)
+        for wrong in (at[force], rows[0][force] * 1.001):  # the sample is lost; it has other parameters
+            lost = np.array(rows)
+            lost[0, force] = wrong
+            answers = driven.answers["tuning"].copy()
+            answers[5] = lost.tolist()
+            result = judged(replace(driven, answers={"tuning": answers}))
+            assert result.verdict == "failed"
+            assert "force" in result.reason
