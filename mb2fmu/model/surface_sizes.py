@@ -56,13 +56,16 @@ class _Numbers:
         return np.array(surfaces(float(t), x.tolist(), r.tolist(), p.tolist()), dtype=np.float64)
 
 
-def surface_sizes(definition: Declarations, states: Sequence[Quantity], surfaces: Surfaces) -> tuple[float, ...]:
-    """The size of each surface, in base units: a power of two, > 0.
+def surface_sizes(
+    definition: Declarations, states: Sequence[Quantity], surfaces: Surfaces, count: int
+) -> tuple[float, ...]:
+    """The size of each surface, in base units: a power of two, > 0; 1 where the numbers do not tell it.
 
     Args:
         definition: The checked model: units of inputs and parameters, natural magnitudes.
         states: What the states are, in order.
         surfaces: Evaluates all surfaces.
+        count: How many they are.
     """
     natural = natural_units(definition)
     free = [p for p in definition.parameters if not p.calculated]
@@ -74,14 +77,12 @@ def surface_sizes(definition: Declarations, states: Sequence[Quantity], surfaces
         1 + i for i, state in enumerate(states) if state in definition.auxiliary_states and not powers[1 + i].any()
     ]
     told: dict[int, Floats] = {}
-    count = 0
     for gate in _GATES:
         values = np.array(
             [known[k] or natural.magnitude(unit) * (0.5 + (k + 1) * _GOLDEN % 1.0) for k, unit in enumerate(units)]
         )
         values[gates] = gate
         found = _powers_of(surfaces, _Numbers(values, powers, (1, first, first + len(definition.inputs))))
-        count = max(count, len(found))
         told |= {k: row for k, row in enumerate(found) if row is not None and not told.get(k, _PURE).any()}
     return tuple(_rounded(told.get(k, _PURE), natural) for k in range(count))
 
@@ -98,7 +99,7 @@ def _powers_of(surfaces: Surfaces, numbers: _Numbers) -> list[Floats | None]:
         try:
             here = numbers.seen(surfaces)
             found = np.array([np.log2(numbers.seen(surfaces, b) / here) for b in range(len(BASE_UNITS))]).T
-        except (ArithmeticError, ValueError, Mb2FmuError):
+        except (ArithmeticError, ValueError, TypeError, Mb2FmuError):
             return []
         off = np.abs(found - np.round(found * _PARTS) / _PARTS)
     return [row if np.all(far < _CLOSE) else None for row, far in zip(found, off, strict=True)]

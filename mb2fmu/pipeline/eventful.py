@@ -30,7 +30,7 @@ def with_modes(derivation: Derivation) -> Program:
     def sizes(frozen: Program) -> tuple[float, ...]:
         seen, n = evaluator(frozen, "surfaces"), len(frozen.entries["indicators"].results)
         modes = [0.0] * len(frozen.layout.memory)
-        return surface_sizes(definition, states, lambda t, x, r, p: seen(t, x, r, p, modes)[:n])
+        return surface_sizes(definition, states, lambda t, x, r, p: seen(t, x, r, p, modes)[:n], n)
 
     return switching.freeze(derivation.program, sizes)
 

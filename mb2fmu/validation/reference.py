@@ -234,7 +234,7 @@ def numeric_equations(equations: EquationsOfMotion, definition: Declarations) ->
     numeric, speeds = HybridEquations(frozen, typical), definition.speeds
     states = (*definition.coordinates, *(speeds[i] for i in equations.u_independent), *definition.auxiliary_states)
     steps = [switch.kind == "integer" for switch in frozen.switches]
-    numeric.sizes = np.where(steps, 1.0, surface_sizes(definition, states, numeric.surfaces))
+    numeric.sizes = np.where(steps, 1.0, surface_sizes(definition, states, numeric.surfaces, len(steps)))
     return numeric
 
 

@@ -42,11 +42,12 @@ def declared():
         (lambda h, v, t: h - 0.3 * v / v - t / t, None),
         (lambda h, v, t: 0.0 * h * v * t, None),
         (lambda h, v, t: math.inf * (h + v + t), None),
+        (lambda h, v, t: math.acos(3.0 + h * v * t), None),
     ],
 )
 def test_a_unit_is_found_by_changing_units(declared, surface, unit):
     states = (*declared.coordinates, *declared.speeds)
-    (found,) = surface_sizes(declared, states, lambda t, x, *_: [surface(*x, t)])
+    (found,) = surface_sizes(declared, states, lambda t, x, *_: [surface(*x, t)], 1)
     natural = natural_units(declared)
     wanted = 1.0
     if unit:
