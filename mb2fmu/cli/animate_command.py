@@ -12,6 +12,7 @@ from mb2fmu.cli.command_options import (
     debug_option,
     input_option,
     options,
+    page_only,
     refuse_for_units,
     say,
     set_option,
@@ -33,6 +34,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
     "page",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.html",
+    callback=page_only,
     help="The page; NAME.html if no picture is asked for either.",
 )
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as PNG.")

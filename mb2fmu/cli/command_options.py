@@ -205,3 +205,11 @@ def svg_only(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
     if path is not None and path.suffix.lower() != ".svg":
         raise click.BadParameter(f"{path}: it is drawn as SVG; give FILE.svg")
     return path
+
+
+def page_only(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    """Return where a page goes; a picture or film has an option of its own (click's callback)."""
+    kind = "" if path is None else path.suffix.lower().removeprefix(".")
+    if kind in {"png", "svg", "gif", "webm", "mp4"}:
+        raise click.BadParameter(f"{path}: the page is HTML; write --{kind} {path}")
+    return path

@@ -108,16 +108,26 @@ class NamedElement(ABC):
         model.state(self.state(part), rate, start, unit, name=name, nominal=nominal, description=description)
 
     def negative(self, part: str, value: float | sm.Expr | None) -> Iterator[Fault]:
-        """A fault if the value is a number and below zero, or no number."""
+        """A fault if the value is a number below zero or not finite, or text; None is no value."""
+        if isinstance(value, str):
+            yield self._text_fault(part, value)
+            return
         given = sm.sympify(value)
         if value is not None and given.is_number and not (given.is_finite and given >= 0):
             yield self.fault(f"{part} is {float(given):g}", f"give a number >= 0 as {part}")
 
     def not_positive(self, part: str, value: float | sm.Expr) -> Iterator[Fault]:
-        """A fault if the value is a number that is not finite and above zero."""
+        """A fault if the value is a number that is not finite and above zero, or text."""
+        if isinstance(value, str):
+            yield self._text_fault(part, value)
+            return
         given = sm.sympify(value)
         if given.is_number and not (given.is_finite and given > 0):
             yield self.fault(f"{part} is {float(given):g}", f"give a number > 0 as {part}")
+
+    def _text_fault(self, part: str, value: str) -> Fault:
+        """Return the fault of text in place of a number; SymPy would take it for a symbol."""
+        return self.fault(f"{part} is the text {value!r}", f"give a number or an expression as {part}")
 
     def fault(self, what: str, remedy: str) -> Fault:
         """A fault of this element."""

@@ -107,6 +107,13 @@ def test_what_has_nothing_to_draw_is_refused_in_plain_words():
         pipeline.animate(model)
 
 
+def test_a_picture_is_not_written_as_a_page(tmp_path):
+    done = CliRunner().invoke(commands, ["animate", "cart_pole", "-o", str(tmp_path / "x.png")])
+    assert done.exit_code == 2
+    assert f"write --png {tmp_path / 'x.png'}" in " ".join(done.output.split())
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("build", [moving_pivot, lagrangian_with_bodies])
 def test_core_units_carry_their_scene_and_the_same_bytes_each_time(build):
     cores = [pipeline.build(pipeline.derive(build()), backend="python").core for _ in range(2)]

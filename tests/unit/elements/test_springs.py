@@ -138,7 +138,7 @@ def test_everything_wrong_is_told_at_once() -> None:
     model.add(SpringDamper("b", (P, P), stiffness=-1.0, only="both"))
     model.add(SpringDamper("c", (O, far), stiffness=1.0, law=lambda e: e))
     model.add(Drag("e", far, area=-1.0, coefficient=sm.nan, still=0.0))
-    model.add(GravityGradient("f", me.RigidBody("moon"), O))
+    model.add(GravityGradient("f", me.RigidBody("moon"), O, mu="earth"))
     with pytest.raises(ModelError) as caught:
         check(model)
     told = str(caught.value)
@@ -146,6 +146,6 @@ def test_everything_wrong_is_told_at_once() -> None:
         "a: it has neither stiffness, law nor damping", "b: both ends are P", "b: stiffness is -1", "b: only is 'both'",
         "c: the way is not known", "c: it has both stiffness and law",
         "e: area is -1", "e: coefficient is nan", "e: still is 0", "e: the velocity of far is not known",
-        "f: moon is no body of the mechanics", "test_springs.py:",
+        "f: moon is no body of the mechanics", "f: mu is the text 'earth'", "test_springs.py:",
     ):  # fmt: skip
         assert part in told, (part, told)
