@@ -75,7 +75,7 @@ def test_a_ball_bounces_and_rests_at_any_communication_step(unit, step):
     back = 10.0**2 * found["h"][-1] + 2 * 10.0 * found["v"][-1]  # to round-off, by its stabilization
     assert found["ground.force"][-1] == pytest.approx(2 * (9.81 - back), rel=1e-14)
     assert found["ground.impulse"][-1] == pytest.approx(2 * 0.7**10 * np.sqrt(2 * 9.81), rel=1e-9)
-    assert abs(found["v"][-1]) < 1e-11
+    assert abs(found["v"][-1]) < 1e-9  # in steps as long as the method is stable for, what is left is the tolerance
 
 
 def test_it_rests_at_the_instant_that_it_should(unit):

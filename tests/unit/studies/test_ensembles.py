@@ -219,5 +219,3 @@ def test_what_x_dot_alone_does_not_tell_is_refused(model: Model | Path, tmp_path
         compiled(model)
     with pytest.raises(AnalysisError, match="events"):
         identify(model, [tmp_path / "measured.csv"], ["h"])
-    with pytest.raises(AnalysisError, match="events"):
-        mb2fmu.sensitivities(model, to=("h",))
