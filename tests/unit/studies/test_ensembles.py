@@ -11,7 +11,6 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
 
-import mb2fmu
 from mb2fmu import HydraulicCylinder, Impact, Model, Valve, pipeline, validation
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.compiling import compiled
