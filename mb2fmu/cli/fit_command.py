@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -55,6 +55,13 @@ def _bounds(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...
     "--bounds", multiple=True, metavar="NAME=LOW:HIGH", callback=_bounds, help="Where to look. May be repeated."
 )
 @click.option(
+    "--between",
+    type=click.Choice(["smooth", "lines"]),
+    default="smooth",
+    show_default=True,
+    help="How inputs move between rows: on cubics, as what was smooth; or straight, as importers and simulate do.",
+)
+@click.option(
     "-o",
     "--output",
     "folder",
@@ -74,6 +81,7 @@ def fit(
     data: tuple[Path, ...],
     free: tuple[str, ...],
     bounds: dict[str, tuple[float, float]],
+    between: Literal["smooth", "lines"],
     folder: Path | None,
     report: Path | None,
     at: dict[str, str],
@@ -95,7 +103,7 @@ def fit(
 
     with Progress() as progress:
         chosen = model_at(model, arguments, at)
-        found = identify(chosen, data, free, bounds=bounds, arguments=arguments, observer=progress)
+        found = identify(chosen, data, free, bounds=bounds, arguments=arguments, between=between, observer=progress)
         facts = _facts(found, data)
         if folder is not None:
             values = {u.name: float(v) for u, v in zip(found.unknowns, found.values, strict=True) if u.name in free}

@@ -6,11 +6,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import Akima1DInterpolator
+from scipy.interpolate import Akima1DInterpolator, PPoly
 
 from mb2fmu import analysis
 from mb2fmu.analysis.fitted_curve import FittedCurve
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from mb2fmu.validation import Table
 
 Floats = npt.NDArray[np.float64]
+
+Between = Literal["smooth", "lines"]
+"""How inputs move from one row to the next: on Akima's cubics, or straight, as importers and ``simulate`` have them."""
 
 _TOLERANCE = 1e-10
 """Of the integration: differences between motions count here."""
@@ -45,6 +48,7 @@ class _Experiment:
         inputs: FMU name of an input → what it was, shape (n_t,).
         derivatives: Columns that are derivatives of states, or no states, as simulated motions have them: they are not
             compared.
+        between: How inputs move between rows.
     """
 
     time: Floats
@@ -52,6 +56,7 @@ class _Experiment:
     values: Floats
     inputs: Mapping[str, Floats]
     derivatives: tuple[str, ...] = ()
+    between: Between = "smooth"
 
 
 def identify(
@@ -61,6 +66,7 @@ def identify(
     *,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     arguments: Mapping[str, Any] | None = None,
+    between: Between = "smooth",
     observer: Observer | None = None,
 ) -> Fitted:
     """Finds parameters, and start values of states, with which the model moves as was measured.
@@ -68,10 +74,12 @@ def identify(
     Args:
         model: A model, or the file that has its function; its values are where the search begins.
         data: One CSV file per experiment: ``time``, and columns headed by FMU names of states, outputs and inputs, with
-            their units in brackets if they are others (``theta [deg]``). Between rows inputs move on Akima's cubics.
+            their units in brackets if they are others (``theta [deg]``).
         free: FMU names. Parameters have one value; states have a start value in each experiment.
         bounds: FMU name → lowest and highest value; None: those of the model.
         arguments: Of the model's function, by name.
+        between: How inputs move between rows: ``smooth`` (Akima's cubics), nearer to what a sensor has sampled of a
+            smooth course, or ``lines``, exact where an importer or ``mb2fmu simulate`` was given the same table.
         observer: Is told of each stage.
 
     Raises:
@@ -80,7 +88,7 @@ def identify(
     """
     derivation = derive(model, arguments=arguments, observer=observer)
     refuse_events(derivation, "parameters cannot be found")
-    experiments = _read(derivation, data)
+    experiments = [replace(each, between=between) for each in _read(derivation, data)]
     unknowns, places = _unknowns(derivation, free, bounds or {}, len(experiments))
     seen = [np.isfinite(each.values) for each in experiments]
     measured = np.concatenate([each.values[mask] for each, mask in zip(experiments, seen, strict=True)])
@@ -141,7 +149,7 @@ def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, fl
     time = np.concatenate([[0.0], experiment.time]) if ahead else experiment.time
     signals = analysis.signals_of(definition, start)
     given = {
-        k: _cubic(experiment.time, experiment.inputs[item.name])
+        k: _course(experiment.time, experiment.inputs[item.name], experiment.between)
         for k, item in enumerate(definition.inputs)
         if item.name in experiment.inputs
     }
@@ -156,17 +164,22 @@ def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, fl
     return replace(found, values=found.values[ahead:], derivatives=found.derivatives[ahead:])
 
 
-def _cubic(time: Floats, values: Floats) -> Callable[[float], float]:
-    """Akima's cubic from row to row, for one instant at a time: SciPy's own takes 50 times as long for that.
+def _course(time: Floats, values: Floats, between: Between) -> Callable[[float], float]:
+    """An input from row to row, for one instant at a time: SciPy's own curves take 50 times as long for that.
 
-    Of what was smooth it is nearer than a monotone cubic by an order, and beside a step it does not swing. Before the
-    first row with a value it has that one, after the last the last. Source: H. Akima, J. ACM 17 (1970) 589-602.
+    Akima's cubic is nearer to what was smooth than a monotone one by an order, and beside a step it does not swing.
+    Before the first row with a value it has that one, after the last the last. Source: H. Akima, J. ACM 17 (1970)
+    589-602.
     """
     known = np.isfinite(values)
     time, values = time[known], values[known]
     if len(time) == 1:
         return lambda _t: float(values[0])
-    curve = Akima1DInterpolator(time, values)
+    if between == "smooth":
+        curve = Akima1DInterpolator(time, values)
+    else:
+        slopes = np.diff(values) / np.diff(time)
+        curve = PPoly(np.stack([0.0 * slopes, 0.0 * slopes, slopes, values[:-1]]), time)
     begins, pieces = curve.x[:-1].tolist(), curve.c.T.tolist()
     first, last = float(time[0]), float(time[-1])
 

@@ -56,6 +56,19 @@ def test_clean_data_give_the_parameters_back_in_any_unit(tmp_path: Path) -> None
     assert "der(elbow.speed): derivatives of states, and what follows from them, are not compared" in found.words
 
 
+def test_what_was_simulated_on_lines_is_fitted_on_lines(tmp_path: Path) -> None:
+    """A cart that a zigzag of a force pushes: its mass is exact on the same lines, and not on cubics."""
+    table = tmp_path / "push.csv"
+    table.write_text("time,force\n0,0\n0.5,8\n1,-6\n1.5,5\n2,0\n")
+    model, data = MODELS / "cart_pole.py", tmp_path / "moved.csv"
+    command = ["simulate", str(model), "--input", str(table), "--stop", "2", "--step", "0.5", "--csv", str(data)]
+    done = CliRunner().invoke(commands, [*command, "--at", "M=1.25"])
+    assert done.exit_code == 0, done.output
+    straight = identify(model, [data], ["M"], between="lines").values[0]
+    assert straight == pytest.approx(1.25, rel=1e-6)
+    assert abs(identify(model, [data], ["M"]).values[0] - 1.25) > 1e-3
+
+
 def test_masses_alone_are_not_seen_and_the_fit_says_so(tmp_path: Path) -> None:
     time, angles = motion(0.0, **TRUE)
     torque = np.where(np.arange(len(time)) % 7 == 3, np.nan, 0.0)  # empty cells say nothing
