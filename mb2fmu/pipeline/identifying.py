@@ -176,7 +176,7 @@ def _course(time: Floats, values: Floats, between: Between) -> Callable[[float],
     if len(time) == 1:
         return lambda _t: float(values[0])
     if between == "smooth":
-        curve = Akima1DInterpolator(time, values)
+        curve: PPoly = Akima1DInterpolator(time, values)
     else:
         slopes = np.diff(values) / np.diff(time)
         curve = PPoly(np.stack([0.0 * slopes, 0.0 * slopes, slopes, values[:-1]]), time)
