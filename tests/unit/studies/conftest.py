@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from stock_units import built
 
 UNIT = '''
 import os
@@ -51,8 +50,4 @@ class Falling(Fmi2Slave):
 @pytest.fixture(scope="session")
 def falling(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The unit."""
-    folder = tmp_path_factory.mktemp("falling")
-    (folder / "falling.py").write_text(UNIT, encoding="utf-8")
-    command = [sys.executable, "-m", "pythonfmu", "build", "-f", "falling.py", "-d", str(folder)]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
-    return folder / "Falling.fmu"
+    return built(tmp_path_factory.mktemp("falling"), "Falling", UNIT)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import sympy as sm
+from stock_units import built
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.equations.motion import (
@@ -206,13 +205,4 @@ class {name}(Fmi2Slave):
 @pytest.fixture(scope="session")
 def pendulum_fmu(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A stock pythonfmu unit of :func:`pendulum`, with an input torque per inertia."""
-    folder = tmp_path_factory.mktemp("stock")
-    (folder / "stockpendulum.py").write_text(UNIT.format(name="StockPendulum"), encoding="utf-8")
-    subprocess.run(
-        [sys.executable, "-m", "pythonfmu", "build", "-f", "stockpendulum.py", "-d", str(folder)],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        timeout=60,
-    )
-    return folder / "StockPendulum.fmu"
+    return built(tmp_path_factory.mktemp("stock"), "StockPendulum", UNIT.format(name="StockPendulum"))
