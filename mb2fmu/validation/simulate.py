@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -247,7 +247,8 @@ def _drive(
         raise ToolError(headline, [late, *_said(folder, "", "")]) from error
     messages = _said(folder, done.stdout, done.stderr)
     if done.returncode != 0:
-        raise ToolError(headline, [Fault(_ending(done.returncode), fmu.name), *messages])
+        ended = _ended_late(done.returncode) if (folder / "outcome.json").exists() else _ending(done.returncode)
+        raise ToolError(headline, [replace(ended, where=fmu.name), *messages])
     outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
     failures = [run["failure"] for run in outcome["experiments"]]
     refusal = next(filter(None, failures), "")
@@ -270,12 +271,24 @@ def _drive(
     return Driven(simulations, outcome["sessions"], refusal, noted)
 
 
-def _ending(code: int) -> str:
+def _ending(code: int) -> Fault:
     """Return how a driver process ended, in words: by exit code or by signal."""
     if code >= 0:
-        return f"the process that ran it ended with exit code {code}"
+        return Fault(f"the process that ran it ended with exit code {code}")
+    return Fault(f"the FMU crashed: its process was killed by {_signal(code)}")
+
+
+def _ended_late(code: int) -> Fault:
+    """Return the same of a process in which the FMU had already come to its end and was freed."""
+    how = f"was killed by {_signal(code)}" if code < 0 else f"ended with exit code {code}"
+    what = f"the FMU ran to its end, and then its process {how} as it ended; so may every host of it"
+    return Fault(what, remedy="units of pythonfmu 0.7.0 free a block twice there: build it with another version")
+
+
+def _signal(code: int) -> str:
+    """Return the name of the signal in a negative exit code."""
     names = {member.value: member.name for member in signal.Signals}
-    return f"the FMU crashed: its process was killed by {names.get(-code, f'signal {-code}')}"
+    return names.get(-code, f"signal {-code}")
 
 
 def _said(folder: Path, out: str, err: str) -> list[Fault]:

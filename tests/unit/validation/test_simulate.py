@@ -97,6 +97,11 @@ def test_a_crash_is_told_with_what_the_unit_said(pendulum_fmu):
     assert caught.value.exit_code == 3
 
 
+def test_a_crash_behind_the_end_is_told_as_such(pendulum_fmu):
+    with pytest.raises(ToolError, match="ran to its end, and then its process was killed by SIGABRT as it ended"):
+        simulate(pendulum_fmu, experiment(mood=4.0), OUTPUTS)
+
+
 def test_a_hang_ends_at_the_time_limit(pendulum_fmu):
     with pytest.raises(ToolError, match="not finish within 5 s"):
         simulate(pendulum_fmu, experiment(mood=2.0), OUTPUTS, time_limit=5.0)
