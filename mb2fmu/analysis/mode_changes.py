@@ -83,7 +83,7 @@ class ModeChanges:
         event = differentiate_forward(program, "event", _GROUPS)
         self._event_slopes = evaluator(event, "jvp_event", memory=self._indicators.memory)
 
-    # --- what is there --------------------------------------------------------------------------------------------
+    # --- margins and surfaces ---------------------------------------------------------------------------------------
 
     def margins(self, t: float, x: Floats) -> Floats:
         """Positive where modes are right, shape (n_margins,)."""
@@ -157,7 +157,7 @@ class ModeChanges:
         self.memory[self._places[k]] = mode
 
     def _surface(self, at: Point) -> Floats:
-        """Return what each switch looks at, then the factors of what is held."""
+        """Return the surface of each switch, then the factor of each (the force that holds it, over its limit)."""
         return self._surfaces(at.t, at.x, self._signals(at.t), self._p, self.memory)
 
     def _agree(self, at: Point, changed: list[str]) -> None:
@@ -218,13 +218,13 @@ class ModeChanges:
         return fired
 
     def _bounded(self, at: Point, changed: list[str]) -> None:
-        """Refuse what does not end."""
+        """Raise if more modes have changed at this instant than can be right."""
         if len(changed) > _MOST_CHANGES * len(self._places):
             _refuse(at.t, "no modes are right: they switch to and fro", changed)
 
 
 def _refuse(t: float, what: str, changed: list[str]) -> None:
-    """Tell what has no end or no value, with the names of what changed last.
+    """Raise an error that names the switches that changed last.
 
     Raises:
         AnalysisError: Always.

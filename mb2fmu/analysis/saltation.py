@@ -29,7 +29,7 @@ from mb2fmu.errors import AnalysisError, Fault
 Floats = npt.NDArray[np.float64]
 Slope = Callable[[float, Floats], Floats]
 
-_LOOKS = 4
+_LOOKS = 4  # in each step, evenly
 _EARLY = 2.0**-20  # of a step: the first look behind an event, where something may be back soon
 _MOST_AT_ONCE = 200
 _TOGETHER = 1e-5  # instants that move apart by more than this part are those of two events
@@ -146,13 +146,15 @@ class Saltation:
         return solver.y, rows, values, None
 
     def _first(self, way: Callable[[float], Floats], start: float, end: float, *, early: bool) -> float | None:
-        """The first instant of a step at which a margin has become negative; None if none has."""
+        """Return the first instant of a step with a negative margin; None if all margins stay positive."""
 
         def least(t: float) -> float:
             """The smallest margin, plus the slack."""
             return float(np.min(self._changes.margins(t, way(t)[: self._how.size]))) + SLACK
 
-        looks = [start + (end - start) * part for part in [*([_EARLY] if early else []), *np.linspace(0, 1, 5)[1:]]]
+        looks = [
+            start + (end - start) * part for part in [*([_EARLY] if early else []), *np.linspace(0, 1, _LOOKS + 1)[1:]]
+        ]
         low = start
         for look in looks:
             if least(look) < 0.0:

@@ -87,7 +87,10 @@ def contact_events(
 
 
 def _opening(contact: UnilateralContact, *, rough: bool) -> OwnEvent:
-    """A resting contact opens: where it would have to pull, unless friction's changes see to that, or is lifted."""
+    """Return the event in which a resting contact opens: it would have to pull, or its gap was lifted.
+
+    With friction (``rough``) pulling is left to the event that changes the modes of all contacts together.
+    """
     name, lifted = f"{contact.name} opens", contact.lifted
     if not rough:
         left = sm.Piecewise((LEAVING, contact.closed), (0, True))

@@ -14,8 +14,13 @@ def needs_events(derivation: Derivation) -> bool:
     """Whether x' alone cannot tell the motion: events of the model's own, contacts, friction that sticks."""
     if derivation.mechanism.has_own_events:
         return True
-    frozen = switching.freeze(derivation.program)
-    return any(switch.kind == "sticking" for switch in switching.switches_of(frozen))
+    return bool(sticking(derivation.program))
+
+
+def sticking(program: Program) -> tuple[switching.Switch, ...]:
+    """The switches of a lowered program in which friction can stick."""
+    switches = switching.switches_of(switching.freeze(program))
+    return tuple(switch for switch in switches if switch.kind == "sticking")
 
 
 def with_modes(derivation: Derivation) -> Program:

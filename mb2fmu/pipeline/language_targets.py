@@ -18,7 +18,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.package import write_tree
 from mb2fmu.pipeline.evaluating import start_values
-from mb2fmu.pipeline.eventful import needs_events
+from mb2fmu.pipeline.eventful import needs_events, sticking
 from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.program.program import Entry, Program
 
@@ -117,16 +117,16 @@ def _modelica(derivation: Derivation) -> FileTree:
         ),
         sampled=_sampled(derivation),
     )
-    return modelica.emit(_with_modes(program), facts)
+    return modelica.emit(_sticking_by_modes(program), facts)
 
 
-def _with_modes(program: Program) -> Program:
-    """The program with its modes in discrete memory where friction sticks; else as it is: Modelica has switches."""
+def _sticking_by_modes(program: Program) -> Program:
+    """Return the program with all modes in discrete memory if friction sticks, else as it is: Modelica has switches."""
     from mb2fmu import switching
 
-    frozen = switching.freeze(program)
-    if all(switch.kind != "sticking" for switch in switching.switches_of(frozen)):
+    if not sticking(program):
         return program
+    frozen = switching.freeze(program)
     staged = [frozen.entries[name] for name in ("position", "velocity", "acceleration")]
     found = {label: node for entry in staged for label, node in zip(entry.labels, entry.results, strict=True)}
     labels = program.entries["outputs"].labels
@@ -136,17 +136,14 @@ def _with_modes(program: Program) -> Program:
 
 def _refuse_rest(derivation: Derivation) -> None:
     """Refuse contacts, latches, and sticking beside the model's own events: clauses choose others than the unit."""
-    from mb2fmu import switching
-
     faults = []
     if derivation.mechanism.contacts:
         faults.append(Fault("it has contacts, which rest", "contacts", "export a unit"))
     if derivation.mechanism.latches:
         faults.append(Fault("it has latches, which hold and let go", "latches", "export a unit"))
-    sticking = (s for s in switching.switches_of(switching.freeze(derivation.program)) if s.kind == "sticking")
     if derivation.mechanism.has_own_events:
         what, remedy = "friction sticks beside events of the model's own", "export a unit, or write tanh(v/v0)"
-        faults += [Fault(what, switch.name, remedy) for switch in sticking]
+        faults += [Fault(what, switch.name, remedy) for switch in sticking(derivation.program)]
     if faults:
         raise EmitError("the model cannot be written in Modelica:", faults)
 

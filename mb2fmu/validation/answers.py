@@ -240,7 +240,8 @@ class _Answers:
             r = run.held(row).tolist()
             prepared = numeric.prepare(list(parameters))
             old = prepared if before is None else numeric.prepare(list(before))
-            with beginning(numeric, modes), numeric.keeping_modes(t, x, r, old, before and prepared):
+            new = None if before is None else prepared
+            with beginning(numeric, modes), numeric.keeping_modes(t, x, r, old, new):
                 motion = numeric.motion(t, x, r, prepared)
         except (ValidationError, ArithmeticError, ValueError):
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import event_models
 import numpy as np
 import pytest
 import sympy as sm
@@ -19,24 +20,15 @@ G = 9.81
 E, H, V, T, F, K, P = sm.symbols("e h v t F k K", positive=True)
 
 
-def particle(name: str, force: sm.Expr, start: float, speed: float) -> tuple[Model, sm.Expr, sm.Expr]:
+def particle(force: sm.Expr, start: float, speed: float) -> tuple[Model, sm.Expr, sm.Expr]:
     """A mass of 1 kg on a line, its coordinate and its speed."""
-    x, v = me.dynamicsymbols("x v")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    point = O.locatenew("P", x * N.x)
-    point.set_vel(N, v * N.x)
-    mass = me.Particle("mass", point, 1)
-    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[mass], forcelist=[(point, force * N.x)])
-    model = Model(name, kane)
-    model.coordinate(x, start, "m")
-    model.speed(v, speed, "m/s")
+    model, x, v = event_models.particle(start, speed, lambda *_: force)
     model.experiment(stop=1.4, step=0.1, tolerance=1e-9)
     return model, x, v
 
 
 def ball(speed: float = 0.0, ceiling: float | None = None) -> Model:
-    model, x, _ = particle("Ball", -sm.Float(G), 1.0, speed)
+    model, x, _ = particle(-sm.Float(G), 1.0, speed)
     model.parameter(E, 0.7, "1")
     model.add(Impact("ground", x, restitution=E, rest_below=0.5 if ceiling is None else 1e-3))
     if ceiling is not None:
@@ -97,7 +89,7 @@ def test_dry_friction_turns_and_rests():
 def test_a_sampled_controller_and_a_push():
     """Force by samples at each 0.1 s, and an instant at which the speed is set; both at fixed times."""
     force = me.dynamicsymbols("force")
-    model, x, v = particle("Sampled", force, 1.0, 0.0)
+    model, x, v = particle(force, 1.0, 0.0)
     model.parameter(P, 4.0, "N/m")
     model.discrete(force, 0.0, "N")
     model.every(0.1, {force: -P * x - 2 * v})
@@ -122,7 +114,7 @@ def test_a_sampled_controller_and_a_push():
 def test_a_force_that_jumps_where_the_motion_goes_on():
     """Beyond 0.5 m a force of K brakes: the instant moves with where the mass begins, and is no event of the model."""
     x = me.dynamicsymbols("x")
-    model, _, _ = particle("Field", sm.Piecewise((-P, x > sm.Rational(1, 2)), (0, True)), 0.0, 1.0)
+    model, _, _ = particle(sm.Piecewise((-P, x > sm.Rational(1, 2)), (0, True)), 0.0, 1.0)
     model.parameter(P, 0.3, "N")
     enters = (sm.Rational(1, 2) - H) / V
     after = sm.Rational(1, 2) + V * (T - enters) - P * (T - enters) ** 2 / 2
@@ -140,7 +132,7 @@ def test_grazing_is_refused_by_name():
 
 def test_events_that_move_apart_are_refused_by_name():
     """A wall and a jump of the force at one place, each of which depends on another parameter."""
-    model, x, _ = particle("Both", sm.Piecewise((-1, me.dynamicsymbols("x") > P), (0, True)), 0.0, 1.0)
+    model, x, _ = particle(sm.Piecewise((-1, me.dynamicsymbols("x") > P), (0, True)), 0.0, 1.0)
     wall = sm.Symbol("wall")
     model.parameter(P, 0.5, "m")
     model.parameter(wall, 0.5, "m")
@@ -157,7 +149,7 @@ def test_the_instant_of_the_event_is_in_it(monkeypatch):
 
 
 def test_endless_events_are_told():
-    model, x, _ = particle("Endless", sm.S.Zero, 0.0, -1.0)
+    model, x, _ = particle(sm.S.Zero, 0.0, -1.0)
     for name, gap in (("left", x), ("right", -x)):
         model.add(Impact(name, gap, restitution=1.0))
     with pytest.raises(AnalysisError, match="impact of left, right"):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from event_models import particle
 from mechanisms import mechanism_of
 
 from mb2fmu import Model, export
@@ -25,19 +26,10 @@ from mb2fmu.validation.validate import make_yardstick
 
 def sampled() -> Model:
     """A mass whose force is sampled at every communication point."""
-    x, v, force = me.dynamicsymbols("x v force")
-    k, d = sm.symbols("k d")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x)
-    P.set_vel(N, v * N.x)
-    mass = me.Particle("mass", P, 2)
-    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[mass], forcelist=[(P, force * N.x)])
-    model = Model("Sampled", kane)
+    k, d, force = *sm.symbols("k d"), me.dynamicsymbols("force")
+    model, x, v = particle(0.4, 0.1, lambda *_: force / 2)
     model.parameter(k, 8.0, "N/m")
     model.parameter(d, 3.0, "N.s/m")
-    model.coordinate(x, 0.4, "m")
-    model.speed(v, 0.1, "m/s")
     model.discrete(force, 0.0, "N")
     model.every(0.1, {force: -k * x - d * v}, name="sample")
     model.experiment(stop=2.0, step=0.1, tolerance=1e-8)
