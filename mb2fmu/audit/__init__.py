@@ -4,15 +4,46 @@ Input: any FMU, of FMI 2 or 3, from whatever tool. Output: :class:`AuditResult`:
 section of the standard that it breaks. Promises: all problems at once; a unit that crashes, hangs or eats memory is a
 finding and not the end of the audit; the same unit gives the same findings. It knows nothing of the stages that make
 units, since it judges any, and must not import them.
+
+The names below are imported when they are first used: the processes that run a unit need none of them, and are started
+often.
 """
 
-from mb2fmu.audit.auditing import audit
-from mb2fmu.audit.finding import SEVERITIES, Finding, Rule, Severity, rules
-from mb2fmu.audit.outcome import AuditResult
-from mb2fmu.audit.policy import Policy, read_policy
-from mb2fmu.audit.recorded_run import Recorded, beside, read_recorded
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mb2fmu.audit.auditing import audit
+    from mb2fmu.audit.finding import SEVERITIES, Finding, Rule, Severity, rules
+    from mb2fmu.audit.outcome import AuditResult
+    from mb2fmu.audit.policy import Policy, read_policy
+    from mb2fmu.audit.recorded_run import Recorded, beside, read_recorded
 
 __all__ = [
     "SEVERITIES", "AuditResult", "Finding", "Policy", "Recorded", "Rule", "Severity", "audit", "beside", "read_policy",
     "read_recorded", "rules",
 ]  # fmt: skip
+
+_HOMES = {
+    "auditing": ("audit",),
+    "finding": ("SEVERITIES", "Finding", "Rule", "Severity", "rules"),
+    "outcome": ("AuditResult",),
+    "policy": ("Policy", "read_policy"),
+    "recorded_run": ("Recorded", "beside", "read_recorded"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Imports a public name from its home, once."""
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(f"{__name__}.{home}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from types import MappingProxyType
 from typing import Literal
 
@@ -78,6 +76,9 @@ class Observation:
 @cache
 def rules() -> Mapping[str, Rule]:
     """All rules by id, in the order of the table."""
+    import tomllib
+    from importlib import resources
+
     table = tomllib.loads(resources.files("mb2fmu.audit").joinpath("rules.toml").read_text(encoding="utf-8"))
     found: dict[str, Rule] = {}
     halves: tuple[Literal["description", "behaviour"], ...] = ("description", "behaviour")

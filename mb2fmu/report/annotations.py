@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from mb2fmu.audit import AuditResult, Finding, rules
@@ -85,7 +86,7 @@ def _sarif_rule(name: str, found: Finding) -> dict[str, Any]:
 
 def _sarif_result(result: AuditResult, found: Finding, place: int | None) -> dict[str, Any]:
     """Write a finding as a result of SARIF; ``place`` is the index of its rule."""
-    where = {"physicalLocation": {"artifactLocation": {"uri": result.fmu}}}
+    where = {"physicalLocation": {"artifactLocation": {"uri": quote(result.fmu, safe="")}}}
     logical = [{"fullyQualifiedName": found.where}] if found.where else []
     entry: dict[str, Any] = {
         "ruleId": name_of(found),

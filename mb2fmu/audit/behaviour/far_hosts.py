@@ -6,7 +6,6 @@ cache. Each trial gets a copy of that folder without what Windows brings, which 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -14,12 +13,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree as ET
+from typing import TYPE_CHECKING, Any
 
 from mb2fmu.audit.behaviour.far_library import FarLibrary
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.scratch import work_folder
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree as ET
 
 SOURCE = Path(__file__).parent.parent / "far" / "far_host.c"
 HERE, WINE, VALGRIND = "here", "wine", "valgrind"
@@ -96,15 +96,23 @@ def _cache() -> Path:
     return path
 
 
+def _digest(content: bytes) -> str:
+    """Return a name for what is made of that."""
+    import hashlib
+
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
 def _program(target: str) -> Path:
     """``far_host`` for a platform, compiled if it was not yet.
 
     Raises:
         ToolError: If it cannot be compiled.
     """
+    from mb2fmu.scratch import work_folder
+
     words = ("-target", target, "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-sanitize=all")
-    digest = hashlib.sha256(SOURCE.read_bytes() + " ".join(words).encode()).hexdigest()[:16]
-    place = _cache() / f"far_host-{digest}.exe"
+    place = _cache() / f"far_host-{_digest(SOURCE.read_bytes() + ' '.join(words).encode())}.exe"
     if not place.exists():
         with work_folder("compile the host of the unit", place.parent) as folder:
             made = folder / place.name
@@ -120,7 +128,9 @@ def _prefix(launcher: str, version: str) -> Path:
     Raises:
         ToolError: If wine cannot do it.
     """
-    place = _cache() / f"wine-{hashlib.sha256(version.encode()).hexdigest()[:16]}"
+    from mb2fmu.scratch import work_folder
+
+    place = _cache() / f"wine-{_digest(version.encode())}"
     if not place.exists():
         with work_folder("set wine up", place.parent) as folder:
             made = folder / "prefix"
@@ -198,6 +208,8 @@ def seen(root: Path, library: Path) -> list[str]:
         root: Folder of the trial.
         library: The unit's.
     """
+    from xml.etree import ElementTree as ET
+
     try:
         errors = ET.parse(root / OWN / _SEEN).getroot().iter("error")  # noqa: S314  written by valgrind
     except (OSError, ET.ParseError):

@@ -183,15 +183,27 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
         }  # fmt: skip
         if bounds.wine:
             trial.lacking.append(f"this is what it does on Windows as far as {bounds.wine.version} is Windows")
-        groups = [{kind: member} for kind, member in members.items()]  # what one leaves behind is not the other's
+        served = _served(members, rules)
+        for rule in set(rules) - set().union(*served.values()) - {MEMORY}:
+            trial.idle[rule] = f"nothing of it is tried in {' and '.join(members)}"
+        # What one leaves behind is not the other's; where nothing is asked, nothing is started.
+        groups = [{kind: member} for kind, member in members.items() if served[kind]]
         base["effort"] = bounds.effort / (1 if bounds.jobs > 1 else len(members))
         guards = _Guards()
-        with _parallel(min(len(groups), bounds.jobs), guards) as run:
+        with _parallel(min(max(len(groups), 1), bounds.jobs), guards) as run:
             for part in run(lambda group: _tried(archive, scratch, group, base, guards), groups):
                 trial.absorb(part)
         if bounds.valgrind and MEMORY in rules:
             trial.absorb(_watched(archive, scratch, members, base, bounds.valgrind, guards))
     return trial
+
+
+def _served(kinds: Collection[str], rules: Collection[str]) -> dict[str, set[str]]:
+    """Return for each kind of interface the rules that something is tried for in it, out of those asked for."""
+    from mb2fmu.audit.behaviour.child import ordered  # takes a while: a command that runs nothing has no use for it
+
+    tried = [each for each in ordered() if each.where != (VALGRIND,)]
+    return {kind: {rule for each in tried if kind in each.kinds for rule in each.rules} & set(rules) for kind in kinds}
 
 
 def _watched(

@@ -10,12 +10,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mb2fmu.audit.description.archive_rules import Archive
 from mb2fmu.audit.description.described_model import Description
 from mb2fmu.audit.finding import Observation
 
 if TYPE_CHECKING:
     import lief
+
+    from mb2fmu.audit.description.archive_rules import Archive
 
 NEWEST_GLIBC = (2, 28)
 """Newer ones are missing on systems that are still supported."""

@@ -205,7 +205,7 @@ def library(version: int, old: str = "", new: str = "", *flags: str) -> bytes:
         *compiler(),
         "-shared",
         "-fPIC",
-        "-O1",
+        "-O0",
         "-w",
         *flags,
         f"-I{HEADERS}",

@@ -85,7 +85,7 @@ def library() -> bytes:
     folder.mkdir(exist_ok=True)
     target = folder / "hostile.so"
     command = [
-        *ball.compiler(), "-shared", "-fPIC", "-O1", "-w", f"-I{ball.HEADERS}", f"-I{ball.HERE / 'foreign'}",
+        *ball.compiler(), "-shared", "-fPIC", "-O0", "-w", f"-I{ball.HEADERS}", f"-I{ball.HERE / 'foreign'}",
         str(ball.HERE / "foreign" / "hostile.c"), "-o", str(target), "-lm", "-lpthread",
     ]  # fmt: skip
     subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=120)

@@ -95,7 +95,8 @@ ALL = [
 @functools.cache
 def library(edits: tuple[tuple[str, str], ...] = ()) -> bytes:
     """The compiled sampler, with some places of its source changed."""
-    return ball.compiled({"sampler3.c": (ball.HERE / "foreign" / "sampler3.c").read_text(encoding="utf-8")}, edits)
+    text = (ball.HERE / "foreign" / "sampler3.c").read_text(encoding="utf-8")
+    return ball.compiled({"sampler3.c": text}, edits, "-O0")
 
 
 def contents(kinds: tuple[str, ...] = ("ModelExchange", "CoSimulation")) -> dict[str, bytes]:

@@ -9,12 +9,15 @@ import re
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 import ball
 import pytest
 from click.testing import CliRunner
+from lxml import etree
 
 from mb2fmu.audit import audit, read_policy
 from mb2fmu.cli import commands
@@ -102,6 +105,41 @@ def test_machines_read_it(wrong: Path) -> None:
     assert int(suite.get("skipped", "0")) == len(suite.findall("testcase/skipped")) == len(result.unjudged)
     lines = list(github_lines(result))
     assert len(lines) == len({each.rule for each in result.findings})
+
+
+def test_code_hosts_find_the_file_by_its_address(wrong: Path) -> None:
+    """A SARIF address is a URI reference: no spaces, no bare per cent sign, no colon that makes a scheme of it."""
+    name = "a unit: 100 % ü [x].fmu"
+    places = [
+        each["physicalLocation"]["artifactLocation"]["uri"]
+        for entry in json.loads(sarif(audit(wrong.rename(wrong.with_name(name)), run=False, others=False)))["runs"]
+        for found in entry["results"]
+        for each in found["locations"]
+    ]
+    assert places
+    for each in places:
+        assert re.fullmatch(r"([\w.~!$&'()*+,;=@/-]|%[0-9A-F]{2})+", each, re.ASCII), each
+        assert unquote(each) == name
+
+
+SCHEMAS = os.environ.get("MB2FMU_REPORT_SCHEMAS", "")
+
+
+@pytest.mark.skipif(not SCHEMAS, reason="MB2FMU_REPORT_SCHEMAS names no folder of schemas")
+def test_reports_are_of_their_schemas(wrong: Path, tmp_path: Path) -> None:
+    """Those of SARIF (oasis-tcs/sarif-spec) and of JUnit (junit-10.xsd of jenkinsci/xunit-plugin).
+
+    With findings, with waived ones, with a fault of the auditor, and with none at all.
+    """
+    validator = pytest.importorskip("jsonschema").Draft7Validator
+    schema = json.loads((Path(SCHEMAS) / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
+    cases = etree.XMLSchema(etree.parse(str(Path(SCHEMAS) / "junit-10.xsd")))
+    found = audit(wrong, run=False, others=False)
+    known = policy(tmp_path, '[[waive]]\nrule = "variables.name"\nreason = "known"\n')
+    right = audit(ball.pack(ball.contents(2), tmp_path / "right.fmu"), run=False, others=False)
+    for each in (found, known.applied(found), replace(found, faults=("Traceback\nValueError: \x01",)), right):
+        assert list(validator(schema).iter_errors(json.loads(sarif(each)))) == []
+        cases.assertValid(etree.fromstring(junit(each)))
 
 
 def test_exit_codes_of_units_that_cannot_be_run(tmp_path: Path) -> None:
