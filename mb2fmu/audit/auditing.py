@@ -125,12 +125,11 @@ def _seen(unit: archive.Archive, wanted: Sequence[str], bounds: Bounds, *, run: 
             else:
                 seen.append(Observation("xml.readable", str(error), DESCRIPTION))
     if description is not None:
-        seen += _described(unit, description)
         idle = subjects.without(unit, description)
         behaviour = [each for each in wanted if rules()[each].half == "behaviour" or each == "binary.symbols"]
         with ThreadPoolExecutor(1) as pool:
-            # What reads binaries takes half a second to load: meanwhile the unit is run.
-            read = pool.submit(_binaries, unit, description, wanted)
+            # Reading takes a while, and loading what reads binaries half a second: meanwhile the unit is run.
+            read = pool.submit(_read, unit, description, wanted)
             if run and any(rules()[each].half == "behaviour" for each in wanted):
                 trial = try_unit(unit, description, behaviour, bounds)
             seen += read.result()
@@ -211,9 +210,12 @@ def _wanted(only: Sequence[str], skip: Sequence[str]) -> list[str]:
     ]
 
 
-def _binaries(unit: archive.Archive, description: Description, wanted: Sequence[str]) -> list[Observation]:
-    """Return what rules on binaries find, which are read only if wanted."""
-    return list(binaries.check(unit, description)) if any(each.startswith("binary.") for each in wanted) else []
+def _read(unit: archive.Archive, description: Description, wanted: Sequence[str]) -> list[Observation]:
+    """Return what rules on archive, description and binaries find; binaries are read only if wanted."""
+    seen = _described(unit, description)
+    if any(each.startswith("binary.") for each in wanted):
+        seen += binaries.check(unit, description)
+    return seen
 
 
 def _described(unit: archive.Archive, description: Description) -> list[Observation]:

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mb2fmu.studies.reductions import DIRECTIONS
-from mb2fmu.studies.study_plan import METHODS, TAKES
+from mb2fmu.studies.study_plan import DIRECTIONS, METHODS, TAKES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

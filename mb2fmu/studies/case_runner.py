@@ -16,8 +16,8 @@ import numpy.typing as npt
 from fmpy.fmi1 import FMICallException
 
 from mb2fmu.driving.instances import STATUS, UNITS, Log
-from mb2fmu.studies.reductions import Direction, crosses
-from mb2fmu.studies.study_plan import Take
+from mb2fmu.studies.reductions import crosses
+from mb2fmu.studies.study_plan import Direction, Take
 
 Floats = npt.NDArray[np.float64]
 

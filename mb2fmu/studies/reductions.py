@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.studies.study_plan import DIRECTIONS, Direction
+
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
-Direction = Literal["either", "rising", "falling"]
-DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 
 def crosses(before: Floats, after: Floats, level: float, direction: Direction) -> npt.NDArray[np.bool_]:

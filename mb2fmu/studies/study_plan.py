@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.studies.reductions import DIRECTIONS, Direction
 
 Method = Literal["grid", "latin-hypercube", "sobol", "table"]
 Take = Literal["end", "largest", "smallest", "mean", "rms", "first-crossing"]
 Format = Literal["parquet", "zarr"]
+Direction = Literal["either", "rising", "falling"]
 Value = float | str
 
 METHODS: tuple[Method, ...] = ("grid", "latin-hypercube", "sobol", "table")
 TAKES: tuple[Take, ...] = ("end", "largest", "smallest", "mean", "rms", "first-crossing")
+DIRECTIONS: tuple[Direction, ...] = ("either", "rising", "falling")
 WORST = ("largest", "smallest")
 MOST_CASES = 100_000_000
 _KEYS = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -101,6 +103,15 @@ def test_archives_are_judged_as_such(tmp_path: Path) -> None:
             file.writestr(name, content)
     found = {each.rule for each in audit(path, run=False, others=False).findings}
     assert {"archive.suffix", "archive.compression"} <= found
+
+
+def test_nothing_large_is_loaded_before_a_unit_runs() -> None:
+    """Neither by the command, nor by the processes that watch and run a unit: half a second is what they may take."""
+    modules = "mb2fmu.cli, mb2fmu.audit.auditing, mb2fmu.audit.behaviour.guard, mb2fmu.audit.behaviour.child"
+    large = {"numpy", "scipy", "sympy", "lief", "fmpy", "matplotlib"}
+    code = f"import sys, {modules}; print(*({large} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_every_rule_is_listed_and_documented() -> None:
