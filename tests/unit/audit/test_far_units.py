@@ -76,25 +76,25 @@ def test_without_wine_it_is_said_what_to_install(tmp_path: Path, monkeypatch: py
 
 
 FAULTS = {
-    "only there an output has another slope": ("case HEIGHT_TWICE: *value = 2.0 * s->h;", "case HEIGHT_TWICE: *value = (sizeof(long) == 4 ? 2.1 : 2.0) * s->h;", "partials.directional"),
+    "only there an output has another slope": ("case HEIGHT_TWICE: *value = 2.0 * s->h;", "case HEIGHT_TWICE: *value = (sizeof(long) == 4 ? 2.1 : 2.0) * s->h;", "partials.directional value.set life.crash host.files"),
     "only there it falls": ("case ENERGY: *value =", "case ENERGY: if (sizeof(long) == 4) *(volatile int *)0 = 1; *value =", "life.crash"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["", *FAULTS])
+@pytest.mark.parametrize("name", [pytest.param("", marks=pytest.mark.repeats), *FAULTS])
 @linux
 @with_wine
 def test_a_unit_of_windows_is_judged_by_running_it(name: str, tmp_path: Path) -> None:
-    old, new, rules = FAULTS.get(name, ("", "", "partials.directional value.set life.crash host.files"))
+    """What is wrong there only is named, and by the first of these rules alone."""
+    old, new, told = FAULTS.get(name, ("", "", "value.* derivative.* life.crash life.calls host.files"))
+    rules = told.split()
     path = for_windows(2 + ("falls" in name), tmp_path, old, new)
-    found = audit(path, only=rules.split(), others=False, windows=True, jobs=1)
+    found = audit(path, only=rules, others=False, windows=True, jobs=1)
     assert found.faults == ()
     assert found.runnable
     assert any("wine" in each for each in found.lacking)
-    assert bool({each.rule for each in found.findings} & set(rules.split()) or (not name and found.findings)) == bool(
-        name
-    ), [str(each) for each in found.findings]
-    assert not name or not audit(for_this(path, old, new), only=rules.split(), others=False, jobs=1).findings
+    assert {each.rule for each in found.findings} == ({rules[0]} if name else set())
+    assert not name or not audit(for_this(path, old, new), only=rules[:1], others=False, jobs=1).findings
 
 
 def for_this(path: Path, old: str, new: str) -> Path:
