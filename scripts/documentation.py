@@ -1,7 +1,7 @@
 """What the documentation site generates while it is built: the gallery from models/, the list of decisions.
 
-A hook of mkdocs. ``MB2FMU_ANIMATE`` names the models that are animated: ``all`` (as without it), ``none``, or names
-separated by commas.
+A hook of mkdocs. Two environment variables make the build shorter. ``MB2FMU_GALLERY`` names the models that the gallery
+shows, ``MB2FMU_ANIMATE`` those that are animated: ``all`` (as without it), ``none``, or names separated by commas.
 """
 
 from __future__ import annotations
@@ -89,15 +89,17 @@ def _decisions() -> str:
 
 def _gallery() -> Iterator[tuple[str, str | bytes]]:
     """Path → content of all that is in the gallery."""
-    wanted = os.environ.get("MB2FMU_ANIMATE", "all")
     cards, used = [], set()
     for path in sorted((ROOT / "models").glob("*.py")):
-        definition, name = model.check(model.load(path)), path.stem
+        name = path.stem
+        if not _wanted(name, "MB2FMU_GALLERY"):
+            continue
+        definition = model.check(model.load(path))
         docstring = path.read_text(encoding="utf-8").split('"""')[1]
         title, _, rest = docstring.partition("\n")
         yield f"gallery/{name}.svg", definition.diagram
         yield f"gallery/{name}_motion.svg", _picture(definition, name)
-        made = _animated(path) if wanted == "all" or name in wanted.split(",") else _Animated()
+        made = _animated(path) if _wanted(name, "MB2FMU_ANIMATE") else _Animated()
         if made.page:
             yield f"gallery/{name}_animation.html", made.page
             yield f"gallery/{name}_still.svg", made.still
@@ -110,6 +112,12 @@ def _gallery() -> Iterator[tuple[str, str | bytes]]:
     head = ["# Gallery", "", "Every model of the repository, an FMU of which is made and proven in the tests.", ""]
     choice = _choice([tag for tag in TAGS if tag in used])
     yield "gallery/index.md", "\n".join([*head, '<div class="gallery">', choice, *cards, "</div>"]) + "\n"
+
+
+def _wanted(name: str, variable: str) -> bool:
+    """Whether an environment variable names the model, says ``all``, or is not set."""
+    wanted = os.environ.get(variable, "all")
+    return wanted == "all" or name in wanted.split(",")
 
 
 TAGS = {
