@@ -7,7 +7,7 @@ nothing of mb2fmu takes part but the names of the states and the program that is
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,13 @@ import numpy.typing as npt
 import sympy as sm
 from sympy.physics import mechanics as me
 
-from mb2fmu import pipeline
+from mb2fmu import formulation, pipeline
+from mb2fmu.equations.motion import Method
 from mb2fmu.evaluation import evaluator
+from mb2fmu.lowering import lower
 from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.definition import Model, Parts
+from mb2fmu.pipeline.right_hand_side import CompilableProgram
 
 Array = npt.NDArray[np.float64]
 _NEWTON = 30
@@ -123,7 +126,21 @@ def compared(
         options: Of ``pipeline.derive``.
     """
     derivation = pipeline.derive(model, **options)
-    own = truth or _Own(model, derivation, own_method(model.mechanics))
+    return held_against(derivation, truth or _Own(model, derivation, own_method(model.mechanics)), count, spread, seed)
+
+
+def by_another_method(found: Compared, method: Method, count: int, *, spread: float = 0.3, seed: int = 4) -> Compared:
+    """The same mechanism by another formulation; its model is not read once more."""
+    mechanism = found.derivation.mechanism
+    equations = formulation.plan(mechanism).treated(formulation.formulate(mechanism, method))
+    program = CompilableProgram.of(lower(equations))
+    return held_against(
+        replace(found.derivation, equations=equations, program=program), found.truth, count, spread, seed
+    )
+
+
+def held_against(derivation: pipeline.Derivation, own: _Own, count: int, spread: float, seed: int) -> Compared:
+    """x' by a derivation's program and by SymPy at random states; see :func:`compared`."""
     order = [derivation.mechanism.dynamic[s] for s in derivation.equations.states]
     rhs = pipeline.right_hand_side(derivation)
     outputs = evaluator(derivation.program, "outputs")

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from shorter_proofs import PRELUDE, shorten_proofs
 
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
@@ -29,8 +30,10 @@ def call(*arguments: object) -> Result:
     return CliRunner().invoke(commands, [str(argument) for argument in arguments], prog_name="mb2fmu")
 
 
-def process(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mb2fmu", *map(str, arguments)]
+def process(
+    *arguments: object, cwd: Path, started: tuple[str, str] = ("-m", "mb2fmu"), **environment: str
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *started, *map(str, arguments)]
     return subprocess.run(
         command, cwd=cwd, env=os.environ | environment, capture_output=True, text=True, timeout=300, check=False
     )
@@ -48,10 +51,13 @@ def swing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+SHORTER_PROOF = ("-c", f"{PRELUDE}\nimport mb2fmu.cli\nmb2fmu.cli.main()")
+
+
 @pytest.fixture(scope="module")
 def finished(swing: Path) -> subprocess.CompletedProcess[str]:
     """What ``run`` said of it, piped."""
-    return process("run", swing, "-o", swing.parent / "out", cwd=swing.parent)
+    return process("run", swing, "-o", swing.parent / "out", cwd=swing.parent, started=SHORTER_PROOF)
 
 
 def test_run_goes_the_whole_way(finished: subprocess.CompletedProcess[str], swing: Path) -> None:
@@ -75,7 +81,8 @@ def test_run_gives_the_same_unit_again(finished: subprocess.CompletedProcess[str
     assert finished.returncode == 0
     first = (swing.parent / "out" / "Swing.fmu").read_bytes()
     elsewhere = swing.parent / "elsewhere"
-    again = process("run", swing, "-o", elsewhere, cwd=swing.parent, PYTHONHASHSEED="7", TZ="Asia/Tokyo")
+    other = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo"}
+    again = process("run", swing, "-o", elsewhere, cwd=swing.parent, started=SHORTER_PROOF, **other)
     assert again.returncode == 0, again.stderr
     assert (elsewhere / "Swing.fmu").read_bytes() == first
 
@@ -88,7 +95,10 @@ def test_export_describes_itself_as_json(swing: Path, tmp_path: Path) -> None:
     assert (facts["model"], facts["method"], facts["states"]) == ("Swing", "lagrange", 2)
 
 
-def test_validate_judges_a_unit_of_other_parameters_short(swing: Path, tmp_path: Path) -> None:
+def test_validate_judges_a_unit_of_other_parameters_short(
+    swing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten_proofs(monkeypatch)
     other = tmp_path / "swing.py"
     text = swing.read_text()
     assert "9.81" in text
@@ -162,8 +172,8 @@ def test_who_waits_long_is_told_for_what_in_a_pipe_too(
 def test_platforms_are_told_in_a_pipe_too(swing: Path, tmp_path: Path) -> None:
     names = "x86_64-linux,aarch64-linux"
     for platforms, told in ((names, names.split(",")), ("host", [])):
-        result = process("export", swing, "-o", tmp_path, "--platform", platforms, cwd=tmp_path)
-        assert result.returncode == 0, result.stderr
+        result = call("export", swing, "-o", tmp_path, "--platform", platforms)
+        assert result.exit_code == 0, result.stderr
         lines = [line.split(":")[0].split(" (")[0] for line in result.stderr.splitlines()]
         assert sorted(lines) == sorted(f"compile for {name}" for name in told)
 
@@ -176,16 +186,16 @@ def test_list_shows_a_line_each(swing: Path) -> None:
     ]
 
 
-def test_list_without_models_says_what_to_do(tmp_path: Path) -> None:
+def test_list_without_models_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     empty = call("list", tmp_path)
     assert (empty.exit_code, empty.stdout) == (0, "")
     assert "mb2fmu new NAME" in empty.stderr
-    missing = process("list", "nowhere", cwd=tmp_path)
-    assert missing.returncode == 2
+    missing = call("list", "nowhere")
+    assert missing.exit_code == 2
     assert "nowhere" in missing.stderr
     assert "→" in missing.stderr
-    shipped = process("list", cwd=tmp_path)
-    assert "double_pendulum" in shipped.stdout
+    monkeypatch.chdir(tmp_path)
+    assert "double_pendulum" in call("list").stdout
 
 
 def test_a_name_is_a_file_here_then_a_model_of_mb2fmu(tmp_path, monkeypatch):
@@ -239,8 +249,9 @@ def test_a_failed_tool_ends_with_3_and_shows_its_words(monkeypatch: pytest.Monke
 
 
 def test_debug_shows_where(tmp_path: Path) -> None:
-    quiet, loud = (process("run", "missing.py", *more, cwd=tmp_path) for more in ([], ["--debug"]))
-    assert (quiet.returncode, loud.returncode) == (2, 2)
+    missing = tmp_path / "missing.py"
+    quiet, loud = (call("run", missing, *more) for more in ([], ["--debug"]))
+    assert (quiet.exit_code, loud.exit_code) == (2, 2)
     assert "Traceback" not in quiet.stderr
     assert "Traceback" in loud.stderr
     assert loud.stderr.endswith(quiet.stderr)
@@ -301,12 +312,15 @@ def test_quiet_says_nothing(swing: Path) -> None:
         assert done.stdout == ""
 
 
-def test_tables_fit_a_narrow_terminal(swing: Path, finished: subprocess.CompletedProcess[str]) -> None:
+def test_tables_fit_a_narrow_terminal(
+    swing: Path, finished: subprocess.CompletedProcess[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from rich.console import Console
 
     from mb2fmu.report.terminal import verdict_blocks
 
     assert finished.returncode == 0
+    shorten_proofs(monkeypatch)
     result = pipeline.validate(swing.parent / "out" / "Swing.fmu", swing).result
     for width in (60, 100):
         console = Console(width=width, record=True, file=io.StringIO())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import readers_mechanisms
 import sympy as sm
 import textbook_mechanisms
-from own_equations import Compared, compared, own_constraint_forces
+from own_equations import Compared, by_another_method, compared, own_constraint_forces
 from strangers import STRANGERS, axle, declared, world
 from sympy.physics import mechanics as me
 
@@ -22,12 +24,19 @@ assert readers_mechanisms.__name__  # and these
 CLOSE = 1e-9  # relative; x' of both sides is known to 1e-13 at least, for matrices that are well conditioned
 
 
+@cache
+def by_auto(name: str) -> Compared:
+    """A stranger by the method that is chosen for it."""
+    return compared(STRANGERS[name]())
+
+
 @pytest.mark.parametrize("name", STRANGERS)
 def test_the_unit_moves_as_the_object_that_was_handed_over(name):
-    found = {"auto": compared(STRANGERS[name]())}
-    for method, applies in applicable(found["auto"].derivation.mechanism).items():
-        if applies.yes and method != "lagrange":  # slow where it is not the only one, and tested for itself
-            found[method] = compared(STRANGERS[name](), count=2, method=method, truth=found["auto"].truth)
+    auto = by_auto(name)
+    found = {auto.derivation.equations.method: auto}
+    for method, applies in applicable(auto.derivation.mechanism).items():
+        if applies.yes and method not in {*found, "lagrange"}:  # slow where others apply too, and tested for itself
+            found[method] = by_another_method(auto, method, count=2)
     for method, one in found.items():
         assert one.error < CLOSE, method
         _assert_balanced(one)
@@ -56,7 +65,7 @@ def _assert_balanced(found: Compared) -> None:
 @pytest.mark.parametrize("name", ["force_in_the_joint_that_closes_a_loop", "force_along_a_velocity_constraint"])
 @pytest.mark.parametrize("method", ["kane", "tmt"])
 def test_unknown_forces_are_those_of_the_auxiliary_equations(name, method):
-    found = compared(STRANGERS[name](), method=method)
+    found = by_another_method(by_auto(name), method, count=5)
     own = own_constraint_forces(found)
     ours = np.stack([column for label, column in found.outputs.items() if label.startswith("force_")], axis=1)
     assert np.max(np.abs(own)) > 1.0
@@ -90,18 +99,23 @@ def test_time_may_be_another_symbol_than_sympys_own(monkeypatch):
 
 
 def test_the_name_of_a_speed_that_only_says_what_a_coordinate_does_is_kept():
-    found = compared(STRANGERS["quaternion_with_a_dependent_rate"]())
+    found = by_auto("quaternion_with_a_dependent_rate")
     names = list(found.names)
     assert "u0" not in names
     rate = found.own[:, names.index("q0")]
     assert np.allclose(found.outputs["u0"], rate, rtol=0, atol=1e-12)
 
 
+@cache
+def _three_rows() -> Compared:
+    return compared(axle(rows=3, dependent=3))
+
+
 @pytest.mark.parametrize("dependent", [3, 4])
 def test_a_rolling_row_that_follows_from_others_changes_nothing(dependent):
     redundant = pipeline.derive(axle(rows=4, dependent=dependent))
     assert redundant.mechanism.redundant == ("nonholonomic[4]",)
-    found = compared(axle(rows=3, dependent=3))
+    found = _three_rows()
     rhs = pipeline.right_hand_side(redundant)
     order = [found.names.index(name) for name in rhs.states]
     for values, x, expected in zip(found.values, found.states, found.own, strict=True):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from shorter_proofs import PRELUDE, shorten_proofs, shorter_proofs
 
 from mb2fmu import pipeline, validation
 from mb2fmu.cli import commands
@@ -61,7 +62,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def proved(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a unit that passed and its report."""
     folder = tmp_path_factory.mktemp("proved")
-    assert pipeline.run(model, folder).passed
+    with shorter_proofs():
+        assert pipeline.run(model, folder).passed
     return folder
 
 
@@ -155,6 +157,7 @@ def test_a_unit_that_fell_short_is_published_with_the_report_that_says_so(
 ) -> None:
     """Judged by another model than its own: both are replaced, and belong together."""
     other = pipeline.derive(model, arguments={"length": "0.9"})
+    shorten_proofs(monkeypatch)
     validate = validation.validate
 
     def judge(fmu: Path, _: object, *__: object, **___: object) -> validation.ValidationResult:
@@ -189,6 +192,7 @@ def test_what_cannot_be_run_here_is_not_begun(model: Path, folder: Path) -> None
 
 def test_a_unit_that_is_replaced_while_it_is_judged(model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The verdict is about the file that was handed over, and names its hash."""
+    shorten_proofs(monkeypatch)
     judged = folder / "Swing.fmu"
     before, validate = judged.read_bytes(), validation.validate
 
@@ -207,7 +211,8 @@ def test_a_unit_that_is_replaced_while_it_is_judged(model: Path, folder: Path, m
 
 def test_two_runs_into_one_folder_do_not_mix(model: Path, tmp_path: Path) -> None:
     lengths = ("0.3", "0.6")
-    base = [sys.executable, "-m", "mb2fmu", "run", str(model), "-o", str(tmp_path)]
+    script = f"{PRELUDE}\nimport mb2fmu.cli\nmb2fmu.cli.main()"
+    base = [sys.executable, "-c", script, "run", str(model), "-o", str(tmp_path)]
     running = [
         subprocess.Popen([*base, "--set", f"length={length}"], stdout=subprocess.PIPE, text=True) for length in lengths
     ]
@@ -237,7 +242,10 @@ mb2fmu.cli.main()
 
 
 @posix
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 143), (signal.SIGINT, 130), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.repeats)],
+)
 def test_a_signal_leaves_nothing_behind(model: Path, folder: Path, tmp_path_factory, number: int, code: int) -> None:
     before, scratch = contents(folder), tmp_path_factory.mktemp("scratch")
     sign = tmp_path_factory.mktemp("sign") / "sign"
@@ -285,7 +293,7 @@ def wait_for(sign: Path, running: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
-LIMITED = """
+LIMITED = f"""{PRELUDE}
 import resource, sys
 import mb2fmu.cli
 limit = int(sys.argv.pop(1))
@@ -295,7 +303,7 @@ mb2fmu.cli.main()
 
 
 @posix
-@pytest.mark.parametrize("limit", [500, 200_000, None])
+@pytest.mark.parametrize("limit", [500, pytest.param(200_000, marks=pytest.mark.repeats), None])
 def test_no_room_for_a_file_is_told_and_changes_nothing(model: Path, folder: Path, tmp_path_factory, limit) -> None:
     """Files may not grow beyond a limit: it strikes at another place each time, and is a fault of ours at none."""
     before, scratch = contents(folder), tmp_path_factory.mktemp("scratch")

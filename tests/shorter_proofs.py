@@ -1,0 +1,34 @@
+"""Shorter proofs, for tests about what becomes of a verdict: a unit's motion is judged, and nothing else.
+
+What it declares, and how it answers when it is disturbed, is judged in the tests of whole proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+from mb2fmu import validation
+
+PRELUDE = """
+from functools import partial
+import mb2fmu.validation
+mb2fmu.validation.validate = partial(mb2fmu.validation.validate, conformance=False, exercise=False)
+"""
+"""The same as the beginning of a script for a process of its own."""
+
+
+def shorten_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judges nothing but the motion, to the end of the test."""
+    monkeypatch.setattr(validation, "validate", partial(validation.validate, conformance=False, exercise=False))
+
+
+@contextmanager
+def shorter_proofs() -> Iterator[None]:
+    """The same for fixtures that outlive a test."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        shorten_proofs(monkeypatch)
+        yield
