@@ -55,7 +55,7 @@ def elasto_gap() -> Model:
     """The mass between two stops of Modelica.Mechanics.Translational.Examples.ElastoGap."""
     model, N, O, (P,) = masses("Gap", [(2.0, 0.0)], lambda _: [sm.S.Zero])
     model.add(HardStop("stops", (O, P, N.x), stiffness=10, damping=1.5, lower=-0.5, upper=0.5))
-    model.experiment(stop=5.0, step=0.01, tolerance=1e-9)
+    model.experiment(stop=5.0, step=0.1, tolerance=1e-9)
     return model
 
 
@@ -63,7 +63,7 @@ def driven_friction() -> Model:
     """``stop1`` of Modelica.Mechanics.Translational.Examples.Friction: 25 sin(π t/2) N against Stribeck's curve."""
     model, N, O, (P,) = masses("Driven", [(0.0, 0.0)], lambda _: [25 * sm.sin(sm.pi * t / 2)])
     model.add(CoulombFriction("rail", (O, P, N.x), curve=lambda v: 5 + v + 10 * sm.exp(-2 * v), static=15 * 1.001))
-    model.experiment(stop=5.0, step=0.01, tolerance=1e-9)
+    model.experiment(stop=5.0, step=0.1, tolerance=1e-9)
     return model
 
 
@@ -71,7 +71,7 @@ def stribeck_belt() -> Model:
     """A mass on a spring on a belt of 0.2 m/s: friction 1/(1 + 3 |v|)."""
     model, N, O, (P,) = masses("Stribeck", [(1.0, 0.2)], lambda x: [-x[0]])
     model.add(CoulombFriction("belt", (O, P, N.x), curve=lambda v: 1 / (1 + 3 * v), drive=0.2))
-    model.experiment(stop=26.0, step=0.05, tolerance=1e-9)
+    model.experiment(stop=26.0, step=0.5, tolerance=1e-9)
     return model
 
 
@@ -79,7 +79,7 @@ def sliding_block() -> Model:
     """A block thrown at 2 m/s on a plane, μ = 0.3, g = 9.81 m/s²; it stays where it stops."""
     model, N, O, (P,) = masses("Sliding", [(0.0, 2.0)], lambda _: [sm.S.Zero])
     model.add(CoulombFriction("floor", (O, P, N.x), kinetic=0.3, normal=9.81))
-    model.experiment(stop=2.0, step=0.05, tolerance=1e-9)
+    model.experiment(stop=2.0, step=0.2, tolerance=1e-9)
     return model
 
 
@@ -87,5 +87,5 @@ def freewheel() -> Model:
     """An inertia that drives another through a freewheel, 4 sin(t) N.m: together up to π/2, then the second runs on."""
     model, N, A = inertias("Freewheel", 2.0, [(0.0, 0.0), (0.0, 0.0)], 4 * sm.sin(t))
     model.add(OneWayClutch("wheel", (A[0], A[1], N.z), capacity=100.0))
-    model.experiment(stop=6.0, step=0.05, tolerance=1e-9)
+    model.experiment(stop=6.0, step=0.2, tolerance=1e-9)
     return model

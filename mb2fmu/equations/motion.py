@@ -21,7 +21,7 @@ import sympy as sm
 
 from mb2fmu import displays
 from mb2fmu.equations.latches import Latches
-from mb2fmu.equations.motion_events import OwnEvent, contact_events, latch_events
+from mb2fmu.equations.motion_events import OwnEvent, events_of_touch
 from mb2fmu.equations.motion_observables import (
     DIAGNOSTICS,
     BodyMotion,
@@ -321,10 +321,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
     @property
     def every_event(self) -> tuple[OwnEvent, ...]:
         """Events that the model says itself, then those of latches and contacts: impacts, and where one opens."""
-        independent = self.u_independent
-        held = latch_events(self.latches, self.u, independent) if self.latches else ()
-        struck = contact_events(self.contacts, self.latches, self.u, independent) if self.contacts else ()
-        return (*self.events, *held, *struck)
+        return (*self.events, *events_of_touch(self.latches, self.contacts, tuple(self.u), tuple(self.u_independent)))
 
     @property
     def redundant_rows(self) -> frozenset[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -35,6 +36,16 @@ class OwnEvent:
     def waits(self) -> bool:
         """Whether it happens behind the model's own events of the same instant."""
         return self.late and self.kind == "ticks"
+
+
+@functools.lru_cache(maxsize=32)  # asked for again for every formulation, treatment and program; SymPy is slow at it
+def events_of_touch(
+    latches: Latches | None, contacts: Contacts | None, u: tuple[sm.Symbol, ...], independent: tuple[int, ...]
+) -> tuple[OwnEvent, ...]:
+    """Events of latches, then those of contacts; ``u``: all speeds, of which ``independent`` are states."""
+    held = latch_events(latches, u, independent) if latches else ()
+    struck = contact_events(contacts, latches, u, independent) if contacts else ()
+    return (*held, *struck)
 
 
 def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[OwnEvent]:

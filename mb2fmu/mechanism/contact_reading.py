@@ -88,7 +88,9 @@ def held_by_constraints(
 def said_twice(
     contacts: Contacts | None, declared: Sequence[DeclaredContact], start: Mapping[sm.Symbol, float]
 ) -> Iterator[Fault]:
-    """Contacts whose gap is another one's times a positive number: how they share a force is not determined.
+    """Contacts whose gap is another one's times a number: how they share a force is not determined.
+
+    Where the number is negative there is nowhere to move: that is a constraint, and impacts would follow without end.
 
     Gaps are compared at places about the start, with other parameters too: what is alike for one length only is two
     contacts. Legs of a table, whose forces are not determined either, keep different gaps.
@@ -106,11 +108,16 @@ def said_twice(
         return
     found /= np.maximum(np.linalg.norm(found, axis=0), np.finfo(float).tiny)
     for j, item in enumerate(declared):
-        alike = np.flatnonzero(found[:, :j].T @ found[:, j] > 1.0 - _ALIKE)
-        if len(alike):
-            other = declared[int(alike[0])].name
+        cosines = found[:, :j].T @ found[:, j]
+        if np.any(cosines > 1.0 - _ALIKE):
+            other = declared[int(np.argmax(cosines))].name
             what = f"{item.name} has the gap of {other}, or a multiple of it: how they share a force is not determined"
             yield Fault(what, item.where, "leave one of the two out")
+        if np.any(cosines < _ALIKE - 1.0):
+            other = declared[int(np.argmin(cosines))].name
+            what = f"{item.name} has the gap of {other} with the other sign: both are >= 0 only where both are 0"
+            remedy = "give what is between them room, or hold it there by a constraint or a Latch"
+            yield Fault(what, item.where, remedy)
 
 
 def free_directions(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> Floats:

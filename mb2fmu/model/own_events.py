@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 import sympy as sm
@@ -175,15 +176,68 @@ def event_faults(model: Model) -> Iterator[Fault]:
 
 
 def _set_twice(model: Model) -> Iterator[Fault]:
-    """Two events at the very same instants that set one value."""
+    """Two events that happen at one instant and set a value differently: which of them is right, nobody can say.
+
+    What cannot be seen here, conditions that become true together by the motion, is told as it happens.
+    """
     timed = [event for event in model.own_events if not math.isnan(event.period + event.offset)]
-    count = Counter((event.condition, symbol) for event in timed for symbol in event.settings)
-    for (condition, symbol), times in count.items():
-        if times > 1:
-            names = [event for event in timed if event.condition == condition and symbol in event.settings]
-            both = " and ".join(event.name for event in names)
-            what = f"{symbol} is set by {both} at the same instants"
-            yield Fault(what, names[-1].where, "let one of them set it, or give them different conditions")
+    for one, other in itertools.combinations(timed, 2):
+        both = [symbol for symbol in one.settings if symbol in other.settings]
+        torn = [str(symbol) for symbol in both if one.settings[symbol] != other.settings[symbol]]
+        instant = _common_instant(one, other, model.default_experiment.stop) if torn else None
+        if instant is not None:
+            what = f"{', '.join(torn)} is set by {one.name} and {other.name} {instant}, to different values"
+            remedy = "let one of them set it, or give them conditions or offsets that never come together"
+            yield Fault(what, other.where, remedy)
+
+
+def _common_instant(one: DeclaredEvent, other: DeclaredEvent, stop: float) -> str | None:
+    """When two events surely happen together up to ``stop``, in words; None if that cannot be seen."""
+    if one.kind == other.kind == "when":
+        return "at the same instants" if _normal(one.condition) == _normal(other.condition) else None
+    if one.kind != other.kind or not all(_is_regular(event) for event in (one, other)):
+        return None
+    first = _first_common(*(_decimals(event) for event in (one, other)))
+    return f"at t = {float(first):g} s" if first is not None and first <= stop else None
+
+
+def _is_regular(event: DeclaredEvent) -> bool:
+    """Whether its instants are such as :func:`event_faults` lets pass."""
+    return event.period > 0.0 and 0.0 <= event.offset < math.inf
+
+
+def _decimals(event: DeclaredEvent) -> tuple[Fraction, Fraction | None]:
+    """First instant and period as they are written, in decimals; None: it happens once."""
+    return Fraction(repr(event.offset)), Fraction(repr(event.period)) if math.isfinite(event.period) else None
+
+
+def _first_common(one: tuple[Fraction, Fraction | None], other: tuple[Fraction, Fraction | None]) -> Fraction | None:
+    """The first number that is in both of two arithmetic sequences (first, step); a step of None: one number."""
+    (begin, step), (start, stride) = one, other
+    if step is None:
+        fits = begin == start if stride is None else begin >= start and (begin - start) % stride == 0
+        return begin if fits else None
+    if stride is None:
+        return _first_common(other, one)
+    unit = Fraction(1, math.lcm(step.denominator, stride.denominator))
+    p, q, ahead = int(step / unit), int(stride / unit), (start - begin) / unit
+    common = math.gcd(p, q)
+    if ahead.denominator != 1 or ahead.numerator % common:
+        return None
+    count = ahead.numerator // common * pow(p // common, -1, q // common) % (q // common)
+    cycle = step * (q // common)  # of what both have in common
+    at = begin + count * step
+    return at if at >= start else at + cycle * math.ceil((start - at) / cycle)
+
+
+def _normal(condition: sm.Basic) -> Hashable:
+    """What is the same for conditions that are only written differently: h <= 0, 0 >= 2*h, in any order."""
+    if isinstance(condition, sm.Lt | sm.Le | sm.Gt | sm.Ge):
+        over = sm.nsimplify(condition.gts - condition.lts, rational=True)  # 2.0*h is no multiple of h
+        return isinstance(condition, sm.Lt | sm.Gt), sm.expand(over).primitive()[1]
+    if isinstance(condition, sm.And | sm.Or | sm.Not):
+        return condition.func, frozenset(map(_normal, condition.args))
+    return (condition,)
 
 
 def event_expressions(event: DeclaredEvent) -> list[sm.Basic]:

@@ -15,6 +15,7 @@ ds/dt = 0 (Filippov 1988, section 2.2; ``sliding``).
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -317,19 +318,35 @@ class _Assembly:
 
     def _add_event(self, slip: Sequence[int]) -> None:
         """Add the states after an event: held signs exactly at rest, and what the model's own events set."""
-        b, plan, copy = self._builder, self._plan, self._copy
+        b, plan = self._builder, self._plan
         old = plan.program
         x = [b.state(i) for i in range(len(old.layout.states))]
         if self._held:
             x = self._held.at_rest(b, self._slips, slip, x)
         conditions, fired = self._conditions()
         if "resets" in old.entries:
-            for label, node in zip(old.entries["resets"].labels, old.entries["resets"].results, strict=True):
-                clause, _, state = label.partition(":")
-                i = old.layout.states.index(state)
-                x[i] = b.select(fired[int(clause)], copy.node[node], x[i])
+            self._set_states(x, fired)
         names = [f"condition {i}" for i in range(len(conditions))]
         b.entry("event", [*old.layout.states, *names], [*x, *conditions])
+
+    def _set_states(self, x: list[int], fired: Sequence[int]) -> None:
+        """Put what events set in place of states; infinity where two of the model's own do not agree on a value.
+
+        That is refused by the runtime, which names both. Those of contacts and latches come in their order.
+        """
+        b, copy, old = self._builder, self._copy, self._plan.program
+        late = [label.startswith("late ") for label in old.entries["conditions"].labels]
+        setters: dict[int, list[tuple[int, int]]] = {}
+        for label, node in zip(old.entries["resets"].labels, old.entries["resets"].results, strict=True):
+            clause, _, state = label.partition(":")
+            k, i = int(clause), old.layout.states.index(state)
+            value = found = copy.node[node]
+            before = [] if late[k] else setters.setdefault(i, [])
+            for other, theirs in before:
+                differs = b.unary(Op.NOT, b.binary(Op.EQ, value, theirs))
+                found = b.select(b.binary(Op.AND, fired[other], differs), b.constant(math.inf), found)
+            before.append((k, value))
+            x[i] = b.select(fired[k], found, x[i])
 
     def _conditions(self) -> tuple[list[int], list[int]]:
         """What conditions are behind the event, and which have become true.

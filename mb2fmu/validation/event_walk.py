@@ -150,7 +150,9 @@ class _Walk:
                 x_dot, power = self.numeric.slope(t, y[:-1], r, self.prepared, self.modes)
             except (ArithmeticError, ValueError):
                 return np.full_like(y, np.nan)
-            return np.append(x_dot, power)
+            y_dot = np.empty_like(y)
+            y_dot[:-1], y_dot[-1] = x_dot, power
+            return y_dot
 
         return slope
 

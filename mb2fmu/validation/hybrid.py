@@ -138,8 +138,9 @@ class HybridEquations(NumericEquations):
 
     def _whole(self, modes: Floats) -> Floats:
         """Values of all our inputs: modes, and no forces, blows and jumps of contacts and latches."""
-        more = len(self.frozen.equations.r) - self.frozen.inputs - self._count
-        return np.append(modes, np.zeros(more))
+        values = np.zeros(len(self.frozen.equations.r) - self.frozen.inputs)
+        values[: self._count] = modes
+        return values
 
     def _holding(self, x: Floats, modes: Modes) -> list[int]:
         """Numbers of our inputs that hold something: signs at zero, contacts that rest, latches that are closed."""

@@ -36,11 +36,22 @@ def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
     found, acting = np.zeros(len(right)), np.flatnonzero(B.any(axis=0))  # without effect: nothing presses it
     signs = int(np.sum(acting < len(limits)))
     B, right, limits = B[np.ix_(acting, acting)], right[acting], limits[acting[:signs]]
-    rows = np.linalg.pinv(B[signs:, signs:], rcond=1e-10) if signs < len(acting) else np.zeros((0, 0))
+    if signs == len(acting):
+        found[acting] = _shared(B, right, limits)
+        return found
+    rows = _least(B[signs:, signs:])
+    if not signs:
+        found[acting] = rows @ right
+        return found
     through = B[:signs, signs:] @ rows
     shared = _shared(B[:signs, :signs] - through @ B[signs:, :signs], right[:signs] - through @ right[signs:], limits)
     found[acting] = np.append(shared, rows @ (right[signs:] - B[signs:, :signs] @ shared))
     return found
+
+
+def _least(B: Floats) -> Floats:
+    """The pseudoinverse; of one row, none of whose effect is 0, its inverse."""
+    return np.asarray(1.0 / B if B.size == 1 else np.linalg.pinv(B, rcond=1e-10))
 
 
 def _shared(B: Floats, right: Floats, limits: Floats) -> Floats:
@@ -50,6 +61,8 @@ def _shared(B: Floats, right: Floats, limits: Floats) -> Floats:
     scales = np.minimum(np.linalg.norm(B, axis=1) / limits, _WEAKEST * np.abs(np.diag(B)))
     if not np.all(scales > 0.0):
         raise np.linalg.LinAlgError("a friction that does not act on what it looks at")
+    if len(right) == 1:
+        return np.asarray(right / B[0])
     A, b = B / scales[:, None], right / scales
     lengths = np.linalg.norm(A, axis=0)
     U, sizes, V = np.linalg.svd(A / lengths)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from judging import Judge, in_long_steps
 from planted.runtime import replaced
 
 import mb2fmu.emit.c
@@ -189,30 +190,20 @@ FAULTS = {
 }
 
 
+def ball() -> Model:
+    return in_long_steps(BALL, 0.1)
+
+
+def friction() -> Model:
+    return in_long_steps(FRICTION, 0.2)
+
+
+JUDGED = {BALL: ball, FRICTION: friction}
+
+
 @pytest.fixture(scope="module")
-def judged():
-    """Judges units of a model by one yardstick."""
-    known = {}
-
-    def judge(model: Path, unit: Path):
-        if model not in known:
-            derivation = derive(model)
-            equations = formulation.formulate(derivation.mechanism, "lagrange")
-            stick = make_yardstick(derivation.definition, equations, exercise=False)
-            known[model] = (derivation.definition, equations, stick)
-        definition, equations, stick = known[model]
-        return validation.validate(
-            unit, definition, equations, yardstick=stick, conformance=False, exercise=False, time_limit=30.0
-        )
-
-    return judge
-
-
-def is_caught(judged, model: Path, unit: Path) -> bool:
-    try:
-        return not judged(model, unit).passed
-    except mb2fmu.Mb2FmuError:
-        return True
+def judge():
+    return Judge()
 
 
 NIGHTLY = {"early": "as late", "late in Model Exchange": "as late, and indicator turned"}
@@ -221,24 +212,24 @@ NIGHTLY = {"early": "as late", "late in Model Exchange": "as late, and indicator
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.repeats if name in NIGHTLY else ()) for name in FAULTS]
 )
-def test_a_wrong_event_is_caught(judged, tmp_path, name):
+def test_a_wrong_event_is_caught(judge, tmp_path, name):
     model, file, old, new = FAULTS[name]
     emit = mb2fmu.emit.c.emit_motion
     change = replaced(file, old, new)
     with patch.object(mb2fmu.emit.c, "emit_motion", lambda *a, **k: change(emit(*a, **k))):
         unit = export(model, tmp_path).path
-    assert is_caught(judged, model, unit)
+    assert not judge.passes(JUDGED[model], unit)
 
 
-def test_a_wrong_restitution_is_caught(judged, tmp_path):
+def test_a_wrong_restitution_is_caught(judge, tmp_path):
     model = load(BALL)
     model.declared = [dataclasses.replace(item, value=0.7001) if item.name == "e" else item for item in model.declared]
-    assert is_caught(judged, BALL, export(model, tmp_path).path)
+    assert not judge.passes(ball, export(model, tmp_path).path)
 
 
-def test_right_units_are_not_failed(judged, exported):
+def test_right_units_are_not_failed(judge, exported):
     for model, count in ((BALL, 4), (FRICTION, 8)):
-        result = judged(model, exported(model, "3"))
+        result = judge.result(JUDGED[model], exported(model, "3"))
         assert result.passed
         for kind in result.kinds:
             assert [event.verdict for event in kind.events] == ["passed"] * count
@@ -252,7 +243,7 @@ LET_GO = "failed = mb2fmu_let_go(s, t, x, r, p, w, set);"
 def short_belt():
     """The belt for as long as it takes to stick, and what judges it, in mid-run too."""
     model = load(BELT)
-    model.experiment(stop=5.0, step=0.05, tolerance=1e-8)
+    model.experiment(stop=5.0, step=0.25, tolerance=1e-8)
     derivation = derive(model)
     equations = formulation.formulate(derivation.mechanism, "lagrange")
     return model, derivation.definition, equations, make_yardstick(derivation.definition, equations)

@@ -144,6 +144,8 @@ class Machine:
             e.mechanism = ctypes.addressof(bodies)
         self._code = code
         self._sizes = sizes
+        self._places: dict[str, tuple[list[tuple[str, slice]], int]] = {}
+        self._parameters: tuple[tuple[float, ...], Floats] = ((), np.empty(0))
         self.n_x = sizes.n_q + len(self._independent) + sizes.n_z
         self._at = ctypes.addressof(e)
         if self._library.reference_begin(self._at) != layout.OK:
@@ -158,14 +160,33 @@ class Machine:
         Raises:
             FailureError: If a matrix is singular.
         """
-        s = self._sizes
-        shapes = {"u": s.n_u, "kinetic": 1, "outputs": s.n_y, "residual": s.n_phi + s.m}
-        found = {"x_dot": np.empty(self.n_x), "power": np.empty(1)}
-        found |= {name: np.empty(shapes[name]) for name in wanted.split()}
-        motion = layout.Motion(**{name: address(array) for name, array in found.items()})
-        given = [np.ascontiguousarray(a, dtype=np.float64) for a in (x, r, prepared)]
+        if wanted not in self._places:
+            self._places[wanted] = self._places_of(wanted)
+        places, count = self._places[wanted]
+        numbers = np.empty(count)  # one array for all: an address costs as much as the rest
+        first = address(numbers)
+        motion = layout.Motion(**{name: first + numbers.itemsize * place.start for name, place in places})
+        given = [np.ascontiguousarray(a, dtype=np.float64) for a in (x, r)] + [self._as_array(prepared)]
         self._check(self._library.reference_motion(self._at, t, *map(address, given), ctypes.addressof(motion)), t)
-        return found
+        return {name: numbers[place] for name, place in places}
+
+    def _places_of(self, wanted: str) -> tuple[list[tuple[str, slice]], int]:
+        """Where each part of a motion is in the array of all its numbers, and how many these are."""
+        s = self._sizes
+        shapes = {"x_dot": self.n_x, "power": 1, "u": s.n_u, "kinetic": 1, "outputs": s.n_y, "residual": s.n_phi + s.m}
+        names = ["x_dot", "power", *wanted.split()]
+        ends = np.cumsum([shapes[name] for name in names]).tolist()
+        return [(name, slice(end - shapes[name], end)) for name, end in zip(names, ends, strict=True)], ends[-1]
+
+    def _as_array(self, prepared: Sequence[float]) -> Floats:
+        """Parameters as an array, made once for the tuple that a whole motion is asked with."""
+        if not isinstance(prepared, tuple):
+            return np.ascontiguousarray(prepared, dtype=np.float64)
+        known, array = self._parameters
+        if prepared is not known:
+            array = np.array(prepared, dtype=np.float64)
+            self._parameters = (prepared, array)
+        return array
 
     def slopes(self, times: Floats, y: Floats, r: Sequence[float], prepared: Sequence[float]) -> Floats:
         """x' and the power of all loads at several instants, by one call.

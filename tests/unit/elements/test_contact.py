@@ -61,7 +61,7 @@ def pressed():
             model.add(
                 Contact("c", first, surface, radius=0.3, stiffness=1e3, dissipation=0.1, at=at, kinetic=0.4, **more)
             )
-            known[kind, friction] = rhs(model)
+            known[kind, friction] = rhs(model, method="tmt")
         return known[kind, friction]
 
     return of

@@ -29,7 +29,7 @@ def body(
     """A body of 2 kg in a plane, that touches a floor below its middle; the floor may slope, a force pull ``along``."""
     model, (_, y, _, u, _, w) = planar_body(name, 2, inertia, (0.0, 0.0, 0.0, *speeds), slope=slope, along=along)
     model.add(Impact("floor", y, slip=u + radius * w, **contact))
-    model.experiment(stop=3.0, step=0.1, tolerance=1e-9)
+    model.experiment(stop=3.0, step=0.3, tolerance=1e-9)
     return model
 
 

@@ -26,8 +26,7 @@ from mb2fmu.evaluation import evaluator
 from mb2fmu.switching import freeze, switches_of
 
 CRANK_SLIDER = Path(__file__).parents[3] / "models" / "crank_slider.py"
-WAYS = [("attractor", "kane"), ("attractor", "lagrange"), ("explicit", "tmt"), ("multipliers", "kane"),
-        ("partition", "kane")]  # fmt: skip
+WAYS = [("attractor", "kane"), ("explicit", "tmt"), ("multipliers", "lagrange"), ("partition", "recursive-composite")]
 
 
 def machine() -> Model:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+import fmpy
 import pytest
 import sympy as sm
 from event_models import belt, particle, reference_of
+from fmpy.fmi1 import FMICallException
 
+from mb2fmu import export
 from mb2fmu.errors import ValidationError
 
 
@@ -17,13 +22,38 @@ def falling(*settings):
     return model
 
 
+def torn():
+    """Two events that come together by the motion, though their conditions differ: x <= 0 and x (x + 2) <= 0."""
+    return falling(
+        ("floor", lambda x, _: x <= 0, lambda _, v: -v), ("mat", lambda x, _: x * (x + 2) <= 0, lambda *_: 0)
+    )
+
+
+UNIT: list = []
+
+
 def test_two_events_that_set_the_same_at_one_instant_are_both_named():
-    model = falling(("floor", lambda x, _: x <= 0, lambda _, v: -v), ("mat", lambda x, _: 2 * x <= 0, lambda *_: 0))
+    model = torn()
     with pytest.raises(
         ValidationError, match=r"t = 0\.5 s the events floor and mat set .*v.* to different values"
     ) as told:
         reference_of(model)
     assert "let one of them set it" in str(told.value)
+
+
+@pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
+def test_the_unit_names_both_too(tmp_path_factory, kind):
+    if not UNIT:
+        # in FMI 2 fmpy makes a step again and again that is discarded
+        UNIT.append(export(torn(), tmp_path_factory.mktemp("torn"), fmi="3").path)
+    said: list[str] = []
+    with pytest.raises(FMICallException):
+        fmpy.simulate_fmu(
+            str(UNIT[0]), fmi_type=kind, stop_time=1.0, output_interval=0.1, debug_logging=True,
+            logger=lambda *words: said.append(str(words)),
+        )  # fmt: skip
+    assert "two values at once" in " ".join(said)
+    assert {"floor", "mat"} <= set(re.findall(r"floor|mat\b", " ".join(said)))
 
 
 def test_two_events_that_set_the_same_value_agree():

@@ -94,16 +94,20 @@ def thrown(tmp_path_factory):
     return str(export(touching.thrown_ball(0.3), tmp_path_factory.mktemp("thrown")).path)
 
 
-@pytest.mark.parametrize("speed", [0.0, 0.3])
-def test_what_sticks_leaves_the_floor_and_comes_back(thrown, speed):
-    """In the air nothing presses, and friction neither holds nor pulls; straight up and down it is never asked."""
-    found = moved(touching.thrown_ball(speed))
+def test_what_sticks_leaves_the_floor_and_comes_back(thrown):
+    """In the air nothing presses, and friction neither holds nor pulls; straight up and down it is never asked.
+
+    Its height is the same whatever its speed along the floor.
+    """
+    found = moved(touching.thrown_ball(0.3))
     column = found.trajectory.column
     values, gap = found.trajectory.values, found.trajectory.values[:, column("floor.gap")]
     assert np.all(values[gap > 0.0, column("floor.friction")] == 0.0)
-    for kind, accuracy in (("CoSimulation", 1e-7), ("ModelExchange", 1e-5)):
-        end = fmpy.simulate_fmu(thrown, fmi_type=kind, stop_time=1.5, output_interval=0.05, relative_tolerance=1e-9,
-                                start_values={"vx": speed})[-1]  # fmt: skip
-        for name in ("x", "y", "vx", "w"):
-            assert end[name] == pytest.approx(values[-1, column(name)], rel=accuracy, abs=accuracy), name
-    assert values[-1, column("vx")] == pytest.approx(5 / 7 * speed, rel=0.1, abs=1e-15)  # it rolls, pressed in
+    wanted = {name: values[-1, column(name)] for name in ("x", "y", "vx", "w")}
+    assert wanted["vx"] == pytest.approx(5 / 7 * 0.3, rel=0.1)  # it rolls, pressed in
+    for speed, ends in ((0.3, wanted), (0.0, dict.fromkeys(wanted, 0.0) | {"y": wanted["y"]})):
+        for kind, accuracy in (("CoSimulation", 1e-7), ("ModelExchange", 1e-5)):
+            end = fmpy.simulate_fmu(thrown, fmi_type=kind, stop_time=1.5, output_interval=0.05, relative_tolerance=1e-9,
+                                    start_values={"vx": speed})[-1]  # fmt: skip
+            for name, value in ends.items():
+                assert end[name] == pytest.approx(value, rel=accuracy, abs=accuracy), name

@@ -250,7 +250,8 @@ static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2
         const int one = work->settling.last[0], other = work->settling.last[1];
         (void)snprintf(message, size,
                        "step from %s s by %s s: at %s s %s; changed last: %s%s%s", start, span, fault,
-                       problem->unsettled == MB2FMU_NOT_FINITE ? "an event sets a state to what is no finite number"
+                       problem->unsettled == MB2FMU_NOT_FINITE
+                           ? "events set a state to two values at once, or to what is no finite number"
                        : problem->unsettled == MB2FMU_CHATTERS ? "no modes are right: they switch to and fro"
                                                                : "events follow each other without end",
                        one < 0 ? "none" : model_switches[one].name, other < 0 ? "" : ", ",

@@ -48,13 +48,7 @@ static int mb2fmu_fire(mb2fmu_settling *s, double t, double x[], const double r[
     if (failed != 0) {
         return failed;
     }
-    for (int i = 0; i < MB2FMU_N_STATES; i++) {
-        if (!isfinite(s->after[i])) {
-            return MB2FMU_NOT_FINITE;
-        }
-        x[i] = s->after[i];
-    }
-    for (int i = 0; i < MB2FMU_N_CONDITIONS; i++) {
+    for (int i = 0; i < MB2FMU_N_CONDITIONS; i++) { /* first, so that they are named where what they set is refused */
         double *const was = mb2fmu_mode(w, MB2FMU_N_INDICATORS + i);
         const double now = s->after[MB2FMU_N_STATES + i];
         if (*was != now) {
@@ -62,6 +56,12 @@ static int mb2fmu_fire(mb2fmu_settling *s, double t, double x[], const double r[
             *fired = 1;
             mb2fmu_note(s, MB2FMU_N_INDICATORS + i);
         }
+    }
+    for (int i = 0; i < MB2FMU_N_STATES; i++) {
+        if (!isfinite(s->after[i])) {
+            return MB2FMU_NOT_FINITE;
+        }
+        x[i] = s->after[i];
     }
     return 0;
 }

@@ -26,7 +26,7 @@ static enum mb2fmu_status mb2fmu_unsettled(mb2fmu_instance *instance, enum mb2fm
     }
     return mb2fmu_fail(instance, status, "at time %g: %s; changed last: %s%s%s", instance->now.clock.time,
                        answer == MB2FMU_CHATTERS ? "no modes are right: they switch to and fro"
-                                                 : "an event sets a state to what is no finite number",
+                                                 : "events set a state to two values at once, or to what is no finite number",
                        one < 0 ? "none" : model_switches[one].name, other < 0 ? "" : ", ",
                        other < 0 ? "" : model_switches[other].name);
 }

@@ -1,0 +1,57 @@
+"""Judges units by what their models do, for tests that plant faults; few instants are enough."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+from mb2fmu import Model, derive, formulation, validation
+from mb2fmu.errors import Mb2FmuError
+from mb2fmu.model import load
+from mb2fmu.validation.reference import Reference
+from mb2fmu.validation.result import ValidationResult
+from mb2fmu.validation.validate import make_yardstick
+
+
+def in_long_steps(path: Path, step: float) -> Model:
+    """A model that is looked at every ``step`` s alone: events are found whatever the steps."""
+    model = load(path)
+    model.default_experiment = dataclasses.replace(model.default_experiment, step=step)
+    return model
+
+
+class Judge:
+    """Judges units in their default experiment, those of one model by one yardstick.
+
+    Models are given as functions that make them: the same function, the same yardstick.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Callable[[], Model], tuple] = {}
+
+    def _yardstick(self, make: Callable[[], Model]) -> tuple:
+        if make not in self._known:
+            derivation = derive(make())
+            equations = formulation.formulate(derivation.mechanism, "lagrange")
+            stick = make_yardstick(derivation.definition, equations, exercise=False)
+            self._known[make] = (derivation.definition, equations, stick)
+        return self._known[make]
+
+    def reference(self, make: Callable[[], Model]) -> Reference:
+        """What units of a model are held against."""
+        return self._yardstick(make)[2].reference
+
+    def result(self, make: Callable[[], Model], unit: Path) -> ValidationResult:
+        """The verdict on a unit."""
+        definition, equations, stick = self._yardstick(make)
+        return validation.validate(
+            unit, definition, equations, yardstick=stick, conformance=False, exercise=False, time_limit=30.0
+        )
+
+    def passes(self, make: Callable[[], Model], unit: Path) -> bool:
+        """Whether a unit is right; one that cannot be run to its end is not."""
+        try:
+            return self.result(make, unit).passed
+        except Mb2FmuError:
+            return False
