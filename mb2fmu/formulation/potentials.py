@@ -14,6 +14,7 @@ What is left is judged by numbers: generalized forces that are not symmetric, �
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -321,7 +322,7 @@ class _Coordinates:
         for frame, count in sorted(steps.items()):
             turning = [q for q in self.m.q if q in self.m.frames[frame].rotation.free_symbols] if count else []
             for q in turning:
-                axis = self._axis(frame, q)
+                axis = _axis(sm.ImmutableMatrix(self.m.frames[frame].rotation), q)
                 for k, components in action.vector:
                     turned = self._turned(axis, frame, k)
                     total[q] = total.get(q, sm.S.Zero) + count * dot(components, turned)
@@ -347,12 +348,6 @@ class _Coordinates:
         moving: set[sm.Basic] = set().union(*(c.free_symbols for c in place))
         return {q: dot(force, tuple_of(c.diff(q) for c in place)) for q in self.m.q if q in moving}
 
-    def _axis(self, frame: int, q: sm.Symbol) -> Components:
-        """∂w/∂q' of a frame in its parent, in its own components: of the direction cosines' derivative."""
-        R = self.m.frames[frame].rotation
-        skew = (R.T * R.diff(q)).applyfunc(lambda e: sm.trigsimp(sm.expand(e)) if _short([e]) else e)
-        return (skew[2, 1], skew[0, 2], skew[1, 0])
-
     def _turned(self, vector: Components, frame: int, into: int) -> Components:
         """A vector's components in another frame: up to the frame that both hang on, and down from there."""
         m, up, down = self.m, _ancestors(self.m, frame), _ancestors(self.m, into)
@@ -369,6 +364,13 @@ class _Coordinates:
         if not _short(column):
             raise _NotKnownError
         return column
+
+
+@functools.lru_cache(maxsize=1000)  # asked once more where a reference is formulated; simplifying takes a second
+def _axis(rotation: sm.ImmutableMatrix, q: sm.Symbol) -> Components:
+    """∂w/∂q' of a frame in its parent, in its own components: of the direction cosines' derivative."""
+    skew = rotation.T * rotation.diff(q)
+    return tuple_of(sm.trigsimp(sm.expand(e)) if _short([e]) else e for e in (skew[2, 1], skew[0, 2], skew[1, 0]))
 
 
 def tuple_of(components: Iterable[sm.Expr]) -> Components:

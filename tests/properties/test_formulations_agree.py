@@ -18,7 +18,7 @@ from mechanisms import (
     random_states,
     sympy_rolling_disc,
 )
-from representatives import REPRESENTATIVES, marked
+from representatives import KINDS, marked
 
 from mb2fmu.errors import FormulationError
 from mb2fmu.formulation import applicable, formulate
@@ -58,8 +58,9 @@ def _agree(mechanism):
             assert close(result, first, condition), (method, result, first)
 
 
-# Beside the representatives: a point on a surface, a motion that is prescribed, couplings within loops.
-DAILY = {*REPRESENTATIVES, "bowl", "driven_crank", "steering_linkage"}
+# Beside the kinds: quaternions, explicit time, a point on a surface, a motion that is prescribed, couplings within
+# loops. The proof of each representative compares two formulations, too.
+DAILY = {*KINDS, "quadrotor_slung_load", "turntable_ball", "bowl", "driven_crank", "steering_linkage"}
 
 
 @pytest.mark.parametrize("path", marked(MODELS, repeating={path.stem for path in MODELS} - DAILY))

@@ -2,70 +2,90 @@
 
 from __future__ import annotations
 
-import subprocess
+import importlib
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
-BENCH = Path(__file__).parents[2] / "scripts" / "bench.py"
+import pytest
 
-
-def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(BENCH), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
-def test_one_row_is_measured_and_written(tmp_path: Path) -> None:
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
+    """A function that loads a script as a module, which is forgotten with the test."""
+    monkeypatch.syspath_prepend(SCRIPTS)
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if name.startswith("bench"):
+            del sys.modules[name]
+
+
+def rows_of(page: Path, begin: str) -> list[list[str]]:
+    """Cells of the rows of tables that begin so."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    return [line.split("|")[1:-1] for line in lines if line.startswith(begin)]
+
+
+def number(cell: str) -> float:
+    return float(cell.split(maxsplit=1)[0].replace(",", ""))
+
+
+def test_one_row_is_measured_and_written(script, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    done = bench("--links", "2", "--chains", "spatial", "--methods", "kane", "--output", str(page))
-    assert done.returncode == 0, done.stderr
-    rows = [line.split("|")[1:-1] for line in page.read_text().splitlines() if line.startswith("| 2 |")]
-    assert len(rows) == 1
-    numbers = [float(column.split()[0].replace(",", "")) for column in rows[0][2:]]
+    words = ["--links", "2", "--chains", "spatial", "--methods", "kane", "--output", str(page)]
+    assert script("bench").main(words) == 0
+    (row,) = rows_of(page, "| 2 |")
+    numbers = [number(cell) for cell in row[2:]]
     assert len(numbers) == 5
-    assert all(number > 0 for number in numbers)
+    assert all(each > 0 for each in numbers)
 
 
-def test_a_row_over_its_limit_is_said_to_be(tmp_path: Path) -> None:
+def test_a_row_over_its_limit_is_said_to_be(script, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
-    done = bench("--links", "2", "--chains", "planar", "--methods", "tmt", "--limit", "0.01", "--output", str(page))
-    assert done.returncode == 1  # nothing was measured
-    assert "over 0.01 s" in done.stderr
+    words = ["--links", "2", "--chains", "planar", "--methods", "tmt", "--limit", "0.01", "--output", str(page)]
+    assert script("bench").main(words) == 1  # nothing was measured
+    assert "over 0.01 s" in capsys.readouterr().err
 
 
-def test_native_units_are_measured_and_written(tmp_path: Path) -> None:
+def test_native_units_are_measured_and_written(script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
-    script = BENCH.with_name("bench_native.py")
-    command = [sys.executable, str(script), "--models", "double_pendulum", "--no-platforms", "--output", str(page)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
-    text = page.read_text()
-    rows = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| double_pendulum |")]
+    native: ModuleType = script("bench_native")
+    monkeypatch.setattr(native, "TIMED", {"step": 100})
+    monkeypatch.setattr(native, "USUALLY_TIMED", 1_000)
+    count = native.instructions  # of two calls, since each starts valgrind twice
+    monkeypatch.setattr(
+        native, "instructions", lambda program, call: count(program, call) if call in {"model", "hand"} else None
+    )
+    assert native.main(["--models", "double_pendulum", "--no-platforms", "--output", str(page)]) == 0
+    rows = rows_of(page, "| double_pendulum |")
     assert [len(row) for row in rows] == [10, 3]
-    assert all(float(cell.split()[0].replace(",", "")) > 0 for cell in rows[0][1:])
+    assert all(number(cell) > 0 for cell in rows[0][1:])
+    text = page.read_text(encoding="utf-8")
     assert "written by hand" in text
+    assert "times its instructions" in text or not native.shutil.which("valgrind")
 
 
-def test_chains_are_measured_and_written(tmp_path: Path) -> None:
+def test_chains_are_measured_and_written(script, tmp_path: Path) -> None:
     """Without what takes minutes to compile, or to derive."""
     page = tmp_path / "page.md"
-    script = BENCH.with_name("bench_chain.py")
-    command = [sys.executable, str(script), "--joints", "2", "--rounds", "1", "--without", "pinocchio", "kane"]
-    done = subprocess.run([*command, "--output", str(page)], capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
-    rows = [line.split("|")[1:-1] for line in page.read_text().splitlines() if line.startswith("| 2 |")]
-    assert [len(row) for row in rows] == [12]
-    assert not rows[0][3].strip()  # Pinocchio
-    assert all(float(rows[0][i].split()[0].replace(",", "")) > 0 for i in (1, 2, 4, 5, 6, 7, 10, 11))
+    words = ["--joints", "2", "--rounds", "1", "--without", "pinocchio", "kane", "--output", str(page)]
+    assert script("bench_chain").main(words) == 0
+    (row,) = rows_of(page, "| 2 |")
+    assert len(row) == 12
+    assert not row[3].strip()  # Pinocchio
+    assert all(number(row[i]) > 0 for i in (1, 2, 4, 5, 6, 7, 10, 11))
 
 
-def test_events_are_measured_and_written(tmp_path: Path) -> None:
+def test_events_are_measured_and_written(script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
-    script = BENCH.with_name("bench_events.py")
-    command = [sys.executable, str(script), "--output", str(page)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
-    rows = [line.split("|")[2:-1] for line in page.read_text().splitlines() if line.startswith("| ours")]
-    striking = [float(cell.split()[0].replace(",", "")) for cell in rows[0]]
-    assert striking[2] == 7830  # in 1000 s, each after 2 sqrt(2 h / g)
-    assert abs(striking[4]) < 1e-9  # without loss
-    assert not rows[1][0].strip()  # without the event it does not strike
+    events: ModuleType = script("bench_events")
+    monkeypatch.setattr(events, "ROUNDS", 1)
+    assert events.main(["--output", str(page)]) == 0
+    striking, without = (row[1:] for row in rows_of(page, "| ours"))
+    assert number(striking[2]) == 7830  # in 1000 s, each after 2 sqrt(2 h / g)
+    assert abs(number(striking[4])) < 1e-9  # without loss
+    assert not without[0].strip()  # without the event it does not strike

@@ -59,7 +59,7 @@ def printed(n: int) -> str:
     return (sources["sources/equations.c"] + sources["sources/derived.c"]).decode()
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "zig"])
+@pytest.mark.parametrize("compiler", [pytest.param("gcc", marks=pytest.mark.repeats), "zig"])
 def test_loops_give_the_bits_of_straight_code(compile_model, compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     n = 40
     monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)  # by columns

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from large_models import LARGE
-from representatives import REPRESENTATIVES, marked
+from representatives import KINDS, marked
 
 from mb2fmu import evaluation, formulation, lowering, mechanism, model
 from mb2fmu.derivatives.unit_entries import NativeProgram, with_derivatives
@@ -15,16 +15,17 @@ from mb2fmu.program.program import Program
 
 MODELS = Path(__file__).parents[3] / "models"
 FAST = ("simple_pendulum", "double_pendulum", "two_rods")
+DAILY = {*KINDS, "chain"}  # and code that is printed as loops
 PLAIN = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations")
 
 
 # Large ones compile for a minute and more, and a short chain's statements are of the same kinds.
-SHORTENED = {"chain": {"n": 4}}
+SHORTENED = {"chain": {"n": 3}}
 
 
 def parameters() -> list[object]:
     names = sorted(path.stem for path in MODELS.glob("*.py") if path.stem not in LARGE or path.stem in SHORTENED)
-    repeating = set(names) - set(REPRESENTATIVES) - set(FAST)  # statements of the same kinds
+    repeating = set(names) - DAILY  # statements of the same kinds
     return marked(names, slow=frozenset(names) - set(FAST), repeating=repeating)
 
 

@@ -124,8 +124,14 @@ def test_units_of_the_same_sizes_share_their_runtime() -> None:
     assert not {"sources/model_names.h", "sources/model.c"} & files[0].keys()
 
 
-@pytest.mark.parametrize("fmi", ["2", "3"])
-@pytest.mark.parametrize("compiler", ["gcc", "zig"])
+@pytest.mark.parametrize(
+    ("compiler", "fmi"),
+    [
+        ("gcc", "2"),
+        ("zig", "3"),
+        *(pytest.param(*each, marks=pytest.mark.repeats) for each in (("gcc", "3"), ("zig", "2"))),
+    ],
+)
 def test_units_compile_without_warnings(compiler: str, fmi: str, tmp_path: Path) -> None:
     reason = missing(compiler)
     if reason:

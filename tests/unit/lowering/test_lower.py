@@ -232,7 +232,7 @@ print(digest.hexdigest())
 def test_the_same_program_whatever_the_hash_seed(tmp_path):
     (tmp_path / "tests_lower.py").write_text(_source(), encoding="utf-8")
     digests = set()
-    for seed in ("1", "2", "3"):
+    for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
         done = subprocess.run(
             [sys.executable, "-c", _DIGEST], env=environment, capture_output=True, text=True, check=True

@@ -37,6 +37,13 @@ PARALLEL = """<mujoco model="parallel"><compiler angle="radian"/><worldbody>
   <actuator><motor name="m1" joint="s1"/><motor name="m2" joint="s2"/></actuator></mujoco>
 """
 
+WELDED = """<mujoco model="welded"><compiler angle="radian"/><worldbody>
+  <body name="plate" pos="0 0 0.5"><freejoint name="plate"/><geom type="cylinder" size="0.2 0.02"/></body>
+  <body name="leg" pos="-0.15 0.26 0"><joint name="a" axis="1 0.5 0.3"/>
+    <geom type="capsule" size="0.02" fromto="0 0 0 0.025 -0.043 0.25"/></body></worldbody>
+  <equality><weld name="c" body1="leg" body2="plate"/></equality></mujoco>
+"""
+
 _BAR = '<inertial><origin xyz="{0} 0 0"/><mass value="{1}"/><inertia ixx=".001" iyy="{2}" izz="{2}"/>'
 
 
@@ -199,8 +206,8 @@ def test_what_is_misread_of_a_loop_is_found(tmp_path: Path, monkeypatch: pytest.
         path.write_text(FOUR_BAR)
         path.with_name("robot.toml").write_text(SIDE_FILE.replace("[0.3, 0, 0]\naxis", "[0.31, 0, 0]\naxis"))
     elif fault == "a row is missing":
-        path = tmp_path / "parallel.xml"
-        path.write_text(PARALLEL)
+        path = tmp_path / "welded.xml"
+        path.write_text(WELDED)
     else:
         path = tmp_path / "four.sdf"
         path.write_text(four_in_sdf("<pose>0.2 0 0.05 0 0 0</pose>"))
