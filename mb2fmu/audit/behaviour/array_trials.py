@@ -88,6 +88,10 @@ def _read_elements(instance: Instance, array: Variable, count: int) -> int:
 # --- clocks
 
 
+TICKS = 6
+"""Of each input clock: an output clock may divide it."""
+
+
 @probe("clocks that tick", "clock.ticks", "clock.interval", "clock.previous")
 def ticking(stage: Stage) -> Iterator[Observation]:
     """Input clocks are activated in Event Mode, clocked variables are read then, intervals are asked for."""
@@ -113,9 +117,9 @@ def ticking(stage: Stage) -> Iterator[Observation]:
 
 
 def _ticks(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observation]:
-    """Three ticks: what ``previous`` names has at each what the other variable had at the tick before."""
+    """Some ticks: what ``previous`` names has at each what the other variable had at the tick before."""
     before: dict[Variable, Value] = {}
-    for _ in range(3):
+    for _ in range(TICKS):
         seen: dict[Variable, Value] = {}
         wrong = list(_tick(stage, instance, clock, seen))
         yield from wrong
@@ -146,10 +150,24 @@ def _interval(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Obs
             )
         return
     told = number(clock.written.get("intervalDecimal"))
+    if qualifier.value == 0 and kind in {"constant", "fixed"}:
+        yield Observation("clock.interval", f"a {kind} clock, whose interval is said to be not known yet", where)
     if qualifier.value != 0 and kind in {"constant", "fixed", "tunable"} and not value.value > 0.0:
         yield Observation("clock.interval", f"its interval is {value.value!r}, which is not positive", where)
     elif told is not None and kind == "constant" and qualifier.value != 0 and abs(value.value - told) > 1e-12 * told:
         yield Observation("clock.interval", f"its interval is {value.value!r}, the description says {told!r}", where)
+
+
+def _left(stage: Stage, instance: Instance) -> Iterator[Observation]:
+    """Yield output clocks that are active though the discrete states were updated."""
+    for clock in stage.description.variables:
+        if clock.type == "Clock" and clock.causality == "output":
+            state = (c.c_bool * 1)()
+            status = instance.call("GetClock", (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1), state)
+            if status in {OK, WARNING} and state[0]:
+                text = "it is still active after the discrete states were updated"
+                yield Observation("clock.ticks", text, f'{stage.kind}, "{clock.name}"')
+                return
 
 
 def _tick(stage: Stage, instance: Instance, clock: Variable, seen: dict[Variable, Value]) -> Iterator[Observation]:
@@ -173,6 +191,7 @@ def _tick(stage: Stage, instance: Instance, clock: Variable, seen: dict[Variable
         state[0] = True
         if instance.call("GetClock", references, one, state) in {OK, WARNING} and state[0]:
             yield Observation("clock.ticks", "it is still active after the discrete states were updated", where)
+        yield from _left(stage, instance)
     except SpentError:
         raise
     except (RefusedError, SkippedError) as error:

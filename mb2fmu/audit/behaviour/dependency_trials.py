@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from mb2fmu.audit.behaviour.binding import RefusedError, Value
-from mb2fmu.audit.behaviour.exchange import Point, place, somewhere
+from mb2fmu.audit.behaviour.exchange import Point, passed, place, somewhere
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
@@ -187,6 +188,10 @@ def continuous(stage: Stage) -> Iterator[Observation]:
                 done += _phase(stage, instance, phase, parameters, unknowns, effects, patient)
             except (RefusedError, SkippedError):
                 continue
+    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+        stage.initialize(instance)
+        for point in passed(stage):
+            _round(stage, instance, point, unknowns, effects, (0, 0), patient)
     if done < 2:
         stage.skipped.append(
             f"{stage.kind}: dependencies in Continuous-Time Mode: it could not be evaluated at enough points"

@@ -21,7 +21,7 @@ SPREADS = (0.3, 0.1, 0.03, 0.005)
 ELSEWHERE = 0.5
 """Part of the points that are near the motion instead of near the start."""
 
-REMEMBERED = 12
+REMEMBERED = 48
 """Points of the motion that are kept."""
 JOURNEY = 0.3
 """Part of a probe's time that these points may take."""
@@ -77,6 +77,9 @@ def somewhere(stage: Stage, instance: Instance, part: float | None = None) -> Po
             states.append(stage.inside(variable, moved) if variable else moved)
         inputs = tuple(stage.near(each, spread) for each in stage.inputs)
         time = stage.start + stage.step * stage.random.uniform(0.2, 1.0)
+        if part is not None:  # up to the first time event, beyond which it may not be set here
+            latest = stage.stop if stage.due is None else min(stage.stop, stage.due)
+            time = max(time, stage.start + stage.random.uniform(0.3, 0.95) * (latest - stage.start))
         point = Point(time, tuple(states), inputs)
         try:
             place(stage, instance, point)
@@ -87,6 +90,13 @@ def somewhere(stage: Stage, instance: Instance, part: float | None = None) -> Po
         if all(map(math.isfinite, slopes)) and all(isinstance(each, float) and math.isfinite(each) for each in others):
             return point
     raise SkippedError("no point near the start was found at which it can be evaluated")
+
+
+def passed(stage: Stage) -> list[Point]:
+    """Points of the motion, evenly spread over the experiment, as far as it could be followed; with start inputs."""
+    inputs = tuple(each if isinstance(each := stage.start_value(one), float) else 0.0 for one in stage.inputs)
+    moment = stage.start + 0.5 * stage.step
+    return [Point(moment, tuple(states), inputs) for states in _journey(stage)]
 
 
 def _journey(stage: Stage) -> list[list[float]]:

@@ -60,12 +60,13 @@ class Instance:
         required: Variables that ``update`` uses.
         early: Early return is allowed.
         event_mode: FMI 3 Co-Simulation with event mode.
+        visible: It may show itself.
     """
 
     def __init__(
         self, library: Library, kind: str, *, token: str | None = None, logging: bool = True, callbacks: bool = True,
         update: Callable[..., None] | None = None, required: Sequence[Variable] = (), early: bool = False,
-        event_mode: bool = False, name: bytes = b"audited",
+        event_mode: bool = False, name: bytes = b"audited", visible: bool = False,
     ) -> None:  # fmt: skip
         self.library, self.kind = library, kind
         self.description = library.description
@@ -77,6 +78,7 @@ class Instance:
         self.memory = Memory()
         self.traps_lost = False
         self.event_mode = event_mode
+        self._visible = visible
         self._plans: dict[int, tuple[Description, ReadingPlan]] = {}
         self.types = TYPES2 if self.version == 2 else TYPES3
         written = (self.description.token if token is None else token).encode()
@@ -106,7 +108,7 @@ class Instance:
         place = c.c_char_p(self.library.address.encode())
         lent = c.create_string_buffer(name)
         given = (lent, c.c_int(kind), c.c_char_p(token), place, c.byref(table))
-        self._handle = c.c_void_p(make(*given, c.c_int(0), c.c_int(int(logging))))
+        self._handle = c.c_void_p(make(*given, c.c_int(int(self._visible)), c.c_int(int(logging))))
         c.memset(lent, ord("#"), len(name))  # the importer's memory is its own again after the call
 
     def _instantiate3(
@@ -122,7 +124,7 @@ class Instance:
         make.restype = c.c_void_p
         place = c.c_char_p((self.library.resources.rstrip("/") + "/").encode())
         environment = c.c_void_p(said.environment)
-        head = (c.c_char_p(name), c.c_char_p(token), place, c.c_bool(0), c.c_bool(logging))
+        head = (c.c_char_p(name), c.c_char_p(token), place, c.c_bool(self._visible), c.c_bool(logging))
         if self.kind == "CoSimulation":
             wanted = (references(required), c.c_size_t(len(required)))
             tail: tuple[Any, ...] = (c.c_bool(self.event_mode), c.c_bool(early), *wanted, environment, logger, hook)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
 from mb2fmu.audit.behaviour.binding import RefusedError
@@ -16,6 +16,9 @@ from mb2fmu.audit.finding import Observation
 
 ROUNDS = 3
 """How often instances in threads are compared: what clashes does so by chance."""
+
+FEW = 5
+"""Steps of an instance that goes from thread to thread."""
 
 MOST = TRIED
 """Communication steps of these runs."""
@@ -94,6 +97,47 @@ def threaded(stage: Stage) -> Iterator[Observation]:
                 text = f'"{different[0].name}" differs at point {different[1]} between threads'
                 yield Observation("life.threads", text, stage.kind)
                 return
+
+
+@probe("an instance that goes from thread to thread", "life.threads", where=NEAR)
+def handed_on(stage: Stage) -> Iterator[Observation]:
+    """Made in one thread, each step in another, freed in the first: never two at once."""
+    if stage.flag("needsExecutionTool"):
+        return
+    steps = min(stage.steps, FEW)
+    expected = _alone(stage, 0, steps)
+    with stage.instance(name=b"alone0") as instance:
+        drive = driving(stage, instance, stage.variables, number=0, steps=steps)
+        try:
+            for _ in range(steps):
+                found = _in_a_thread(lambda: next(drive))
+        except RefusedError as error:
+            yield Observation("life.threads", f"{error}, which it does not where one thread calls it", stage.kind)
+            return
+    different = differing(stage.variables, expected, found)
+    if different:
+        text = f'"{different[0].name}" differs at point {different[1]} when steps are made in other threads'
+        yield Observation("life.threads", text, stage.kind)
+
+
+def _in_a_thread(function: Callable[[], Run]) -> Run:
+    """Return what a function returns in a new thread; what it raises there is raised here."""
+    runs: list[Run] = []
+    failed: list[BaseException] = []
+
+    def call() -> None:
+        """Keeps what comes of it for the thread that waits."""
+        try:
+            runs.append(function())
+        except BaseException as error:  # noqa: BLE001  raised again where it is waited for
+            failed.append(error)
+
+    worker = threading.Thread(target=call)
+    worker.start()
+    worker.join()
+    if failed:
+        raise failed[0]
+    return runs[0]
 
 
 def _together(stage: Stage, numbers: Sequence[int], steps: int) -> tuple[list[Run | None], list[str]]:

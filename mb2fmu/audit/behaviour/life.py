@@ -55,6 +55,21 @@ def ordinary(stage: Stage) -> Iterator[Observation]:
             yield Observation("life.calls", str(error), stage.kind)
 
 
+@probe("a run without a tolerance", "life.calls")
+def intolerant(stage: Stage) -> Iterator[Observation]:
+    """Neither tolerance nor stop time is defined: what the arguments say then means nothing."""
+    with stage.instance() as instance:
+        instance.enter(stage.start, None, None)
+        instance.exit()
+        if instance.mode == "Event Mode":
+            stage.settle(instance, first=True)
+            instance.go_on()
+        if stage.kind == "CoSimulation":
+            instance.must_step(stage.start, stage.step)
+        instance.get(stage.variables)
+    yield from ()
+
+
 @probe("a wrong token", "life.token")
 def wrong_token(stage: Stage) -> Iterator[Observation]:
     """A description that does not belong to the binary must not go unnoticed."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes as c
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.binding import ERROR, OK, STATUS, WARNING
+from mb2fmu.audit.behaviour.binding import ERROR, OK, STATUS, WARNING, RefusedError
 from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.life import SHORT
 from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.simulation import run
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.finding import Observation
 
@@ -36,6 +38,35 @@ def naming(stage: Stage) -> Iterator[Observation]:
         del stage.library.misdeeds[misdeed]
 
 
+@probe("an instance that may be visible", "life.visible", crash="life.visible")
+def visible(stage: Stage) -> Iterator[Observation]:
+    """It may show a window then, and is an instance like others; a tool beside it is left alone."""
+    if stage.flag("needsExecutionTool"):
+        stage.nothing("life.visible", "it needs a tool, which would come into sight")
+        return
+    made = Instance(stage.library, stage.kind, visible=True)
+    if not made.alive:
+        yield Observation("life.visible", "no instance is made that may be visible", stage.kind)
+        return
+    try:
+        stage.initialize(made)
+    finally:
+        made.free()
+
+
+@probe("a run with messages off", "log.disabled")
+def silent(stage: Stage) -> Iterator[Observation]:
+    """What is said then is an error, or nothing."""
+    with stage.instance(logging=False) as instance:
+        try:
+            run(stage, instance, stage.variables, steps=SHORT)
+        except RefusedError:
+            return  # told by the ordinary run
+        quiet = [each for each in instance.messages if each[0] < ERROR]
+    if quiet:
+        yield Observation("log.disabled", f'"{quiet[0][2]}" is written though logging is off', stage.kind)
+
+
 @probe("switching messages on and off", "log.setting", crash="log.setting")
 def switching(stage: Stage) -> Iterator[Observation]:
     """No categories mean all of them; then each that is listed; then none at all, and an invalid call."""
@@ -49,8 +80,8 @@ def switching(stage: Stage) -> Iterator[Observation]:
                     text = f"switching messages {'on' if on else 'off'} {which} answers {_label(status)}"
                     yield Observation("log.setting", text, stage.kind)
                     return
-        instance.enter(stage.start, None, stage.tolerance)
         seen = len(instance.messages)
+        instance.enter(stage.start, None, stage.tolerance)
         unknown = (c.c_uint * 1)(_unused(stage)), c.c_size_t(1)
         room = (c.c_double * 4)()
         tail = () if stage.description.version == 2 else (c.c_size_t(1),)

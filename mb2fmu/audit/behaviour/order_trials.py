@@ -17,7 +17,7 @@ from mb2fmu.audit.behaviour.stage import Stage, UnsettledError
 from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
 
-WALKS = 12
+WALKS = 16
 LENGTH = 40
 TOLD = 8
 """Calls that a message tells."""
@@ -226,14 +226,18 @@ def _reset(walk: Walk) -> None:
 Action = Callable[[Walk], None]
 _STATE: tuple[tuple[str, Action], ...] = (("keeping the state", _keep), ("going back to a state", _return))
 ACTIONS: Mapping[str, Sequence[tuple[str, Action]]] = {
-    I: (("setting a start value", _set), ("entering initialization", _enter), ("entering initialization", _enter)),
+    I: (
+        ("setting a start value", _set), ("entering initialization", _enter), ("entering initialization", _enter),
+        ("entering initialization", _enter), *_STATE,
+    ),
     M: (
         ("setting a start value", _set), ("setting inputs", _set_inputs), ("reading", _get_early),
-        ("leaving initialization", _exit), ("leaving initialization", _exit), *_STATE,
+        ("evaluating", _evaluate), ("leaving initialization", _exit), ("leaving initialization", _exit), *_STATE,
     ),
     E: (
         ("setting inputs", _set_inputs), ("setting a tunable parameter", _set_tunable), ("reading", _get),
-        ("updating discrete states", _update), ("leaving Event Mode", _go_on), ("leaving Event Mode", _go_on), *_STATE,
+        ("updating discrete states", _update), ("evaluating", _evaluate), ("leaving Event Mode", _go_on),
+        ("leaving Event Mode", _go_on), ("leaving Event Mode", _go_on), ("terminating", _terminate), *_STATE,
     ),
     C: (
         ("setting the time", _later), ("setting the states", _states), ("setting inputs", _set_continuous),
@@ -245,9 +249,9 @@ ACTIONS: Mapping[str, Sequence[tuple[str, Action]]] = {
         ("setting inputs", _set_inputs), ("setting a tunable parameter", _set_tunable), ("reading", _get),
         ("a step", _advance), ("a step", _advance), ("a step", _advance), ("terminating", _terminate), *_STATE,
     ),
-    T: (("reading", _get), ("a reset", _reset)),
+    T: (("reading", _get), ("evaluating", _evaluate), ("a reset", _reset), ("a reset", _reset), *_STATE),
 }  # fmt: skip
-_EXCHANGE_ONLY = frozenset({_event})
+_EXCHANGE_ONLY = frozenset({_event, _evaluate})
 
 
 def _refused_anyway(walk: Walk) -> bool:

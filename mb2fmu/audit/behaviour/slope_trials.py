@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, Value
+from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import advance
 from mb2fmu.audit.behaviour.stage import Stage
-from mb2fmu.audit.behaviour.step_trials import CS, excited, watched
+from mb2fmu.audit.behaviour.step_trials import CS, as_exchange, excited, watched
 from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
 
@@ -144,3 +145,54 @@ def _ramped(
 def _floats(values: Sequence[Value]) -> list[float]:
     """Values of continuous variables, which are floating point numbers."""
     return [value for value in values if isinstance(value, float)]
+
+
+AFTER = 3
+"""Steps that are watched after an input was set."""
+
+MOST_INPUTS = 6
+
+
+@probe("inputs that are set between steps", "steps.exchange", kinds=CS)
+def taken_up(stage: Stage) -> Iterator[Observation]:
+    """What derivatives follow at once as Model Exchange moves a state in the very next step, however little."""
+    exchange = as_exchange(stage)
+    if exchange is None or not stage.states or not stage.inputs:
+        return
+    for known in stage.inputs[:MOST_INPUTS]:
+        try:
+            if _first_effect(stage, known) == 1 and _drives(exchange, known):
+                text = "set between two steps, it moves no state in the next one, but in the one after; as Model "
+                text += "Exchange derivatives follow at once"
+                yield Observation("steps.exchange", text, f'{stage.kind}, "{known.name}"')
+                return
+        except SpentError:
+            raise
+        except (RefusedError, SkippedError):
+            continue
+
+
+def _first_effect(stage: Stage, known: Variable) -> int | None:
+    """Number of the step, from 0 on, at whose end a state is another one because an input was set before it."""
+    runs = []
+    for moved in (False, True):
+        with stage.instance() as instance:
+            stage.initialize(instance)
+            advance(stage, instance, stage.start, stage.step)
+            if moved:
+                instance.set({known: stage.near(known, 0.3)})
+            rows = []
+            for k in range(AFTER):
+                advance(stage, instance, stage.start + (k + 1) * stage.step, stage.step)
+                rows.append(instance.get(stage.states))
+            runs.append(rows)
+    return next((k for k, (a, b) in enumerate(zip(*runs, strict=True)) if a != b), None)
+
+
+def _drives(exchange: Stage, known: Variable) -> bool:
+    """Whether derivatives follow an input at once."""
+    with exchange.instance() as instance:
+        exchange.initialize(instance)
+        before = instance.slopes(exchange.n_states)
+        instance.set({known: exchange.near(known, 0.3)})
+        return instance.slopes(exchange.n_states) != before

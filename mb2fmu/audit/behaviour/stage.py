@@ -98,6 +98,7 @@ class Stage:
         idle: Rule → why it has nothing to judge here; filled by the probes.
         notes: What probes have found out once for all of them.
         recorded: A run to be repeated, if one was given.
+        due: First time event that was announced at the end of an initialization; None if there was none.
     """
 
     library: Library
@@ -109,6 +110,7 @@ class Stage:
     idle: dict[str, str] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
     recorded: Recorded | None = None
+    due: float | None = None
 
     def nothing(self, rule: str, why: str) -> None:
         """Says that a rule has nothing to judge in this unit."""
@@ -388,7 +390,7 @@ class Stage:
         instance.set(within or {})
         instance.exit()
         if instance.mode == "Event Mode":
-            self.settle(instance, first=True)
+            self.due = self.settle(instance, first=True).next_time
             instance.go_on()
 
     def settle(self, instance: Instance, *, first: bool = False) -> Events:

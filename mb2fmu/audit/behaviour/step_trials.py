@@ -101,7 +101,7 @@ def _made_of(exchange: Stage, instance: Instance, variables: Sequence[Variable])
     return sizes
 
 
-def _exchange(stage: Stage) -> Stage | None:
+def as_exchange(stage: Stage) -> Stage | None:
     """Return the stage of the same unit as Model Exchange; None if it is not that."""
     description = stage.description
     kinds = ("ModelExchange", "CoSimulation")
@@ -144,7 +144,7 @@ def parts(stage: Stage) -> Iterator[Observation]:
             runs.append(run)
     for other, how in zip(runs[1:], ("half as many steps", "steps of changing sizes"), strict=True):
         worst = _worst(stage, runs[0], other, variables)
-        if worst and worst[0] > _allowed(stage) and (exchange := _exchange(stage)):
+        if worst and worst[0] > _allowed(stage) and (exchange := as_exchange(stage)):
             with exchange.instance() as instance:
                 drive(exchange, instance, variables, steps=4)
                 worst = _worst(stage, runs[0], other, variables, _made_of(exchange, instance, variables))
@@ -158,7 +158,7 @@ def parts(stage: Stage) -> Iterator[Observation]:
 @probe("Co-Simulation against Model Exchange", "steps.exchange", kinds=CS, weight=2.0)
 def against_exchange(stage: Stage) -> Iterator[Observation]:
     """The same unit integrated from outside moves alike: over the whole experiment, with inputs that move."""
-    exchange, variables = _exchange(stage), watched(stage)
+    exchange, variables = as_exchange(stage), watched(stage)
     if exchange is None or not variables:
         stage.nothing("steps.exchange", "it is not both Co-Simulation and Model Exchange, or has nothing to compare")
         return
@@ -234,8 +234,8 @@ def _departure(
     """Where the first run leaves the second by more than the tolerance explains; None if it does not.
 
     What a small change of the start grows to, errors of a step grow to as well. Around an event, which comes a little
-    earlier in one of them, single points differ by much: only what lasts is told, and what differs at the start, before
-    any step. Without a known growth only the first points are compared.
+    earlier in one of them, single points differ by much: only what lasts is told (to the end of the run at least), and
+    what differs at the start, before any step. Without a known growth only the first points are compared.
     """
     own, other, near = runs
     allowed, points = _allowed(stage), min(len(own.rows), len(other.rows))
@@ -249,7 +249,7 @@ def _departure(
             growth = abs(_number(near, j, k) - _number(other, j, k)) / size / DISTURBANCE if near else 0.0
             bound = allowed * (1.0 + 10.0 * growth)
             since, worst = (since + 1, max(worst, error)) if error > bound else (0, 0.0)
-            if since >= lasting or (since and j == 0):
+            if since >= lasting or (since and j == 0) or (since > 1 and j == points - 1):
                 return variable, j - since + 1, worst
     return None
 
@@ -294,8 +294,8 @@ def _equal(stage: Stage, variable: Variable, a: Value, b: Value, times: float = 
 
 @probe("impossible steps", "steps.size", "steps.stop", kinds=CS, crash="steps.size", limit=5.0, late=True)
 def impossible(stage: Stage) -> Iterator[Observation]:
-    """A negative step, one that is no number, one beyond the stop time: not OK."""
-    for size in (-stage.step, math.nan):
+    """A negative step, one of nothing, one that is no number, one beyond the stop time: not OK."""
+    for size in (-stage.step, 0.0, math.nan):
         with stage.instance() as instance:
             stage.initialize(instance)
             if instance.step(stage.start, size).status in {OK, WARNING}:

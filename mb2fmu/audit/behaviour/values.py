@@ -111,6 +111,29 @@ def _kept(stage: Stage, given: Mapping[Variable, Value], found: Sequence[Value])
             yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
 
 
+@probe("setting before the initialization", "value.set")
+def set_before(stage: Stage) -> Iterator[Observation]:
+    """What is set before the initialization is there in it, as if it had been set in it: variables of all types."""
+    moved = {each: value for each in inputs(stage) if (value := another(stage, each, "set", 0.1)) is not None}
+    given = {**parameters(stage, 1), **moved}
+    if not given:
+        return
+    found = []
+    for before in (False, True):
+        with stage.instance() as instance:
+            try:
+                instance.set(given if before else {})
+                instance.enter(stage.start, None, stage.tolerance)
+                instance.set({} if before else given)
+                found.append(instance.get(list(given)))
+            except RefusedError:
+                return  # values may not go together, and one that is refused then is told elsewhere
+    for variable, within, got in zip(given, *found, strict=True):
+        if not _close(within, got, _relative(variable)):
+            text = f"set to {within!r} before the initialization, it is {got!r} in it"
+            yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+
+
 def _has_no_bounds(variable: Variable) -> bool:
     """Whether any value may be set: text can always be one that means something."""
     return variable.get("min") is None and variable.get("max") is None and variable.type not in {"String", "Binary"}

@@ -65,7 +65,7 @@ def _encoding(content: bytes) -> Iterator[Observation]:
 
 
 def _terminals(content: bytes, description: Description) -> Iterator[Observation]:
-    """Yield terminals with a taken name and members that are no variable."""
+    """Yield terminals with a taken name, and members that are no variable or have a taken name."""
     names = {each.name for each in description.variables}
     names |= {alias.get("name", "") for each in description.variables for alias in each.aliases}
     root = parse(content)
@@ -76,10 +76,19 @@ def _terminals(content: bytes, description: Description) -> Iterator[Observation
                 yield Observation(
                     "terminals.members", f'there is no variable "{name}"', f"{TERMINALS}:{element.sourceline}"
                 )
+    yield from _named_twice(root)
+
+
+def _named_twice(root: etree._Element) -> Iterator[Observation]:
+    """Yield terminals of one name, and members of one name where the rule goes by these (plug and bus)."""
     for parent in root.iter("Terminals", "Terminal"):
-        seen: set[str] = set()
-        for element in parent.findall("Terminal"):
-            name = element.get("name", "")
-            if name in seen:
-                yield Observation("terminals.members", f'two terminals "{name}"', f"{TERMINALS}:{element.sourceline}")
-            seen.add(name)
+        children = [("Terminal", "name", "two terminals")]
+        if parent.get("matchingRule") in {"plug", "bus"}:
+            children.append(("TerminalMemberVariable", "memberName", "two members"))
+        for tag, key, text in children:
+            seen: set[str] = set()
+            for element in parent.findall(tag):
+                name = element.get(key, "")
+                if name in seen:
+                    yield Observation("terminals.members", f'{text} "{name}"', f"{TERMINALS}:{element.sourceline}")
+                seen.add(name)

@@ -27,6 +27,7 @@ class LateMutant:
         edits: Places of the sources, what stands there and what instead.
         versions: Of FMI.
         kinds: Interfaces that the unit has.
+        description: Places of its description, and what stands there instead.
     """
 
     name: str
@@ -34,6 +35,15 @@ class LateMutant:
     edits: Edits
     versions: tuple[int, ...] = (2, 3)
     kinds: tuple[str, ...] = ("ModelExchange", "CoSimulation")
+    description: Edits = ()
+
+    def described(self, members: dict[str, bytes]) -> dict[str, bytes]:
+        """Members of an archive with the places of the description changed."""
+        text = members["modelDescription.xml"].decode()
+        for old, new in self.description:
+            assert text.count(old) == 1, f"{old!r} stands at {text.count(old)} places"
+            text = text.replace(old, new)
+        return {**members, "modelDescription.xml": text.encode()}
 
 
 ME, CS = ("ModelExchange",), ("CoSimulation",)
@@ -157,6 +167,6 @@ def library(version: int, edits: Edits) -> bytes:
 
 def unit(mutant: LateMutant, version: int, path: Path) -> Path:
     """The archive with that fault."""
-    members = ball.contents(version, mutant.kinds)
+    members = mutant.described(ball.contents(version, mutant.kinds))
     members[ball.BINARIES[version]] = library(version, mutant.edits)
     return ball.pack(members, path)

@@ -274,6 +274,7 @@ DESCRIPTIONS = [
     Mutant("integer by a factor", "structure.factors", add_known(listed("Outputs", "bounces"), "h", "constant"), BOTH),
     Mutant("indicator of a parameter", "structure.indicators", put("//EventIndicator", valueReference="5"), ("ball3",)),
     Mutant("terminal of nothing", "terminals.members", lambda members: members.update({"terminalsAndIcons/terminalsAndIcons.xml": b'<fmiTerminalsAndIcons fmiVersion="3.0"><Terminals><Terminal name="a"><TerminalMemberVariable variableName="none" variableKind="signal"/></Terminal></Terminals></fmiTerminalsAndIcons>'}), ALL),
+    Mutant("two members of a name", "terminals.members", lambda members: members.update({"terminalsAndIcons/terminalsAndIcons.xml": b'<fmiTerminalsAndIcons fmiVersion="3.0"><Terminals><Terminal name="a" matchingRule="bus"><TerminalMemberVariable variableName="h" memberName="p" variableKind="signal"/><TerminalMemberVariable variableName="v" memberName="p" variableKind="signal"/></Terminal></Terminals></fmiTerminalsAndIcons>'}), ("ball3",)),
 ]  # fmt: skip
 
 ARCHIVES = [

@@ -14,6 +14,7 @@ import ball
 import further_mutants
 import late_mutants
 import mutants
+import protocol_mutants
 import sampler
 import stranger_mutants
 from correct_units import Base, Members
@@ -71,11 +72,11 @@ def every() -> Iterator[Planted]:
         yield Planted(each.name, (each.rule,), functools.partial(_compiled, each), "code")
     for own in mutants.OWN_SOURCES:
         yield Planted(own.name, (own.rule,), functools.partial(_own, own), "ours")
-    for late in (*late_mutants.ALL, *further_mutants.ALL, *stranger_mutants.BALL):
+    for late in (*late_mutants.ALL, *further_mutants.ALL, *stranger_mutants.BALL, *protocol_mutants.BALL):
         for version in late.versions:
             yield Planted(f"{late.name}, FMI {version}", tuple(late.rules.split()),
                           functools.partial(_late, late, version), "late")  # fmt: skip
-    for late in (*sampler.ALL, *stranger_mutants.SAMPLER):
+    for late in (*sampler.ALL, *stranger_mutants.SAMPLER, *protocol_mutants.SAMPLER):
         yield Planted(late.name, tuple(late.rules.split()), functools.partial(_sampler, late), "sampler")
 
 
@@ -128,7 +129,11 @@ KINDS = {
     "one parameter for all, FMI 3", "state forgets m, FMI 3, FMI 3", "a kept state stays what it was first, FMI 2",
     "stop without round-off, FMI 2", "each fifth step is shorter, FMI 3", "sampler: array of the old size",
     "sampler: a state forgets the size", "sampler: bytes have the described size", "ours: start",
-    "python: wrong start, python", "derivatives exchanged, ours, cart3", "constant acceleration, cart2",
+    "a table of one thread, FMI 3", "bytes hold an address, FMI 3", "a jump at the end of the run in steps, FMI 2",
+    "an input a step late, however little, FMI 2", "no end out of Event Mode, FMI 2", "sampler: the output clock stays",
+    "what is set before the initialization is lost, FMI 2", "speaks in steps though it is silenced, FMI 2",
+    "takes a tolerance that is not defined, FMI 3", "python: wrong start, python",
+    "derivatives exchanged, ours, cart3", "constant acceleration, cart2",
 }  # fmt: skip
 """Tried by day for their kind: late, in another instance, in a kept state, of arrays, in units of ours."""
 

@@ -110,4 +110,4 @@ def contents(kinds: tuple[str, ...] = ("ModelExchange", "CoSimulation")) -> dict
 
 def unit(mutant: LateMutant, _version: int, path: Path) -> Path:
     """The archive with a fault."""
-    return ball.pack({**contents(mutant.kinds), BINARY: library(mutant.edits)}, path)
+    return ball.pack({**mutant.described(contents(mutant.kinds)), BINARY: library(mutant.edits)}, path)
