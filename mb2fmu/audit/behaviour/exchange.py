@@ -121,6 +121,33 @@ def _journey(stage: Stage) -> list[list[float]]:
     return points
 
 
+@probe("asking before the start and after the end", "exchange.modes", kinds=ME)
+def asked_early(stage: Stage) -> Iterator[Observation]:
+    """States, derivatives, nominal values and indicators, where no run asks for them."""
+    wanted = {
+        "GetContinuousStates": stage.n_states,
+        "GetNominalsOfContinuousStates": stage.n_states,
+        ("GetDerivatives" if stage.description.version == 2 else "GetContinuousStateDerivatives"): stage.n_states,
+        "GetEventIndicators": stage.n_indicators,
+    }
+    if not any(wanted.values()):
+        stage.nothing("exchange.modes", "it has neither continuous states nor event indicators")
+        return
+    for late in (False, True):
+        for name, size in wanted.items():
+            with stage.instance() as instance:  # what refuses one call may refuse all that follow
+                if late:
+                    stage.initialize(instance)
+                    instance.terminate()
+                else:
+                    instance.enter(stage.start, None, stage.tolerance)
+                try:
+                    if size:
+                        instance.vector(name, size)
+                except RefusedError as error:
+                    yield Observation("exchange.modes", str(error), stage.kind)
+
+
 @probe(
     "setting and reading states", "exchange.states", "exchange.time", "exchange.nominals", "exchange.count", kinds=ME
 )

@@ -232,7 +232,7 @@ ACTIONS: Mapping[str, Sequence[tuple[str, Action]]] = {
     ),
     M: (
         ("setting a start value", _set), ("setting inputs", _set_inputs), ("reading", _get_early),
-        ("evaluating", _evaluate), ("leaving initialization", _exit), ("leaving initialization", _exit), *_STATE,
+        ("leaving initialization", _exit), ("leaving initialization", _exit), *_STATE,
     ),
     E: (
         ("setting inputs", _set_inputs), ("setting a tunable parameter", _set_tunable), ("reading", _get),
@@ -249,7 +249,7 @@ ACTIONS: Mapping[str, Sequence[tuple[str, Action]]] = {
         ("setting inputs", _set_inputs), ("setting a tunable parameter", _set_tunable), ("reading", _get),
         ("a step", _advance), ("a step", _advance), ("a step", _advance), ("terminating", _terminate), *_STATE,
     ),
-    T: (("reading", _get), ("evaluating", _evaluate), ("a reset", _reset), ("a reset", _reset), *_STATE),
+    T: (("reading", _get), ("a reset", _reset), ("a reset", _reset), *_STATE),
 }  # fmt: skip
 _EXCHANGE_ONLY = frozenset({_event, _evaluate})
 
