@@ -187,6 +187,8 @@ class Library:
 
 
 PATTERN = 0xA5
+_BLANK = bytes([PATTERN]) * 8
+_FLOATS = frozenset({c.c_double, c.c_float})
 MARGIN = 4
 """Elements behind each array that a unit fills: they must stay as they are."""
 
@@ -204,7 +206,8 @@ class Room:
         self.array = (kind * (size + MARGIN))()
         # Pointers begin as null: what is not written must not be followed.
         self._byte = 0 if kind in {c.c_char_p, c.c_void_p} else PATTERN
-        c.memset(self.array, self._byte, c.sizeof(self.array))
+        self._width, self._bytes = c.sizeof(kind), c.sizeof(self.array)
+        c.memset(self.array, self._byte, self._bytes)
 
     def values(self) -> list[Any]:
         """What is there; a floating point number that was not written is none."""
@@ -218,9 +221,8 @@ class Room:
         Args:
             answered: The call was answered with OK, so that everything has to be there.
         """
-        width = c.sizeof(self._kind)
-        margin = c.string_at(c.addressof(self.array) + self.size * width, MARGIN * width)
-        if margin != bytes([self._byte]) * len(margin):
+        margin = c.string_at(self.array, self._bytes)[self.size * self._width :]
+        if margin.count(self._byte) != len(margin):
             return f"writes beyond the {self.size} values that it is asked for"
         if answered and self._unwritten():
             return "answers OK, but leaves values unwritten"
@@ -228,10 +230,10 @@ class Room:
 
     def _unwritten(self) -> set[int]:
         """Places of floating point numbers that are still the pattern; other types are too short to tell."""
-        if self._kind not in {c.c_double, c.c_float}:
+        if self._kind not in _FLOATS:
             return set()
-        width = c.sizeof(self._kind)
-        whole, blank = c.string_at(self.array, self.size * width), bytes([PATTERN]) * width
+        width = self._width
+        whole, blank = c.string_at(self.array, self.size * width), _BLANK[:width]
         if blank not in whole:
             return set()
         return {k for k in range(self.size) if whole[k * width : (k + 1) * width] == blank}

@@ -6,6 +6,7 @@ function of the unit is being called, so that a crash and a hang can be told wit
 
 from __future__ import annotations
 
+import functools
 import json
 import mmap
 import struct
@@ -15,6 +16,13 @@ from typing import Any
 SIZE = 16 * 1024**2
 _NAME = slice(24, 120)
 _FIRST = 128
+_COUNT_AND_INSIDE, _INSIDE = struct.Struct("QQ"), struct.Struct("Q")
+
+
+@functools.cache
+def _field(name: str) -> bytes:
+    """Return the name of a function as it is written: there are few, and they are called thousands of times."""
+    return name.encode()[:96].ljust(96, b"\0")
 
 
 class Channel:
@@ -51,12 +59,12 @@ class Channel:
     def enter(self, name: str) -> None:
         """A call of the unit begins."""
         self.calls += 1
-        self._memory[_NAME] = name.encode()[:96].ljust(96, b"\0")
-        struct.pack_into("QQ", self._memory, 8, self.calls, 1)
+        self._memory[_NAME] = _field(name)
+        _COUNT_AND_INSIDE.pack_into(self._memory, 8, self.calls, 1)
 
     def leave(self) -> None:
         """Note that the call came back."""
-        struct.pack_into("Q", self._memory, 16, 0)
+        _INSIDE.pack_into(self._memory, 16, 0)
 
     # --- the watching side
 

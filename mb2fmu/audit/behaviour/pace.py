@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 SPENT = "the time for the whole audit is spent (--budget)"
+BETWEEN_LOOKS = 0.01
+"""Time between two looks at the processor's clock, in s: asking for it takes longer than a call of a small unit."""
 
 
 class SkippedError(Exception):
@@ -51,6 +53,7 @@ class Pace:
         share: Time of the processor at which the present probe is over, in s.
         depth: Calls that have not come back: of several threads, or from within callbacks.
         spent: Why the present probe was ended; empty if it was not.
+        look: When to ask for the time of the processor again, by the monotonic clock, in s.
     """
 
     witness: Witness = field(default_factory=_Nobody)
@@ -58,6 +61,7 @@ class Pace:
     share: float = math.inf
     depth: int = 0
     spent: str = ""
+    look: float = 0.0
 
     def begin(self, share: float) -> None:
         """Another probe, and what it may take of the processor, in s."""
@@ -70,10 +74,15 @@ class Pace:
         Raises:
             SpentError: Then.
         """
-        if time.monotonic() > self.deadline:
+        now = time.monotonic()
+        if now > self.deadline:
             self.spent = SPENT
             raise SpentError(self.spent)
+        if now < self.look:
+            return
+        self.look = now + BETWEEN_LOOKS
         if time.process_time() > self.share:
+            self.look = 0.0
             self.spent = "its share of the time is spent (--budget)"
             raise SpentError(self.spent)
 
