@@ -123,7 +123,8 @@ def _step(f: Slopes, t: float, y: Floats, h: float, jacobian: Floats, scales: Fl
     from |J| |y| units of round-off in f through the inverse of Newton's matrix. It ends there.
     """
     n = len(y)
-    matrix = np.eye(STAGES * n) - h * np.kron(_A, jacobian)
+    matrix = (-h * _A[:, None, :, None] * jacobian[None, :, None, :]).reshape(STAGES * n, STAGES * n)
+    matrix.flat[:: STAGES * n + 1] += 1.0
     inverse = np.linalg.inv(matrix)
     noise = _EPSILON * (np.abs(jacobian) @ np.abs(y) + np.abs(f(np.array([t]), y[None])[0]))
     worst = np.outer(h * np.abs(_A).sum(axis=1), noise).ravel()

@@ -32,8 +32,9 @@ AUDITED = (
 """Rules of the auditor that are part of the proof; others are about hosts, archives and taste."""
 
 DEPENDENCIES = "dependencies.*"
-EFFORT = 60.0
-"""What the auditor's probes may take of the processor, in s."""
+EFFORT = 20.0
+"""What the auditor's probes may take of the processor, in s: enough for all of them, except with stiff or large units.
+Whole runs of these are judged against the reference anyway."""
 
 BUDGET = 900.0
 """For the auditor by the clock, in s: on a busy machine it takes longer, and judges the same."""

@@ -18,12 +18,13 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.event_naming import event_name
-from mb2fmu.validation.latched import Held, closing_impulses, with_rows_held
+from mb2fmu.validation.latched import closing_impulses, with_rows_held
 from mb2fmu.validation.numeric import Motion, NumericEquations
-from mb2fmu.validation.own_friction import Rub, rough_contacts, rough_events
-from mb2fmu.validation.own_impacts import Touch, struck
+from mb2fmu.validation.own_friction import rough_contacts, rough_events
+from mb2fmu.validation.own_impacts import struck
 from mb2fmu.validation.own_switches import FrozenEquations
 from mb2fmu.validation.shared_holding import holding
+from mb2fmu.validation.switched_motion import Counts, SwitchedMotion
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,25 +47,6 @@ class Modes:
         return Modes(self.values.copy(), self.fired.copy())
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """Everything at one instant, for given modes: the motion, and our own further outputs.
-
-    ``rates`` are those of the surfaces of signs, then the second rates of gaps, the rates of slip, the second rates of
-    rows of latches.
-    """
-
-    motion: Motion
-    surfaces: Floats
-    limits: Floats
-    rates: Floats
-    conditions: Floats
-    settings: Floats
-    touch: Touch
-    rub: Rub
-    held: Held
-
-
 class HybridEquations(NumericEquations):
     """Equations with events: state x as without them.
 
@@ -79,6 +61,7 @@ class HybridEquations(NumericEquations):
     def __init__(self, frozen: FrozenEquations, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
         self._kept: Modes | None = None
+        self._divided: Counts | None = None
         self.late = 0.0
         self._count = len(frozen.switches)
         self.sizes = np.ones(self._count)
@@ -91,6 +74,7 @@ class HybridEquations(NumericEquations):
         self._pushes = np.ones(self._lines + self._latched)
         super().__init__(frozen.equations, typical)
         e = frozen.equations
+        self._switched = len(e.r) - frozen.inputs
         places = {symbol: i for i, symbol in enumerate(e.states)}
         self._targets = [
             [places[symbol] for symbol, _ in event.settings if symbol in places] for event in frozen.events
@@ -138,9 +122,9 @@ class HybridEquations(NumericEquations):
 
     def _whole(self, modes: Floats) -> Floats:
         """Values of all our inputs: modes, and no forces, blows and jumps of contacts and latches."""
-        values = np.zeros(len(self.frozen.equations.r) - self.frozen.inputs)
-        values[: self._count] = modes
-        return values
+        found = np.zeros(self._switched)
+        found[: self._count] = modes
+        return found
 
     def _holding(self, x: Floats, modes: Modes) -> list[int]:
         """Numbers of our inputs that hold something: signs at zero, contacts that rest, latches that are closed."""
@@ -150,27 +134,25 @@ class HybridEquations(NumericEquations):
         held += [x[place] > 0.5 for place in self._locks]
         return signs + [self._count + k for k, here in enumerate(held) if here]
 
-    def _look(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats) -> _Look:
+    def _look(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats
+    ) -> SwitchedMotion:
         """Evaluate the motion at mode values; split our further outputs: switches, events, contacts, latches."""
         values = self._whole(values) if len(values) == self._count else values
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
-        ours = motion.outputs[self.frozen.outputs :]
-        n, c, k, f, m = self._count, len(self.frozen.events), self._contacts, len(self._rough), self._latched
-        touched = len(ours) - 6 * k - 5 * f - 5 * m
-        rubbed = touched + 6 * k
-        touch, rub, held = (
-            Touch(*ours[touched:rubbed].reshape(6, k)),
-            Rub(*ours[rubbed : rubbed + 5 * f].reshape(5, f)),
-            Held(*ours[rubbed + 5 * f :].reshape(5, m)),
-        )
-        surfaces, limits, rates = ours[:n] / self.sizes, ours[n : 2 * n], ours[2 * n : 3 * n] / self.sizes
-        conditions, settings = ours[3 * n : 3 * n + c], ours[3 * n + c : touched]
-        rates = np.concatenate([rates, touch.accelerations, rub.accelerations, held.accelerations])
-        return _Look(motion, surfaces, limits, rates, conditions, settings, touch, rub, held)
+        return SwitchedMotion(motion, self._counts_of_outputs(len(motion.outputs)), self.sizes)
+
+    def _counts_of_outputs(self, found: int) -> Counts:
+        """Return how the outputs are divided; what is left for events' settings follows from how many there are."""
+        if self._divided is None:
+            n, c, k, f, m = self._count, len(self.frozen.events), self._contacts, len(self._rough), self._latched
+            settings = found - self.frozen.outputs - 3 * n - c - 6 * k - 5 * f - 5 * m
+            self._divided = Counts(self.frozen.outputs, n, c, settings, k, f, m)
+        return self._divided
 
     def _held(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
-    ) -> tuple[_Look, Floats]:
+    ) -> tuple[SwitchedMotion, Floats]:
         """What is there with held signs at the values that hold them, and all values."""
         held = self._holding(x, modes)
         values = self._whole(modes.values)
@@ -180,7 +162,7 @@ class HybridEquations(NumericEquations):
 
     def _sticking(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, held: Sequence[int]
-    ) -> tuple[_Look, Floats]:
+    ) -> tuple[SwitchedMotion, Floats]:
         """What is there if all that holds is 0, and the values that hold."""
         base = self._look(t, x, r, prepared, modes.values)
         B, _ = self._reach(t, x, r, prepared, base, modes, held)
@@ -192,7 +174,7 @@ class HybridEquations(NumericEquations):
         x: Floats,
         r: Sequence[float],
         prepared: Sequence[float],
-        base: _Look,
+        base: SwitchedMotion,
         modes: Modes,
         held: Sequence[int],
     ) -> tuple[Floats, Floats]:
@@ -290,7 +272,7 @@ class HybridEquations(NumericEquations):
                 return
             modes.values[held[worst]] = np.sign(values[held[worst]])
 
-    def _drives(self, look: _Look, values: Floats) -> Floats:
+    def _drives(self, look: SwitchedMotion, values: Floats) -> Floats:
         """The values; of a held sign that has no effect, and is driven, beyond its limit the way it is driven."""
         found = values.copy()
         for i in self._signs:
@@ -417,7 +399,7 @@ class HybridEquations(NumericEquations):
         return fired, after
 
     def _blows(
-        self, held: _Look, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
+        self, held: SwitchedMotion, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> Floats:
         """What is found of contacts at this instant, in the order of ``Contacts.struck``."""
         contacts = self.frozen.contacts
@@ -437,7 +419,7 @@ class HybridEquations(NumericEquations):
         found, impulses, pushes = rough_events(contacts, (W, reach), (base.touch, base.rub), t, hit=hit, change=change)
         return np.concatenate([found, self._jumps(impulses), self._jumps(pushes)])
 
-    def _is_due(self, look: _Look, modes: Modes, what: str, count: float) -> bool:
+    def _is_due(self, look: SwitchedMotion, modes: Modes, what: str, count: float) -> bool:
         """Whether an event whose name begins so happens at this instant, and its number is above what has been."""
         return any(
             event.name.startswith(what) and look.conditions[k] > max(modes.fired[k], count + 0.5)

@@ -79,6 +79,40 @@ class Sizes:
     seen: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Memory for what is asked of one instant, as C fills it.
+
+    Attributes:
+        numbers: All of it, one after another.
+        motion: The structure that points into them.
+        at: Address of the structure.
+        places: Names of its fields, and which numbers are theirs.
+    """
+
+    numbers: Floats
+    motion: layout.Motion
+    at: int
+    places: tuple[tuple[str, slice], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """Memory for x' at several instants: what is given and what is found, and their addresses in this order."""
+
+    times: Floats
+    y: Floats
+    r: Floats
+    found: Floats
+    at: tuple[int, ...]
+
+    @classmethod
+    def of(cls, k: int, width: int, n_r: int) -> _Series:
+        """Make it for k instants."""
+        arrays = (np.empty(k), np.empty((k, width)), np.empty(n_r), np.empty((k, width)))
+        return cls(*arrays, tuple(map(address, arrays)))
+
+
 class FailureError(Exception):
     """A function of a machine gave up.
 
@@ -144,10 +178,15 @@ class Machine:
             e.mechanism = ctypes.addressof(bodies)
         self._code = code
         self._sizes = sizes
-        self._places: dict[str, tuple[list[tuple[str, slice]], int]] = {}
-        self._parameters: tuple[tuple[float, ...], Floats] = ((), np.empty(0))
         self.n_x = sizes.n_q + len(self._independent) + sizes.n_z
         self._at = ctypes.addressof(e)
+        self._here = np.empty(self.n_x + sizes.n_r)
+        self._here_at = address(self._here)
+        self._done = ctypes.c_int64()
+        self._done_at = ctypes.addressof(self._done)
+        self._answers: dict[str, _Answer] = {}
+        self._series: dict[int, _Series] = {}
+        self._prepared: Sequence[float] | None = None
         if self._library.reference_begin(self._at) != layout.OK:
             raise MemoryError("no memory for the reference")
         weakref.finalize(self, _end, self._library, e, bodies)
@@ -160,33 +199,35 @@ class Machine:
         Raises:
             FailureError: If a matrix is singular.
         """
-        if wanted not in self._places:
-            self._places[wanted] = self._places_of(wanted)
-        places, count = self._places[wanted]
-        numbers = np.empty(count)  # one array for all: an address costs as much as the rest
-        first = address(numbers)
-        motion = layout.Motion(**{name: first + numbers.itemsize * place.start for name, place in places})
-        given = [np.ascontiguousarray(a, dtype=np.float64) for a in (x, r)] + [self._as_array(prepared)]
-        self._check(self._library.reference_motion(self._at, t, *map(address, given), ctypes.addressof(motion)), t)
-        return {name: numbers[place] for name, place in places}
+        answer = self._answers.get(wanted)
+        if answer is None:
+            answer = self._answers[wanted] = self._answer(wanted)
+        n, n_r = self.n_x, self._sizes.n_r
+        here = self._here
+        here[:n], here[n : n + n_r] = x, r
+        at, given = self._here_at, self._parameters(prepared)
+        self._check(self._library.reference_motion(self._at, t, at, at + 8 * n, given, answer.at), t)
+        found = answer.numbers.copy()
+        return {name: found[place] for name, place in answer.places}
 
-    def _places_of(self, wanted: str) -> tuple[list[tuple[str, slice]], int]:
-        """Where each part of a motion is in the array of all its numbers, and how many these are."""
+    def _answer(self, wanted: str) -> _Answer:
+        """Make room for what is wanted of an instant: it is asked for some hundred thousand times."""
         s = self._sizes
-        shapes = {"x_dot": self.n_x, "power": 1, "u": s.n_u, "kinetic": 1, "outputs": s.n_y, "residual": s.n_phi + s.m}
-        names = ["x_dot", "power", *wanted.split()]
-        ends = np.cumsum([shapes[name] for name in names]).tolist()
-        return [(name, slice(end - shapes[name], end)) for name, end in zip(names, ends, strict=True)], ends[-1]
+        shapes = {"u": s.n_u, "kinetic": 1, "outputs": s.n_y, "residual": s.n_phi + s.m}
+        sizes = {"x_dot": self.n_x, "power": 1} | {name: shapes[name] for name in wanted.split()}
+        ends = np.cumsum([*sizes.values()]).tolist()
+        places = tuple((name, slice(end - size, end)) for (name, size), end in zip(sizes.items(), ends, strict=True))
+        numbers = np.empty(ends[-1])
+        first = address(numbers)
+        motion = layout.Motion(**{name: first + 8 * place.start for name, place in places})
+        return _Answer(numbers, motion, ctypes.addressof(motion), places)
 
-    def _as_array(self, prepared: Sequence[float]) -> Floats:
-        """Parameters as an array, made once for the tuple that a whole motion is asked with."""
-        if not isinstance(prepared, tuple):
-            return np.ascontiguousarray(prepared, dtype=np.float64)
-        known, array = self._parameters
-        if prepared is not known:
-            array = np.array(prepared, dtype=np.float64)
-            self._parameters = (prepared, array)
-        return array
+    def _parameters(self, prepared: Sequence[float]) -> int:
+        """Return where parameters lie for C; a tuple, which nobody changes, is copied there once."""
+        if self._prepared is not prepared or not isinstance(prepared, tuple):
+            self._prepared_numbers = np.array(prepared, dtype=np.float64)
+            self._prepared, self._prepared_at = prepared, address(self._prepared_numbers)
+        return self._prepared_at
 
     def slopes(self, times: Floats, y: Floats, r: Sequence[float], prepared: Sequence[float]) -> Floats:
         """x' and the power of all loads at several instants, by one call.
@@ -203,14 +244,18 @@ class Machine:
         Raises:
             FailureError: If a matrix is singular; at the first such instant.
         """
-        given = [np.ascontiguousarray(a, dtype=np.float64) for a in (times, y, r, prepared)]
-        found, done = np.empty(given[1].shape), ctypes.c_int64()
+        k = len(times)
+        if k not in self._series:
+            self._series[k] = _Series.of(k, self.n_x + 1, self._sizes.n_r)
+        series = self._series[k]
+        series.times[:], series.y[:], series.r[:] = times, y, r
+        at = series.at
         status = self._library.reference_slopes(
-            self._at, len(times), *map(address, given), address(found), ctypes.addressof(done)
+            self._at, k, at[0], at[1], at[2], self._parameters(prepared), at[3], self._done_at
         )
         if status != layout.OK:
-            self._check(status, float(times[done.value]))
-        return found
+            self._check(status, float(times[self._done.value]))
+        return series.found.copy()
 
     def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
         """phi(q, t), then A u + b, for given speeds; shape (n_phi + m,).
