@@ -53,9 +53,15 @@ def model(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module", params=["2", "3"])
+@pytest.fixture(scope="module", params=["3", pytest.param("2", marks=pytest.mark.repeats)])
 def unit(request, model, tmp_path_factory):
     return pipeline.export(model, tmp_path_factory.mktemp("unit"), fmi=request.param).path
+
+
+@pytest.fixture(scope="module")
+def older(model, tmp_path_factory):
+    """FMI 2.0."""
+    return pipeline.export(model, tmp_path_factory.mktemp("unit"), fmi="2").path
 
 
 @pytest.fixture(scope="module")
@@ -85,11 +91,12 @@ def written(folder, head, rows, name="data.csv"):
 TIMES = np.array([0.0, 0.013, 0.1, 0.31, 0.8, 1.7])
 
 
-def test_data_in_other_units_at_uneven_times(unit, tmp_path):
+def test_data_in_other_units_at_uneven_times(unit, older, tmp_path):
     """Milliseconds, millimetres and degrees; the row below the head says how far each may be off."""
     rows = [(1e3 * t, 1e3 * x_of(t), math.degrees(x_of(t) / 2)) for t in TIMES]
     given = written(tmp_path, "time [ms],x [mm],angle[deg]\ntolerance,1e-4,1e-5", rows)
     results = compare_data(unit, given, Settings(tolerance=1e-9))
+    assert compare_data(older, given, Settings(tolerance=1e-9))[1].passed
     assert [result.kind for result in results] == ["CoSimulation", "ModelExchange"]
     for result in results:
         assert result.passed
