@@ -33,8 +33,6 @@ def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
     Raises:
         LinAlgError: If nothing holds.
     """
-    if len(right) == 1:
-        return right / B[0] if B[0, 0] else np.zeros(1)
     found, acting = np.zeros(len(right)), np.flatnonzero(B.any(axis=0))  # without effect: nothing presses it
     signs = int(np.sum(acting < len(limits)))
     B, right, limits = B[np.ix_(acting, acting)], right[acting], limits[acting[:signs]]
