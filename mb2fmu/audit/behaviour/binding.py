@@ -174,6 +174,7 @@ class Library:
     misdeeds: dict[str, str] = field(default_factory=dict, compare=False)
     pace: Pace = field(default_factory=Pace, compare=False)
     path: Path = Path()
+    _called: dict[str, tuple[Any, str]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def address(self) -> str:
@@ -184,6 +185,14 @@ class Library:
     def function(self, name: str) -> Any:
         """``fmi2GetReal`` for ``GetReal``, or AttributeError."""
         return getattr(self.handle, f"fmi{self.description.version}{name}")
+
+    def called(self, name: str) -> tuple[Any, str]:
+        """A function that returns a status, and its whole name: looked up once, called some ten thousand times."""
+        if name not in self._called:
+            function = self.function(name)
+            function.restype = c.c_int
+            self._called[name] = (function, f"fmi{self.description.version}{name}")
+        return self._called[name]
 
 
 PATTERN = 0xA5

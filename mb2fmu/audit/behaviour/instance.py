@@ -72,7 +72,6 @@ class Instance:
         self.description = library.description
         self.version = library.description.version
         self.mode = "Instantiated"
-        self._called: dict[str, tuple[Any, str]] = {}
         self._said = Messages(library.misdeeds, name)
         self.messages = self._said.kept
         self.time = 0.0
@@ -137,18 +136,14 @@ class Instance:
 
     def call(self, name: str, *arguments: Any) -> int:
         """Calls a function and hands back its status."""
-        called = self._called.get(name)
-        if called is None:
-            function = self.library.function(name)
-            function.restype = c.c_int
-            called = self._called[name] = (function, f"fmi{self.version}{name}")
+        function, whole = self.library.called(name)
         pace = self.library.pace
         pace.check()
-        pace.enter(called[1])
+        pace.enter(whole)
         try:
             if self.library.traps:
-                return self._trapped(called[0], arguments)
-            return int(called[0](self._handle, *arguments))
+                return self._trapped(function, arguments)
+            return int(function(self._handle, *arguments))
         finally:
             pace.leave()
 
