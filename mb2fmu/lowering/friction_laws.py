@@ -139,7 +139,10 @@ class FrictionLaws(ContactResponse):
         for place, (sense, enough, sticks) in enumerate(zip(chosen.senses, least, chosen.stuck, strict=True)):
             forth = b.mul(sense, rates[k + place])
             still = b.binary(Op.LT, forth, b.mul(b.constant(float(STILL)), slow[rubs[place]]))
-            begun = b.binary(Op.AND, b.unary(Op.ABS, sense), still)
+            turns = b.binary(
+                Op.OR, b.binary(Op.EQ, known[place], zero), still
+            )  # else the gap's rate would turn it back
+            begun = b.binary(Op.AND, b.unary(Op.ABS, sense), turns)
             along.append(b.binary(Op.OR, b.binary(Op.LT, half, sticks), begun))
             senses.append(b.select(begun, zero, sense))
             begins.append(b.select(begun, b.mul(sense, b.binary(Op.MAX, forth, enough)), zero))

@@ -316,7 +316,7 @@ def _changed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) ->
     known = np.where(still | turned, 0.0, np.where(rub.slips > 0.0, 1.0, -1.0))
     law = _Law(W, np.append(touch.accelerations, rub.accelerations), rough, rub.coefficients, np.zeros(k), known)
     found = _solve(law, present, _names(contacts), t, (present, rub.senses))
-    begun = (found.senses != 0.0) & (found.senses * rub.slips < float(STILL) * slow)
+    begun = (found.senses != 0.0) & ((known == 0.0) | (found.senses * rub.slips < float(STILL) * slow))
     begins = found.senses * np.maximum(found.senses * rub.slips, rub.least)
     off = rub.slips - np.where(begun, begins, 0.0)
     speeds = _Law(W, np.append(touch.rates, off), rough, rub.coefficients, np.zeros(k), known)

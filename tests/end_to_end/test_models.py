@@ -68,6 +68,7 @@ NAMES = {
     "sampled_cart_pole",
     "simple_pendulum",
     "simplest_walker",
+    "slider_crank_clearance",
     "sliding_rod",
     "snakeboard",
     "steering_linkage",

@@ -31,6 +31,7 @@ readers = import_module("modelica_readers")
 NOT_WRITTEN = {
     "gripper": "it has latches",
     "rocking_block": "it has latches",
+    "slider_crank_clearance": "it has contacts",
     "woodpecker": "it has contacts",
 }
 NOT_READ_BY_PYMOCA = {
