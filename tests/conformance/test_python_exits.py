@@ -1,5 +1,6 @@
 """Python-hosted units at the end of the importer's process: nothing is freed twice."""
 
+import dataclasses
 import os
 import re
 import shutil
@@ -57,18 +58,14 @@ def faults(exits, *paths):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
-def test_valgrind_finds_nothing_at_the_end(paths):
-    assert faults(EXITS_WATCHED, *paths) == []
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
-def test_valgrind_finds_what_was_mended(monkeypatch, tmp_path):
-    """The same of a unit with pythonfmu's binary as it is."""
+def test_valgrind_finds_what_was_mended_and_nothing_else(paths, monkeypatch, tmp_path):
+    """One process with our units, and with one that has pythonfmu's binary as it is."""
     monkeypatch.setattr("mb2fmu.package.python_unit.without_second_free", lambda library: library)
-    interface = pendulum_interface()
+    interface = dataclasses.replace(pendulum_interface(), model_name="Unmended", model_identifier="Unmended")
     unit = build_pythonfmu(python.emit(pendulum_program(), interface), xml.emit(interface), interface)
-    pack(unit, tmp_path / "unit.fmu")
-    found = faults(1, tmp_path / "unit.fmu")
+    pack(unit, tmp_path / "Unmended.fmu")
+    found = faults(EXITS_WATCHED, *paths, tmp_path / "Unmended.fmu")
     assert found
-    assert all("finalizePythonInterpreter" in block for block in found)
+    for block in found:
+        assert "/Unmended.so" in block
+        assert "finalizePythonInterpreter" in block

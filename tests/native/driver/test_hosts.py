@@ -67,7 +67,7 @@ def test_paths_with_spaces_and_umlauts(fmi: int, kind: str, tmp_path: Path) -> N
 
 @cache
 def german(folder: Path) -> str:
-    """Why there is no German locale in the folder; empty if there is."""
+    """Makes a German locale in the folder; why there is none, or empty."""
     if not shutil.which("localedef"):
         return "needs localedef"
     command = ["localedef", "-i", "de_DE", "-f", "UTF-8", str(folder / "de_DE.UTF-8")]
@@ -75,13 +75,20 @@ def german(folder: Path) -> str:
     return "" if made.returncode == 0 else f"needs Debian's package locales: {made.stderr.strip()}"
 
 
-@each_kind
-def test_a_decimal_comma_changes_nothing(fmi: int, kind: str, tmp_path: Path) -> None:
-    reason = german(tmp_path)
+@pytest.fixture(scope="module")
+def locales(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a German locale."""
+    folder = tmp_path_factory.mktemp("locales")
+    reason = german(folder)
     if reason:
         pytest.skip(reason)
+    return folder
+
+
+@each_kind
+def test_a_decimal_comma_changes_nothing(fmi: int, kind: str, locales: Path, tmp_path: Path) -> None:
     made = unit(MODEL, fmi)
-    there = answer(made, kind, tmp_path, ["--locale", "de_DE.UTF-8"], environment={"LOCPATH": str(tmp_path)})
+    there = answer(made, kind, tmp_path, ["--locale", "de_DE.UTF-8"], environment={"LOCPATH": str(locales)})
     assert there == answer(made, kind, tmp_path)
 
 
@@ -102,16 +109,18 @@ def test_units_side_by_side_answer_for_themselves(loading: list[str], tmp_path: 
     assert answer(second, "cs", tmp_path, [*loading, "--also", str(other)]) == alone
 
 
-@each_kind
+@pytest.mark.parametrize("fmi", [2, 3])
 @pytest.mark.parametrize("sanitizer", list(hosting.SANITIZERS))
-def test_sanitizers_find_nothing(fmi: int, kind: str, sanitizer: str, tmp_path: Path) -> None:
+def test_sanitizers_find_nothing(fmi: int, sanitizer: str, tmp_path: Path) -> None:
+    """One library with a sanitizer offers both kinds."""
     if shutil.which("cc") is None:
         pytest.skip("needs a C compiler of the system")
     made = unit(MODEL, fmi)
     library = hosting.compile_sanitized(made.sources, tmp_path, sanitizer)
     crowd = ["--threads", "4", "--instances", "3"]
-    found = answer(made, kind, tmp_path, crowd, 5, library=library, sanitizer=sanitizer)
-    assert found == answer(made, kind, tmp_path, steps=5)
+    for kind in ("cs", "me"):
+        found = answer(made, kind, tmp_path, crowd, 5, library=library, sanitizer=sanitizer)
+        assert found == answer(made, kind, tmp_path, steps=5)
 
 
 @each_kind

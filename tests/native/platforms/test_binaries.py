@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -128,8 +129,32 @@ def test_universal_slices_are_the_thin_libraries() -> None:
     assert content in library(2, X86_64_DARWIN)
 
 
-def test_folders_caches_and_names_of_places_leave_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = unit("simple_pendulum", 2)
+SMALL = FileTree(
+    {
+        "sources/unit.h": b"double half(double x);\n",
+        "sources/half.c": b'#include "unit.h"\ndouble half(double x) { return 0.5 * x; }\n',
+        "sources/unit.c": b"""
+            #include <math.h>
+            #include "unit.h"
+            __attribute__((visibility("default"))) const char *place(void) { return __FILE__; }
+            __attribute__((visibility("default"))) double unit(double x) { return sin(half(x)); }
+        """,
+    }
+)
+"""Sources that would tell where they were compiled."""
+
+
+def of_a_model() -> FileTree:
+    return unit("simple_pendulum", 2).sources
+
+
+@pytest.mark.parametrize(
+    "sources", [pytest.param(lambda: SMALL, id="small"), pytest.param(of_a_model, id="unit", marks=pytest.mark.repeats)]
+)
+def test_folders_caches_and_names_of_places_leave_no_trace(
+    sources: Callable[[], FileTree], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = sources()
     wanted = [X86_64_LINUX, AARCH64_DARWIN]  # one format each; for Windows a C library is built, once in each cache
 
     def compiled(place: str):
@@ -147,7 +172,7 @@ def test_folders_caches_and_names_of_places_leave_no_trace(tmp_path: Path, monke
                 assert seconds >= 0
                 seen.append((platform, cached))
 
-        tree = compile_unit(made.sources, made.identifier, wanted, fmi=2, observer=Observer())
+        tree = compile_unit(made, "unit", wanted, fmi=2, observer=Observer())
         assert {platform for platform, _ in seen} == set(wanted)
         assert sorted(each.name for each in folder.iterdir()) == ["binaries", "objects", "zig"]
         return tree, {cached for _, cached in seen}

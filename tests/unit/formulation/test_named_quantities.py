@@ -51,13 +51,13 @@ class Values:
 
     @staticmethod
     def _evaluate(shown: NamedQuantities, known: dict) -> dict:
-        known = dict(known)
+        known = {symbol: sm.Float(value) for symbol, value in known.items()}
         for item in shown.intermediates:
             if isinstance(item, Assignment):
-                known[item.symbol] = float(item.expression.subs(known))
+                known[item.symbol] = sm.Float(float(item.expression.xreplace(known)))
             else:
                 solved = np.linalg.solve(number(item.matrix, known), number(item.right_hand_side, known))
-                known |= dict(zip(item.unknowns, solved.ravel(), strict=True))
+                known |= dict(zip(item.unknowns, map(sm.Float, solved.ravel()), strict=True))
         return {(q.letter, q.of, q.index): number(q.value, known) for s in shown.sections for q in s.quantities}
 
     def of(self, letter: str) -> dict:
@@ -66,7 +66,8 @@ class Values:
 
 
 def number(value: sm.Basic, known: dict) -> np.ndarray:
-    return np.array(value.subs(known).tolist() if isinstance(value, sm.MatrixBase) else float(value.subs(known)), float)
+    there = value.xreplace(known)
+    return np.array(there.tolist() if isinstance(there, sm.MatrixBase) else float(there), float)
 
 
 def q_second(m: Mechanism, known: dict, q_dot: np.ndarray) -> np.ndarray:

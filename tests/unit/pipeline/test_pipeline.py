@@ -14,6 +14,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
+from shorter_proofs import shorten_proofs, shorter_proofs
 
 import mb2fmu
 from mb2fmu import animation, pipeline
@@ -115,7 +116,8 @@ def test_formulations_that_apply_give_one_motion() -> None:
 
 
 def test_run_returns_every_intermediate(tmp_path: Path) -> None:
-    finished = mb2fmu.run(pendulum(), tmp_path / "made")
+    with shorter_proofs():
+        finished = mb2fmu.run(pendulum(), tmp_path / "made")
     build = finished.exported.build
     assert finished.passed
     assert build.interface.named("height").unit == "m"
@@ -247,5 +249,6 @@ def test_the_pipeline_reads_as_one_page():
 def test_the_scene_is_built_once_per_run(tmp_path: Path, monkeypatch) -> None:
     described = []
     monkeypatch.setattr(animation, "describe", lambda *given: described.append(given))
+    shorten_proofs(monkeypatch)
     assert mb2fmu.run(pendulum(), tmp_path).passed
     assert len(described) == 1

@@ -8,6 +8,7 @@ import io
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from mb2fmu.cli import commands
 from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import EmitError
 from mb2fmu.evaluation import evaluator
+from mb2fmu.package import pack
 from mb2fmu.program.program import first_memory
 
 MODELS = Path(__file__).parents[3] / "models"
@@ -35,6 +37,12 @@ CASES = [
 ]
 
 
+@cache
+def derived(name: str, constraints: str = "auto") -> pipeline.Derivation:
+    """One of the models, or the mass that is caught."""
+    return pipeline.derive(latched() if name == "latched" else MODELS / f"{name}.py", constraints=constraints)
+
+
 def compiled(folder: Path, output: str, *more: str) -> Path:
     sources = sorted(path.name for path in folder.glob("*.c"))
     command = [sys.executable, "-m", "ziglang", "cc", *OPTIONS, *more, *sources, "-lm", "-o", output]
@@ -45,23 +53,24 @@ def compiled(folder: Path, output: str, *more: str) -> Path:
 @pytest.mark.parametrize(("name", "constraints"), CASES)
 @pytest.mark.skipif(sys.platform == "win32", reason="the library is loaded by its POSIX name")
 def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path) -> None:
-    derivation = pipeline.derive(MODELS / f"{name}.py", constraints=constraints)
+    derivation = derived(name, constraints)
     pipeline.source_code(derivation, "c", tmp_path / "c")
     printed = subprocess.run([compiled(tmp_path / "c", "experiment")], capture_output=True, check=True, text=True)
     names, *rows = csv.reader(io.StringIO(printed.stdout))
     table = np.array(rows, dtype=float)
 
-    exported = pipeline.export(MODELS / f"{name}.py", tmp_path, constraints=constraints, fmi="3")
+    build, path = pipeline.build(derivation, fmi="3"), tmp_path / "unit.fmu"
+    pack(build.core, path)
     run = validation.conditions(derivation.definition)
-    interface = exported.build.interface
+    interface = build.interface
     states = [v.name for v in sorted(interface.of("state"), key=lambda v: v.index)]
     assert names[1 : len(states) + 1] == states
-    unit = validation.simulate(exported.path, run, states, kind="CoSimulation")
+    unit = validation.simulate(path, run, states, kind="CoSimulation")
     np.testing.assert_array_equal(table[:, 1 : len(states) + 1], unit.values)
 
 
 def test_c_functions_are_those_of_the_program(tmp_path: Path) -> None:
-    derivation = pipeline.derive(MODELS / "cart_pole.py")
+    derivation = derived("cart_pole")
     pipeline.source_code(derivation, "c", tmp_path)
     library = ctypes.CDLL(str(compiled(tmp_path, "cart_pole.so", "-shared", "-fPIC")))
     name = derivation.definition.name
@@ -111,7 +120,7 @@ def octave(folder: Path, code: str) -> str:
 @pytest.mark.skipif(OCTAVE is None, reason="octave-cli is not installed")
 @pytest.mark.parametrize(("name", "constraints"), CASES)
 def test_matlab_code_runs_in_octave(name: str, constraints: str, tmp_path: Path) -> None:
-    derivation = pipeline.derive(MODELS / f"{name}.py", constraints=constraints)
+    derivation = derived(name, constraints)
     pipeline.source_code(derivation, "matlab", tmp_path)
     program, definition = derivation.program, derivation.definition
     x0, r0, p0 = pipeline.start_values(derivation)
@@ -137,13 +146,14 @@ def test_matlab_code_runs_in_octave(name: str, constraints: str, tmp_path: Path)
 
 @pytest.mark.skipif(OCTAVE is None, reason="octave-cli is not installed")
 def test_matlab_experiment_moves_as_the_unit_does(tmp_path: Path) -> None:
-    derivation = pipeline.derive(MODELS / "cart_pole.py")
+    derivation = derived("cart_pole")
     pipeline.source_code(derivation, "matlab", tmp_path)
-    exported = pipeline.export(MODELS / "cart_pole.py", tmp_path)
+    build, path = pipeline.build(derivation, fmi="3"), tmp_path / "unit.fmu"
+    pack(build.core, path)
     name = derivation.definition.name
     text = octave(tmp_path, f"[t, x, y] = {name}_experiment(); printf('%.17g\\n', x');")
-    names = [v.name for v in sorted(exported.build.interface.of("state"), key=lambda v: v.index)]
-    unit = validation.simulate(exported.path, validation.conditions(derivation.definition), names, kind="CoSimulation")
+    names = [v.name for v in sorted(build.interface.of("state"), key=lambda v: v.index)]
+    unit = validation.simulate(path, validation.conditions(derivation.definition), names, kind="CoSimulation")
     states = np.array(text.split(), dtype=float).reshape(unit.values.shape)
     np.testing.assert_allclose(states, unit.values, atol=2e-4)
 
@@ -165,7 +175,7 @@ def test_the_command_writes_files_and_refuses_a_folder_for_text(tmp_path: Path) 
 )  # fmt: skip
 def test_what_equations_alone_do_not_tell_is_not_printed(name, target, tmp_path):
     """Friction that sticks and latches that hold are modes, which x' alone lacks; Modelica has those of friction."""
-    derivation = pipeline.derive(MODELS / f"{name}.py" if name != "latched" else latched())
+    derivation = derived(name)
     with pytest.raises(EmitError, match=r"stick|latch"):
         pipeline.source_code(derivation, target, tmp_path)
     assert not any(tmp_path.iterdir())
