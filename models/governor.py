@@ -121,9 +121,8 @@ def _draw_coupler(model: Model, S: me.ReferenceFrame, path: me.LinearPathway, b:
     start, end = path.attachments
     line = end.pos_from(start)
     x, z = line.dot(S.x), line.dot(S.z)
-    c, s = (component / sm.sqrt(x**2 + z**2) for component in (z, x))
     frame = me.ReferenceFrame(f"coupler_{end.name}")
-    frame.orient_explicit(S, sm.Matrix([[c, 0, s], [0, 1, 0], [-s, 0, c]]))
+    frame.orient_axis(S, S.y, sm.atan2(x, z))
     middle = start.locatenew("coupler", line / 2)
     model.visual(frame, Cylinder(length, b / 2), at=middle, along=frame.z, color="#d62728")
 

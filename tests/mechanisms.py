@@ -73,6 +73,7 @@ class Evaluated:
     """One formulation of a mechanism, through the Program."""
 
     def __init__(self, mechanism: Mechanism, method: str) -> None:
+        self.mechanism = mechanism
         self.equations: EquationsOfMotion = formulate(mechanism, method)  # type: ignore[arg-type]
         self.program = lower(self.equations)
         self._evaluators: dict[str, Evaluator] = {}

@@ -21,9 +21,9 @@ mb2fmu.validation.validate = partial(mb2fmu.validation.validate, conformance=Fal
 """The same as the beginning of a script for a process of its own."""
 
 
-def shorten_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Judges nothing but the motion, to the end of the test."""
-    monkeypatch.setattr(validation, "validate", partial(validation.validate, conformance=False, exercise=False))
+def shorten_proofs(monkeypatch: pytest.MonkeyPatch, *, exercise: bool = False) -> None:
+    """Judges nothing but the motion, to the end of the test; with ``exercise`` the disturbed motion too."""
+    monkeypatch.setattr(validation, "validate", partial(validation.validate, conformance=False, exercise=exercise))
 
 
 @contextmanager

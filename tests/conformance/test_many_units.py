@@ -19,7 +19,7 @@ from mb2fmu.interface.fmu_interface import FmuInterface, Target
 from mb2fmu.toolchain import host
 
 ROOT = Path(__file__).parents[2]
-NUMBER = 8
+NUMBER = 4
 COMPILER = ("cc", "-std=c99", "-O0", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror")
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="the machine has no C compiler of its own")
 
@@ -155,7 +155,7 @@ def test_units_of_source_code_link_into_one_program(pendulum, tmp_path):
         assert value == pytest.approx(x[0] + 1e3 * evaluate(0.0, x, (), p)[1], rel=1e-12)
 
 
-@pytest.mark.parametrize("fmi", ["2", "3"])
+@pytest.mark.parametrize("fmi", [pytest.param("2", marks=pytest.mark.repeats), "3"])
 def test_one_unit_twice_with_prefixes_of_the_builder(pendulum, tmp_path, fmi):
     """The same sources with two prefixes, and once without any: nothing in them has the same name outside."""
     native, described = pendulum(1, fmi)

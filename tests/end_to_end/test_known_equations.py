@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from end_to_end import closed_forms
 from end_to_end.test_models import CASES, ROOT
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
@@ -122,6 +122,7 @@ def test_heavy_top_precesses_steadily_where_it_should(tilt, axial, slow):
 
 
 @given(tilt=st.floats(0.3, 1.4), spin=st.floats(80.0, 200.0), precession=st.floats(-3.0, 3.0))
+@settings(max_examples=25)
 def test_heavy_top_nutates_between_the_limits_of_the_closed_form(tilt, spin, precession):
     top = closed_forms.Top(0.002, 0.0008, 0.5 * 9.81 * 0.05, tilt, precession, spin)
     rhs = _rhs("heavy_top")
@@ -133,6 +134,7 @@ def test_heavy_top_nutates_between_the_limits_of_the_closed_form(tilt, spin, pre
 
 # A disc that rolls slower than s² = 20/9 g sin²/(r cos) finds no circle: s = 5.3 rad/s at a lean of 0.6.
 @given(lean=st.floats(0.05, 0.6), roll_rate=st.floats(6.0, 15.0))
+@settings(max_examples=25)
 def test_rolling_disc_keeps_its_steady_circle(lean, roll_rate):
     circle = closed_forms.DiscCircle(0.3, 9.81, lean, roll_rate)
     w = circle.heading_rate
@@ -159,6 +161,7 @@ def test_rolling_disc_returns_on_its_steady_circle():
 
 
 @given(vx=st.floats(-0.3, 0.3), vy=st.floats(-0.3, 0.3), x=st.floats(-0.3, 0.3), y=st.floats(-0.3, 0.3))
+@settings(max_examples=25)
 def test_turntable_ball_runs_on_a_circle_from_any_start(vx, vy, x, y):
     table = 2 * np.pi * (100 / 3) / 60
     # The ball's particle at the contact moves with the table: v + w × (-r ez) = Omega ez × place.
@@ -170,6 +173,7 @@ def test_turntable_ball_runs_on_a_circle_from_any_start(vx, vy, x, y):
 
 
 @given(w=st.tuples(*3 * [st.floats(-8.0, -0.2) | st.floats(0.2, 8.0)]))
+@settings(max_examples=25)
 def test_rigid_body_spins_by_jacobis_functions(w):
     inertia = (0.13 / 12, 0.05 / 12, 0.10 / 12)
     state = _integrated(_rhs("rigid_body"), 0.2, [0.0, 0.0, 0.0, *w])

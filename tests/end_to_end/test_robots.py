@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
+from click.testing import CliRunner, Result
+from shorter_proofs import shorter_proofs
 from unit.robots.robot_texts import ARM
+
+from mb2fmu.cli import commands
 
 WITH = ("j1.desired_acceleration", "j1.required_effort", "mass_matrix[3,1]", "j3.gravity_effort", "tool.jacobian[6,3]")
 
 
-def mb2fmu(*words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mb2fmu", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
+def mb2fmu(*words: str | Path, code: int = 0) -> Result:
+    done = CliRunner().invoke(commands, list(map(str, words)), prog_name="mb2fmu")
+    assert done.exit_code == code, done.output
     return done
 
 
-def test_a_robot_description_becomes_a_proven_unit(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "proof",
+    [pytest.param(shorter_proofs, id="motion"), pytest.param(nullcontext, id="whole", marks=pytest.mark.repeats)],
+)
+def test_a_robot_description_becomes_a_proven_unit(
+    proof: Callable[[], AbstractContextManager[None]], tmp_path: Path
+) -> None:
+    with proof():
+        assert_proven(tmp_path)
+
+
+def assert_proven(tmp_path: Path) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)
     done = mb2fmu(

@@ -9,14 +9,16 @@ from pathlib import Path
 import nbclient
 import nbformat
 import pytest
+from shorter_proofs import PRELUDE
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def executed(name: str, folder: Path) -> list[dict[str, str]]:
-    """What a notebook shows when it is run in a folder."""
+def executed(name: str, folder: Path, prelude: str = "") -> list[dict[str, str]]:
+    """What a notebook shows when it is run in a folder, after a prelude."""
     notebook = nbformat.read(DOCS / name, as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)  # stored without results: they would grow stale
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(prelude))
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     assert not any(output.get("name") == "stderr" for output in outputs)
@@ -25,8 +27,11 @@ def executed(name: str, folder: Path) -> list[dict[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::RuntimeWarning")
-def test_the_tutorial_runs_and_shows_itself(tmp_path: Path) -> None:
-    shown = executed("tutorial.ipynb", tmp_path)
+@pytest.mark.parametrize(
+    "prelude", [pytest.param(PRELUDE, id="motion"), pytest.param("", id="whole", marks=pytest.mark.repeats)]
+)
+def test_the_tutorial_runs_and_shows_itself(prelude: str, tmp_path: Path) -> None:
+    shown = executed("tutorial.ipynb", tmp_path, prelude)
     model, equations, motion, _, proof = shown
     assert "force on the trolley" in model["text/html"]
     assert equations["text/latex"].startswith("$\\displaystyle")

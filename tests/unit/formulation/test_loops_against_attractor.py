@@ -128,12 +128,12 @@ MECHANISMS: dict[str, tuple[Callable[[], Model], list[str]]] = {
 }
 
 
+NIGHTLY = ("three-bar, in an excavator", "hexapod, legs given")
+
+
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[pytest.mark.repeats] if name == "three-bar, in an excavator" else [])
-        for name in MECHANISMS
-    ],
+    [pytest.param(name, marks=[pytest.mark.repeats] if name in NIGHTLY else []) for name in MECHANISMS],
 )
 def test_motion_is_that_of_the_attractor(name):
     """At random independent states: dependent ones from the closed form close the rows, and x' is the attractor's."""

@@ -50,7 +50,7 @@ def test_time_does_not_drift():
 
 
 @pytest.mark.slow
-@FMI
+@pytest.mark.parametrize("fmi", [pytest.param(2, marks=pytest.mark.repeats), 3])
 def test_time_does_not_drift_over_ten_million_steps(fmi):
     assert run(fmi, "steps", 10_000_000).split()[0] == "1000000"
 

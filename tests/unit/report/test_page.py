@@ -238,7 +238,7 @@ def test_the_same_bytes_twice(pendulum):
     assert page_of(pendulum()) == page_of(pendulum())
 
 
-def test_the_same_bytes_under_two_hash_seeds():
+def test_the_same_bytes_under_another_hash_seed(pendulum):
     code = (
         "import importlib.util, sys, hashlib\n"
         "spec = importlib.util.spec_from_file_location('cases', sys.argv[1])\n"
@@ -250,12 +250,9 @@ def test_the_same_bytes_under_two_hash_seeds():
         "print(hashlib.sha256(page).hexdigest())\n"
     )
     script = [sys.executable, "-c", code, str(Path(__file__).with_name("conftest.py"))]
-    found = set()
-    for seed in ("1", "4242"):
-        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(script, capture_output=True, text=True, check=True, env=environment, timeout=120)
-        found.add(done.stdout)
-    assert len(found) == 1
+    environment = os.environ | {"PYTHONHASHSEED": "4242", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(script, capture_output=True, text=True, check=True, env=environment, timeout=120)
+    assert done.stdout.strip() == hashlib.sha256(page_of(pendulum(outputs=5))).hexdigest()
 
 
 def test_a_hundred_variables_of_a_hundred_thousand_points_stay_small(pendulum):
