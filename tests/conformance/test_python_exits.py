@@ -1,6 +1,5 @@
 """Python-hosted units at the end of the importer's process: nothing is freed twice."""
 
-import dataclasses
 import os
 import re
 import shutil
@@ -16,7 +15,7 @@ from mb2fmu.emit import python, xml
 from mb2fmu.package import build_pythonfmu, pack
 
 EXITS = 20
-EXITS_WATCHED = 2
+EXITS_WATCHED = 1
 
 
 @pytest.fixture(scope="module")
@@ -58,14 +57,18 @@ def faults(exits, *paths):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
-def test_valgrind_finds_what_was_mended_and_nothing_else(paths, monkeypatch, tmp_path):
-    """One process with our units, and with one that has pythonfmu's binary as it is."""
+def test_valgrind_finds_nothing_at_the_end(paths):
+    assert faults(EXITS_WATCHED, *paths) == []
+
+
+@pytest.mark.repeats  # that the test above can fail
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_valgrind_finds_what_was_mended(monkeypatch, tmp_path):
+    """The same of a unit with pythonfmu's binary as it is."""
     monkeypatch.setattr("mb2fmu.package.python_unit.without_second_free", lambda library: library)
-    interface = dataclasses.replace(pendulum_interface(), model_name="Unmended", model_identifier="Unmended")
+    interface = pendulum_interface()
     unit = build_pythonfmu(python.emit(pendulum_program(), interface), xml.emit(interface), interface)
-    pack(unit, tmp_path / "Unmended.fmu")
-    found = faults(EXITS_WATCHED, *paths, tmp_path / "Unmended.fmu")
+    pack(unit, tmp_path / "unit.fmu")
+    found = faults(1, tmp_path / "unit.fmu")
     assert found
-    for block in found:
-        assert "/Unmended.so" in block
-        assert "finalizePythonInterpreter" in block
+    assert all("finalizePythonInterpreter" in block for block in found)

@@ -131,13 +131,13 @@ def test_universal_slices_are_the_thin_libraries() -> None:
 
 SMALL = FileTree(
     {
-        "sources/unit.h": b"double half(double x);\n",
-        "sources/half.c": b'#include "unit.h"\ndouble half(double x) { return 0.5 * x; }\n',
+        "sources/unit.h": b"static const char *header(void) { return __FILE__; }\n",
         "sources/unit.c": b"""
             #include <math.h>
             #include "unit.h"
             __attribute__((visibility("default"))) const char *place(void) { return __FILE__; }
-            __attribute__((visibility("default"))) double unit(double x) { return sin(half(x)); }
+            __attribute__((visibility("default"))) const char *place_of_header(void) { return header(); }
+            __attribute__((visibility("default"))) double unit(double x) { return sin(x); }
         """,
     }
 )
