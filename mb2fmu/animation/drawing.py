@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mb2fmu.animation.ellipsoid import ellipsoid
 from mb2fmu.animation.meshes import Triangles
 from mb2fmu.animation.poses import Motion, Places, places, start_of
-from mb2fmu.animation.scene import Scene, SceneBody, SceneLink, SceneShape, ShapeKind
+from mb2fmu.animation.scene import Scene, SceneBody, SceneLink, ShapeKind
 from mb2fmu.animation.turns import continuous, quaternions, rotated, turn_of_y
 
 Floats = npt.NDArray[np.float64]
@@ -303,17 +303,15 @@ class _Artist:
         return np.flatnonzero(np.ptp(distances, axis=0) <= 2 * close).tolist() if self.keys else []
 
     def _shapes(self) -> Iterator[Solid]:
+        """Draw the shapes that the model declares, each in its own colour or its body's."""
+        bodies = {body.name for body in self.bodies}
         for shape in self.scene.shapes:
             anchor = self._anchor(shape.point, shape.frame)
-            offset = np.array(anchor.local) + self._vector(shape.offset)
             sizes = tuple(abs(float(self.where.sizes[i])) for i in shape.sizes)
             turn = turn_of_y(self._vector(shape.along))
-            color = shape.color or (self.colors[shape.body] if shape.frame or self._is_body(shape) else GREY)
-            place = Anchor(anchor.pose, _triple(offset))
+            color = shape.color or (self.colors[shape.body] if shape.frame or shape.body in bodies else GREY)
+            place = Anchor(anchor.pose, _triple(np.array(anchor.local) + self._vector(shape.offset)))
             yield Solid(shape.kind, sizes, place, turn, color, shape.opacity, "shape", shape.mesh)
-
-    def _is_body(self, shape: SceneShape) -> bool:
-        return any(body.name == shape.body for body in self.bodies)
 
     def _bodies(self, dressed: set[str]) -> Iterator[Solid]:
         """Draws mass centre and inertia of each body that has no shape."""
@@ -366,11 +364,11 @@ class _Artist:
         return float(np.linalg.norm(np.diff(track, axis=1), axis=2).sum(axis=1).max())
 
     def _line(self, link: SceneLink) -> Line:
-        kind: Literal["rail", "pathway", "cable"] = "rail"
-        if link.kind == "pathway":
-            kind = "pathway" if len(link.points) == 2 else "cable"
+        """Draw a link as a rail, a pathway between two points, or a cable over several."""
         anchors = tuple(self._anchor(point) for point in link.points)
-        return Line(anchors, GREY if kind == "rail" else SPRING, kind)
+        if link.kind != "pathway":
+            return Line(anchors, GREY, "rail")
+        return Line(anchors, SPRING, "pathway" if len(anchors) == 2 else "cable")
 
     def _joints(self) -> Iterator[Solid]:
         """Pins lie along their axes; all other joints are balls. Without joints, where one rod follows another."""
@@ -389,6 +387,7 @@ class _Artist:
                 yield Solid("sphere", (self.unit,), self._anchor(point), (1.0, 0.0, 0.0, 0.0), GREY, 1.0, "joint")
 
     def _vector(self, first: int) -> Floats:
+        """Return three numbers of the scene's sizes, from ``first`` on; shape (3,)."""
         return np.asarray(self.where.sizes[first : first + 3])
 
     def _unit(self) -> float:
@@ -497,4 +496,5 @@ def _towards_us(normal: Floats, up: Floats) -> Floats:
 
 
 def _triple(values: Floats) -> tuple[float, float, float]:
+    """Return the first three numbers of an array."""
     return (float(values[0]), float(values[1]), float(values[2]))

@@ -30,6 +30,7 @@ def without(terminals: Sequence[Terminal], arrays: Sequence[FmuArray]) -> tuple[
 
 
 def _arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> Iterator[FmuArray]:
+    """Yield the declared arrays, with what their elements share; value references count elements."""
     known = {variable.name: variable for variable in variables}
     motion = {
         item.name for item in (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)

@@ -476,6 +476,7 @@ class FmuInterface:
                     yield Fault(f"its member {member.variable!r} is no variable that can be connected", terminal.name)
 
     def _array_faults(self) -> Iterator[Fault]:
+        """Yield faults of arrays: their names, value references and elements."""
         names = {variable.name for variable in self.variables} | {item.name for item in self.types}
         free = 1 + max((variable.value_reference for variable in self.variables), default=-1)
         for array in self.arrays:

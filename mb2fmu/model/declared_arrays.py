@@ -62,6 +62,7 @@ def array_faults(model: Model) -> Iterator[Fault]:
 def _element_faults(
     array: DeclaredArray, roles: Mapping[sm.Expr | str, tuple[str, str]], held: Mapping[str, int]
 ) -> Iterator[Fault]:
+    """Yield faults of an array's elements: unknown ones, ones in two arrays, and mixed roles."""
     for each in array.elements:
         if each not in roles:
             remedy = "name an input, coordinate, speed, auxiliary state, one of their rates as der(name), or an output"

@@ -166,6 +166,7 @@ class Connections:
         # Two outputs of motion are redundant if the other one of the pair is connected; nothing to link.
 
     def _role(self, component: int, variable: str) -> str:
+        """Return the causality of a component's variable; empty if it has none of that name."""
         each = self._told.components[component]
         return each.variables[variable].causality if variable in each.variables else ""
 

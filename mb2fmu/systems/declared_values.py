@@ -101,6 +101,7 @@ class DeclaredValues:
             return None
 
     def _to_own(self, component: Component, name: str, unit: str | None) -> tuple[float, float]:
+        """Return (factor, offset) from a unit of measure to the variable's own; (1, 0) without a unit."""
         if unit is None:
             return 1.0, 0.0
         read = parse_unit(unit)

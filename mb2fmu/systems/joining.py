@@ -67,6 +67,7 @@ def name_faults(system: CoupledSystem) -> Iterator[Fault]:
 
 
 def _number_faults(system: CoupledSystem) -> Iterator[Fault]:
+    """Yield faults of the run's numbers: stop and step in s, tolerance, order, passes, substeps."""
     run, stepping = system.run, system.run.stepping
     for name, value in (("stop", run.stop), ("step", stepping.step), ("tolerance", run.tolerance)):
         if not 0.0 < value < float("inf"):
@@ -100,6 +101,7 @@ def _wiring(told: Told, connections: Connections, values: Sequence[Mapping[str, 
 
 
 def _port(told: Told, component: int, variable: str) -> Port:
+    """Return the port of a component's variable, with its value reference and unit of measure."""
     each = told.components[component]
     unit = each.unit(variable)
     return Port(component, variable, each.variables[variable].reference or 0, unit.name if unit else "")
@@ -135,6 +137,7 @@ def _judge(told: Told, wiring: Wiring) -> None:
 
 
 def _judge_loop(told: Told, text: str) -> None:
+    """Note an algebraic loop that the master solves; otherwise add a fault."""
     if told.system.run.stepping.loops == "solve":
         told.notes.append(f"algebraic loop, solved at each communication point: {text}; other masters do not")
         return
