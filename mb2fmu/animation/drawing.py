@@ -198,6 +198,7 @@ class _Artist:
         for body in self.bodies:
             self._pose(body.point, body.frame)
         self.unit = self._unit()
+        self.named_bodies = {body.name for body in self.bodies}
         named = [*dict.fromkeys([body.name for body in self.bodies] + [shape.body for shape in scene.shapes])]
         self.colors = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(named)}
         self.scales = self._arrow_scales()
@@ -208,7 +209,7 @@ class _Artist:
         solids = [*self._shapes(), *self._bodies(dressed)]
         lines: list[Line] = []
         dressed_frames = {body.frame for body in self.bodies if body.name in dressed and body.frame}
-        dressed_frames |= {shape.frame for shape in self.scene.shapes if not self._is_body(shape)}
+        dressed_frames |= {shape.frame for shape in self.scene.shapes if shape.body not in self.named_bodies}
         for link in self.scene.links:
             if link.kind == "rod" and link.frame in dressed_frames:
                 continue
@@ -304,12 +305,11 @@ class _Artist:
 
     def _shapes(self) -> Iterator[Solid]:
         """Draw the shapes that the model declares, each in its own colour or its body's."""
-        bodies = {body.name for body in self.bodies}
         for shape in self.scene.shapes:
             anchor = self._anchor(shape.point, shape.frame)
             sizes = tuple(abs(float(self.where.sizes[i])) for i in shape.sizes)
             turn = turn_of_y(self._vector(shape.along))
-            color = shape.color or (self.colors[shape.body] if shape.frame or shape.body in bodies else GREY)
+            color = shape.color or (self.colors[shape.body] if shape.frame or shape.body in self.named_bodies else GREY)
             place = Anchor(anchor.pose, _triple(np.array(anchor.local) + self._vector(shape.offset)))
             yield Solid(shape.kind, sizes, place, turn, color, shape.opacity, "shape", shape.mesh)
 
