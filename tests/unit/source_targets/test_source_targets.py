@@ -50,7 +50,13 @@ def compiled(folder: Path, output: str, *more: str) -> Path:
     return folder / output
 
 
-@pytest.mark.parametrize(("name", "constraints"), CASES)
+@pytest.mark.parametrize(
+    ("name", "constraints"),
+    [
+        pytest.param(*case, marks=pytest.mark.repeats if case[0] in {"cart_pole", "rigid_body"} else ())
+        for case in CASES
+    ],
+)
 @pytest.mark.skipif(sys.platform == "win32", reason="the library is loaded by its POSIX name")
 def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path) -> None:
     derivation = derived(name, constraints)

@@ -148,7 +148,7 @@ def test_what_does_not_fit_the_unit_is_named_at_once_by_the_command(falling: Pat
 
 def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falling: Path, tmp_path: Path) -> None:
     """A worker is killed in mid-run, and one case aborts its process: a row with a message, and all else is there."""
-    values = [f"{0.01 * k:.2f},{1 if k == 11 else 0}" for k in range(1, 61)]
+    values = [f"{0.01 * k:.2f},{1 if k == 11 else 0}" for k in range(1, 161)]
     rows = "g,mood\n" + "\n".join(values) + "\n"
     calm = "g,mood\n" + "\n".join(value[:-1] + "0" for value in values) + "\n"
     (tmp_path / "calm").mkdir()
@@ -158,7 +158,7 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falli
     with connected("local", 2, tmp_path) as client:
 
         def told(done: int, _n: int, _failed: int) -> None:
-            if done > 8 and not killed and client.nthreads():
+            if done > 20 and not killed and client.nthreads():
                 killed.extend(client.run(os.getpid).values())
                 os.kill(killed[-1], signal.SIGKILL)
 
@@ -168,7 +168,7 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falli
         assert (again.folder / "results.parquet").read_bytes() == (here.folder / "results.parquet").read_bytes()
     found, wanted = table(there.folder), table(here.folder)
     assert there.failed == 1
-    for k in range(60):
+    for k in range(160):
         if k == 10:
             assert "the process that ran it ended" in found["message"][k]
         else:
