@@ -19,7 +19,14 @@ SOURCE = Path(os.environ.get("MB2FMU_REFERENCE_FMUS", "nowhere"))
 PLATFORM = {2: "linux64", 3: "x86_64-linux"}
 TRUE = {
     "BouncingBall": {"value.variability", "structure.dependencies"},
-    "Roberts": {"archive.sources", "structure.dependencies", "steps.last", "steps.intermediate", "value.time"},
+    "Roberts": {
+        "archive.sources",
+        "flags.true",
+        "structure.dependencies",
+        "steps.last",
+        "steps.intermediate",
+        "value.time",
+    },
     "Stair": {"life.ends"},
     "StateSpace": {"archive.sources", "value.structural", "life.order"},
     "VanDerPol": {"partials.directional"},
