@@ -40,6 +40,16 @@ def potential_of(forces: Forces) -> sm.Expr | None:
     if too_long(wanted.values()):
         return None
     wanted = {q: sm.nsimplify(force, rational=True) for q, force in wanted.items()}  # else round-off would not cancel
+    if any(force.has(sm.Abs, sm.sign) for force in wanted.values()):  # whose derivatives SymPy knows of reals alone
+        symbols = set().union(wanted, *(force.free_symbols for force in wanted.values()))
+        real = {s: sm.Dummy(s.name, real=True) for s in sorted(symbols, key=str)}
+        found = _potential({real[q]: force.xreplace(real) for q, force in wanted.items()})
+        return None if found is None else found.xreplace({dummy: s for s, dummy in real.items()})
+    return _potential(wanted)
+
+
+def _potential(wanted: Forces) -> sm.Expr | None:
+    """As :func:`potential_of`, of rational numbers."""
     potential: sm.Expr = sm.S.Zero
     done: set[sm.Symbol] = set()
     for q, force in wanted.items():

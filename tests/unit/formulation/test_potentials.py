@@ -130,3 +130,17 @@ def test_what_has_no_potential_is_none():
     assert not is_conservative({x: y, y: sm.S.Zero})
     assert potential_of({x: sm.exp(x**2), y: sm.S.Zero}) is None  # has one, that nobody can write down
     assert is_conservative({x: sm.exp(x**2)})
+
+
+@pytest.mark.parametrize("text", ["Abs(x)", "Abs(x - 1) - 2", "-sign(x - 1)", "Abs(2*x + a) - y"])
+def test_loads_with_kinks_have_a_potential_whatever_symbols_assume(text):
+    """SymPy differentiates Abs of a symbol that may be complex by its real part, which nothing evaluates."""
+    x, y, a = sm.symbols("x y a")
+    force = sm.sympify(text, locals={"x": x, "y": y, "a": a})
+    potential = potential_of({x: force, y: -y - x if force.has(y) else -y})
+    assert potential is not None
+    assert potential.free_symbols <= {x, y, a}
+    V = sm.lambdify((x, y, a), potential)
+    for place in (-0.83, 0.41, 1.27):
+        slope = (V(place + 1e-6, 0.3, 0.7) - V(place - 1e-6, 0.3, 0.7)) / 2e-6
+        assert np.isclose(-slope, float(force.subs({x: place, y: 0.3, a: 0.7})), atol=1e-7)
