@@ -107,7 +107,7 @@ def slider_crank_clearance() -> Model:
         )
     model.output_kinetic_energy()
     _draw(model, (wheel, rod, block), (O, tip, pin, bush), (r, length))
-    model.experiment(stop=0.12, step=0.004, tolerance=1e-9)
+    model.experiment(stop=0.12, step=0.004, tolerance=1e-9, signals={load: sm.S.Zero})
     return model
 
 
