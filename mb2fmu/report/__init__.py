@@ -19,12 +19,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mb2fmu.report.belonging import Claim, claim_of
     from mb2fmu.report.content import Provenance
-    from mb2fmu.report.page_rendering import describe, render
+    from mb2fmu.report.description_page import describe
+    from mb2fmu.report.page_rendering import render
     from mb2fmu.report.single_figure import figure
 
 __all__ = ["Claim", "Provenance", "claim_of", "describe", "figure", "render"]
 
-_HOMES = {"Claim": "belonging", "claim_of": "belonging", "Provenance": "content", "figure": "single_figure"}
+_HOMES = {
+    "Claim": "belonging",
+    "claim_of": "belonging",
+    "Provenance": "content",
+    "describe": "description_page",
+    "figure": "single_figure",
+}
 
 
 def __getattr__(name: str) -> object:

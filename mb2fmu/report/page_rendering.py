@@ -1,19 +1,17 @@
-"""The report of one validated unit, and the description of one that nobody has run."""
+"""The report of one validated unit."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from markupsafe import Markup
-
-from mb2fmu.animation import SMALL, Drawing, Signals, element, still
+from mb2fmu.animation import Drawing, Signals, element
 from mb2fmu.animation.interest import interesting
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.report import event_tables, exercised, results
 from mb2fmu.report import unit_facts as description
-from mb2fmu.report.content import FigureGroup, Page, Provenance, Theory
+from mb2fmu.report.content import Page, Provenance, Theory
 from mb2fmu.report.equation_lists import ROOM, equation_blocks
 from mb2fmu.report.ladder import ladder_rows
 from mb2fmu.report.measurements import table_failures, table_rows
@@ -128,59 +126,3 @@ def _page(
         ladder=ladder_rows(result),
         events=event_tables.event_tables(result),
     )
-
-
-def describe(
-    definition: Declarations,
-    equations: EquationsOfMotion,
-    interface: FmuInterface,
-    provenance: Provenance | None = None,
-    *,
-    licences: str = "",
-    start: Drawing | None = None,
-    theory: Theory | None = None,
-) -> bytes:
-    """Render the page of a unit that nobody has run: model, equations and variables, no verdict.
-
-    Args:
-        definition: The checked model.
-        equations: The unit's.
-        interface: Of the unit.
-        provenance: Hashes, versions, how to repeat.
-        licences: Where they stand, seen from the page; empty: nowhere.
-        start: The mechanism at its start, drawn where the model has no drawing of its own.
-        theory: Graph and quantities of the mechanism; None: none.
-
-    Returns:
-        UTF-8. Equal arguments give equal bytes.
-    """
-    drawing = picture(definition.diagram, f"What the coordinates of {definition.name} mean")
-    page = Page(
-        title=definition.name,
-        description=definition.description,
-        verdict=None,
-        facts=(
-            *description.unit_facts(interface, (provenance or Provenance()).platforms),
-            *description.model_facts(definition, equations, interface),
-        ),
-        picture=drawing,
-        drawing="" if drawing else definition.diagram.strip("\n"),
-        errors=(),
-        errors_text="",
-        others={},
-        groups=(),
-        invariants=(),
-        balances=FigureGroup("", "", ()),
-        reference="",
-        checks=(),
-        equations=equation_blocks(equations, 0),
-        equations_text=description.equations_text(equations, interface),
-        variables=description.variable_rows(interface, definition),
-        facts_of_proof={"Token of the unit": interface.token},
-        timings={},
-        provenance=provenance or Provenance(),
-        licences=licences,
-        theory=theory or Theory(),
-        still=Markup() if drawing or start is None else Markup(still(start, faces=SMALL).decode()),  # noqa: S704 (escaped there)
-    )
-    return print_page(page)

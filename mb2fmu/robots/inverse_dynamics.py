@@ -16,6 +16,8 @@ from mb2fmu.robots.robot_description import RobotDescription
 from mb2fmu.robots.robot_mechanics import JointVariables
 from mb2fmu.robots.robot_settings import RobotSettings
 
+_OF_THE_PLANT = "leave --as out and ask the plant for what a motion takes: --with inverse-dynamics"
+
 
 def driven_joints(description: RobotDescription, settings: RobotSettings) -> tuple[str, ...]:
     """Joints whose motion goes into inverse dynamics.
@@ -27,11 +29,12 @@ def driven_joints(description: RobotDescription, settings: RobotSettings) -> tup
     odd = [joint for joint in description.joints if joint.kind in {"floating", "planar", "ball"}]
     faults = [
         Fault(f"joint {joint.name} is {joint.kind}, and no drive gives all of its motion", f"{where}:{joint.line}",
-              "inverse dynamics exist for hinges and slides on a fixed base")
+              _OF_THE_PLANT)
         for joint in odd
     ]  # fmt: skip
-    what = "inverse dynamics exist for a robot on a fixed base without loops"
-    faults += [Fault(f"base is {settings.base}", where, what)] if settings.base != "fixed" else []
+    if settings.base != "fixed":
+        faults.append(Fault(f"base is {settings.base}, and no drive gives its motion", where, _OF_THE_PLANT))
+    what = "inverse dynamics exist for a robot without loops"
     loops = [*(loop.name for loop in description.loops), *("+".join(loop.frames) for loop in settings.loops)]
     faults += [Fault(f"{name} closes a loop", where, what) for name in loops]
     if faults:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -14,6 +13,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
 from mb2fmu.model.naming import suggested_name
+from mb2fmu.robots.frame_outputs import ask_for_frame
 from mb2fmu.robots.inverse_dynamics import driven_joints, efforts_asked_for, excitation_rate, prescribed_motions
 from mb2fmu.robots.joint_elements import FeltAtJoint, felt_at_joints, friction_element, hard_stops, with_stops
 from mb2fmu.robots.joint_laws import JointLaws, laws_of_tendons
@@ -24,7 +24,7 @@ from mb2fmu.robots.robot_arrays import ARRAY_NAMES, declare_arrays
 from mb2fmu.robots.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.robot_looks import mesh_uses
 from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
-from mb2fmu.robots.robot_settings import FrameOutput, RobotSettings
+from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree_inertia import Weights, directions, inertia_and_weight, refuse_singular
 from mb2fmu.variables import Coordinate, Input, Output, Parameter, Speed, StartKind
 
@@ -264,7 +264,10 @@ class _Modeller:
         rates = (("velocity.x", "m/s"), ("velocity.y", "m/s"), ("speed", "rad/s"))
         for kind, symbols, named in ((Coordinate, q, parts), (Speed, u, rates)):
             for symbol, (word, unit) in zip(symbols, named, strict=True):
-                self.declared.append(kind(symbol=symbol, name=f"{name}.{word}", start=0.0, unit=unit, where=where))
+                text = f"{_spoken(word)} of joint {joint.name}"
+                self.declared.append(
+                    kind(symbol=symbol, name=f"{name}.{word}", start=0.0, unit=unit, where=where, description=text)
+                )
         return JointVariables(name=name, q=q, u=u)
 
     def _free(self, joint: JointRecord, name: str) -> JointVariables:
@@ -282,16 +285,13 @@ class _Modeller:
         u += [(_function(f"w{axis}_{name}"), f"angular_velocity.{axis}", "rad/s", 0.0) for axis in "xyz"]
         for kind, rows in ((Coordinate, q), (Speed, u)):
             for symbol, word, unit, value in rows:
+                text = f"{_spoken(word)} of joint {joint.name}{', along the moving axes' if kind is Speed else ''}"
                 self.declared.append(
                     kind(
-                        symbol=symbol,
-                        name=f"{name}.{word}",
-                        kind=self._start_kind(joint),
-                        start=value,
-                        unit=unit,
-                        where=where,
+                        symbol=symbol, name=f"{name}.{word}", kind=self._start_kind(joint), start=value, unit=unit,
+                        where=where, description=text,
                     )
-                )
+                )  # fmt: skip
         return JointVariables(name=name, q=tuple(r[0] for r in q), u=tuple(r[0] for r in u))
 
     def _declare_follower(self, i: int, part: Part) -> None:
@@ -411,7 +411,7 @@ class _Modeller:
             model.declared += efforts_asked_for(self.tree, self.variables, self._where)
         for item in self.settings.outputs:
             if item.frame in mechanics.frames:
-                _ask_for(model, mechanics, item)
+                ask_for_frame(model, mechanics, item)
             else:
                 near = ", ".join(mechanics.frames)
                 faults.append(Fault(f"an output is asked of {item.frame!r}, which is no link", "", f"there are {near}"))
@@ -468,19 +468,14 @@ class _Modeller:
         return signals | self.actuation.signals(starts, holding, swinging)
 
 
-def _ask_for(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None:
-    """Ask for the quantities of one link, at its offset in m."""
-    name = item.name or re.sub(r"\W+", "_", item.frame)
-    point, frame = mechanics.point(item.frame, item.offset), mechanics.frame(item.frame)
-    for word in item.of:
-        label = f"{name}.{word}"
-        subject: Any = frame if word in {"orientation", "angular_velocity"} else point
-        getattr(model, f"output_{word}")(label, subject)
-
-
 def _function(name: str) -> sm.Expr:
     """Return a function of time with this name."""
     return dynamicsymbols(name)
+
+
+def _spoken(word: str) -> str:
+    """Return the last parts of a variable's name as words: ``angular velocity x``."""
+    return word.replace("_", " ").replace(".", " ")
 
 
 def _finite(value: float) -> float | None:

@@ -167,7 +167,8 @@ class _SdfModel:
         if _truth(element, "kinematic"):
             self.faults.add(element.line, f"link {name} is kinematic, which is not honoured", "prescribe its joint")
         decay = element.child("velocity_decay")
-        if decay is not None and any(float(_text(part) or 0) for part in decay.all()):
+        decays = [part.numbers_of(_text(part) or "0", "the text", 1) for part in decay.all()] if decay else []
+        if decay is not None and any(numbers and numbers[0] for numbers in decays):
             self.faults.add(decay.line, f"velocity_decay of link {name} is not honoured", "give its joint a damping")
         inertial = element.child("inertial")
         shapes = [
@@ -213,14 +214,21 @@ class _SdfModel:
         """Read a joint as one link per axis; a joint to a link that another one moves closes a loop."""
         element.allow({"pose", "parent", "child", "axis", "axis2", "physics"}, _SILENT)
         name, kind = element.attribute("name"), element.attribute("type", required=True)
-        if kind not in _KINDS:
-            if kind:
-                remedy = f"honoured are {', '.join(_KINDS)}"
-                self.faults.add(element.line, f"joint {name} is of the type {kind!r}, which is not honoured", remedy)
-            return
+        if kind and kind not in _KINDS:
+            remedy = f"honoured are {', '.join(_KINDS)}"
+            self.faults.add(element.line, f"joint {name} is of the type {kind!r}, which is not honoured", remedy)
         ends = [element.child(word, required=True) for word in ("parent", "child")]
         parent, child = (self.frames.link_of(_text(end), links, end.line) if end else "" for end in ends)
-        if not parent or not child:
+        if child == WORLD:
+            self.faults.add(element.line, f"the child of joint {name} is the world", "let the world be its parent")
+            return
+        if parent and parent == child:
+            self.faults.add(element.line, f"joint {name} goes from {parent} to itself", "give it two links")
+            return
+        if kind not in _KINDS or not parent or not child:  # what such a joint moves is no second root
+            if child and child not in self._moved:
+                self._moved.add(child)
+                self.joints.append(_fixed(name, parent, child, Pose(), element.line))
             return
         if child in self._moved:
             self._close(element, name, kind, (parent, child))
@@ -347,7 +355,12 @@ def _number(element: Element, name: str, default: float) -> float:
 def _truth(element: Element, name: str) -> bool:
     """Return whether a child says true or 1; false without it."""
     child = element.child(name)
-    return child is not None and _text(child).lower() in {"true", "1"}
+    if child is None:
+        return False
+    text = _text(child).lower()
+    if text not in {"true", "1", "false", "0", ""}:
+        child.faults.add(child.line, f'the text of <{name}> is "{text}"', "give true or false")
+    return text in {"true", "1"}
 
 
 def _sizes(shape: Element) -> tuple[GeometryKind | None, tuple[float, ...], str]:

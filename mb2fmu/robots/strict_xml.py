@@ -168,7 +168,7 @@ class Element:
     def numbers_of(self, text: str, name: str, count: int, *, infinite: bool = False) -> tuple[float, ...] | None:
         """So many numbers of a text; None, and a fault, if it is anything else."""
         try:
-            numbers = tuple(float(part) for part in text.split())
+            numbers = tuple(float(part) for part in text.split()) if "_" not in text else ()  # 1_000 is Python's
         except ValueError:
             numbers = ()
         wanted = "a number" if count == 1 else f"{count} numbers"

@@ -35,14 +35,11 @@ def checked_tree(description: RobotDescription, faults: Faults) -> RobotDescript
             faults.add(joint.line, what, remedy)
         moved.setdefault(joint.child, joint)
     roots = [link for link in description.links if link.name not in moved]
-    ordered, reached = _from_roots([link.name for link in roots], description.joints)
+    ordered = _from_roots([link.name for link in roots], description.joints)
     if len(roots) > 1:
         names = ", ".join(link.name for link in roots)
         faults.add(roots[1].line, f"{len(roots)} links have no parent: {names}", "join them: a robot has one root")
-    for joint in description.joints:
-        if joint.child in links and joint.child not in reached and joint.parent != joint.child:
-            what = f"joint {joint.name} is on a cycle: no chain of joints leads from a root to {joint.child}"
-            faults.add(joint.line, what, "close loops in robot.toml: [[loops]]")
+    _check_cycles(moved, faults)
     _check_mimics(description.joints, faults)
     faults.complain()
     return replace(description, root=roots[0].name, joints=ordered, notes=tuple(faults.notes))
@@ -57,6 +54,30 @@ def _check_ends(joint: JointRecord, links: set[str], faults: Faults) -> None:
         faults.add(joint.line, f"joint {joint.name} goes from {joint.parent} to itself", "give it two links")
 
 
+def _check_cycles(moved: dict[str, JointRecord], faults: Faults) -> None:
+    """Add one fault for each circle of joints; what only hangs on it, or on a link that is not there, is none.
+
+    Args:
+        moved: Link → the joint that moves it.
+        faults: Take them.
+    """
+    seen: set[str] = set()
+    for start in moved:
+        way: list[str] = []
+        link = start
+        while link in moved and link not in seen:
+            seen.add(link)
+            way.append(link)
+            link = moved[link].parent
+        circle = [moved[each] for each in reversed(way[way.index(link) :])] if link in way else []
+        if len(circle) > 1:
+            first = min(range(len(circle)), key=lambda k: circle[k].line)
+            # a reader adds joints of its own, and calls them "joint (what for)"
+            names = [*dict.fromkeys(joint.name.partition(" (")[0] for joint in (*circle[first:], *circle[:first]))]
+            what = f"joints move each other in a circle: {' → '.join([*names, names[0]])}"
+            faults.add(circle[first].line, what, "close loops in robot.toml: [[loops]]")
+
+
 def _doubles(word: str, named: Iterable[tuple[str, int]], faults: Faults) -> None:
     """Add a fault for each name that occurs twice, at its second line."""
     named = list(named)
@@ -66,8 +87,8 @@ def _doubles(word: str, named: Iterable[tuple[str, int]], faults: Faults) -> Non
             faults.add(lines[1], f"{count} {word} are called {name}", "rename all but one")
 
 
-def _from_roots(roots: list[str], joints: tuple[JointRecord, ...]) -> tuple[tuple[JointRecord, ...], set[str]]:
-    """Joints that a root reaches, parents first and in the order of the file among siblings; links reached."""
+def _from_roots(roots: list[str], joints: tuple[JointRecord, ...]) -> tuple[JointRecord, ...]:
+    """Joints that a root reaches, parents first and in the order of the file among siblings."""
     below: dict[str, list[JointRecord]] = {}
     for joint in joints:
         below.setdefault(joint.parent, []).append(joint)
@@ -80,7 +101,7 @@ def _from_roots(roots: list[str], joints: tuple[JointRecord, ...]) -> tuple[tupl
         reached.add(joint.child)
         ordered.append(joint)
         stack += reversed(below.get(joint.child, []))
-    return tuple(ordered), reached
+    return tuple(ordered)
 
 
 def _check_mimics(joints: tuple[JointRecord, ...], faults: Faults) -> None:

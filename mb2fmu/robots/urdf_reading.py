@@ -256,7 +256,12 @@ def _with_rotors(root: Element, joints: list[JointRecord]) -> list[JointRecord]:
         for actuator in transmission.children("actuator"):
             inertia = _text_number(actuator, ("motorInertia", "rotorInertia", "rotor_inertia"), 0.0)
             reduction = _text_number(actuator, ("mechanicalReduction",), 1.0)
-            if inertia and len(ends) == 1:
+            if inertia < 0:
+                root.faults.add(actuator.line, f"the rotor's inertia is {inertia:g}", "give a number ≥ 0")
+            elif inertia and len(ends) != 1:
+                what = f"the rotor of the transmission in line {transmission.line} is left out"
+                root.faults.note(f"{what}: it has {len(ends)} joints, not one")
+            elif inertia:
                 felt[ends[0]] = felt.get(ends[0], 0.0) + inertia * reduction**2
     return [replace(joint, armature=felt.get(joint.name, 0.0)) for joint in joints]
 

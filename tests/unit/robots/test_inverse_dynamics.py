@@ -75,8 +75,9 @@ def test_what_has_no_inverse_dynamics_is_refused_by_name(tmp_path: Path) -> None
         pipeline.Model.from_urdf(path, role="inverse-dynamics", base="floating")
     assert [fault.what for fault in caught.value.faults] == [
         "joint loose is floating, and no drive gives all of its motion",
-        "base is floating",
+        "base is floating, and no drive gives its motion",
     ]
+    assert all("--with inverse-dynamics" in fault.remedy for fault in caught.value.faults)
 
 
 def test_ranges_are_bounds_of_the_positions_that_go_in(tmp_path: Path) -> None:

@@ -138,12 +138,25 @@ def test_without_a_joint_to_the_world_gravity_is_that_of_the_turned_root() -> No
         ("<include><uri>model://x</uri></include>", "<include>"),
         ("<static>true</static>", "static"),
         ('<lnk name="c"/>', "<lnk>"),
+        ('<link name="c"><velocity_decay><linear>much</linear></velocity_decay></link>', "much"),
+        ("<static>maybe</static>", "maybe"),
+        (HINGE + '<joint name="k" type="fixed"><parent>a</parent><child>world</child></joint>', "k is the world"),
+        (HINGE + '<joint name="k" type="fixed"><parent>b</parent><child>a</child></joint>', "circle: j → k → j"),
+        (HINGE + '<joint name="k" type="fixed"><parent>b</parent><child>b</child></joint>', "k goes from b to itself"),
+        (HINGE.replace("0 0 1", "0 0 1_0"), "1_0"),
     ],
 )  # fmt: skip
 def test_a_fault_is_told_with_its_line(inside: str, word: str) -> None:
     told = faults(model(TWO, inside))
     assert word in told
     assert "test.sdf:" in told
+    for what, count in (("j goes", 1), ("circle", 1), ("(to ", 0), ("(behind ", 0)):  # once, in the file's own names
+        assert told.count(what) <= count
+
+
+@pytest.mark.parametrize("joint", [HINGE.replace("revolute", "gearbox"), HINGE.replace(">a<", "><")])
+def test_what_a_refused_joint_holds_is_no_second_root(joint: str) -> None:
+    assert "no parent" not in faults(model(TWO, joint))
 
 
 def test_all_faults_are_told_at_once_and_several_models_are_refused() -> None:

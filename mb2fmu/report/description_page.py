@@ -1,0 +1,71 @@
+"""The description of a unit that nobody has run, without what a validation needs: an export does not import that."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from mb2fmu.animation import SMALL, Drawing, still
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.model.declarations import Declarations
+from mb2fmu.report import unit_facts as description
+from mb2fmu.report.content import FigureGroup, Page, Provenance, Theory
+from mb2fmu.report.equation_lists import equation_blocks
+from mb2fmu.report.page import print_page
+from mb2fmu.report.picture import picture
+
+
+def describe(
+    definition: Declarations,
+    equations: EquationsOfMotion,
+    interface: FmuInterface,
+    provenance: Provenance | None = None,
+    *,
+    licences: str = "",
+    start: Drawing | None = None,
+    theory: Theory | None = None,
+) -> bytes:
+    """Render the page of a unit that nobody has run: model, equations and variables, no verdict.
+
+    Args:
+        definition: The checked model.
+        equations: The unit's.
+        interface: Of the unit.
+        provenance: Hashes, versions, how to repeat.
+        licences: Where they stand, seen from the page; empty: nowhere.
+        start: The mechanism at its start, drawn where the model has no drawing of its own.
+        theory: Graph and quantities of the mechanism; None: none.
+
+    Returns:
+        UTF-8. Equal arguments give equal bytes.
+    """
+    drawing = picture(definition.diagram, f"What the coordinates of {definition.name} mean")
+    page = Page(
+        title=definition.name,
+        description=definition.description,
+        verdict=None,
+        facts=(
+            *description.unit_facts(interface, (provenance or Provenance()).platforms),
+            *description.model_facts(definition, equations, interface),
+        ),
+        picture=drawing,
+        drawing="" if drawing else definition.diagram.strip("\n"),
+        errors=(),
+        errors_text="",
+        others={},
+        groups=(),
+        invariants=(),
+        balances=FigureGroup("", "", ()),
+        reference="",
+        checks=(),
+        equations=equation_blocks(equations, 0),
+        equations_text=description.equations_text(equations, interface),
+        variables=description.variable_rows(interface, definition),
+        facts_of_proof={"Token of the unit": interface.token},
+        timings={},
+        provenance=provenance or Provenance(),
+        licences=licences,
+        theory=theory or Theory(),
+        still=Markup() if drawing or start is None else Markup(still(start, faces=SMALL).decode()),  # noqa: S704 (escaped there)
+    )
+    return print_page(page)
