@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from importlib.util import find_spec
-from pathlib import Path
 
 import jinja2
 
@@ -380,11 +378,8 @@ def packaged_operations(program: Program) -> dict[str, bytes]:
 
 
 def packaged(package: str, path: str) -> bytes:
-    """A file that an installed package carries, with Unix line ends; the package is not imported for it."""
-    home = find_spec(package)
-    assert home is not None
-    assert home.submodule_search_locations is not None
-    return (Path(home.submodule_search_locations[0]) / path).read_bytes().replace(b"\r\n", b"\n")
+    """A file that an installed package carries, with Unix line ends."""
+    return resources.files(package).joinpath(path).read_bytes().replace(b"\r\n", b"\n")
 
 
 def render(template: str, **facts: object) -> bytes:
