@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -153,3 +154,18 @@ def test_names_that_packages_import_late_are_no_modules_of_theirs() -> None:
         modules = {each.stem for each in path.parent.iterdir() if each.suffix == ".py" or each.is_dir()}
         package = importlib.import_module(".".join(path.parent.relative_to(PACKAGE.parent).parts))
         assert not modules & set(package.__all__), path.parent.name
+
+
+TOP = {
+    *(".ci", ".github", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md"),
+    *("action.yml", "docs", "mb2fmu", "mkdocs.yml", "models", "pyproject.toml", "reference", "requirements.lock"),
+    *("scripts", "systems", "tests"),
+}
+
+
+def test_nothing_else_is_kept_at_the_top() -> None:
+    """Pictures that were looked at, and logs, have been committed there."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("no repository, or no git: nobody knows what is kept")
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    assert {line.partition("/")[0] for line in done.stdout.splitlines()} == TOP
