@@ -13,6 +13,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
 from mb2fmu.model.naming import suggested_name
+from mb2fmu.robots.experiment_length import experiment_length
 from mb2fmu.robots.frame_outputs import ask_for_frame
 from mb2fmu.robots.inverse_dynamics import driven_joints, efforts_asked_for, excitation_rate, prescribed_motions
 from mb2fmu.robots.joint_elements import FeltAtJoint, felt_at_joints, friction_element, hard_stops, with_stops
@@ -25,7 +26,7 @@ from mb2fmu.robots.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.robot_looks import mesh_uses
 from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree_inertia import Weights, directions, inertia_and_weight, refuse_singular
+from mb2fmu.robots.tree_inertia import Weights, directions, falling_rate, inertia_and_weight, refuse_singular
 from mb2fmu.variables import Coordinate, Input, Output, Parameter, Speed, StartKind
 
 STANDARD_GRAVITY = 9.81
@@ -114,7 +115,8 @@ class _Modeller:
             declare_arrays(model)
         weights = self._weights(gravity)
         self._add_elements(model, weights)
-        model.experiment(stop=self.settings.stop, step=self.settings.step, signals=self._experiment(weights))
+        stop = experiment_length(self.settings, weights.fall, by_laws=bool(self.actuation.controls))
+        model.experiment(stop=stop, step=self.settings.step, signals=self._experiment(weights))
         return model
 
     def _add_elements(self, model: Model, weights: Weights) -> None:
@@ -432,12 +434,13 @@ class _Modeller:
         pull = np.array([float(g.subs(sm.Symbol("gravity"), size)) for g in gravity])
         starts = {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate)}
         positions = {i: starts[each.q[0]] for i, each in self.variables.items() if len(each.q) == 1}
-        M, weight = inertia_and_weight(self.tree, positions, pull)
+        M, weight, K = inertia_and_weight(self.tree, positions, pull)
         row = {part: j for j, (part, k) in enumerate(directions(self.tree)) if k == 0}
         loose = [i for i, part in enumerate(self.tree.parts) if part.joint and part.joint.kind == "floating"]
         falling = self.tree.behind(loose)
-        weight[[j for j, (part, _) in enumerate(directions(self.tree)) if part in falling]] = 0.0
-        return Weights(M, weight, row)
+        carried = [j for j, (part, _) in enumerate(directions(self.tree)) if part in falling]
+        weight[carried], K[carried], K[:, carried] = 0.0, 0.0, 0.0
+        return Weights(M, weight, row, falling_rate(M, K))
 
     def _experiment(self, weights: Weights) -> dict[sm.Expr, sm.Expr]:
         """Efforts that hold the robot at the start and move every joint, each at a frequency of its own."""

@@ -90,7 +90,7 @@ class RobotSettings:
         loops: Links that are connected beside the tree.
         arrays: True: units of FMI 3.0 have ``q``, ``v``, ``acceleration``, ``tau``, poses and the equations as arrays.
         energy: True: kinetic, potential and total energy are outputs.
-        stop: Of the default experiment, s.
+        stop: Of the default experiment, s; None: 2, or less where the robot falls from its start.
         step: Communication step of the default experiment, s.
         excitation: Size of the accelerations that the default experiment's efforts ask for, rad/s² or m/s²; 0: none.
     """
@@ -114,7 +114,7 @@ class RobotSettings:
     loops: tuple[LoopSetting, ...] = ()
     arrays: bool = False
     energy: bool = False
-    stop: float = 2.0
+    stop: float | None = None
     step: float = 0.01
     excitation: float = 1.0
 

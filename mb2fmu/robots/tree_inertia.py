@@ -20,11 +20,16 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """At the start: mass matrix, what gravity asks of each speed, and the row of each part's first speed."""
+    """At the start: mass matrix, what gravity asks of each speed, and the row of each part's first speed.
+
+    ``fall`` is how fast the robot falls from there if its weight is held: rate of the fastest exponential, 1/s; 0 where
+    it hangs.
+    """
 
     M: Array
     weight: Array
     row: dict[int, int]
+    fall: float
 
     def inertia_of(self, part: int) -> float:
         """Return the inertia that a joint feels with all others held, kg·m² or kg."""
@@ -38,8 +43,8 @@ def directions(tree: MovingTree) -> list[Dof]:
     return [(i, k) for i, part in own for k in range(sizes[part.moved_by.kind])]
 
 
-def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity: Array) -> tuple[Array, Array]:
-    """Mass matrix along the directions of all joints, and the efforts that hold the robot still.
+def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity: Array) -> tuple[Array, Array, Array]:
+    """Mass matrix along the directions of all joints, the efforts that hold the robot still, and how these change.
 
     Args:
         tree: The parts.
@@ -47,11 +52,12 @@ def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity
         gravity: m/s², in the ground.
 
     Returns:
-        M, shape (n, n), and the efforts against gravity, shape (n,), in the order of :func:`directions`.
+        M, shape (n, n), the efforts against gravity, shape (n,), and their derivatives by the positions, shape (n, n),
+        in the order of :func:`directions`.
     """
     order = {dof: j for j, dof in enumerate(directions(tree))}
     n = len(order)
-    M, weight = np.zeros((n, n)), np.zeros(n)
+    M, weight, K = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
     poses: list[Pose] = [Pose()]
     columns: list[dict[int, Array]] = [{}]  # per part: direction → (angular, linear at the ground's origin)
     for i, part in enumerate(tree.parts[1:], 1):
@@ -81,7 +87,16 @@ def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity
         inertia = at.rotation @ part.inertial.inertia @ at.rotation.T
         M[np.ix_(moving, moving)] += part.inertial.mass * v @ v.T + w @ inertia @ w.T
         weight[moving] -= part.inertial.mass * v @ gravity
-    return M, weight
+        # What is moved by joint a, then by b behind it: the velocity by b turns with a. The other half is the same.
+        half = np.triu(np.cross(w[:, None], v[None]) @ gravity)
+        K[np.ix_(moving, moving)] -= part.inertial.mass * (half + np.triu(half, 1).T)
+    return M, weight, K
+
+
+def falling_rate(M: Array, K: Array) -> float:
+    """Return the rate of the fastest exponential of M q'' + K q = 0, 1/s; 0 where nothing falls."""
+    squares = np.linalg.eigvals(np.linalg.solve(M, -K)).real if len(M) else np.zeros(1)
+    return float(np.sqrt(max(0.0, float(squares.max()))))
 
 
 def refuse_singular(tree: MovingTree, where: str) -> None:
@@ -92,7 +107,7 @@ def refuse_singular(tree: MovingTree, where: str) -> None:
     """
     dofs = directions(tree)
     positions = {i: 0.3 + 0.1 * (i % 7) for i in range(len(tree.parts))}
-    M, _ = inertia_and_weight(tree, positions, np.zeros(3))
+    M = inertia_and_weight(tree, positions, np.zeros(3))[0]
     before = np.diag(M).copy()
     found: dict[int, None] = {}
     for j in reversed(range(len(dofs))):

@@ -24,6 +24,9 @@ from mb2fmu.variables import Input, Parameter, Quantity
 Floats = npt.NDArray[np.float64]
 
 LEAST, MOST = 0.1, 0.3
+_FELT = 30.0
+"""Most by which an input with bounds is moved, in parts of what changes some acceleration by its own size."""
+
 _GOLDEN = 0.6180339887498949
 _PLASTIC = 0.7548776662466927  # the reciprocal of the plastic number: signs that follow no pattern of the moves
 _ANGLE = 0.5  # rad: an angle that is zero is moved by 10 to 30 % of this
@@ -255,7 +258,9 @@ def _excited(record: Input, given: Floats, index: int, gauge: Gauge) -> tuple[fl
     low = -math.inf if record.minimum is None else record.minimum
     high = math.inf if record.maximum is None else record.maximum
     if math.isfinite(low) and math.isfinite(high):
-        size = 0.25 * (high - low)
+        # Bounds are those of the drive: what turns an arm throws the finger at its end out of all bounds.
+        felt = gauge.input(index, _PROBE * gauge.natural.magnitude(record.unit))
+        size = min(0.25 * (high - low), _FELT * felt or math.inf)
     else:
         largest = float(np.max(np.abs(given)))
         size = record.nominal or 0.6 * largest
