@@ -243,3 +243,35 @@ def test_nothing_starts_inside_of_what_it_touches(rests):
     assert opening == pytest.approx(0.0, abs=1e-12) if rests else opening >= -1e-15
     assert moved["wall.resting"] == float(rests)
     assert {move.name for move in found.moves if "where bodies are" in move.reason} == {"wall.resting"}
+
+
+@pytest.mark.parametrize("light", [1e-5, 1.0])
+def test_bounds_of_a_drive_throw_nothing_away(light):
+    """What is light is moved as far as by default, some ten times, though its drive could do a million times that."""
+    heavy, small, t = *me.dynamicsymbols("heavy small"), me.dynamicsymbols._t
+    v_1, v_2, F_1, F_2 = me.dynamicsymbols("v_1 v_2 F_1 F_2")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    one, other = O.locatenew("one", heavy * N.x), O.locatenew("other", small * N.x)
+    one.set_vel(N, v_1 * N.x)
+    other.set_vel(N, v_2 * N.x)
+    bodies = [me.Particle("a", one, 2), me.Particle("b", other, light)]
+    loads = [(one, F_1 * N.x), (other, F_2 * N.x)]
+    kane = me.KanesMethod(
+        N, [heavy, small], [v_1, v_2], [heavy.diff() - v_1, small.diff() - v_2], bodies=bodies, forcelist=loads
+    )
+    model = Model("Drives", kane)
+    for q, speed in ((heavy, v_1), (small, v_2)):
+        model.coordinate(q, 0.0, "m")
+        model.speed(speed, 0.0, "m/s")
+    for force in (F_1, F_2):
+        model.input(force, 0.0, "N", min=-50.0, max=50.0)
+    model.experiment(stop=1.0, step=0.01, signals={F_1: 2 * sm.sin(3 * t), F_2: light * sm.sin(4 * t)})
+    read = mechanism_of(model)
+    source = reference_equations(read, None)
+    found = excite(read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism))
+    assert found.conditions is not None
+    assert found.part == 1.0
+    pushed = np.abs(found.conditions.inputs).max(axis=0)
+    assert np.all(pushed <= 50.0)
+    assert 1.0 < pushed[1] / light < 100.0

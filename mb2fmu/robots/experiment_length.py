@@ -1,0 +1,32 @@
+"""How long a robot's default experiment is: a fallen arm that whirls about proves little."""
+
+from __future__ import annotations
+
+import math
+
+from mb2fmu.robots.robot_settings import RobotSettings
+
+LONGEST = 2.0
+"""s."""
+
+GROWN = 1000.0
+"""What a small deviation may become within the default experiment."""
+
+FEWEST = 25
+"""Communication steps at least."""
+
+
+def experiment_length(settings: RobotSettings, fall: float, *, by_laws: bool) -> float:
+    """Return the length in s: as it is asked for, or 2 s, or until small deviations have grown a thousandfold.
+
+    Args:
+        settings: What is asked for.
+        fall: Rate of the fastest exponential at the start, 1/s; 0 where nothing falls.
+        by_laws: Drives with laws of their own hold the robot.
+    """
+    if settings.stop is not None:
+        return settings.stop
+    if by_laws or settings.role == "inverse-dynamics" or fall * LONGEST <= math.log(GROWN):
+        return LONGEST
+    steps = max(FEWEST, round(math.log(GROWN) / (fall * settings.step)))
+    return float(f"{min(LONGEST, steps * settings.step):.12g}")

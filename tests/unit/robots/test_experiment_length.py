@@ -1,0 +1,54 @@
+"""How long default experiments of robots are: by the rate at which they fall."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mb2fmu import Model
+from mb2fmu.robots.experiment_length import GROWN, LONGEST
+from mb2fmu.robots.tree_inertia import falling_rate
+
+LINK = """<link name="{0}"><inertial><origin xyz="0 0 {2}"/><mass value="{1}"/>
+<inertia ixx="{3}" iyy="{3}" izz="{3}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+JOINT = """<joint name="j{1}" type="revolute"><parent link="{0}"/><child link="{1}"/><axis xyz="0 1 0"/>
+<origin xyz="0 0 {2}"/><limit effort="50" velocity="9" lower="-3" upper="3"/></joint>"""
+
+
+def pendulum(path, height, inertia=0.01):
+    """One link of 2 kg on a hinge, its masscentre at this height above it."""
+    parts = ['<link name="b"/>', LINK.format("l", 2.0, height, inertia), JOINT.format("b", "l", 0.0)]
+    path.write_text(f'<robot name="p">{"".join(parts)}</robot>')
+    return Model.from_urdf(path)
+
+
+@pytest.mark.parametrize(("height", "inertia"), [(0.05, 0.001), (0.2, 0.01), (0.5, 0.02)])
+def test_what_stands_upright_falls_as_a_pendulum_does(tmp_path, height, inertia):
+    """Its deviation grows with exp(t √(m g h/J)): a thousandfold at the end."""
+    rate = math.sqrt(2.0 * 9.81 * height / (inertia + 2.0 * height**2))
+    found = pendulum(tmp_path / "p.urdf", height, inertia).default_experiment
+    assert found.stop == pytest.approx(min(LONGEST, math.log(GROWN) / rate), abs=found.step)
+    assert found.stop < LONGEST
+
+
+def test_what_hangs_and_what_is_asked_for_is_not_shortened(tmp_path):
+    path = tmp_path / "p.urdf"
+    assert pendulum(path, -0.2).default_experiment.stop == LONGEST
+    pendulum(path, 0.2)
+    assert Model.from_urdf(path, stop=3.0).default_experiment.stop == 3.0
+    assert Model.from_urdf(path, gravity=(0.0, 0.0, 0.0)).default_experiment.stop == LONGEST
+
+
+@given(st.integers(1, 5), st.randoms(use_true_random=False))
+def test_the_rate_is_that_of_the_linear_equations(n, random):
+    """M q'' + K q = 0 with K = −M (X D X⁻¹): the largest positive λ² is the largest of D."""
+    draw = np.random.default_rng(random.randrange(2**32))
+    A = draw.normal(size=(n, n))
+    M = A @ A.T + n * np.eye(n)
+    squares, X = draw.uniform(-5.0, 5.0, n), draw.normal(size=(n, n)) + n * np.eye(n)
+    K = -M @ X @ np.diag(squares) @ np.linalg.inv(X)
+    assert falling_rate(M, K) == pytest.approx(math.sqrt(max(0.0, squares.max())), rel=1e-6, abs=1e-5)
