@@ -149,8 +149,11 @@ def test_the_instant_of_the_event_is_in_it(monkeypatch):
 
 
 def test_endless_events_are_told():
+    """Between walls whose distance, a parameter, is zero; where it is always zero that is told when they are read."""
     model, x, _ = particle(sm.S.Zero, 0.0, -1.0)
-    for name, gap in (("left", x), ("right", -x)):
+    width = sm.Symbol("width")
+    model.parameter(width, 0.0, "m")
+    for name, gap in (("left", x), ("right", width - x)):
         model.add(Impact(name, gap, restitution=1.0))
     with pytest.raises(AnalysisError, match="impact of left, right"):
         mb2fmu.sensitivities(model, of=("x",), to=("x",), stop=1.0, step=0.5)

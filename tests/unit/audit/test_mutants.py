@@ -9,7 +9,7 @@ from pathlib import Path
 import ball
 import late_mutants
 import pytest
-from planted import KINDS, Planted, daily, every
+from planted_faults import KINDS, Planted, daily, every
 
 from mb2fmu.audit import audit, rules
 

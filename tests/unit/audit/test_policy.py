@@ -125,6 +125,7 @@ def test_code_hosts_find_the_file_by_its_address(wrong: Path) -> None:
 SCHEMAS = os.environ.get("MB2FMU_REPORT_SCHEMAS", "")
 
 
+@pytest.mark.repeats
 @pytest.mark.skipif(not SCHEMAS, reason="MB2FMU_REPORT_SCHEMAS names no folder of schemas")
 def test_reports_are_of_their_schemas(wrong: Path, tmp_path: Path) -> None:
     """Those of SARIF (oasis-tcs/sarif-spec) and of JUnit (junit-10.xsd of jenkinsci/xunit-plugin).
