@@ -87,7 +87,8 @@ def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity
         inertia = at.rotation @ part.inertial.inertia @ at.rotation.T
         M[np.ix_(moving, moving)] += part.inertial.mass * v @ v.T + w @ inertia @ w.T
         weight[moving] -= part.inertial.mass * v @ gravity
-        # What is moved by joint a, then by b behind it: the velocity by b turns with a. The other half is the same.
+        # Joint a turns the velocity that joint b behind it gives: ∂v_b/∂q_a = w_a × v_b, and ∂v_a/∂q_b is the same.
+        # Where a joint mimics another one this leaves out how the two turn each other: enough to say what falls.
         half = np.triu(np.cross(w[:, None], v[None]) @ gravity)
         K[np.ix_(moving, moving)] -= part.inertial.mass * (half + np.triu(half, 1).T)
     return M, weight, K

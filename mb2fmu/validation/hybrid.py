@@ -137,7 +137,7 @@ class HybridEquations(NumericEquations):
     def _look(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats
     ) -> SwitchedMotion:
-        """Evaluate the motion at mode values; split our further outputs: switches, events, contacts, latches."""
+        """Evaluate the motion at mode values, with our further outputs: switches, events, contacts, latches."""
         values = self._whole(values) if len(values) == self._count else values
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
         return SwitchedMotion(motion, self._counts_of_outputs(len(motion.outputs)), self.sizes)

@@ -258,7 +258,7 @@ def _excited(record: Input, given: Floats, index: int, gauge: Gauge) -> tuple[fl
     low = -math.inf if record.minimum is None else record.minimum
     high = math.inf if record.maximum is None else record.maximum
     if math.isfinite(low) and math.isfinite(high):
-        # Bounds are those of the drive: what turns an arm throws the finger at its end out of all bounds.
+        # A drive may be a million times as strong as its light joint needs: a quarter of its bounds would be too much.
         felt = gauge.input(index, _PROBE * gauge.natural.magnitude(record.unit))
         size = min(0.25 * (high - low), _FELT * felt or math.inf)
     else:

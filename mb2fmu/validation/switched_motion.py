@@ -1,4 +1,4 @@
-"""What is there at one instant for given modes: the motion, and the further outputs of equations with events.
+"""The motion at one instant for given modes, and the further outputs of equations with events.
 
 Each part is taken out of the outputs only where it is asked for: an integration looks at rates alone, some hundred
 thousand times.

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from mb2fmu import Model
 from mb2fmu.robots.experiment_length import GROWN, LONGEST
-from mb2fmu.robots.tree_inertia import falling_rate
+from mb2fmu.robots.moving_tree import moving_tree
+from mb2fmu.robots.robot_settings import RobotSettings
+from mb2fmu.robots.tree_inertia import falling_rate, inertia_and_weight
+from mb2fmu.robots.urdf_reading import read_urdf
 
 LINK = """<link name="{0}"><inertial><origin xyz="0 0 {2}"/><mass value="{1}"/>
 <inertia ixx="{3}" iyy="{3}" izz="{3}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
@@ -52,3 +55,29 @@ def test_the_rate_is_that_of_the_linear_equations(n, random):
     squares, X = draw.uniform(-5.0, 5.0, n), draw.normal(size=(n, n)) + n * np.eye(n)
     K = -M @ X @ np.diag(squares) @ np.linalg.inv(X)
     assert falling_rate(M, K) == pytest.approx(math.sqrt(max(0.0, squares.max())), rel=1e-6, abs=1e-5)
+
+
+@given(
+    st.tuples(*[st.sampled_from(["revolute", "prismatic"])] * 4), st.lists(st.floats(-2, 2), min_size=16, max_size=16)
+)
+def test_weights_change_by_their_derivatives(tmp_path_factory, kinds, numbers):
+    """Against central differences: a chain of hinges and slides about axes of any direction."""
+    parts = ['<link name="l0"/>']
+    for k, kind in enumerate(kinds, 1):
+        a, b, angle, _ = numbers[4 * k - 4 : 4 * k]
+        parts.append(LINK.format(f"l{k}", 1.0 + 0.2 * k, 0.3 * b, 0.02))
+        joint = JOINT.format(f"l{k - 1}", f"l{k}", 0.2).replace("revolute", kind)
+        joint = joint.replace('"0 1 0"', f'"{a:.6f} 1 {b:.6f}"').replace(
+            "<origin ", f'<origin rpy="{angle:.6f} 0 0.4" '
+        )
+        parts.append(joint)
+    path = tmp_path_factory.getbasetemp() / "chain.urdf"
+    tree = moving_tree(read_urdf(f'<robot name="c">{"".join(parts)}</robot>'.encode(), path), RobotSettings())
+    gravity, here = np.array([1.0, -2.0, -9.0]), [numbers[4 * k + 3] for k in range(4)]
+
+    def at(moved):
+        return inertia_and_weight(tree, dict(enumerate(moved, 1)), gravity)
+
+    h = 1e-5
+    found = [(at(here + h * unit)[1] - at(here - h * unit)[1]) / (2 * h) for unit in np.eye(4)]
+    np.testing.assert_allclose(at(here)[2], np.array(found).T, atol=1e-7)
