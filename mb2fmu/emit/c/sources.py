@@ -61,28 +61,6 @@ _HEADERS: dict[Fmi, tuple[str, ...]] = {
 }
 _OTHER: dict[Fmi, Fmi] = {"2": "3", "3": "2"}
 
-_NO_PREFIX = b"#define fmi2FullName(name) name\n"
-_PREFIX = b"""#if defined(FMI2_OVERRIDE_FUNCTION_PREFIX)
-  #if defined(FMI2_ACTUAL_FUNCTION_PREFIX)
-    #define MB2FMU_FMI2_PREFIX FMI2_ACTUAL_FUNCTION_PREFIX
-  #endif
-#elif defined(FMI2_FUNCTION_PREFIX)
-  #define MB2FMU_FMI2_PREFIX FMI2_FUNCTION_PREFIX
-#endif
-#if defined(MB2FMU_FMI2_PREFIX)
-  #define fmi2Paste(a,b)     a ## b
-  #define fmi2PasteB(a,b)    fmi2Paste(a,b)
-  #define fmi2FullName(name) fmi2PasteB(MB2FMU_FMI2_PREFIX, name)
-#else
-  #define fmi2FullName(name) name
-#endif
-"""
-"""fmpy's copy of fmi2Functions.h has lost the prefix that units compiled as source code need (FMI 2.0.5, 2.1.1).
-
-As in the headers of FMI 2.0.5 and 3.0 the builder overrides it: FMI2_OVERRIDE_FUNCTION_PREFIX takes it away, or puts
-FMI2_ACTUAL_FUNCTION_PREFIX in its place if that is defined too.
-"""
-
 _NO_VARIABLE = ", ".join(
     (
         *("MB2FMU_SOURCE_NONE", "MB2FMU_CAUSALITY_LOCAL", "MB2FMU_VARIABILITY_FIXED", "MB2FMU_INITIAL_NONE", "0"),
@@ -367,9 +345,11 @@ def _runtime(version: Fmi, *, events: bool) -> dict[str, bytes]:
 
 
 def _headers(version: Fmi) -> dict[str, bytes]:
-    """Return the FMI headers of a version out of fmpy; a builder can override the prefix of FMI 2, as in 2.0.5."""
-    files = {name: packaged("fmpy", f"c-code/{name}") for name in _HEADERS[version]}
-    return {name: content.replace(_NO_PREFIX, _PREFIX) for name, content in files.items()}
+    """Return the FMI headers of a version as the standard publishes them: 2.0.5, or 3.0.2.
+
+    They stand in ``fmi_headers``: fmpy's copies are those of 2.0.1, in which a builder cannot override the prefix.
+    """
+    return {name: packaged("mb2fmu.emit.c", f"fmi_headers/{name}") for name in _HEADERS[version]}
 
 
 def packaged_operations(program: Program) -> dict[str, bytes]:
