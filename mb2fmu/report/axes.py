@@ -13,8 +13,11 @@ from mb2fmu.report.numbers import MINUS, power_of_ten
 
 Scale = Literal["linear", "log"]
 
-# A range narrower than this part of the values would need more digits at its ticks than fit beside the axis.
-_NARROWEST = 1e-4
+# A range narrower than this part of the values would need more digits at its ticks than fit beside the axis; what
+# varies by its last digits only is shown as the constant that it is, on an axis of its own size.
+_NARROWEST, _CONSTANT = 4e-4, 1e-12
+# Letters of a tick for which there is room beside the axis.
+_LETTERS = 7
 # Values this much below the largest are drawn on the lower edge of a logarithmic axis.
 _DECADES = 14
 # A signal keeps this part of a decade from the edges of a logarithmic axis.
@@ -66,7 +69,8 @@ def linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> Axis
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     largest = max(abs(low), abs(high))
     if high - low <= _NARROWEST * largest:
-        middle, half = (low + high) / 2, _NARROWEST * largest / 2
+        part = 1.0 if high - low <= _CONSTANT * largest else _NARROWEST
+        middle, half = (low + high) / 2, part * largest / 2
         low, high = middle - half, middle + half
     if low == high:
         low, high = low - 1.0, high + 1.0
@@ -77,8 +81,10 @@ def linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> Axis
     else:
         low, high = first * step, last * step
     power = math.floor(math.log10(max(abs(low), abs(high))) + 1e-9)
-    factor = 0 if -3 <= power < 5 else power
-    decimals = max(0, factor - math.floor(math.log10(step) + 1e-9))
+    digits = -math.floor(math.log10(step) + 1e-9)
+    plain = max(power, 0) + 1 + (digits + 1 if digits > 0 else 0) + (low < 0)
+    factor = 0 if -3 <= power < 5 and plain <= _LETTERS else power
+    decimals = max(0, factor + digits)
     ticks = tuple((k * step, _tick(k * step / 10.0**factor, decimals)) for k in range(first, last + 1))
     return Axis("linear", low, high, ticks, factor)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import unescape
 from itertools import islice
 from typing import Any
 
@@ -14,20 +13,22 @@ from markupsafe import Markup, escape
 
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
 from mb2fmu.equations.recursion import LinearVector, Recursion, RecursiveDynamics
-from mb2fmu.report.mathml import MathML, identifier
+from mb2fmu.report.mathml import MathML, identifier, width
 
-# A row of a matrix has room for ROW characters, so that it fits on paper: longer entries stand below it. What has more
-# than LISTED operations is folded; sums over WHOLE operations may be broken between their terms. Matrices over
-# DIMENSION rows and lists over LENGTH lines are folded too. What is folded takes at most ROOM characters of the page.
+# A row of a matrix has room for ROW characters, so that it fits on paper: longer entries, and those of over WHOLE
+# operations in a matrix that stands alone, stand below it. What has more than LISTED operations is folded; what is
+# wider than INLINE may be broken between terms, into pieces of at most WIDEST characters, which fit on paper. Matrices
+# over DIMENSION rows and lists over LENGTH lines are folded too; the folded takes at most ROOM characters of a page.
 ROW = 76
 INLINE = 36
 LISTED = 150
+WIDEST = 72
 WHOLE = 16
 DIMENSION = 8
 LENGTH = 90
 ROOM = 1_500_000
 
-_TAG = re.compile("<[^>]*>")
+_LETTER = re.compile("<mi>([^<&])</mi>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +114,17 @@ class FormulaLines:
         operations = self.count.of(right)
         if operations > LISTED:
             return self._long(left, right, operations)
-        if operations <= WHOLE or not right.is_Add:
-            return pieces([f"{left}<mo>=</mo>{self.print.expression(right)}"])
-        return pieces([f"{left}<mo>=</mo>", *self.print.terms(right)])
+        whole = self.print.expression(right)
+        if width(whole) <= INLINE:
+            return pieces([f"{left}<mo>=</mo>{whole}"])
+        return pieces([f"{left}<mo>=</mo>", *self.print.pieces(right, WIDEST)])
 
     def _long(self, left: str, right: Any, operations: int) -> Markup:
         """``left = an expression of … operations``, unfolded on demand if there is room for it."""
         head = pieces([f"{left}<mo>=</mo><mtext>an expression of {operations:,} operations</mtext>"])
         if operations * _LETTERS > self.room:
             return head
-        whole = pieces(self.print.terms(right) if right.is_Add else [self.print.expression(right)])
+        whole = pieces(self.print.pieces(right, WIDEST))
         return self.unfolding(head, whole)
 
     def unfolding(self, head: Markup, whole: Markup) -> Markup:
@@ -287,7 +289,7 @@ class _Writer(FormulaLines):
                 entry = matrix[i, j]
                 if self.count.of(entry) <= (WHOLE if alone else INLINE):
                     printed = self.print.expression(entry)
-                    if _width(printed) <= ROW // matrix.cols:
+                    if width(printed) <= ROW // matrix.cols:
                         row.append(printed)
                         continue
                 a, b = (min(i, j), max(i, j)) if symmetric else (i, j)
@@ -328,11 +330,6 @@ _LETTERS = 20
 """Characters of MathML that an operation takes at least."""
 
 
-def _width(printed: str) -> int:
-    """Letters and signs of a formula, roughly its width in half an em each."""
-    return len(unescape(_TAG.sub("", printed)))
-
-
 def _entry(name: str, row: int, column: int | None = None) -> str:
     """The name of an entry of a matrix, counted from 1."""
     comma = "," if max(row, column or 0) > 8 else ""
@@ -341,8 +338,12 @@ def _entry(name: str, row: int, column: int | None = None) -> str:
 
 
 def pieces(texts: Iterable[str]) -> Markup:
-    """Formulas side by side, between which the line may be broken. Names in them went through escape in mathml.py."""
-    pieces = (f'<math displaystyle="true"><mrow>{text}</mrow></math>' for text in texts)
+    """Formulas side by side, between which the line may be broken. Names in them went through escape in mathml.py.
+
+    Names of one letter are marked: browsers set them in letters that only fonts for mathematics have, pages in italics.
+    """
+    marked = (_LETTER.sub(r'<mi class="letter">\1</mi>', text) for text in texts)
+    pieces = (f'<math displaystyle="true"><mrow>{text}</mrow></math>' for text in marked)
     return Markup(" ".join(pieces))  # noqa: S704
 
 

@@ -7,8 +7,9 @@ nor derivative dots, so the few node types that mechanics need are printed here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from html import unescape
 from types import MappingProxyType
 from typing import Any
 
@@ -34,6 +35,8 @@ _FUNCTIONS = {row.sympy: row.notation for row in OPERATIONS.values() if row.symp
 # Binding strengths: what binds weaker than its place asks for is put into parentheses.
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 _TEXT = tuple[str, int]
+_ANGULAR = (sm.sin, sm.cos, sm.tan)
+_TAG = re.compile("<[^>]*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +55,64 @@ class MathML:
 
     def terms(self, expression: Any) -> list[str]:
         """The terms of a sum, each with its sign (the first one without a plus)."""
-        pieces = []
-        for k, term in enumerate(expression.as_ordered_terms()):
-            negative = bool(term.as_coeff_Mul()[0].is_negative)
-            # In front of a piece an operator would pass for a sign and lose its space: form="infix" keeps it.
-            sign = (
-                "<mo>−</mo>" if negative and not k else f'<mo form="infix">{"−" if negative else "+"}</mo>' if k else ""
-            )
-            pieces.append(sign + self._within(-term if negative else term, _PRODUCT))
-        return pieces
+        return [sign + self._within(term, _PRODUCT) for sign, term in _signed_terms(expression)]
+
+    def pieces(self, expression: Any, widest: int) -> list[str]:
+        """An expression in pieces between which a line may be broken.
+
+        Sums are broken between their terms, within brackets too; a fraction that is too wide becomes a quotient in one
+        line, a root a sign before brackets.
+
+        Args:
+            expression: A scalar.
+            widest: Letters and signs that a piece should not have more of; names and tables are never broken.
+        """
+        if not expression.is_Add:
+            return self._broken(expression, widest)
+        parts = [(sign, self._broken(term, widest)) for sign, term in _signed_terms(expression)]
+        return [piece for sign, term in parts for piece in (sign + term[0], *term[1:])]
+
+    def _broken(self, e: Any, widest: int) -> list[str]:
+        """Pieces of a product, fraction or power; sums stand in brackets."""
+        whole = self._within(e, _PRODUCT)
+        if width(whole) <= widest:
+            return [whole]
+        if e.as_coeff_Mul()[0].is_negative:
+            first, *others = self._broken(-e, widest)
+            return [f"<mo>−</mo>{first}", *others]
+        over, under = _fraction(e)
+        if not under and len(over) == 1:
+            return self._broken_factor(over[0], widest) or [whole]
+        parts = self._broken_factors(over or [sm.Integer(1)], widest)
+        if not under:
+            return parts
+        below = self._broken_factors(under, widest)
+        first, *others = _bracketed(below) if len(under) > 1 else below
+        return [*parts, f"<mo>/</mo>{first}", *others]
+
+    def _broken_factors(self, factors: list[Any], widest: int) -> list[str]:
+        """Pieces of factors side by side."""
+        found: list[str] = []
+        for factor in _ordered(factors):
+            whole = self._within(factor, _PRODUCT)
+            parts = (self._broken_factor(factor, widest) if width(whole) > widest else []) or [whole]
+            sign = "<mo>·</mo>" if found and factor.is_number else ""
+            found += [sign + parts[0], *parts[1:]]
+        return found
+
+    def _broken_factor(self, e: Any, widest: int) -> list[str]:
+        """Pieces of one factor, in brackets; none if its kind is not broken."""
+        if e.is_Add:
+            return _bracketed(self.pieces(e, widest))
+        base, exponent = e.as_base_exp()
+        if e.is_Pow and exponent == sm.Rational(1, 2):
+            return _bracketed(self.pieces(base, widest), before="<mo>√</mo>")
+        if e.is_Pow and exponent != 1:
+            inner = self.pieces(base, widest)
+            return _bracketed(inner, after=f"<mrow>{self._print(exponent)[0]}</mrow>")
+        if type(e) in _ANGULAR:
+            return _bracketed(self.pieces(e.args[0], widest), before=_function_name(e.func.__name__) + _APPLY)
+        return []
 
     def matrix(self, entries: list[list[str]]) -> str:
         """A table of entries that are MathML already; the style sheet draws its brackets, as fonts often cannot."""
@@ -106,22 +158,9 @@ class MathML:
 
     def _product(self, e: Any) -> _TEXT:
         """Print a product: a sign before it, factors with negative exponents under a fraction bar."""
-        coefficient, rest = e.as_coeff_Mul()
-        if coefficient.is_negative:
+        if e.as_coeff_Mul()[0].is_negative:
             return f"<mo>−</mo>{self._within(-e, _PRODUCT)}", _SUM
-        over: list[Any] = []
-        under: list[Any] = []
-        if coefficient.is_Rational:
-            over += [] if coefficient.p == 1 else [sm.Integer(coefficient.p)]
-            under += [] if coefficient.q == 1 else [sm.Integer(coefficient.q)]
-        else:
-            over.append(coefficient)
-        for factor in rest.as_ordered_factors():
-            base, exponent = factor.as_base_exp()
-            if exponent.is_Rational and exponent.is_negative:
-                under.append(base**-exponent)
-            else:
-                over.append(factor)
+        over, under = _fraction(e)
         if not under:
             return self._factors(over), _PRODUCT
         return f"<mfrac>{self._row(over)}{self._row(under)}</mfrac>", _PRODUCT
@@ -135,8 +174,7 @@ class MathML:
     def _factors(self, factors: list[Any]) -> str:
         """Factors side by side, angle functions last; numbers after the first one need a sign between them."""
         text = ""
-        ordered = sorted(factors, key=lambda factor: factor.has(sm.sin, sm.cos, sm.tan) and not factor.is_Add)
-        for k, factor in enumerate(ordered):
+        for k, factor in enumerate(_ordered(factors)):
             between = "" if k == 0 else "<mo>·</mo>" if factor.is_number else _SPACE
             text += between + self._within(factor, _PRODUCT)
         return text
@@ -149,7 +187,7 @@ class MathML:
         if exponent == sm.Rational(1, 2):
             return f"<msqrt>{self._print(base)[0]}</msqrt>", _ATOM
         raised = f"<mrow>{self._print(exponent)[0]}</mrow>"
-        if isinstance(base, sm.Function) and base.func in (sm.sin, sm.cos, sm.tan) and exponent.is_Integer:
+        if isinstance(base, sm.Function) and base.func in _ANGULAR and exponent.is_Integer:
             name = f"<msup><mi>{base.func.__name__}</mi>{raised}</msup>"
             return f"{name}{_APPLY}{self._arguments(base)}", _POWER
         return f"<msup><mrow>{self._within(base, _ATOM)}</mrow>{raised}</msup>", _POWER
@@ -168,7 +206,7 @@ class MathML:
 
     def _arguments(self, e: Any) -> str:
         """Parentheses are left out around a single name: sin θ."""
-        if len(e.args) == 1 and e.args[0].is_Symbol and e.func in (sm.sin, sm.cos, sm.tan):
+        if len(e.args) == 1 and e.args[0].is_Symbol and e.func in _ANGULAR:
             return _SPACE + self._print(e.args[0])[0]
         return _parenthesized("<mo>,</mo>".join(self._print(argument)[0] for argument in e.args))
 
@@ -206,6 +244,52 @@ class MathML:
     def _derivative(self, e: Any) -> _TEXT:
         """Return an expression with one to three dots."""
         return _dotted(self._within(e.expr, _ATOM), min(int(e.derivative_count), 3)), _ATOM
+
+
+def width(printed: str) -> int:
+    """Letters and signs of a formula, roughly its width in half an em each."""
+    return len(unescape(_TAG.sub("", printed)))
+
+
+def _signed_terms(expression: Any) -> Iterator[tuple[str, Any]]:
+    """Terms of a sum without their signs, and the signs as MathML: none before the first one if it is positive."""
+    for k, term in enumerate(expression.as_ordered_terms()):
+        negative = bool(term.as_coeff_Mul()[0].is_negative)
+        # In front of a piece an operator would pass for a sign and lose its space: form="infix" keeps it.
+        infix = f'<mo form="infix">{"−" if negative else "+"}</mo>'
+        yield infix if k else "<mo>−</mo>" if negative else "", -term if negative else term
+
+
+def _fraction(e: Any) -> tuple[list[Any], list[Any]]:
+    """Factors over and under the bar of a product or power whose coefficient is not negative."""
+    coefficient, rest = e.as_coeff_Mul()
+    over: list[Any] = []
+    under: list[Any] = []
+    if coefficient.is_Rational:
+        over += [] if coefficient.p == 1 else [sm.Integer(coefficient.p)]
+        under += [] if coefficient.q == 1 else [sm.Integer(coefficient.q)]
+    else:
+        over.append(coefficient)
+    for factor in rest.as_ordered_factors():
+        base, exponent = factor.as_base_exp()
+        if exponent.is_Rational and exponent.is_negative:
+            under.append(base**-exponent)
+        else:
+            over.append(factor)
+    return over, under
+
+
+def _ordered(factors: list[Any]) -> list[Any]:
+    """Factors as they are written side by side: angle functions last."""
+    return sorted(factors, key=lambda factor: factor.has(*_ANGULAR) and not factor.is_Add)
+
+
+def _bracketed(pieces: list[str], *, before: str = "", after: str = "") -> list[str]:
+    """Pieces within brackets that do not grow; ``after`` is the exponent of the closing one."""
+    closing = '<mo stretchy="false">)</mo>'
+    found = [f'{before}<mo stretchy="false">(</mo>{pieces[0]}', *pieces[1:]]
+    found[-1] += f"<msup>{closing}{after}</msup>" if after else closing
+    return found
 
 
 def identifier(name: str, dots: int = 0) -> str:

@@ -48,20 +48,20 @@ def model_facts(
     dependent = len(equations.u_dependent)
     speeds = f"{len(equations.u)}" + (f", {dependent} of them dependent" if dependent else "")
     facts = [
-        ("Handed over as", definition.origin),
-        ("Equations by" if interface else "Reference by", TITLES[equations.method]),
-        ("Coordinates", f"{len(equations.q)}"),
-        ("Speeds", speeds),
-        ("Auxiliary states", f"{len(equations.z)}" if equations.z else ""),
-        ("Constraints", _constraints(equations)),
-        ("Parameters", f"{len(definition.parameters)}"),
-        ("Inputs", ", ".join(record.name for record in definition.inputs) or "none"),
-        ("Outputs", f"{len(equations.outputs)}"),
-        ("Experiment", f"0 to {plain(experiment.stop)} s in steps of {plain(experiment.step)} s"),
-        ("Solver of the unit", _solver(interface.solver, experiment.step) if interface else ""),
-        ("The unit", _abilities(interface.capabilities) if interface else ""),
+        Fact("Handed over as", definition.origin),
+        Fact("Equations by" if interface else "Reference by", TITLES[equations.method]),
+        Fact("Coordinates", f"{len(equations.q)}"),
+        Fact("Speeds", speeds),
+        Fact("Auxiliary states", f"{len(equations.z)}" if equations.z else ""),
+        Fact("Constraints", _constraints(equations), note=_near_singular(equations)),
+        Fact("Parameters", f"{len(definition.parameters)}"),
+        Fact("Inputs", ", ".join(record.name for record in definition.inputs) or "none"),
+        Fact("Outputs", f"{len(equations.outputs)}"),
+        Fact("Experiment", f"0 to {plain(experiment.stop)} s in steps of {plain(experiment.step)} s"),
+        Fact("Solver of the unit", _solver(interface.solver, experiment.step) if interface else ""),
+        Fact("The unit", _abilities(interface.capabilities) if interface else ""),
     ]
-    return tuple(Fact(term, text) for term, text in facts if text)
+    return tuple(fact for fact in facts if fact.text)
 
 
 def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None) -> str:
@@ -127,14 +127,12 @@ def _constraints(equations: EquationsOfMotion) -> str:
     velocity = len(equations.velocity_constraints.names) if equations.velocity_constraints else 0
     by = f" (treated by {equations.treatment})" if equations.treatment else ""
     parts = [f"{holonomic} holonomic{by}" if holonomic else "", f"{velocity} on velocities" if velocity else ""]
-    return ", ".join(part for part in parts if part) + (
-        f". {_NEAR_SINGULAR}" if holonomic and _projects(equations) else ""
-    )
+    return ", ".join(part for part in parts if part)
 
 
-def _projects(equations: EquationsOfMotion) -> bool:
-    """Whether x' is of states that are put on the constraints."""
-    return equations.treatment == "attractor"
+def _near_singular(equations: EquationsOfMotion) -> str:
+    """Say how well x' is known of states that are put on the constraints; nothing of others."""
+    return _NEAR_SINGULAR if equations.holonomic and equations.treatment == "attractor" else ""
 
 
 _NEAR_SINGULAR = (

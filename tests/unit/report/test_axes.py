@@ -80,3 +80,14 @@ def test_axes_without_values_and_impossible_axes():
         Axis("linear", 1.0, 1.0, ())
     with pytest.raises(ValueError, match="logarithmic"):
         Axis("log", 0.0, 1.0, ())
+
+
+@pytest.mark.parametrize("value", [-0.1, 12345.678, 1.5e-3, -98765.0, 3e-9, 7e8])
+@pytest.mark.parametrize("spread", [0.0, 1e-15, 1e-9, 3e-4, 2e-3])
+def test_labels_fit_beside_the_axis(value, spread):
+    """A constant stands in the middle of an axis of its own size; no label needs more room than there is."""
+    axis = linear_axis(value * (1 + spread * np.linspace(0, 1, 5)))
+    assert max(len(label) for _, label in axis.ticks) <= 8
+    assert len({label for _, label in axis.ticks}) == len(axis.ticks)
+    if spread < 1e-12:
+        assert axis.high - axis.low > 0.5 * abs(value)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 import sympy as sm
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lxml import etree
+from sympy.parsing.sympy_parser import (
+    implicit_multiplication_application,
+    parse_expr,
+    standard_transformations,
+)
 
-from mb2fmu.report.mathml import MathML, identifier
+from mb2fmu.report.mathml import MathML, identifier, width
 
 a, b, q1, m_rod, theta_2 = sm.symbols("a b q1 m_rod theta_2")
 t = sm.Symbol("t")
@@ -146,3 +151,49 @@ def test_the_terms_of_a_sum_make_the_sum(expression):
     if expression.is_Add:
         whole = MathML().expression(expression)
         assert "".join(MathML().terms(expression)) == whole.removeprefix("<mrow>").removesuffix("</mrow>")
+
+
+smooth = st.recursive(
+    st.sampled_from([a, b, q1, m_rod, theta_2, sm.Integer(2), sm.Rational(-1, 3)]),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map(lambda pair: pair[0] + pair[1]),
+        st.tuples(inner, inner).map(lambda pair: pair[0] * pair[1]),
+        st.tuples(inner, st.sampled_from([2, -1, sm.Rational(1, 2), -sm.Rational(1, 2)])).map(
+            lambda pair: (pair[0] ** 2 + 1) ** pair[1]
+        ),
+        inner.map(sm.sin),
+    ),
+    max_leaves=9,
+)
+SIGNS = {"−": "-", "·": "*", "^{": "**(", "}": ")", "√": "sqrt"}
+
+
+def read_back(pieces):
+    """The value at a point of what people read: names are replaced by numbers, signs side by side multiply."""
+    text = " ".join(flat(etree.fromstring(f"<mrow>{piece}</mrow>")) for piece in pieces)
+    for sign, ours in SIGNS.items():
+        text = text.replace(sign, ours)
+    for name, value in POINT.items():
+        text = text.replace(flat(etree.fromstring(identifier(name))), f" ({value}) ")
+    rules = (*standard_transformations, implicit_multiplication_application)
+    return float(parse_expr(text, transformations=rules))
+
+
+POINT = {"m_rod": 1.3, "theta_2": 0.7, "q1": 0.4, "a": 0.9, "b": 1.7}
+
+
+@given(smooth, st.sampled_from([1, 12]))
+@example(a / ((b**2 + 1) * sm.sqrt(q1**2 + 1)), 1)
+@settings(max_examples=40)
+def test_broken_expressions_read_back_as_the_same_number(expression, widest):
+    """However narrow the page: brackets match, quotients divide all that stood under the bar, roots cover all."""
+    expression = sm.sympify(expression)
+    expected = float(expression.subs({symbol: POINT[symbol.name] for symbol in expression.free_symbols}))
+    assert read_back(MathML().pieces(expression, widest)) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_what_is_wider_than_a_page_is_broken_within_its_brackets():
+    inner = sum(sm.Symbol(f"length_{k}") * sm.sin(sm.Symbol(f"angle_{k}")) for k in range(12))
+    wide = (inner**2 + 1) ** sm.Rational(-1, 2) * inner * a
+    pieces = MathML().pieces(wide + b, 40)
+    assert max(map(width, pieces)) <= 40 < width(MathML().expression(wide))
