@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from planted.fault import ROOT, Mutant, Subject, subjects
-from planted.judging import Verdict, judge
+from planted.unit_verdict import Verdict, judge
 from planted.planting import RIGHT, sample
 
 COUNTED = ("found", "survived")

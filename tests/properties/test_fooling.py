@@ -8,7 +8,7 @@ import pytest
 from planted import conditional, graph, reading, runtime
 from planted.command import Record, Store, table
 from planted.fault import Mutant, Subject, subjects
-from planted.judging import judge
+from planted.unit_verdict import judge
 from planted.planting import all_mutants
 
 from mb2fmu import interface
