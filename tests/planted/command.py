@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from planted.fault import ROOT, Mutant, Subject, subjects
-from planted.unit_verdict import Verdict, judge
 from planted.planting import RIGHT, sample
+from planted.unit_verdict import Verdict, judge
 
 COUNTED = ("found", "survived")
 """Outcomes of faults that change what the unit does."""

@@ -8,8 +8,8 @@ import pytest
 from planted import conditional, graph, reading, runtime
 from planted.command import Record, Store, table
 from planted.fault import Mutant, Subject, subjects
-from planted.unit_verdict import judge
 from planted.planting import all_mutants
+from planted.unit_verdict import judge
 
 from mb2fmu import interface
 from mb2fmu.emit import c
