@@ -58,3 +58,11 @@ def dropped() -> Model:
     model.add(Impact("ground", x, restitution=0.5, rest_below=0.5))
     model.experiment(stop=1.2, step=0.05, tolerance=1e-8)
     return model
+
+
+def trampoline(start: float = 1.0) -> Model:
+    """Falls upon a spring that does not pull, at 0.45 s: its force has a kink and no jump."""
+    model, x, _ = particle(start, 0.0, lambda x, _: -sm.Float(9.81) - sm.Piecewise((2000 * x, x < 0), (0, True)))
+    model.output("force", -sm.Piecewise((2000 * x, x < 0), (0, True)), "N")
+    model.experiment(stop=2.4, step=0.01, tolerance=1e-3)
+    return model

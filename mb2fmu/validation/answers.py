@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations import Declarations
-from mb2fmu.validation.compare import FACTOR, Bounds, sides_taken
+from mb2fmu.validation.compare import FACTOR, Bounds, modes_taken
 from mb2fmu.validation.conditions import calculated_values
 from mb2fmu.validation.directions import Directions, rate_in_time
 from mb2fmu.validation.exercise import Asked, Occasion, seeds
@@ -112,8 +112,7 @@ class _Answers:
 
     def __post_init__(self) -> None:
         self._rates = _largest_rates(self.chance.reference)
-        taken = sides_taken(self.chance.reference, self.limits, self.simulation)
-        self._modes = {k: self.limits.sides[k].modes[side] for k, side in taken.items()}
+        self._modes = modes_taken(self.chance.reference, self.limits, self.simulation)
 
     def judged(self) -> tuple[CallResult, ...]:
         """Return one result per family of calls."""

@@ -35,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.event_limits import EventLimit, Sides, event_limits, sides_at_points
+from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.kept_integrals import FORMULA, KeptIntegrals
 from mb2fmu.validation.reference import (
     Reference,
@@ -61,6 +62,8 @@ Floats = npt.NDArray[np.float64]
 FACTOR = 50.0
 MINIMUM_POINTS = 10
 _SAMPLES = 10
+_CONTRADICTED = 1e-6
+"""What a switch's margin may be below zero, over its size, by the unit's own state: root searches are not exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +171,36 @@ def compare_variables(reference: Reference, limits: Bounds, simulation: Simulati
 
 def sides_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, int]:
     """Points near an event → the number of the side on which the unit is with all of its variables."""
-    names, taken = [variable.name for variable in reference.variables], {}
+    return {k: int(np.argmin(_away(reference, limits, simulation, k))) for k in limits.sides}
+
+
+def modes_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, Modes]:
+    """Points near an event → the modes of the side on which the unit is.
+
+    Sides that the unit's own state contradicts are left out: where errors have grown, the values of both sides lie
+    within the bounds, and only the state tells where the unit is. A point of which all sides are left out is not there:
+    its modes follow from the state.
+    """
+    numeric, run = reference.numeric, reference.conditions
+    found: dict[int, Modes] = {}
+    if not isinstance(numeric, HybridEquations):
+        return found
+    prepared = numeric.prepare(run.parameters)
+    columns = [simulation.names.index(reference.trajectory.names[c]) for c in reference.state_columns]
     for k, sides in limits.sides.items():
-        found = np.array([simulation[name][k] for name in names])
-        off = np.abs(found - sides.values) / np.maximum(limits.values[k], np.finfo(float).tiny)
-        taken[k] = int(np.argmin(np.max(off, axis=1)))
-    return taken
+        at = float(run.time[k]), simulation.values[k, columns], run.held(k).tolist(), prepared
+        possible = [i for i, modes in enumerate(sides.modes) if numeric.contradiction(*at, modes) <= _CONTRADICTED]
+        off = _away(reference, limits, simulation, k)[possible]
+        if possible:
+            found[k] = sides.modes[possible[int(np.argmin(off))]]
+    return found
+
+
+def _away(reference: Reference, limits: Bounds, simulation: Simulation, k: int) -> Floats:
+    """How far the unit is from each side of an event at a point: its largest error over its bound, shape (sides,)."""
+    found = np.array([simulation[variable.name][k] for variable in reference.variables])
+    off = np.abs(found - limits.sides[k].values) / np.maximum(limits.values[k], np.finfo(float).tiny)
+    return np.asarray(np.max(off, axis=1))
 
 
 def _on_its_side(reference: Reference, limits: Bounds, simulation: Simulation) -> Floats:
@@ -199,10 +226,10 @@ def compare_invariants(
     order = [simulation.names.index(name) for name in reference.trajectory.names]
     values = simulation.values[:, order]
     states = values[:, list(reference.state_columns)]
-    taken = sides_taken(reference, limits, simulation) if limits else {}
-    begins = {k: limits.sides[k].modes[side] for k, side in taken.items()} if limits else {}
+    begins = modes_taken(reference, limits, simulation) if limits else {}
+    beside = limits.sides if limits else {}
     count = len(states) - 1
-    steps = [Step(k, begins.get(k), states[k + 1] if k + 1 in taken else None) for k in range(count)]
+    steps = [Step(k, begins.get(k), states[k + 1] if k + 1 in beside else None) for k in range(count)]
     flow = StepFlow(reference)
     landings = [flow.landing(step, x) for step, x in zip(steps, states[:-1], strict=True)]
     results = [*_defects(reference, flow, states, (steps, landings), simulation.kind)]

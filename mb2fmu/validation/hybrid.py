@@ -295,6 +295,15 @@ class HybridEquations(NumericEquations):
                 found[i] = look.limits[i] - abs(values[i]) if mode == 0.0 else mode * at
         return found + self.late
 
+    def contradiction(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> float:
+        """By how much a state says that modes are others, at most, over the sizes of what switches; 0: it does not.
+
+        What holds contradicts a state that slips, however much it could hold.
+        """
+        surfaces = self._look(t, x, r, prepared, modes.values).surfaces
+        slips = [abs(surfaces[i]) for i in self._signs if modes.values[i] == 0.0]
+        return float(max(0.0, *slips, *(-self.margins(t, x, r, prepared, modes)), 0.0))
+
     # --- events ------------------------------------------------------------------------------------------------------
 
     def settle(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from event_models import ball, belt, reference_of
+from event_models import ball, belt, reference_of, trampoline
 
 from mb2fmu.validation.compare import bounds, compare_invariants, compare_variables
 from mb2fmu.validation.sensitivity import measure_sensitivity
@@ -79,3 +79,13 @@ def test_an_event_at_another_instant_is_caught(judged, late):
     other = make(2.0 * (1 + 2 * late)) if make is belt else make(start=9.81 / 2 * (0.5 + late) ** 2)
     values = reference_of(other).trajectory.values
     assert failed(reference, limits, moved(reference, dict(enumerate(values))))
+
+
+@pytest.mark.parametrize("start", [0.97, 1.03])
+def test_the_units_own_state_says_where_it_is_when_bounds_have_grown(start):
+    reference = reference_of(trampoline())
+    limits = bounds(reference, measure_sensitivity(reference))
+    other = reference_of(trampoline(start))  # a true motion that has its events milliseconds apart
+    unit = moved(reference, dict(enumerate(other.trajectory.values)))
+    assert limits.sides
+    assert not [each.name for each in compare_invariants(reference, unit, limits) if each.verdict != "passed"]
