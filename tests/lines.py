@@ -89,3 +89,17 @@ def freewheel() -> Model:
     model.add(OneWayClutch("wheel", (A[0], A[1], N.z), capacity=100.0))
     model.experiment(stop=6.0, step=0.2, tolerance=1e-9)
     return model
+
+
+def busy_line() -> Model:
+    """The masses of ElastoGap, of Friction, on Stribeck's belt and of the sliding block, in one model."""
+    starts = [(2.0, 0.0), (0.0, 0.0), (1.0, 0.2), (0.0, 2.0)]
+    model, N, O, (gap, driven, belt, block) = masses(
+        "BusyLine", starts, lambda x: [sm.S.Zero, 25 * sm.sin(sm.pi * t / 2), -x[2], sm.S.Zero]
+    )
+    model.add(HardStop("stops", (O, gap, N.x), stiffness=10, damping=1.5, lower=-0.5, upper=0.5))
+    model.add(CoulombFriction("rail", (O, driven, N.x), curve=lambda v: 5 + v + 10 * sm.exp(-2 * v), static=15 * 1.001))
+    model.add(CoulombFriction("belt", (O, belt, N.x), curve=lambda v: 1 / (1 + 3 * v), drive=0.2))
+    model.add(CoulombFriction("floor", (O, block, N.x), kinetic=0.3, normal=9.81))
+    model.experiment(stop=26.0, step=0.5, tolerance=1e-9)
+    return model

@@ -177,10 +177,11 @@ def test_a_block_rocks_as_published(tmp_path):
     names = ["theta", "omega", "right.engaged", "left.force_y"]
     impact, before = 0.312308575112622, -0.893414307302563
     kept = 1 - 1.5 * np.sin(np.arctan(0.25)) ** 2
-    for stop, closed, speed in ((impact - 1e-8, 0.0, before), (impact + 1e-8, 1.0, kept * before)):
-        found = moved(path, "CoSimulation", names, stop, stop)[-1]
-        assert found["right.engaged"] == closed
-        assert found["omega"] == pytest.approx(speed, abs=1e-7)
+    for kind in ("CoSimulation", "ModelExchange"):
+        for stop, closed, speed in ((impact - 1e-8, 0.0, before), (impact + 1e-8, 1.0, kept * before)):
+            found = moved(path, kind, names, stop, stop)[-1]
+            assert found["right.engaged"] == closed
+            assert found["omega"] == pytest.approx(speed, abs=1e-7)
     found = moved(path, "CoSimulation", names, 0.61, 1e-3)
     after = int(np.flatnonzero((found["omega"] > 0) & (found["time"] > 0.5))[0])
     swing = CubicHermiteSpline(*(found[name][after - 1 : after + 1] for name in ("time", "theta", "omega")))
