@@ -40,7 +40,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as PNG.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as SVG.")
 @click.option("--gif", type=_file, metavar="FILE", help="The motion as an animated GIF, drawn without a browser.")
-@click.option("--webm", type=_file, metavar="FILE", help="The motion as a WebM film; needs ffmpeg.")
+@click.option("--webm", type=_file, metavar="FILE", help="The motion as a WebM film; smaller where ffmpeg is.")
 @click.option("--mp4", type=_file, metavar="FILE", help="The motion as an MP4 film; needs ffmpeg.")
 @click.option("--time", type=float, metavar="SECONDS", help="The pictures' time; the start if it is not given.")
 @click.option(

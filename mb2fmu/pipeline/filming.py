@@ -1,4 +1,4 @@
-"""Films of a drawing: stills at equal times, drawn without a browser, as GIF; WebM and MP4 by ffmpeg where it is."""
+"""Films of a drawing: stills at equal times, drawn without a browser: GIF, WebP, WebM; MP4 by ffmpeg where it is."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from mb2fmu.package.publishing import write_whole
 from mb2fmu.toolchain import film_encoding
+from mb2fmu.toolchain.webm import webm
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -28,6 +29,8 @@ _SHORTEST = 2.0  # s on the screen: what lasts less is shown slowly
 def film(drawing: Drawing, path: Path, *, width: int | None = None, most: int | None = None) -> None:
     """Writes the motion as a film, in real time; what lasts less than 2 s is slowed down to that.
 
+    A WebM is written by ffmpeg where it is, which makes it smaller, and without it of key frames alone.
+
     Args:
         drawing: What moves.
         path: Ends in .gif, .webp, .webm or .mp4.
@@ -35,17 +38,21 @@ def film(drawing: Drawing, path: Path, *, width: int | None = None, most: int | 
         most: Frames at most, a longer motion then runs faster than its own time; None: :data:`MOST`.
 
     Raises:
-        ToolError: If a WebM or MP4 is asked for and ffmpeg is not there, or fails.
+        ToolError: If an MP4 is asked for and ffmpeg is not there, or if it fails.
     """
     suffix = path.suffix.lower()
-    alone = suffix in {".gif", ".webp"}
-    if not alone:
+    if suffix == ".mp4":
         film_encoding.refuse_without_ffmpeg(str(path))
     pictures = _pictures(drawing, width or WIDTH, most or MOST)
-    if alone:
-        write_whole(path, _gif(pictures) if suffix == ".gif" else _webp(pictures))
+    if suffix == ".gif":
+        content = _gif(pictures)
+    elif suffix == ".webp":
+        content = _webp(pictures)
+    elif suffix == ".webm" and not film_encoding.is_there():
+        content = webm(pictures, RATE)
     else:
-        write_whole(path, film_encoding.encoded([_even(picture) for picture in pictures], suffix, RATE))
+        content = film_encoding.encoded([_even(picture) for picture in pictures], suffix, RATE)
+    write_whole(path, content)
 
 
 def _pictures(drawing: Drawing, width: int, most: int) -> list[Picture]:

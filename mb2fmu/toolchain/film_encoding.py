@@ -17,14 +17,19 @@ _CODERS = {
 }
 
 
+def is_there() -> bool:
+    """Whether this machine has ffmpeg."""
+    return shutil.which("ffmpeg") is not None
+
+
 def refuse_without_ffmpeg(path: str) -> None:
     """Raises where there is no ffmpeg.
 
     Raises:
         ToolError: Naming ``path`` and what to do.
     """
-    if shutil.which("ffmpeg") is None:
-        fault = Fault("ffmpeg is not on the PATH", path, "install it, write a .gif, or record in the page")
+    if not is_there():
+        fault = Fault("ffmpeg is not on the PATH", path, "install it, or write a .webm or .gif, which need none")
         raise ToolError("the film cannot be made:", [fault])
 
 

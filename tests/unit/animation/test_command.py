@@ -145,5 +145,7 @@ def test_a_film_is_drawn_without_a_browser(scene, motion, tmp_path, monkeypatch)
         assert (small.n_frames, small.width) == (3, 80)
     monkeypatch.setattr(filming.film_encoding.shutil, "which", lambda _name: None)
     with pytest.raises(ToolError, match="ffmpeg"):
-        filming.film(drawing, tmp_path / "a.webm")
-    assert not (tmp_path / "a.webm").exists()
+        filming.film(drawing, tmp_path / "a.mp4")
+    assert not (tmp_path / "a.mp4").exists()
+    filming.film(drawing, tmp_path / "a.webm", width=80, most=3)
+    assert (tmp_path / "a.webm").read_bytes().count(b"\x9d\x01\x2a") == 3  # start codes of VP8 key frames
