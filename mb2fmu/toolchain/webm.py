@@ -1,4 +1,4 @@
-"""WebM films (Matroska, RFC 9559) without an encoder of films: all frames are key frames of VP8, as in WebP pictures."""
+"""WebM films (Matroska, RFC 9559) without an encoder of films: all frames are key frames of VP8, as WebP has them."""
 
 from __future__ import annotations
 
