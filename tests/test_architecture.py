@@ -63,6 +63,15 @@ TOUCHING = {
     "is_file",
     "iterdir",
 }
+POSIX_ONLY = {"crypt", "fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+HERE_ONLY = (
+    {
+        f"os.{name}"
+        for name in ("fork", "getpgid", "getuid", "geteuid", "killpg", "setsid", "uname", "waitid", "WNOHANG")
+    }
+    | {f"signal.{name}" for name in ("SIGALRM", "SIGCHLD", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGUSR1", "SIGXCPU")}
+    | {f"signal.{name}" for name in ("alarm", "pthread_sigmask", "setitimer")}
+)
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "core", "misc"}
 
 
@@ -89,6 +98,44 @@ def touches(tree: ast.AST) -> Iterator[str]:
                     yield attribute
             case _:
                 pass
+
+
+def run_when_imported(node: ast.AST) -> Iterator[ast.AST]:
+    """What is evaluated when a module is imported: bodies of functions are not, nor what stands under a condition."""
+    yield node
+    for name, field in ast.iter_fields(node):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and name == "body":
+            continue
+        if isinstance(node, ast.If | ast.Try) and name in {"body", "orelse"}:
+            continue
+        for child in field if isinstance(field, list) else [field]:
+            if isinstance(child, ast.AST):
+                yield from run_when_imported(child)
+
+
+def needs_posix(tree: ast.AST) -> list[str]:
+    """What an import of a module would ask for that Windows has not."""
+    found = []
+    for node in run_when_imported(tree):
+        match node:
+            case ast.Import(names=names):
+                found += [alias.name for alias in names if alias.name in POSIX_ONLY]
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                found += [module] if module in POSIX_ONLY else []
+                found += [f"{module}.{alias.name}" for alias in names if f"{module}.{alias.name}" in HERE_ONLY]
+            case ast.Attribute() if (text := ast.unparse(node)) in HERE_ONLY:
+                found.append(text)
+            case _:
+                pass
+    return found
+
+
+def test_every_module_can_be_imported_on_windows() -> None:
+    planted = "import fcntl\nfrom os import fork\ndef end(number=signal.SIGKILL):\n    import pwd\n    os.killpg()\n"
+    planted += "if sys.platform != 'win32':\n    import resource\n"
+    assert needs_posix(ast.parse(planted)) == ["fcntl", "os.fork", "signal.SIGKILL"]
+    needy = {path: needs_posix(ast.parse(path.read_text(encoding="utf-8"))) for path in modules()}
+    assert {path: needs for path, needs in needy.items() if needs} == {}
 
 
 def test_imports_follow_the_arrows() -> None:

@@ -17,6 +17,9 @@ _KEY_FRAME = 0x80
 _MILLISECOND = 1_000_000  # ns
 _OWN = b"mb2fmu"
 
+_Value = tuple[int, int | float | bytes]
+"""Identifier and content of an element."""
+
 
 def webm(pictures: Sequence[Picture], rate: int, *, quality: int = 80) -> bytes:
     """A film of pictures of one size; the same bytes for the same pictures.
@@ -30,10 +33,17 @@ def webm(pictures: Sequence[Picture], rate: int, *, quality: int = 80) -> bytes:
     """
     times = [round(1000 * k / rate) for k in range(len(pictures) + 1)]
     width, height = pictures[0].size
-    header = _element(_INFO, [(0x2AD7B1, _MILLISECOND), (0x4489, float(times[-1])), (0x4D80, _OWN), (0x5741, _OWN)])
+    facts: list[_Value] = [(0x2AD7B1, _MILLISECOND), (0x4489, float(times[-1])), (0x4D80, _OWN), (0x5741, _OWN)]
     video = _element(_VIDEO, [(0xB0, width), (0xBA, height)])
-    track = [(0xD7, 1), (0x73C5, 1), (0x83, 1), (0x9C, 0), (0x86, b"V_VP8"), (0x23E383, times[1] * _MILLISECOND)]
-    header += _packed(_TRACKS, _packed(_TRACK, _elements(track) + video))
+    track: list[_Value] = [
+        (0xD7, 1),
+        (0x73C5, 1),
+        (0x83, 1),
+        (0x9C, 0),
+        (0x86, b"V_VP8"),
+        (0x23E383, times[1] * _MILLISECOND),
+    ]
+    header = _element(_INFO, facts) + _packed(_TRACKS, _packed(_TRACK, _elements(track) + video))
     body, points = bytearray(header), []
     for first in range(0, len(pictures), rate):
         start = times[first]
@@ -41,7 +51,15 @@ def webm(pictures: Sequence[Picture], rate: int, *, quality: int = 80) -> bytes:
         blocks = _blocks(pictures[first : first + rate], [t - start for t in times[first:]], quality)
         body += _packed(_CLUSTER, _elements([(_TIMESTAMP, start)]) + blocks)
     body += _packed(_CUES, b"".join(points))
-    versions = [(0x4286, 1), (0x42F7, 1), (0x42F2, 4), (0x42F3, 8), (0x4282, b"webm"), (0x4287, 4), (0x4285, 2)]
+    versions: list[_Value] = [
+        (0x4286, 1),
+        (0x42F7, 1),
+        (0x42F2, 4),
+        (0x42F3, 8),
+        (0x4282, b"webm"),
+        (0x4287, 4),
+        (0x4285, 2),
+    ]
     return _element(_EBML, versions) + _packed(_SEGMENT, bytes(body))
 
 
@@ -70,12 +88,12 @@ def _key_frame(picture: Picture, quality: int) -> bytes:
     return content[at + 8 : at + 8 + size]
 
 
-def _element(identifier: int, values: Sequence[tuple[int, int | float | bytes]]) -> bytes:
+def _element(identifier: int, values: Sequence[_Value]) -> bytes:
     """An element that holds others."""
     return _packed(identifier, _elements(values))
 
 
-def _elements(values: Iterable[tuple[int, int | float | bytes]]) -> bytes:
+def _elements(values: Iterable[_Value]) -> bytes:
     """Elements side by side: whole numbers, numbers, bytes."""
     found = bytearray()
     for identifier, value in values:
