@@ -42,7 +42,7 @@ from mb2fmu.audit.behaviour import (
 from mb2fmu.audit.behaviour.binding import Library, RefusedError
 from mb2fmu.audit.behaviour.channel import Channel
 from mb2fmu.audit.behaviour.confinement import confine_writes, end_with_parent, limit, watch_calls
-from mb2fmu.audit.behaviour.far_hosts import HERE, WINE, load_far, windows_path
+from mb2fmu.audit.behaviour.far_hosts import HERE, VALGRIND, WINE, load_far, windows_path
 from mb2fmu.audit.behaviour.far_library import FarLibrary
 from mb2fmu.audit.behaviour.folders import WORK, environment
 from mb2fmu.audit.behaviour.pace import SPENT, Pace, SkippedError
@@ -161,6 +161,10 @@ def _resources(request: dict[str, Any]) -> str:
     return windows_path(path).replace("\\", "/") if where(request) == WINE else str(path)
 
 
+BY = {HERE: "", WINE: " through wine", VALGRIND: " under valgrind"}
+"""How a unit is run → as a sentence ends with it."""
+
+
 def where(request: dict[str, Any]) -> str:
     """Return how the unit is run: here, through wine or under valgrind."""
     return str(request["far"]["name"]) if request["far"] else HERE
@@ -209,7 +213,7 @@ def _kind(
                     handle = load(path, request)
             except OSError as error:
                 write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), kind]})
-                write({"ended": kind, "why": "its library cannot be loaded"})
+                write({"ended": kind, "why": f"its library cannot be loaded{BY[where(request)]}"})
                 return
             library = Library(handle, description, _resources(request), pace=pace, path=path)
             recorded = request.get("recorded")

@@ -9,17 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from mb2fmu.audit.behaviour.binding import RefusedError, Value
-from mb2fmu.audit.behaviour.exchange import Point, passed, place, somewhere
+from mb2fmu.audit.behaviour.exchange import Point, passed, place, somewhere, through_events
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import advance
+from mb2fmu.audit.behaviour.solved_starts import SLIGHT, VISIBLE, on_one_branch
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.description.described_model import Unknown, Variable
 from mb2fmu.audit.finding import Observation
-
-VISIBLE = 1e-7
-"""A relative change that is more than the noise of an iteration within the unit."""
 
 ROUND_OFF = 1e-13
 """Part of the largest unknown that the round-off of another one is: forces that cancel leave it, solves share it."""
@@ -192,6 +190,9 @@ def continuous(stage: Stage) -> Iterator[Observation]:
         stage.initialize(instance)
         for point in passed(stage):
             _round(stage, instance, point, unknowns, effects, (0, 0), patient)
+    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+        for point, due in through_events(stage, instance):
+            _round(stage, instance, point, unknowns, effects, (0, 0), patient, due)
     if done < 2:
         stage.skipped.append(
             f"{stage.kind}: dependencies in Continuous-Time Mode: it could not be evaluated at enough points"
@@ -237,7 +238,7 @@ def _phase(
     return done
 
 
-def _moves(stage: Stage, point: Point) -> Iterator[tuple[Variable, Point, float]]:
+def _moves(stage: Stage, point: Point, due: float) -> Iterator[tuple[Variable, Point, float]]:
     """Points at which one known is another: which, where, by how much."""
     for k, state in enumerate(stage.states):
         for value in changes(stage, state, point.states[k]):
@@ -250,17 +251,18 @@ def _moves(stage: Stage, point: Point) -> Iterator[tuple[Variable, Point, float]
     independent = stage.description.independent
     if independent is not None and independent in stage.scalar_set:
         for later in (0.3 * stage.step, 1.7 * stage.step):
-            yield independent, Point(point.time + later, point.states, point.inputs), later
+            if point.time + later < due:
+                yield independent, Point(point.time + later, point.states, point.inputs), later
 
 
 def _round(
     stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], effects: Effects, group: Group,
-    patient: Callable[[], bool],
+    patient: Callable[[], bool], due: float = math.inf,
 ) -> None:  # fmt: skip
-    """Every known changed at one point."""
+    """Every known changed at one point; the time by less than what would pass the next time event."""
     place(stage, instance, point)
     base = instance.get(unknowns)
-    for known, moved, change in _moves(stage, point):
+    for known, moved, change in _moves(stage, point, due):
         if not patient():
             return
         try:
@@ -377,6 +379,10 @@ def _initial_phase(
         now = instance.get([known])[0]
         if not isinstance(now, float):
             continue
+        # A unit that solves anew, or only then, whenever something is set: that alone is no dependency.
+        with suppress(RefusedError):
+            instance.set({known: now})
+            base = instance.get(unknowns)
         for value in changes(stage, known, now):
             try:
                 instance.set({known: value})
@@ -387,63 +393,8 @@ def _initial_phase(
                 continue
             finally:
                 instance.set({known: now})
-            kept = _on_one_branch(stage, entries, known, (base, nearby, other))
+            kept = on_one_branch(stage, entries, known, (base, nearby, other))
             effects.enter(unknowns, known, base, kept, value - now, (phase, known.index))
-
-
-SLIGHT = 1e-3
-"""Part of a change of a known in which solutions do not leave the branch that they are on."""
-
-
-def _on_one_branch(
-    stage: Stage, entries: Sequence[Unknown], known: Variable, values: tuple[Sequence[Value], ...]
-) -> list[Value]:
-    """The changed values of the unknowns, but for jumps to other solutions, which are no dependencies.
-
-    Where a unit solves for start values, its equations may have several solutions (two ways to assemble a loop), and
-    any large change of any value may lead to another one. Where a thousandth of the change moves an unknown by nothing
-    but noise, and the whole of it moves a state that is solved for, which a thousandth does not move either, the whole
-    has led elsewhere. Only unknowns of which the known is no declared dependency are looked at. What jumps while all
-    solved states stay depends on the known, however it does.
-
-    Args:
-        stage: Tells which states are solved for.
-        entries: The unknowns with their declared dependencies.
-        known: What was changed.
-        values: Of the unknowns: before, after a thousandth of the change, after the change.
-    """
-    solved = [
-        k for k, entry in enumerate(entries)
-        if entry.variable is not None
-        and entry.variable in stage.description.state_set
-        and entry.variable.initial == "approx"
-    ]  # fmt: skip
-    elsewhere = any(_still(values[0][k], values[1][k]) and not _still(values[0][k], values[2][k]) for k in solved)
-    kept = []
-    for entry, base, nearby, other in zip(entries, *values, strict=True):
-        declared = any(known is each for each in entry.targets)
-        branch = elsewhere and not declared and _still(base, nearby)
-        kept.append(base if branch or _is_noise(base, nearby, other) else other)
-    return kept
-
-
-def _still(one: Value, other: Value) -> bool:
-    """Whether a value has not moved but by noise."""
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(other, one, rel_tol=VISIBLE * SLIGHT)
-    return one == other
-
-
-NOISY = 1e-3
-"""Relative change that an iteration within a unit may leave, if it does not shrink with what caused it."""
-
-
-def _is_noise(base: Value, nearby: Value, other: Value) -> bool:
-    """Whether a small change is as large for a thousandth of its cause as for the whole of it: a solver's noise."""
-    if not (isinstance(base, float) and isinstance(nearby, float) and isinstance(other, float)):
-        return False
-    small, whole = abs(nearby - base), abs(other - base)
-    return 0.0 < whole < NOISY * max(abs(base), abs(other)) and small > 0.2 * whole
 
 
 TINY = 1e-5

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
-from mb2fmu.audit.behaviour.exchange import Point, place, somewhere
+from mb2fmu.audit.behaviour.exchange import Point, place, somewhere, through_events
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
@@ -109,7 +110,7 @@ def _combined(
     # A derivative that is zero but for round-off has the round-off of the others, with which it was computed.
     noise = 1e-11 * max((size for parts in columns if math.isfinite(size := sum(map(abs, parts)))), default=0.0)
     for each, value, parts in zip(knowns if back else unknowns, found, columns, strict=True):
-        if math.isfinite(sum(parts)) and not abs(value - sum(parts)) <= 1e-8 * sum(map(abs, parts)) + noise:
+        if math.isfinite(sum(parts)) and not abs(value - sum(parts)) <= AGREEMENT * sum(map(abs, parts)) + noise:
             text = f'"{each.name}": for all directions at once it says {value:.7g} in {mode}, '
             yield Observation(name, text + f"the sum of the directions one by one is {sum(parts):.7g}", stage.kind)
             return
@@ -149,12 +150,23 @@ def continuous(stage: Stage) -> Iterator[Observation]:
             if not patient():
                 break
             point = somewhere(stage, instance, number / POINTS if number % 2 else None)
-            matrix: Matrix = []
-            for k, known in enumerate(knowns):
-                size = STEP * max(abs((*point.states, *point.inputs)[k]), stage.scale(known))
-                matrix.append(_column(partial(_moved, stage, instance, point, k, unknowns), size))
-            place(stage, instance, point)
-            yield from _compare(stage, instance, unknowns, knowns, matrix, "Continuous-Time Mode")
+            yield from _at(stage, instance, point, unknowns, knowns)
+    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+        for point, _ in through_events(stage, instance):
+            if patient():
+                yield from _at(stage, instance, point, unknowns, knowns)
+
+
+def _at(
+    stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], knowns: Sequence[Variable]
+) -> Iterator[Observation]:
+    """Differences at a point against what the unit says there."""
+    matrix: Matrix = []
+    for k, known in enumerate(knowns):
+        size = STEP * max(abs((*point.states, *point.inputs)[k]), stage.scale(known))
+        matrix.append(_column(partial(_moved, stage, instance, point, k, unknowns), size))
+    place(stage, instance, point)
+    yield from _compare(stage, instance, unknowns, knowns, matrix, "Continuous-Time Mode")
 
 
 def _moved(

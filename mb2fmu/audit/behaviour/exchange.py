@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes as c
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
@@ -25,6 +26,8 @@ REMEMBERED = 48
 """Points of the motion that are kept."""
 JOURNEY = 0.3
 """Part of a probe's time that these points may take."""
+STOPS = (0.31, 0.63, 0.97)
+"""Parts of a motion at which an instance that is led through its events is tried: odd, for events are at even ones."""
 NOISE = 1e-12
 
 
@@ -97,6 +100,30 @@ def passed(stage: Stage) -> list[Point]:
     inputs = tuple(each if isinstance(each := stage.start_value(one), float) else 0.0 for one in stage.inputs)
     moment = stage.start + 0.5 * stage.step
     return [Point(moment, tuple(states), inputs) for states in _journey(stage)]
+
+
+def through_events(stage: Stage, instance: Instance) -> Iterator[tuple[Point, float]]:
+    """Lead an instance along a motion, through its events, and stop between these: other things may hold there.
+
+    Args:
+        stage: Of the unit.
+        instance: In the state Instantiated. Between two points it may be placed anywhere.
+
+    Yields:
+        Where it stands, and the next time event (infinite if none is announced), which it must not be placed behind.
+
+    Raises:
+        RefusedError: If it cannot be led there.
+        SkippedError: If it ends, or takes too long.
+    """
+    given = {each: stage.near(each, 0.1) for each in stage.inputs}
+    integration = Integration(stage, instance, stage.start, 1e-4, begin(stage, instance, dict(given)))
+    length = stage.steps * stage.step
+    for part in STOPS:
+        integration.advance(stage.start + part * length)
+        point = Point(integration.time, tuple(integration.states), tuple(given.values()))
+        yield point, integration.following
+        place(stage, instance, point)
 
 
 def _journey(stage: Stage) -> list[list[float]]:
@@ -192,31 +219,52 @@ def derivatives(stage: Stage) -> Iterator[Observation]:
     if len(stage.states) != len(listed) or not listed or any(each not in stage.scalars for each in listed):
         return
     wrong: dict[tuple[str, str], str] = {}
+    for instance, point in _places(stage):
+        slopes = instance.slopes(len(listed))
+        shown = instance.get(stage.states)
+        for k, (variable, state, value) in enumerate(zip(listed, stage.states, shown, strict=True)):
+            if not _equal(value, point.states[k]):
+                owner = next((each.name for j, each in enumerate(stage.states) if _equal(value, point.states[j])), None)
+                points = variable.written.get("derivative")
+                text = f'derivative={points} makes "{state.name}" state {k + 1}, which another variable is'
+                if owner:
+                    slope = listed[[each.name for each in stage.states].index(owner)]
+                    text += f': "{state.name}" is the state whose slope is "{slope.name}"'
+                wrong[variable.name, "derivative.state"] = text
+        for variable, number, value in zip(listed, slopes, instance.get(listed), strict=True):
+            if not _equal(value, number):
+                text = f"reading it gives {value!r}, the vector of derivatives {number!r}"
+                wrong[variable.name, "derivative.value"] = text
+    for (name, rule), text in wrong.items():
+        yield Observation(rule, text, f'{stage.kind}, "{name}"')
+
+
+def _places(stage: Stage) -> Iterator[tuple[Instance, Point]]:
+    """Instances in Continuous-Time Mode that stand at points: near the start, and on a motion, between its events."""
     with stage.instance() as instance:
         stage.initialize(instance)
         for _ in range(3):
             point = somewhere(stage, instance)
             place(stage, instance, point)
-            slopes = instance.slopes(len(listed))
-            shown = instance.get(stage.states)
-            for k, (variable, state, value) in enumerate(zip(listed, stage.states, shown, strict=True)):
-                if not _equal(value, point.states[k]):
-                    owner = next(
-                        (each.name for j, each in enumerate(stage.states) if _equal(value, point.states[j])), None
-                    )
-                    points = variable.written.get("derivative")
-                    text = f'derivative={points} makes "{state.name}" state {k + 1}, which another variable is'
-                    if owner:
-                        slope = listed[[each.name for each in stage.states].index(owner)]
-                        text += f': "{state.name}" is the state whose slope is "{slope.name}"'
-                    wrong[variable.name, "derivative.state"] = text
-            for variable, number, value in zip(listed, slopes, instance.get(listed), strict=True):
-                if not _equal(value, number):
-                    wrong[variable.name, "derivative.value"] = (
-                        f"reading it gives {value!r}, the vector of derivatives {number!r}"
-                    )
-    for (name, rule), text in wrong.items():
-        yield Observation(rule, text, f'{stage.kind}, "{name}"')
+            yield instance, point
+    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+        for point, _ in through_events(stage, instance):
+            yield instance, point
+
+
+@probe("comparing event indicators with their variables", "derivative.value", kinds=ME)
+def indicators(stage: Stage) -> Iterator[Observation]:
+    """FMI 3 names the variable of each event indicator, in the order of the vector: both say the same."""
+    listed = [each.variable for each in stage.description.listed("EventIndicators") if each.variable]
+    if not listed or len(listed) != stage.n_indicators or any(each not in stage.scalar_set for each in listed):
+        return
+    for instance, _ in _places(stage):
+        vector = instance.vector("GetEventIndicators", len(listed))
+        for variable, number, value in zip(listed, vector, instance.get(listed), strict=True):
+            if not _equal(value, number):
+                text = f"reading it gives {value!r}, the vector of event indicators {number!r}"
+                yield Observation("derivative.value", text, f'{stage.kind}, "{variable.name}"')
+                return
 
 
 def _equal(first: Value, second: float) -> bool:
@@ -230,15 +278,26 @@ def pure(stage: Stage) -> Iterator[Observation]:
     with stage.instance() as instance:
         stage.initialize(instance)
         first, second = somewhere(stage, instance), somewhere(stage, instance)
-        rows = []
-        for point in (first, second, first, first):
-            place(stage, instance, point)
-            rows.append([*(instance.slopes(stage.n_states) if stage.n_states else []), *instance.get(stage.scalars)])
-    for a, b in [*zip(rows[0], rows[2], strict=True), *zip(rows[0], rows[3], strict=True)]:
+        yield from _unlike(stage, instance, (first, second, first, first), ((0, 2), (0, 3)))
+    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+        for point, due in through_events(stage, instance):
+            moved = Point(point.time, tuple(1.1 * each + 0.01 for each in point.states), point.inputs)
+            later = Point(point.time + 0.1 * min(stage.step, due - point.time), point.states, point.inputs)
+            yield from _unlike(stage, instance, (point, moved, later, moved, point), ((1, 3), (0, 4)))
+
+
+def _unlike(
+    stage: Stage, instance: Instance, points: Sequence[Point], pairs: Sequence[tuple[int, int]]
+) -> Iterator[Observation]:
+    """The first thing that was another at the same point: points in order, and which of them are the same."""
+    rows: list[list[Value]] = []
+    for point in points:
+        place(stage, instance, point)
+        rows.append([*(instance.slopes(stage.n_states) if stage.n_states else []), *instance.get(stage.scalars)])
+    for a, b in (both for one, other in pairs for both in zip(rows[one], rows[other], strict=True)):
         if isinstance(a, float) and isinstance(b, float) and abs(a - b) > 1e-9 * max(abs(a), abs(b), 1e-3):
-            yield Observation(
-                "exchange.pure", f"evaluated at the same point again it says {b!r} instead of {a!r}", stage.kind
-            )
+            text = f"evaluated at the same point again it says {b!r} instead of {a!r}"
+            yield Observation("exchange.pure", text, stage.kind)
             return
 
 

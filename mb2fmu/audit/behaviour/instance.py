@@ -32,6 +32,7 @@ from mb2fmu.audit.behaviour.binding import (
 )
 from mb2fmu.audit.behaviour.messages import Messages
 from mb2fmu.audit.behaviour.reading_plan import WORTH_A_PLAN, Group, ReadingPlan, references
+from mb2fmu.audit.behaviour.variadic import logger as formatting
 from mb2fmu.audit.description.described_model import Description, Variable
 
 TERMINATED = 3
@@ -96,12 +97,14 @@ class Instance:
 
     def _instantiate2(self, name: bytes, token: bytes, logging: bool, callbacks: bool) -> None:
         """Instantiate for FMI 2; the name's memory is overwritten afterwards, as an importer may do."""
-        logger = LOGGER2(self._said.take)
+        # A unit in another process calls the logger by way of ours, which gets finished texts.
+        near = isinstance(self.library.handle, c.CDLL)
+        logger, held = formatting(self._said.take) if near else (LOGGER2(self._said.take), None)
         table = Callbacks2(
             logger, ALLOCATE(self.memory.allocate) if callbacks else ALLOCATE(),
             FREE(self.memory.free) if callbacks else FREE(), None, self._said.environment,
         )  # fmt: skip
-        self._keep: list[Any] = [logger, table]
+        self._keep: list[Any] = [logger, held, table]
         kind = {"ModelExchange": 0, "CoSimulation": 1}[self.kind]
         make = self.library.function("Instantiate")
         make.restype = c.c_void_p

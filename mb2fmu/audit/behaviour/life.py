@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from mb2fmu.audit.behaviour.binding import ERROR, FATAL, OK, WARNING, RefusedError
 from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.messages import unasked
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import NEAR, probe
 from mb2fmu.audit.behaviour.simulation import Run, differing, run
@@ -233,7 +234,7 @@ def messages(stage: Stage) -> Iterator[Observation]:
         with stage.instance(logging=logging) as instance:
             instance.enter(stage.start, None, stage.tolerance)
             seen = len(instance.messages)
-            quiet = [each for each in instance.messages[:seen] if each[0] < ERROR]
+            quiet = unasked(instance.messages[:seen], instance.version)
             status = instance.call("EnterInitializationMode", *_again(stage))
             said = instance.messages[seen:]
         if not logging and quiet:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes as c
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 
-from mb2fmu.audit.behaviour.binding import STATUS
+from mb2fmu.audit.behaviour.binding import ERROR, STATUS, WARNING
 
 MOST_MESSAGES = 10_000
 """Of one instance that are kept."""
@@ -75,6 +75,15 @@ class Messages:
             shown = given[:40].decode("utf-8", "backslashreplace")
             self._misdeeds[f'reading "{name}": a text is not UTF-8: "{shown}"'] = "value.text"
         return given or b""
+
+
+def unasked(kept: Sequence[tuple[int, str, str]], version: int) -> list[tuple[int, str, str]]:
+    """Messages that nobody gets where logging is off.
+
+    Errors are always told. So are warnings and what is discarded in FMI 2, where these answers themselves say that the
+    logger was called (2.1.3); FMI 3 excepts errors only (2.3.1, fmi3SetDebugLogging).
+    """
+    return [each for each in kept if each[0] < (WARNING if version == 2 else ERROR)]
 
 
 def is_text(given: bytes) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes as c
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.binding import ERROR, OK, STATUS, WARNING, RefusedError
+from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.life import SHORT
+from mb2fmu.audit.behaviour.messages import unasked
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import run
 from mb2fmu.audit.behaviour.stage import Stage
@@ -62,7 +63,7 @@ def silent(stage: Stage) -> Iterator[Observation]:
             run(stage, instance, stage.variables, steps=SHORT)
         except RefusedError:
             return  # told by the ordinary run
-        quiet = [each for each in instance.messages if each[0] < ERROR]
+        quiet = unasked(instance.messages, instance.version)
     if quiet:
         yield Observation("log.disabled", f'"{quiet[0][2]}" is written though logging is off', stage.kind)
 
@@ -87,7 +88,7 @@ def switching(stage: Stage) -> Iterator[Observation]:
         tail = () if stage.description.version == 2 else (c.c_size_t(1),)
         name = "GetReal" if stage.description.version == 2 else "GetFloat64"
         instance.call(name, *unknown, room, *tail)
-        said = [each for each in instance.messages[seen:] if each[0] < ERROR]
+        said = unasked(instance.messages[seen:], instance.version)
         if said:
             text = f'"{said[0][2]}" is written though messages were switched off again'
             yield Observation("log.setting", text, stage.kind)

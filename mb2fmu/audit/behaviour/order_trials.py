@@ -255,10 +255,11 @@ _EXCHANGE_ONLY = frozenset({_event, _evaluate})
 
 
 def _refused_anyway(walk: Walk) -> bool:
-    """Whether a new instance refuses the same start values in the ordinary order: then the order is not to blame."""
+    """Whether a new instance refuses the same values in the ordinary order: then the order is not to blame."""
+    inputs = {variable: value for each in walk.way if isinstance(each, dict) for variable, value in each.items()}
     with walk.stage.instance(name=b"ordinary") as instance:
         try:
-            walk.stage.initialize(instance, before=walk.given)
+            walk.stage.initialize(instance, before=walk.given, within=inputs)
         except RefusedError:
             return True
     return False

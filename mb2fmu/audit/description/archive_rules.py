@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import posixpath
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import unquote
 
 from mb2fmu.audit.description.described_model import DESCRIPTION, Description
 from mb2fmu.audit.description.parse_description import parse
@@ -130,6 +132,10 @@ def check_contents(archive: Archive, description: Description) -> Iterator[Obser
     ):
         if member in archive.names and pictures not in archive.names:
             yield Observation("archive.pictures", f"{pictures} must stand beside it", member)
+    for name in sorted(archive.names):
+        if _is_picture(name) and not archive.contents[name].startswith(_PNG):
+            yield Observation("archive.pictures", "is no PNG file", name)
+    yield from _icons(archive)
     licences = [name for name in archive.names if name.startswith("documentation/licenses/")]
     if licences and not any(
         name.rsplit("/", 1)[1] in {"license.txt", "license.html", "license.spdx"} for name in licences
@@ -143,6 +149,28 @@ def check_contents(archive: Archive, description: Description) -> Iterator[Obser
     if needs_tool and "documentation/externalDependencies.txt" not in archive.names:
         text = "needsExecutionTool is true, but documentation/externalDependencies.txt does not say what is needed"
         yield Observation("archive.external", text, archive.path.name)
+
+
+def _icons(archive: Archive) -> Iterator[Observation]:
+    """Yield pictures that terminals name and that are not there; names are relative to the file that has them."""
+    try:
+        root = parse(archive.contents[_TERMINALS])
+    except (KeyError, ValueError):
+        return  # none, or told as no XML
+    for element in root.iter("TerminalGraphicalRepresentation"):
+        base = element.get("iconBaseName", "")
+        name = posixpath.normpath(posixpath.join(posixpath.dirname(_TERMINALS), unquote(base))) + ".png"
+        if base and "://" not in base and name not in archive.names:
+            yield Observation("archive.pictures", f"{name} is not in the archive", f"{_TERMINALS}:{element.sourceline}")
+
+
+_TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def _is_picture(name: str) -> bool:
+    """Whether a member is a picture that the standard names, by its place and ending."""
+    return name.startswith(("terminalsAndIcons/", "documentation/diagram")) and name.endswith(".png")
 
 
 def _sources(archive: Archive, description: Description) -> Iterator[Observation]:
@@ -173,6 +201,10 @@ def _build(archive: Archive, description: Description, build: bytes) -> Iterator
         name = configuration.get("modelIdentifier", "")
         if name not in identifiers:
             yield Observation("archive.sources", f'modelIdentifier "{name}" is that of no interface', where)
+    for element in root.iter("IncludeDirectory"):
+        name = element.get("name", "").strip("/")
+        if not any(each.startswith(f"sources/{name}/") for each in archive.names):
+            yield Observation("archive.sources", f"lists the folder sources/{name}, which is not in the archive", where)
     for element in root.iter("SourceFile"):
         name = element.get("name", "")
         if f"sources/{name}" not in archive.names:

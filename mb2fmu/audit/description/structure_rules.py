@@ -79,10 +79,16 @@ def _derivatives(description: Description) -> Iterator[Observation]:
     if not exchange:
         return
     known = {id(each.variable) for each in listed}
+    # An output that depends on other variables, and not on itself, follows from these: it is no state.
+    following = {
+        id(each.variable) for each in description.listed("Outputs")
+        if each.dependencies is not None and any(each.targets) and all(one is not each.variable for one in each.targets)
+    }  # fmt: skip
     for variable in description.variables:
         state = description.target(variable.written.get("derivative"))
         # der(u) of an input, or an output that is the slope of another output, make no state.
         internal = state is not None and state.causality in {"local", "output"} and variable.causality == "local"
+        internal = internal and id(state) not in following
         if internal and id(variable) not in known and state not in description.state_set:
             yield Observation(
                 "structure.derivatives", "a local derivative that ModelStructure/Derivatives leaves out", variable.place

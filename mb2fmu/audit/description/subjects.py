@@ -82,7 +82,7 @@ def _archive(archive: Archive, description: Description) -> dict[str, str]:
     built = [name for name in names if name.startswith("binaries/") and name.endswith((".so", ".dll", ".dylib"))]
     linux = [name for name in built if name.endswith(".so")]
     sources = any(description.sources.values()) or any(name.startswith("sources/") for name in names)
-    pictures = [name for name in names if name.endswith(".svg")]
+    pictures = [name for name in names if name.endswith((".svg", ".png")) or name == TERMINALS]
     tool = any(description.flag(kind, "needsExecutionTool") for kind in description.interfaces)
     return {
         **_idle(built, "it has no binaries", "binary.folder", "binary.missing", "binary.format", "binary.machine",
@@ -90,7 +90,7 @@ def _archive(archive: Archive, description: Description) -> dict[str, str]:
         **_idle(linux, "it has no binaries for Linux", "binary.glibc"),
         **_idle([each for each in built if each[-3:] != "dll"], "it has no binaries that search", "binary.search"),
         **_idle(sources, "it has no sources", "archive.sources"),
-        **_idle(pictures, "it has no pictures in SVG", "archive.pictures"),
+        **_idle(pictures, "it has no pictures", "archive.pictures"),
         **_idle([name for name in names if name.startswith("documentation/licenses/")], "it has no folder of licences",
                 "archive.licences"),
         **_idle(tool, "it needs no other tool", "archive.external"),

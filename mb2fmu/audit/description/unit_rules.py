@@ -18,6 +18,8 @@ from mb2fmu.audit.description.described_model import (
 from mb2fmu.audit.finding import Observation
 from mb2fmu.units import BASE_UNITS, Unit, parse_unit
 
+_TRUE = frozenset({"true", "1"})
+
 
 def check(description: Description) -> Iterator[Observation]:
     """All rules of this file."""
@@ -71,6 +73,8 @@ def _unit(unit: UnitDefinition) -> Iterator[Observation]:
     for what, attributes in (("BaseUnit", unit.base), *unit.display.items()):
         if attributes is not None:
             factor = _factor(attributes)
+            if attributes.get("inverse") in _TRUE and number(attributes.get("offset", "0")) != 0.0:
+                yield Observation("units.factor", f"{what}: inverse, and an offset", where)
             if factor is None or not math.isfinite(factor) or factor == 0.0:
                 yield Observation("units.factor", f"{what}: factor {attributes.get('factor')} converts nothing", where)
     if unit.base is None:
@@ -81,6 +85,8 @@ def _unit(unit: UnitDefinition) -> Iterator[Observation]:
     except ValueError:
         return
     yield from _named(unit, known, where)
+    for name, attributes in unit.display.items():
+        yield from _shown(unit, name, attributes, where)
 
 
 def _named(unit: UnitDefinition, known: Unit, where: str) -> Iterator[Observation]:
@@ -104,6 +110,25 @@ def _named(unit: UnitDefinition, known: Unit, where: str) -> Iterator[Observatio
         yield Observation(
             "units.exponents", f"its name says an offset of {known.offset:g}, its BaseUnit {offset:g}", where
         )
+
+
+def _shown(unit: UnitDefinition, name: str, attributes: Mapping[str, str], where: str) -> Iterator[Observation]:
+    """Conversion to a display unit, against what both names say: shown = factor · value + offset."""
+    try:
+        own, other = parse_unit(unit.name), parse_unit(name)
+    except ValueError:
+        return
+    factor, offset = _factor(attributes), number(attributes.get("offset", "0"))
+    loose = [
+        tuple(e for e, base in zip(each.exponents, BASE_UNITS, strict=True) if base != "rad") for each in (own, other)
+    ]
+    if attributes.get("inverse") in _TRUE or factor is None or offset is None or loose[0] != loose[1]:
+        return
+    right = own.factor / other.factor, (own.offset - other.offset) / other.factor
+    for what, said, wanted in (("factor", factor, right[0]), ("offset", offset, right[1])):
+        if not math.isclose(said, wanted, rel_tol=1e-4, abs_tol=1e-9 if what == "factor" else 1e-3):
+            text = f'display unit "{name}": its name says a {what} of {wanted:g}, DisplayUnit {said:g}'
+            yield Observation("units.exponents", text, where)
 
 
 def _product(exponents: tuple[int, ...]) -> str:

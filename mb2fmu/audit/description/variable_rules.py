@@ -169,6 +169,10 @@ def _start_value(description: Description, variable: Variable, text: str) -> Ite
     elif variable.type == "Binary":
         if len(text) % 2 or not re.fullmatch(r"[0-9A-Fa-f]*", text):
             yield Observation("variables.start_type", f'start "{text}" is not hexadecimal', variable.place)
+        most = variable.number("maxSize")
+        if most is not None and len(text) // 2 > most:
+            text = f"start has {len(text) // 2} bytes, and maxSize is {most:g}"
+            yield Observation("variables.start_bounds", text, variable.place)
     elif variable.type != "String":
         yield from _start_number(description, variable, text)
 
@@ -296,6 +300,30 @@ def _dimensions(description: Description, variable: Variable) -> Iterator[Observ
         )
 
 
+_PERIODIC = frozenset({"constant", "fixed", "tunable"})
+_NEEDS = {"shiftDecimal": "intervalDecimal", "shiftCounter": "intervalCounter", "intervalCounter": "resolution"}
+
+
+def _timing(variable: Variable, kind: str | None) -> Iterator[Observation]:
+    """Yield intervals and shifts of a clock that are no times, that lack what they need, or that it cannot have."""
+    for name, least in (
+        ("intervalDecimal", 0.0),
+        ("intervalCounter", 0.0),
+        ("shiftDecimal", None),
+        ("shiftCounter", None),
+    ):
+        value = number(variable.written.get(name))
+        if value is None:
+            continue
+        if not (value >= 0.0 if least is None else value > least):
+            text = f"{name} {value:g} is {'negative' if least is None else 'not positive'}"
+            yield Observation("variables.clocks", text, variable.place)
+        if kind is not None and kind not in _PERIODIC:
+            yield Observation("variables.clocks", f"{name} on a {kind} Clock, which has no period", variable.place)
+        elif name in _NEEDS and _NEEDS[name] not in variable.written:
+            yield Observation("variables.clocks", f"{name} without {_NEEDS[name]}", variable.place)
+
+
 def _clocks(description: Description, variable: Variable) -> Iterator[Observation]:
     """Yield clocks without an interval, and variables whose clock or previous value is wrong."""
     for written in variable.written.get("clocks", "").split():
@@ -311,9 +339,8 @@ def _clocks(description: Description, variable: Variable) -> Iterator[Observatio
     if variable.type == "Clock" and kind == "constant" and not told:
         text = "a constant Clock without intervalDecimal and intervalCounter: nobody knows when it ticks"
         yield Observation("variables.clocks", text, variable.place)
-    interval = number(variable.written.get("intervalDecimal"))
-    if variable.type == "Clock" and interval is not None and not interval > 0.0:
-        yield Observation("variables.clocks", f"intervalDecimal {interval:g} is not positive", variable.place)
+    if variable.type == "Clock":
+        yield from _timing(variable, kind)
     previous = variable.written.get("previous")
     if previous is not None:
         before = description.target(previous)
