@@ -20,6 +20,7 @@ from typing import Any
 from mb2fmu.audit.behaviour import (
     array_trials,
     call_trials,
+    content_trials,
     dependency_trials,
     derivative_trials,
     evaluation_trials,
@@ -36,6 +37,7 @@ from mb2fmu.audit.behaviour import (
     slope_trials,
     state_trials,
     step_trials,
+    uptake_trials,
     values,
     watched_trials,
 )
@@ -47,6 +49,7 @@ from mb2fmu.audit.behaviour.far_library import FarLibrary
 from mb2fmu.audit.behaviour.folders import WORK, environment
 from mb2fmu.audit.behaviour.pace import SPENT, Pace, SkippedError
 from mb2fmu.audit.behaviour.probe import PROBES, Probe
+from mb2fmu.audit.behaviour.settings import exhausted
 from mb2fmu.audit.behaviour.stage import EndedError, Stage, TiredError, UnsettledError
 from mb2fmu.audit.description.described_model import DESCRIPTION, Description
 from mb2fmu.audit.description.parse_description import read_description
@@ -55,8 +58,9 @@ from mb2fmu.audit.recorded_run import Recorded
 # In this order: first what all others need, last what may leave the process in disorder.
 ORDER = (
     life, naming_trials, values, exchange, step_trials,
-    recorded_trials, slope_trials, event_trials, state_trials, dependency_trials,
-    derivative_trials, evaluation_trials, call_trials, instance_trials, order_trials, array_trials, resized_trials,
+    recorded_trials, slope_trials, uptake_trials, event_trials, state_trials, dependency_trials,
+    derivative_trials, evaluation_trials, call_trials, instance_trials, content_trials, order_trials,
+    array_trials, resized_trials,
     memory_trials, host, watched_trials,
 )  # fmt: skip
 SHARE = 0.15
@@ -141,6 +145,8 @@ def _stopped(each: Probe, stage: Stage, error: Exception, write: Any) -> bool:
     elif isinstance(error, AttributeError) and "symbol" in str(error):
         # ctypes: a function that is not exported; binary.symbols names it
         write({"skipped": f"{stage.kind}: {each.title}: {str(error).rpartition(': ')[2]}"})
+    elif isinstance(error, (OSError, MemoryError, ImportError)) and (lacking := exhausted()):
+        write({"found": ["life.leak", lacking, stage.kind]})
     else:
         write({"fault": f"{stage.kind}: {each.title}: {''.join(traceback.format_exception(error))}"})
     return False

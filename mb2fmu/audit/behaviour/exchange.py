@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -247,6 +247,10 @@ def _places(stage: Stage) -> Iterator[tuple[Instance, Point]]:
             point = somewhere(stage, instance)
             place(stage, instance, point)
             yield instance, point
+        for point in passed(stage):
+            with suppress(RefusedError):
+                place(stage, instance, point)
+                yield instance, point
     with stage.instance() as instance, suppress(RefusedError, SkippedError):
         for point, _ in through_events(stage, instance):
             yield instance, point
@@ -337,8 +341,15 @@ def slopes(stage: Stage) -> Iterator[Observation]:
 
 def _sloped(stage: Stage, pairs: Sequence[tuple[Variable, Variable]], h: float) -> list[str]:
     """What is wrong with each pair along a motion of equally spaced points; empty where nothing is."""
-    with stage.instance() as instance:
-        rows = _motion(stage, instance, [each for pair in pairs for each in pair], h)
+    variables = [each for pair in pairs for each in pair]
+    for inputs in ({each: stage.near(each, 0.2) for each in stage.inputs}, {}):
+        with stage.instance() as instance:
+            try:
+                rows = _motion(stage, instance, variables, h, inputs)
+                break
+            except RefusedError:  # of inputs that it cannot start with; without them, it is told
+                if not inputs:
+                    raise
     told = [""] * len(pairs)
     for k, (_, target) in enumerate(pairs if rows and len(rows) > 2 else ()):
         slope, moved = [row[2 * k] for row in rows or ()], [row[2 * k + 1] for row in rows or ()]
@@ -372,9 +383,11 @@ def _spacings(stage: Stage) -> tuple[float, ...]:
     return (stage.step, 0.1 * stage.step) if small else (stage.step,)
 
 
-def _motion(stage: Stage, instance: Instance, variables: list[Variable], h: float) -> list[list[float]] | None:
+def _motion(
+    stage: Stage, instance: Instance, variables: list[Variable], h: float, inputs: Mapping[Variable, float]
+) -> list[list[float]] | None:
     """Values at equally spaced points of a short motion with constant inputs; None if there was an event."""
-    within: dict[Variable, Value] = {each: stage.near(each, 0.2) for each in stage.inputs}
+    within: dict[Variable, Value] = dict(inputs)
     rows: list[list[Value]] = []
     if stage.kind == "CoSimulation":
         stage.initialize(instance, within=within)

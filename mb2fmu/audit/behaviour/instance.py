@@ -55,7 +55,7 @@ class Instance:
         library: Whose.
         kind: ``ModelExchange`` or ``CoSimulation``.
         token: Another than the description's, to see it refused.
-        logging: Whether the unit may write messages.
+        logging: Whether the unit may write messages; None (FMI 3): there is no logger.
         callbacks: False: FMI 2's memory functions are null.
         update: Called at intermediate updates (FMI 3).
         required: Variables that ``update`` uses.
@@ -65,9 +65,9 @@ class Instance:
     """
 
     def __init__(
-        self, library: Library, kind: str, *, token: str | None = None, logging: bool = True, callbacks: bool = True,
-        update: Callable[..., None] | None = None, required: Sequence[Variable] = (), early: bool = False,
-        event_mode: bool = False, name: bytes = b"audited", visible: bool = False,
+        self, library: Library, kind: str, *, token: str | None = None, logging: bool | None = True,
+        callbacks: bool = True, update: Callable[..., None] | None = None, required: Sequence[Variable] = (),
+        early: bool = False, event_mode: bool = False, name: bytes = b"audited", visible: bool = False,
     ) -> None:  # fmt: skip
         self.library, self.kind = library, kind
         self.description = library.description
@@ -77,7 +77,7 @@ class Instance:
         self.messages = self._said.kept
         self.time = 0.0
         self.memory = Memory()
-        self.traps_lost = False
+        self.traps_lost, self.no_return = False, 1  # noSetFMUStatePriorToCurrentPoint of steps
         self.event_mode = event_mode
         self._visible = visible
         self._plans: dict[int, tuple[Description, ReadingPlan]] = {}
@@ -95,7 +95,7 @@ class Instance:
         """The unit handed back an instance."""
         return bool(self._handle)
 
-    def _instantiate2(self, name: bytes, token: bytes, logging: bool, callbacks: bool) -> None:
+    def _instantiate2(self, name: bytes, token: bytes, logging: bool | None, callbacks: bool) -> None:
         """Instantiate for FMI 2; the name's memory is overwritten afterwards, as an importer may do."""
         # A unit in another process calls the logger by way of ours, which gets finished texts.
         near = isinstance(self.library.handle, c.CDLL)
@@ -111,23 +111,22 @@ class Instance:
         place = c.c_char_p(self.library.address.encode())
         lent = c.create_string_buffer(name)
         given = (lent, c.c_int(kind), c.c_char_p(token), place, c.byref(table))
-        self._handle = c.c_void_p(make(*given, c.c_int(int(self._visible)), c.c_int(int(logging))))
+        self._handle = c.c_void_p(make(*given, c.c_int(int(self._visible)), c.c_int(bool(logging))))
         c.memset(lent, ord("#"), len(name))  # the importer's memory is its own again after the call
 
     def _instantiate3(
-        self, name: bytes, token: bytes, logging: bool, update: Callable[..., None] | None,
+        self, name: bytes, token: bytes, logging: bool | None, update: Callable[..., None] | None,
         required: Sequence[Variable], early: bool,
     ) -> None:  # fmt: skip
         """Instantiate for FMI 3; only Co-Simulation has event mode, early return and intermediate update."""
-        said = self._said
-        logger = LOGGER3(lambda given, status, category, text: said.take(given, None, status, category, text))
+        logger = LOGGER3(lambda given, *told: self._said.take(given, None, *told)) if logging is not None else LOGGER3()
         hook = UPDATE(update) if update else UPDATE()
         self._keep = [logger, hook]
         make = self.library.function(f"Instantiate{self.kind}")
         make.restype = c.c_void_p
         place = c.c_char_p((self.library.resources.rstrip("/") + "/").encode())
-        environment = c.c_void_p(said.environment)
-        head = (c.c_char_p(name), c.c_char_p(token), place, c.c_bool(self._visible), c.c_bool(logging))
+        environment = c.c_void_p(self._said.environment)
+        head = (c.c_char_p(name), c.c_char_p(token), place, c.c_bool(self._visible), c.c_bool(logging is not False))
         if self.kind == "CoSimulation":
             wanted = (references(required), c.c_size_t(len(required)))
             tail: tuple[Any, ...] = (c.c_bool(self.event_mode), c.c_bool(early), *wanted, environment, logger, hook)
@@ -315,11 +314,12 @@ class Instance:
         """One communication step; never raises."""
         self.time = point
         if self.version == 2:
-            status = self.call("DoStep", c.c_double(point), c.c_double(size), c.c_int(1))
+            status = self.call("DoStep", c.c_double(point), c.c_double(size), c.c_int(self.no_return))
             return Step(status, terminate=status == DISCARD and self._terminated())
         flags = Flags(self.version, "eventHandlingNeeded", "terminateSimulation", "earlyReturn")
         last = c.c_double(float("nan"))
-        status = self.call("DoStep", c.c_double(point), c.c_double(size), c.c_bool(1), *flags.pointers, c.byref(last))
+        given = c.c_double(point), c.c_double(size), c.c_bool(self.no_return)
+        status = self.call("DoStep", *given, *flags.pointers, c.byref(last))
         if status in {OK, WARNING}:
             events, terminate, returned = self._flagged("DoStep", flags)
             return Step(status, events, terminate, returned, last.value)

@@ -13,16 +13,13 @@ from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, c_function
 from mb2fmu.audit.behaviour.driven_runs import another, drive, parameters
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import NEAR, probe
-from mb2fmu.audit.behaviour.settings import open_descriptors, threads
+from mb2fmu.audit.behaviour.settings import MOST_OPEN, open_descriptors, threads
 from mb2fmu.audit.behaviour.simulation import Run, advance, differing, run
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.description.binaries import images
 from mb2fmu.audit.finding import Observation
 
 INSTANTIATIONS = 1_000
-MOST_OPEN = 200
-"""Descriptors that a unit leaves open: the auditor's own are a dozen."""
-
 LEAK_TIME = 1.5
 """In s of the processor; units that take longer are instantiated fewer times."""
 

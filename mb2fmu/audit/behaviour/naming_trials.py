@@ -83,7 +83,7 @@ def switching(stage: Stage) -> Iterator[Observation]:
                     return
         seen = len(instance.messages)
         instance.enter(stage.start, None, stage.tolerance)
-        unknown = (c.c_uint * 1)(_unused(stage)), c.c_size_t(1)
+        unknown = (c.c_uint * 1)(unused(stage)), c.c_size_t(1)
         room = (c.c_double * 4)()
         tail = () if stage.description.version == 2 else (c.c_size_t(1),)
         name = "GetReal" if stage.description.version == 2 else "GetFloat64"
@@ -99,7 +99,7 @@ def _label(status: int) -> str:
     return STATUS[status] if 0 <= status < len(STATUS) else str(status)
 
 
-def _unused(stage: Stage) -> int:
+def unused(stage: Stage) -> int:
     """A value reference that nobody has."""
     return next(each for each in range(2**31 - 2, 0, -1) if each not in stage.description.by_reference)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
+import errno
 import locale
 import os
 import signal
@@ -100,9 +101,29 @@ def _is_open(number: int) -> bool:
 
 def open_descriptors() -> int | None:
     """Count the open descriptors; None where the system does not tell."""
-    with suppress(OSError):
-        return len(list(Path("/proc/self/fd").iterdir()))
-    return None
+    listed = Path("/proc/self/fd")
+    try:
+        return len(list(listed.iterdir()))
+    except OSError as error:
+        if error.errno != errno.EMFILE:
+            return None
+    import resource
+
+    return sum(map(_is_open, range(resource.getrlimit(resource.RLIMIT_NOFILE)[0])))  # none is left to list them with
+
+
+MOST_OPEN = 200
+"""Descriptors that a unit leaves open: the auditor's own are a dozen."""
+
+MOST_THREADS = 50
+
+
+def exhausted() -> str:
+    """What the unit has left too little of in this process, as a sentence; empty if that is not so."""
+    for number, most, what in ((open_descriptors(), MOST_OPEN, "descriptors"), (threads(), MOST_THREADS, "threads")):
+        if number is not None and number > most:
+            return f"{number} {what} are there, of all that was tried before, and the process can have no more"
+    return ""
 
 
 def threads() -> int | None:
