@@ -37,6 +37,8 @@ from mb2fmu.audit.behaviour import (
     slope_trials,
     state_trials,
     step_trials,
+    tick_trials,
+    update_trials,
     uptake_trials,
     values,
     watched_trials,
@@ -58,9 +60,9 @@ from mb2fmu.audit.recorded_run import Recorded
 # In this order: first what all others need, last what may leave the process in disorder.
 ORDER = (
     life, naming_trials, values, exchange, step_trials,
-    recorded_trials, slope_trials, uptake_trials, event_trials, state_trials, dependency_trials,
+    recorded_trials, slope_trials, uptake_trials, update_trials, event_trials, state_trials, dependency_trials,
     derivative_trials, evaluation_trials, call_trials, instance_trials, content_trials, order_trials,
-    array_trials, resized_trials,
+    array_trials, tick_trials, resized_trials,
     memory_trials, host, watched_trials,
 )  # fmt: skip
 SHARE = 0.15

@@ -165,7 +165,7 @@ def continuous(stage: Stage) -> Iterator[Observation]:
     """Outputs and derivatives in Continuous-Time Mode."""
     entries = [
         each
-        for name in ("Outputs", "Derivatives")
+        for name in ("Outputs", "Derivatives", "EventIndicators")
         for each in stage.description.listed(name)
         if each.variable in stage.scalar_set
     ]

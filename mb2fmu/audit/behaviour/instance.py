@@ -74,7 +74,7 @@ class Instance:
         self.version = library.description.version
         self.mode = "Instantiated"
         self._said = Messages(library.misdeeds, name)
-        self.messages = self._said.kept
+        self.messages, self.environment = self._said.kept, self._said.environment
         self.time = 0.0
         self.memory = Memory()
         self.traps_lost, self.no_return = False, 1  # noSetFMUStatePriorToCurrentPoint of steps

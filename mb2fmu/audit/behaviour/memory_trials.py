@@ -12,6 +12,7 @@ from functools import partial
 from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, c_function
 from mb2fmu.audit.behaviour.driven_runs import another, drive, parameters
 from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import NEAR, probe
 from mb2fmu.audit.behaviour.settings import MOST_OPEN, open_descriptors, threads
 from mb2fmu.audit.behaviour.simulation import Run, advance, differing, run
@@ -177,6 +178,41 @@ def calls(stage: Stage) -> Iterator[Observation]:
             elif before is not None and after is not None and after - before > max(8_192, 12 * done):
                 text = f"{what} keeps {(after - before) / done:.4g} bytes each time, of {done}"
                 yield Observation("life.leak", text, stage.kind)
+
+
+@probe("refusals and resets many times", "life.leak", where=NEAR)
+def setbacks(stage: Stage) -> Iterator[Observation]:
+    """Neither a refusal before an instance is freed, nor a reset, leaves memory behind."""
+    with stage.instance(logging=False) as instance:
+        for what, action in (("a refusal", partial(_refused, stage)), ("a reset", partial(_reset, stage, instance))):
+            try:
+                _repeated(20, action)
+                gc.collect()
+                before = _in_use()
+                done = _repeated(CALLS, action)
+            except (RefusedError, SkippedError):
+                continue
+            gc.collect()
+            after = _in_use()
+            if before is not None and after is not None and after - before > max(8_192, 12 * done):
+                text = f"{what} keeps {(after - before) / done:.4g} bytes each time, of {done}"
+                yield Observation("life.leak", text, stage.kind)
+
+
+def _refused(stage: Stage) -> None:
+    """An instance that is asked to enter Initialization Mode twice, and freed."""
+    with stage.instance(logging=False) as instance:
+        instance.enter(stage.start, None, stage.tolerance)
+        given = () if stage.description.version == 2 else (
+            c.c_bool(0), c.c_double(0.0), c.c_double(stage.start), c.c_bool(0), c.c_double(0.0)
+        )  # fmt: skip
+        instance.call("EnterInitializationMode", *given)
+
+
+def _reset(stage: Stage, instance: Instance) -> None:
+    """From Instantiated to the ordinary mode, and back."""
+    stage.initialize(instance)
+    instance.reset()
 
 
 def _actions(stage: Stage, instance: Instance) -> dict[str, Callable[[], object]]:

@@ -84,6 +84,9 @@ def settings() -> Settings:
         mask = os.umask(0)
         os.umask(mask)
         found["the mask of file modes"] = mask
+        found["a timer"] = tuple(
+            signal.getitimer(each)[0] > 0.0 for each in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL)
+        )
         found["the mask of signals"] = frozenset(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
         found["a limit of the process"] = tuple(resource.getrlimit(getattr(resource, name)) for name in _LIMITS)
         found["a standard descriptor"] = tuple(_is_open(number) for number in range(3))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import Any
 
 from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.driven_runs import drive, moving, parameters
@@ -266,13 +264,13 @@ def _miscounted(
         if near and not all(map(same, near.rows[k][first:], other.rows[k][first:])):
             return  # from here on it depends on round-off how often something has happened
         for variable, a, b in zip(counted, columns[0][k], columns[1][k], strict=True):
-            if not _equal(stage, variable, a, b):
+            if not equal(stage, variable, a, b):
                 text = f"at t = {own.times[k]:.6g} it is {a!r}, of the same unit as Model Exchange {b!r}"
                 yield Observation("steps.exchange", text, f'{stage.kind}, "{variable.name}"')
                 return
 
 
-def _equal(stage: Stage, variable: Variable, a: Value, b: Value, times: float = 100.0) -> bool:
+def equal(stage: Stage, variable: Variable, a: Value, b: Value, times: float = 100.0) -> bool:
     """Sampled numbers carry the errors of the states that they were sampled from.
 
     Args:
@@ -284,7 +282,7 @@ def _equal(stage: Stage, variable: Variable, a: Value, b: Value, times: float = 
     """
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(
-            _equal(stage, variable, one, other, times) for one, other in zip(a, b, strict=True)
+            equal(stage, variable, one, other, times) for one, other in zip(a, b, strict=True)
         )
     if isinstance(a, float) and isinstance(b, float):
         allowed = times * _allowed(stage)
@@ -366,81 +364,6 @@ def returned(stage: Stage) -> Iterator[Observation]:
                     "steps.last", f"lastSuccessfulTime is {done.last!r} after a step to {end!r}", stage.kind
                 )
                 return
-
-
-@probe("intermediate updates", "steps.intermediate", "steps.early", kinds=CS)
-def intermediate(stage: Stage) -> Iterator[Observation]:
-    """FMI 3: the callback is called, with times that never decrease; early return is granted where promised."""
-    if stage.description.version != 3 or not stage.flag("providesIntermediateUpdate"):
-        return
-    times: list[float] = []
-    possible: list[bool] = []
-    wish = [False]
-
-    def update(
-        _environment: Any, time: float, _set: bool, _get: bool, _finished: bool, can_return: bool, asked: Any, at: Any
-    ) -> None:
-        """The intermediate update's callback: notes when it is called and asks for an early return while wished."""
-        times.append(time)
-        possible.append(bool(can_return))
-        asked[0] = wish[0] and bool(can_return)
-        at[0] = time
-
-    required = [each for each in stage.scalars if each.flag("intermediateUpdate")]
-    with stage.instance(update=update, required=required, early=True) as instance:
-        stage.initialize(instance)
-        done = [advance(stage, instance, stage.start, stage.step)]
-        if not done[0].early:
-            done.append(advance(stage, instance, stage.start + stage.step, stage.step))
-        if not times:
-            yield Observation(
-                "steps.intermediate", "providesIntermediateUpdate is true, but the callback is never called", stage.kind
-            )
-            return
-        if any(later < earlier for earlier, later in pairwise(times)):
-            yield Observation("steps.intermediate", "the times of intermediate updates go backwards", stage.kind)
-        slack = 1e-9 * (abs(stage.start) + stage.step)
-        reached = stage.start + len(done) * stage.step
-        outside = next((each for each in times if not stage.start - slack <= each <= reached + slack), None)
-        if outside is not None:
-            text = f"an intermediate update is said to be at {outside:.9g}, outside the steps from {stage.start:.6g} to"
-            yield Observation("steps.intermediate", f"{text} {reached:.6g}", stage.kind)
-        if any(each.early for each in done) and not stage.flag("mightReturnEarlyFromDoStep"):
-            yield Observation(
-                "steps.early",
-                "it returns early without being asked, though mightReturnEarlyFromDoStep is false",
-                stage.kind,
-            )
-            return
-        wish[0] = True
-        yield from _asked(stage, instance, wish, possible)
-
-
-def _asked(stage: Stage, instance: Instance, wish: list[bool], possible: list[bool]) -> Iterator[Observation]:
-    """The third step, in which it is asked to return early."""
-    point, seen = stage.start + 2 * stage.step, len(possible)
-    last = advance(stage, instance, point, stage.step)
-    if stage.flag("canReturnEarlyAfterIntermediateUpdate") and any(possible[seen:-1]) and not last.early:
-        yield Observation("steps.early", "asked to return early it goes on to the end of the step", stage.kind)
-    if last.early and not last.last < point + stage.step:
-        text = f"it says that it returned early, at the end of the step, {last.last:.6g}"
-        yield Observation("steps.early", text, stage.kind)
-    elif last.early:
-        wish[0] = False
-        advance(stage, instance, last.last, point + stage.step - last.last)
-        yield from _after_early(stage, instance.get(stage.variables))
-
-
-def _after_early(stage: Stage, found: list[Value]) -> Iterator[Observation]:
-    """Three steps, the last of which returned early and was made up for, against three whole ones."""
-    with stage.instance() as instance:
-        stage.initialize(instance)
-        whole = cosimulate(stage, instance, stage.variables, steps=3).rows[-1]
-    for variable, a, b in zip(stage.variables, whole, found, strict=True):
-        if not _equal(stage, variable, a, b, times=10.0):
-            text = f"after an early return and the rest of the step it is {b!r}, after a whole step {a!r}"
-            yield Observation("steps.early", text, f'{stage.kind}, "{variable.name}"')
-            return
 
 
 @probe("steps from a wrong point", "steps.point", kinds=CS)
