@@ -177,7 +177,7 @@ def _sources(archive: Archive, description: Description) -> Iterator[Observation
     """Yield source files that are listed and absent, and FMI 3 sources without a build description."""
     for kind, files in description.sources.items():
         for name in files:
-            if f"sources/{name}" not in archive.names:
+            if posixpath.normpath(f"sources/{name}") not in archive.names:
                 yield Observation(
                     "archive.sources", f"{kind} lists sources/{name}, which is not in the archive", DESCRIPTION
                 )
@@ -203,9 +203,10 @@ def _build(archive: Archive, description: Description, build: bytes) -> Iterator
             yield Observation("archive.sources", f'modelIdentifier "{name}" is that of no interface', where)
     for element in root.iter("IncludeDirectory"):
         name = element.get("name", "").strip("/")
-        if not any(each.startswith(f"sources/{name}/") for each in archive.names):
+        folder = posixpath.normpath(f"sources/{name}") + "/"
+        if not any(each.startswith(folder) for each in archive.names):
             yield Observation("archive.sources", f"lists the folder sources/{name}, which is not in the archive", where)
     for element in root.iter("SourceFile"):
         name = element.get("name", "")
-        if f"sources/{name}" not in archive.names:
+        if posixpath.normpath(f"sources/{name}") not in archive.names:
             yield Observation("archive.sources", f"lists sources/{name}, which is not in the archive", where)
