@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from mb2fmu.audit.description.described_model import DESCRIPTION, Description, Unknown, Variable
 from mb2fmu.audit.finding import Observation
@@ -76,9 +76,15 @@ def _derivatives(description: Description) -> Iterator[Observation]:
             state = description.target(written)
             text = f'{count} of the derivatives listed are of one state, "{state.name if state else written}"'
             yield Observation("structure.derivatives", text, DESCRIPTION)
-    if not exchange:
-        return
+    if exchange:
+        yield from _left_out(description, listed)
+
+
+def _left_out(description: Description, listed: Sequence[Unknown]) -> Iterator[Observation]:
+    """Yield local derivatives of what can only be a state, that are not listed."""
     known = {id(each.variable) for each in listed}
+    # A state whose start is calculated is an initial unknown: what is none follows from other variables.
+    initial = {id(each.variable) for each in description.listed("InitialUnknowns")}
     # An output that depends on other variables, and not on itself, follows from these: it is no state.
     following = {
         id(each.variable) for each in description.listed("Outputs")
@@ -87,12 +93,12 @@ def _derivatives(description: Description) -> Iterator[Observation]:
     for variable in description.variables:
         state = description.target(variable.written.get("derivative"))
         # der(u) of an input, or an output that is the slope of another output, make no state.
-        internal = state is not None and state.causality in {"local", "output"} and variable.causality == "local"
-        internal = internal and id(state) not in following
-        if internal and id(variable) not in known and state not in description.state_set:
-            yield Observation(
-                "structure.derivatives", "a local derivative that ModelStructure/Derivatives leaves out", variable.place
-            )
+        if state is None or state.causality not in {"local", "output"} or variable.causality != "local":
+            continue
+        algebraic = id(state) in following or (state.initial == "calculated" and id(state) not in initial)
+        if not algebraic and id(variable) not in known and state not in description.state_set:
+            text = "a local derivative that ModelStructure/Derivatives leaves out"
+            yield Observation("structure.derivatives", text, variable.place)
 
 
 def _expected_initial(description: Description) -> list[Variable]:
