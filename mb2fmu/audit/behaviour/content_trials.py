@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes as c
 from collections.abc import Iterator
 
-from mb2fmu.audit.behaviour.binding import ERROR, OK, WARNING, RefusedError
+from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError
 from mb2fmu.audit.behaviour.driven_runs import driving
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.life import SHORT
+from mb2fmu.audit.behaviour.messages import unasked
 from mb2fmu.audit.behaviour.naming_trials import unused
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
@@ -73,7 +74,7 @@ def categories(stage: Stage) -> Iterator[Observation]:
                 run(stage, instance, stage.variables, steps=SHORT)
             except (RefusedError, SkippedError):
                 continue
-            others = {each[1] for each in instance.messages[seen:] if each[0] < ERROR} & set(listed) - {one}
+            others = {each[1] for each in unasked(instance.messages[seen:], instance.version)} & set(listed) - {one}
         if others:
             text = f'only "{one}" is switched on, and messages of "{min(others)}" are written'
             yield Observation("log.setting", text, stage.kind)

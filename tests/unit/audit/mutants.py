@@ -294,9 +294,31 @@ ARCHIVES = [
         lambda members: members.update({"documentation/licenses/x.txt": b"x"}),
         BOTH,
     ),
-    Mutant("picture that is none", "archive.pictures", lambda members: members.update({"terminalsAndIcons/icon.png": b"none"}), BOTH),
-    Mutant("icon that is not there", "archive.pictures", lambda members: members.update({"terminalsAndIcons/terminalsAndIcons.xml": b'<fmiTerminalsAndIcons fmiVersion="3.0"><Terminals><Terminal name="a"><TerminalGraphicalRepresentation x1="0" y1="0" x2="1" y2="1" iconBaseName="port"/></Terminal></Terminals></fmiTerminalsAndIcons>'}), ("ball3",)),
-    Mutant("headers that are not there", "archive.sources", member(r"sources/buildDescription\.xml", lambda text: text.replace(b"</SourceFileSet>", b'<IncludeDirectory name="headers"/></SourceFileSet>')), ("cart3",)),
+    Mutant(
+        "picture that is none",
+        "archive.pictures",
+        lambda members: members.update({"terminalsAndIcons/icon.png": b"none"}),
+        BOTH,
+    ),
+    Mutant(
+        "icon that is not there",
+        "archive.pictures",
+        lambda members: members.update(
+            {
+                "terminalsAndIcons/terminalsAndIcons.xml": b'<fmiTerminalsAndIcons fmiVersion="3.0"><Terminals><Terminal name="a"><TerminalGraphicalRepresentation x1="0" y1="0" x2="1" y2="1" iconBaseName="port"/></Terminal></Terminals></fmiTerminalsAndIcons>'
+            }
+        ),
+        ("ball3",),
+    ),
+    Mutant(
+        "headers that are not there",
+        "archive.sources",
+        member(
+            r"sources/buildDescription\.xml",
+            lambda text: text.replace(b"</SourceFileSet>", b'<IncludeDirectory name="headers"/></SourceFileSet>'),
+        ),
+        ("cart3",),
+    ),
     Mutant("no documentation", "archive.documentation", member("documentation/", None), BOTH),
     Mutant("source left out", "archive.sources", member(r"sources/unit\.c", None), OURS),
     Mutant("nothing to run", "binary.any", member(r"binaries/", None), BOTH),

@@ -45,6 +45,37 @@ ODD = {
     "says much where it may": Odd(2, code=(('    NEED(b->s.mode == STEPPING, "wrong mode");', '    if (b->logging) callbacks_of(b).logger(b->environment, b->name, fmi2OK, "logStatusError", "a step from %g to %g, 100%% done", point, point + size);\n    NEED(b->s.mode == STEPPING, "wrong mode");'),)),
     "bounds that are reached": Odd(2, ((BOUNDS, 'unit="m" min="-1e300" max="1" nominal="0.1" start="1" reinit="true"'),)),
     "an output far from zero": Odd(2, code=(("case HEIGHT_TWICE: *value = 2.0 * s->h;", "case HEIGHT_TWICE: *value = 2.0 * s->h + 1e13;"),)),
+    "an unusual description": Odd(2, (
+        ('<?xml version="1.0" encoding="UTF-8"?>\n', '<?xml version="1.0" encoding="UTF-8"?>\n<!-- made by hand -->\n<?note of no one?>\n'),
+        ('start="9.81"', 'start=" +9.81E0 "'), ('startTime="0" stopTime="2" tolerance="1e-6" stepSize="0.05"', 'stopTime="0.002" tolerance="1e-6" stepSize="5e-5"'),
+        ("</UnitDefinitions>", '<Unit name="K"><BaseUnit K="1"/><DisplayUnit name="degC" offset="-273.15"/><DisplayUnit name="degF" factor="1.8" offset="-459.67"/></Unit></UnitDefinitions>'),
+        ("<ModelVariables>", '<VendorAnnotations><Tool name="none"><a xmlns="urn:none" b="1"/></Tool></VendorAnnotations><ModelVariables>'),
+    )),
+    "answers that are seldom": Odd(2, (
+        ("</ModelVariables>", '<ScalarVariable name="der(height_twice)" valueReference="30" causality="local" variability="continuous"><Real unit="m/s" derivative="13"/></ScalarVariable></ModelVariables>'),
+        ('<Category name="logStatusError"/>', '<Category name="logStatusError"/><Category name="steps"/>'),
+        ('maxOutputDerivativeOrder="1"', 'maxOutputDerivativeOrder="1" canInterpolateInputs="true"'),
+    ), (
+        ("case GAP: *value = ball_indicator(s); break;", "case GAP: *value = ball_indicator(s); break;\n    case 30: *value = 2.0 * dh; break;"),
+        ("    b->s.stop = stop;\n    return fmi2OK;", '    b->s.stop = stop;\n    callbacks_of(b).logger(b->environment, b->name, fmi2Warning, "logStatusError", "the tolerance %g is not used by %s", tol, b->name);\n    return fmi2Warning;'),
+        ("    (void)n, (void)names;\n    ((Ball *)c)->logging = on;", '    size_t i;\n    ((Ball *)c)->logging = on;\n    ((Ball *)c)->previous_indicator = n == 0;\n    for (i = 0; i < n; ++i) if (!strcmp(names[i], "steps")) ((Ball *)c)->previous_indicator = 1.0;'),
+        ("    b->logging = logging;", "    b->logging = logging;\n    b->previous_indicator = logging;"),
+        ('    NEED(b->s.mode == STEPPING, "wrong mode");', '    if (b->logging && b->previous_indicator == 1.0) callbacks_of(b).logger(b->environment, b->name, fmi2OK, "steps", "%d bounces, %g s", b->s.bounces, point);\n    NEED(b->s.mode == STEPPING, "wrong mode");'),
+        ('        snprintf(b->s.label, sizeof b->s.label, "%s", value[i]);', '        NEED(value[i][0] && strlen(value[i]) < sizeof b->s.label, "a label has 1 to 63 bytes");\n        strcpy(b->s.label, value[i]);'),
+        ("    unsigned char blob[8];\n", "    unsigned char blob[8];\n    double ramp;\n"),
+        ('    (void)vr, (void)n, (void)order, (void)value;\n    return fail((Ball *)c, "not supported");', '    Ball *b = (Ball *)c;\n    size_t i;\n    for (i = 0; i < n; ++i) {\n        NEED(vr[i] == WIND && order[i] == 1, "no such slope");\n        b->s.ramp = value[i];\n    }\n    return fmi2OK;'),
+        ("    double a, b, c, d, p, q, r, t;", "    double a, b, c, d, p, q, r, t;\n    const double from = s->wind;"),
+        ("    s->time += size;\n}", "    s->time += size;\n    s->wind = from + s->ramp * size;\n}"),
+        ("    s->time = end;\n    return 0;", "    s->ramp = 0.0;\n    s->time = end;\n    return 0;"),
+    )),
+    "updates that show values": Odd(3, (
+        ('name="energy" valueReference="11" causality="output"', 'name="energy" valueReference="11" intermediateUpdate="true" causality="output"'),
+        ('name="h" valueReference="1" causality="output"', 'name="h" valueReference="1" intermediateUpdate="true" causality="output"'),
+        ('<EventIndicator valueReference="20"/>', '<EventIndicator valueReference="20" dependencies="1 2" dependenciesKind="dependent dependent"/>'),
+        ('providesIntermediateUpdate="true" ', 'providesIntermediateUpdate="true" maxOutputDerivativeOrder="1" '),
+    ), (
+        ("ABSENT(GetOutputDerivatives, R, const fmi3Int32 o[], fmi3Float64 v[], size_t nv)", "fmi3Status fmi3GetOutputDerivatives(fmi3Instance c, R, const fmi3Int32 o[], fmi3Float64 v[], size_t nv) { size_t i; for (i = 0; i < n; ++i) { double a, b; State *s = &((Unit *)c)->ball.s; ball_slopes(s, s->h, s->v, &a, &b); v[i] = vr[i] == HEIGHT_TWICE ? 2.0 * a : vr[i] == H ? a : s->m * (s->g * a + s->v * b); } return fmi3OK; }"),
+    )),
 }  # fmt: skip
 
 

@@ -15,8 +15,8 @@ from mb2fmu.audit.behaviour.variadic import logger
 SOURCE = """
 typedef void (*logger_t)(void *, const char *, int, const char *, const char *, ...);
 void speak(logger_t say) {
-    say((void *)7, "one", 3, "error", "%d %s %.3f %5.1e %c%% %ld %d %d %.2f %s %g %g %g %g %g %g %g", 1, "two", 3.25, 4e5,
-        'x', 1L << 40, 7, 8, 9.5, "ten", 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5);
+    say((void *)7, "one", 3, "error", "%d %s %.3f %5.1e %c%% %ld %d %d %.2f %s %g %g %g %g %g %g %g", 1, "two", 3.25,
+        4e5, 'x', 1L << 40, 7, 8, 9.5, "ten", 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5);
     say((void *)7, "one", 0, "plain", "100 per cent");
     say((void *)7, "one", 0, "none", (const char *)0);
 }
@@ -34,7 +34,7 @@ def test_arguments_are_put_in_as_the_c_library_does(tmp_path: Path) -> None:
     assert held is not None
     expected = b"1 two 3.250 4.0e+05 x% 1099511627776 7 8 9.50 ten 1.5 2.5 3.5 4.5 5.5 6.5 7.5"
     assert [each[4] for each in taken] == [expected, b"100 per cent", None]
-    assert [each[:4] for each in taken][0] == (7, b"one", 3, b"error")
+    assert taken[0][:4] == (7, b"one", 3, b"error")
 
 
 def test_answers_that_say_that_they_are_told_are_told_where_logging_is_off() -> None:
