@@ -17,6 +17,7 @@ from mb2fmu.animation.meshes import Triangles
 from mb2fmu.animation.poses import Motion, Places, places, start_of
 from mb2fmu.animation.scene import Scene, SceneBody, SceneLink, ShapeKind
 from mb2fmu.animation.turns import continuous, quaternions, rotated, turn_of_y
+from mb2fmu.animation.viewpoint import viewpoint
 
 Floats = npt.NDArray[np.float64]
 Role = Literal["shape", "inertia", "centre", "rod", "joint"]
@@ -29,7 +30,6 @@ FAR = 5.0
 """Times its extent that a mechanism goes if it travels."""
 
 _RIGID = 1e-7  # of the extent: what moves less than this relative to a body is fixed in it
-_FLAT = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,9 @@ class _Artist:
         followed = tuple(Followed(b.name, self.keys.index((b.point, b.frame))) for b in self.bodies)
         poses = self.poses(self.where)
         near = _near(poses, solids, self.scene.meshes)
-        up, toward, flat = _view(self.where, self._mechanism())
+        standing = np.array([s.anchor.local for s in solids if s.anchor.pose == WORLD and s.role == "shape"])
+        moving = np.array([place_of(poses, s.anchor)[0] for s in solids if s.anchor.pose != WORLD])
+        up, toward, flat = viewpoint(self.where, self._mechanism(), moving.reshape(-1, 3), standing.reshape(-1, 3))
         right = np.cross(up, toward)
         right = right / np.linalg.norm(right)
         centre, span = self._box(poses, solids, np.stack([right, np.cross(toward, right), toward]))
@@ -461,38 +463,6 @@ def _near(poses: Poses, solids: Sequence[Solid], meshes: Sequence[Triangles]) ->
         if solid.anchor.pose != WORLD
     ]
     return extent + 2 * max(reach, default=0.0)
-
-
-def _view(where: Places, mechanism: Sequence[int]) -> tuple[Floats, Floats, bool]:
-    """Up, the direction to the eye, and whether all happens in one plane."""
-    points = where.points[:, mechanism].reshape(-1, 3)
-    spread = points - points.mean(axis=0)
-    values, axes = np.linalg.eigh(spread.T @ spread / len(points))
-    size = float(np.sqrt(max(values[-1], 0.0)))
-    flat = size > 0 and np.sqrt(max(values[0], 0.0)) <= _FLAT * size and np.sqrt(max(values[1], 0.0)) > _FLAT * size
-    normal = axes[:, 0] * np.where(axes[np.argmax(np.abs(axes[:, 0])), 0] < 0, -1.0, 1.0)
-    thin = size > 0 and not flat and np.sqrt(max(values[1], 0.0)) <= _FLAT * size  # all on one straight line
-    up = where.up
-    if up is None:
-        vertical = np.array([0.0, 0.0, 1.0])
-        up = np.array([0.0, 1.0, 0.0]) if (flat and abs(normal @ vertical) > 0.99) or thin else vertical
-    if flat and abs(float(normal @ up)) < 1e-6:
-        return up, _towards_us(normal, up), True
-    z = np.array([0.0, 0.0, 1.0])
-    if thin and abs(float(z @ up)) < 1e-6:
-        return up, z, True
-    side = np.cross(up, [1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.cross(up, [0.0, 1.0, 0.0])
-    side /= np.linalg.norm(side)
-    front = np.cross(side, up)
-    toward = 0.8 * -side + 0.55 * front if abs(up[2]) > 0.9 else 0.8 * side + 0.55 * front
-    toward = toward + 0.4 * up
-    return up, toward / np.linalg.norm(toward), False
-
-
-def _towards_us(normal: Floats, up: Floats) -> Floats:
-    """The side of a plane from which its first axis points to the right."""
-    right = np.cross(up, normal)
-    return normal if right[int(np.argmax(np.abs(right)))] > 0 else -normal
 
 
 def _triple(values: Floats) -> tuple[float, float, float]:

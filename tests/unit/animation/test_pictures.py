@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from mb2fmu.animation.ellipsoid import ellipsoid
 from mb2fmu.animation.encoding import STEPS, decoded, encoded
 from mb2fmu.animation.thinning import thinned
 from mb2fmu.animation.turns import continuous, matrix, product, quaternions, rotated, turn_of_y
+from mb2fmu.animation.viewpoint import viewpoint
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Box
 
@@ -193,6 +195,16 @@ def test_gravity_says_where_up_is_and_a_plane_is_seen_from_the_front(drawing, sc
     flat = animation.draw(scene, animation.Motion(time, states, np.zeros((30, 0)), p))
     assert flat.flat
     np.testing.assert_allclose(flat.toward, [0, 0, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize(("place", "seen_from"), [(-1.0, 1.0), (0.0, -1.0), (1.0, -1.0)])
+def test_what_stands_still_is_not_looked_at_from_behind(place, seen_from):
+    """A forearm hides the hand from behind: the eye is on the other side. What stands elsewhere changes nothing."""
+    moving = np.array([[0.0, y, z] for y in (-0.4, 0.0, 0.4) for z in (0.0, 0.3)])
+    where = SimpleNamespace(points=np.stack([moving, moving + np.array([0.1, 0.0, 0.2])]), up=None)
+    _, toward, flat = viewpoint(where, range(6), moving, np.array([[0.0, place, 0.0]]))
+    assert not flat
+    assert np.sign(toward[1]) == seen_from
 
 
 def test_a_way_much_longer_than_the_mechanism_leaves_the_picture(drawing):
