@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError
+from mb2fmu.extras import required
 
 LICENCE = """\
 three.js, in the page's script, is under the MIT License:
@@ -63,7 +64,7 @@ def library() -> Library:
     """three.js.
 
     Raises:
-        ToolError: If the installed trimesh does not bring it along as it does today.
+        ToolError: If trimesh is not installed, or does not bring it along as it does today.
     """
     text = source()
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
@@ -72,6 +73,7 @@ def library() -> Library:
 
 def source() -> str:
     """The library's text; errors as of :func:`library`."""
+    required("a page that shows the motion", "trimesh")
     headline = "three.js cannot be taken from the installed trimesh:"
     remedy = "install a version of trimesh that mb2fmu was tested with (requirements.lock)"
     where = f"trimesh {version('trimesh')}"

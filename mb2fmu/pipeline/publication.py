@@ -172,12 +172,12 @@ def refuse_what_cannot_run(options: UnitOptions) -> None:
     """Refuses to prove a unit that has nothing to run on this machine, before anything is derived.
 
     Raises:
-        ToolError: If packages that judge units are not installed (extra ``audit``).
+        ToolError: If packages that judge units or show motion are not installed (extras ``audit``, ``meshes``).
         PlatformError: If the platforms asked for are all others than this machine's.
     """
     from mb2fmu import toolchain
 
-    required("the proof", "lief", "fmu_manipulation_toolbox")
+    required("the proof", "lief", "fmu_manipulation_toolbox", "trimesh")
     if options.get("backend") == "python":
         return
     asked = options.get("platforms", "host")

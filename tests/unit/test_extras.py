@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from mb2fmu import extras
+from mb2fmu.animation import three
 from mb2fmu.errors import ToolError
+from mb2fmu.pipeline.publication import refuse_what_cannot_run
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,6 +22,14 @@ def test_what_is_missing_is_told_with_the_command(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(extras, "find_spec", lambda _module: None)
     with pytest.raises(ToolError, match=r"the audit needs what is not installed:(.|\n)*'mb2fmu\[audit,meshes\]'"):
         extras.required("the audit", "lief", "trimesh")
+
+
+def test_pages_and_proofs_say_what_they_draw_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proof says so before anything is derived, not when its page is due."""
+    monkeypatch.setattr(extras, "find_spec", lambda module: None if module == "trimesh" else module)
+    for needy in (three.source, lambda: refuse_what_cannot_run({})):
+        with pytest.raises(ToolError, match=r"trimesh is missing(.|\n)*'mb2fmu\[meshes\]'"):
+            needy()
 
 
 def test_every_module_is_brought_by_its_extra() -> None:
