@@ -303,11 +303,14 @@ def _tuned(
 ) -> None:
     """Enter what changing each tunable parameter does to the unknowns; its old value is restored."""
     place(stage, instance, point)
-    base = instance.get(unknowns)
     for parameter in tunable:
         now = instance.get([parameter])[0]
         if not isinstance(now, float):
             continue
+        # Event Mode at a point that was jumped to may switch a mode by itself: that is no effect of the parameter.
+        _tune(stage, instance, parameter, now)
+        place(stage, instance, point)
+        base = instance.get(unknowns)
         for value in changes(stage, parameter, now):
             try:
                 _tune(stage, instance, parameter, value)

@@ -111,7 +111,7 @@ def _combined(
     # A derivative that is zero but for round-off has the round-off of the others, with which it was computed.
     noise = 1e-11 * max((size for parts in columns if math.isfinite(size := sum(map(abs, parts)))), default=0.0)
     for each, value, parts in zip(knowns if back else unknowns, found, columns, strict=True):
-        if math.isfinite(sum(parts)) and not abs(value - sum(parts)) <= AGREEMENT * sum(map(abs, parts)) + noise:
+        if math.isfinite(sum(parts)) and not abs(value - sum(parts)) <= 0.1 * AGREEMENT * sum(map(abs, parts)) + noise:
             text = f'"{each.name}": for all directions at once it says {value:.7g} in {mode}, '
             yield Observation(name, text + f"the sum of the directions one by one is {sum(parts):.7g}", stage.kind)
             return
