@@ -166,7 +166,7 @@ class UnilateralContact:
     @property
     def closed(self) -> sm.Basic:
         """Whether the bodies touch; where the contact rests they do, unless something has lifted the gap."""
-        return sm.Or(self.touches, sm.And(above(self.resting), sm.Not(self.lifted)))
+        return sm.And(self.touches, sm.Not(self.lifted))
 
     @property
     def _rests(self) -> sm.Expr:
@@ -175,13 +175,13 @@ class UnilateralContact:
 
     @property
     def touches(self) -> sm.Basic:
-        """Whether a contact that does not rest is closed.
+        """Whether the gap is closed, which it counts as while it rests, and from there on until it grows.
 
         While it rests neither its gap nor the gap's rate is a switch. Its force keeps the second rate at zero, so that
         both are what the integration errs, and how much that is only the importer knows.
         """
         # no Piecewise: SymPy would take the comparison out of it
-        return (1 - self._rests) * self.gap + self._rests <= 0
+        return (1 - self._rests) * self.gap - self._rests <= 0
 
     @property
     def lifted(self) -> sm.Basic:
