@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from event_runs import run_with_events
 from fmpy.fmi1 import FMICallException
 from judging import Judge
 
@@ -246,17 +245,3 @@ def test_a_contact_that_rests_does_not_drift(tmp_path):
         drift[rate] = np.abs(np.hypot(found["x"], found["y"]) - 1.0).max()
     assert drift[10.0] < 1e-6
     assert drift[0.0] > 30 * drift[10.0]
-
-
-@pytest.mark.parametrize("tolerance", [1e-3, 1e-4, 1e-5])
-def test_what_rests_on_a_curve_makes_no_events_of_an_importers_errors(sliding_unit, tolerance):
-    """By CVODE with coarse tolerances, which drift by more than a contact may be struck with."""
-    run = run_with_events(sliding_unit, "ModelExchange", 20.0, 0.1, ["x", "y", "wall.impacts"], tolerance)
-    assert not len(run.events)
-    assert run.found["wall.impacts"][-1] == 0.0
-    assert np.abs(np.hypot(run.found["x"], run.found["y"]) - 1.0).max() < 10.0 * tolerance
-
-
-@pytest.fixture(scope="module")
-def sliding_unit(tmp_path_factory):
-    return str(export(bowl(), tmp_path_factory.mktemp("bowl"), fmi="3").path)
