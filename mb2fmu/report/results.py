@@ -95,9 +95,10 @@ def errors_text(result: ValidationResult) -> str:
     """What the errors are held against."""
     tolerance = plain(result.reference.conditions.tolerance)
     return (
-        f"Bound: {plain(FACTOR)} · tolerance ({tolerance}) · the larger of the variable's range and its sensitivity "
-        "to the start, plus twice the reference's own uncertainty, plus round-off. Each error is shown where it is "
-        "largest in relation to its bound; the worst variable stands first."
+        f"Bound: {plain(FACTOR)} (or how often the motion has gone through its range, if that is more) · tolerance "
+        f"({tolerance}) · the larger of the variable's range and its sensitivity to the start, plus twice the "
+        "reference's own uncertainty, plus round-off. Each error is shown where it is largest in relation to its "
+        "bound; the worst variable stands first."
     )
 
 

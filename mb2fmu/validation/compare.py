@@ -2,16 +2,18 @@
 
 A variable v is judged against
 
-    bound_v(t) = min(FACTOR · tolerance · max(size_v, S_v(t)) + rounding_v, 5 % of size_v) + 2 · uncertainty_v(t)
+    bound_v(t) = min(F(t) · tolerance · max(size_v, S_v(t)) + rounding_v, 5 % of size_v) + 2 · uncertainty_v(t)
+    F(t) = max(FACTOR, N(t))
 
 with the tolerance of the experiment, v's own size and round-off (``scales``: its range if it moves), the measured
 sensitivity S_v (``sensitivity``) and the reference's own uncertainty. FACTOR = 50: an integrator keeps the error of
 each of its steps at about the tolerance and makes many of them; Dormand and Prince's method of order 5, tried on double
-pendulums over 10 s, stays below 12 tolerance · S_v.
+pendulums over 10 s, stays below 12 tolerance · S_v. N(t) says how often the motion has gone through its range by then
+(``traversals``): what oscillates a thousand times adds up more errors, at every tolerance.
 
 v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
 (100 · uncertainty_v ≤ bound_v), and errors have not grown beyond what says anything
-(FACTOR · tolerance · S_v ≤ 5 % of the larger of size_v and S_v(0)).
+(F · tolerance · S_v ≤ 5 % of the larger of size_v and S_v(0)).
 Beyond it, chaos has the word, and the invariants alone are judged: they hold for every true motion, so the whole run:
 
 - Step defect: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
@@ -53,6 +55,7 @@ from mb2fmu.validation.scales import (
 from mb2fmu.validation.sensitivity import EPSILON, directions
 from mb2fmu.validation.simulate import Simulation
 from mb2fmu.validation.step_flows import Landing, Step, StepFlow
+from mb2fmu.validation.traversals import traversals
 
 if TYPE_CHECKING:
     from mb2fmu.validation.unit_description import UnitKind
@@ -94,7 +97,8 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
     """
     values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
     sizes, rounding = variable_sizes(reference, sensitivity[0])
-    grown = FACTOR * reference.conditions.tolerance * np.maximum(sizes, sensitivity)
+    factors = np.maximum(FACTOR, traversals(reference))[:, None]
+    grown = factors * reference.conditions.tolerance * np.maximum(sizes, sensitivity)
     allowed = np.minimum(grown + rounding, INFORMATIVE * sizes) + 2 * uncertainty
     known = uncertainty * KNOWN_BETTER <= allowed
     telling = grown <= INFORMATIVE * np.maximum(sizes, sensitivity[0])

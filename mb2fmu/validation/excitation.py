@@ -274,7 +274,8 @@ def _runs(reference: Reference, run: Conditions, followers: tuple[int, ...]) -> 
     except (ValidationError, ArithmeticError, ValueError):
         return False
     states = y[:, :-1]
-    if not np.all(np.isfinite(states)) or np.any(np.abs(states) > _WILD * reference.state_scales):
+    magnitudes = np.maximum(reference.state_scales, np.max(np.abs(reference.states), axis=0))
+    if not np.all(np.isfinite(states)) or np.any(np.abs(states) > _WILD * magnitudes):
         return False
     travelled = replace(reference, states=states, conditions=run)
     return travelled.undetermined() is None and (not followers or _stays_in_chart(reference, travelled, followers))

@@ -3,12 +3,12 @@
 Which there are is found from the mechanism in numbers (``mechanism.conserved``), and their values from the unit's own q
 and u, so neither the reference's motion nor the unit's equations have a say. For each of them
 
-    |C(t) - C(0)|  ≤  FACTOR · tolerance · S (1 + N(t)) + round-off of S
+    |C(t) - C(0)|  ≤  min(FACTOR · tolerance · (1 + N(t)), 5 %) · S + round-off of S
 
-S is the largest sum of the sizes of C's terms and N(t) how often the fastest state has gone through its range, both by
-the reference: errors of a right unit add up with what moves. A slow loss that stays below every step's defect is found
-so, however chaotic the motion is. Between events only: a step with an event, and any step over which the
-reference's own C changes (something touches, sticks or is latched), is left out.
+S is the largest sum of the sizes of C's terms and N(t) how often the fastest state has gone through its range
+(``traversals``), both by the reference: errors of a right unit add up with what moves. A slow loss that stays below
+every step's defect is found so, however chaotic the motion is. Between events only: a step with an event, and any step
+over which the reference's own C changes (something touches, sticks or is latched), is left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from mb2fmu.mechanism.conserved_of_lagrangian import ConservedOfLagrangian
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.plans import Planner
 from mb2fmu.validation.reference import Reference
-from mb2fmu.validation.scales import ROUNDING
+from mb2fmu.validation.scales import INFORMATIVE, ROUNDING
+from mb2fmu.validation.traversals import traversals
 
 Floats = npt.NDArray[np.float64]
 FORMULA = "|C(t) − C(0)|, at times between events"
@@ -92,9 +93,7 @@ class KeptIntegrals:
         self.judged = change <= (_KEPT if hybrid else np.inf) * self._size
         for k in {*(event.step for event in reference.events), *near, *(k - 1 for k in near)}:
             self.judged[max(k, 0) : k + 1] = False
-        states, scales = reference.states[self.points], np.ptp(reference.states, axis=0)
-        moved = np.abs(np.diff(states, axis=0)) / np.where(scales > 0, scales, np.inf)
-        self._often = np.concatenate([[0.0], np.max(np.cumsum(moved, axis=0), axis=1)])
+        self._often = traversals(reference)[self.points]
 
     def along(self, values: Floats) -> tuple[Floats, Floats]:
         """C and the sizes of its terms at the points; ``values``: of the compared variables, shape (n_t, n)."""
@@ -117,7 +116,7 @@ class KeptIntegrals:
 
     def limits(self, allowed: float) -> Floats:
         """Bounds, shape (n, n_points); ``allowed``: part of S that is allowed by then where nothing has moved."""
-        grown = allowed * (1.0 + self._often) + ROUNDING * np.sqrt(len(self.points))
+        grown = np.minimum(allowed * (1.0 + self._often), INFORMATIVE) + ROUNDING * np.sqrt(len(self.points))
         return np.asarray(self._size[:, None] * grown[None, :])
 
     def told(self, row: int) -> bool:

@@ -1,0 +1,60 @@
+"""Errors of a right unit add up over the periods of its motion, at every tolerance; bounds grow as they do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from event_models import particle, reference_of
+from scipy.integrate import solve_ivp
+
+from mb2fmu.model import check
+from mb2fmu.validation.compare import FACTOR, bounds, compare_variables
+from mb2fmu.validation.excitation import excite
+from mb2fmu.validation.sensitivity import measure_sensitivity
+from mb2fmu.validation.simulate import Simulation
+from mb2fmu.validation.traversals import traversals
+
+PERIODS = 970.0  # in 10 s, seen every 0.01 s: hardly more than one point in each
+
+
+def spring(stiffness: float, start: float = 1e-3, about: float = 0.0):
+    model, _, _ = particle(start + about, 0.0, lambda x, _: -stiffness * (x - about))
+    model.experiment(stop=10.0, step=0.01, tolerance=1e-6)
+    return model
+
+
+@pytest.fixture(scope="module")
+def judged():
+    reference = reference_of(spring((2 * np.pi * PERIODS / 10.0) ** 2))
+    return reference, bounds(reference, measure_sensitivity(reference))
+
+
+def unit(reference, stiffness: float) -> Simulation:
+    """What a unit by Dormand and Prince's method of order 5 does at the experiment's tolerance."""
+    time, start = reference.trajectory.time, reference.states[0]
+    found = solve_ivp(
+        lambda _, s: [s[1], -stiffness * s[0]], (0.0, time[-1]), start, "RK45", time, rtol=1e-6, atol=1e-9
+    )
+    return Simulation(("x", "v"), time, found.y.T, (), 0.0)
+
+
+def test_periods_between_points_are_counted(judged):
+    often = traversals(judged[0])
+    assert often[0] == 0.0
+    assert often[-1] == pytest.approx(2 * PERIODS, rel=0.02)
+    assert often[len(often) // 2] == pytest.approx(PERIODS, rel=0.02)
+
+
+def test_a_right_unit_passes_and_another_spring_does_not(judged):
+    reference, limits = judged
+    stiffness = (2 * np.pi * PERIODS / 10.0) ** 2
+    results = compare_variables(reference, limits, unit(reference, stiffness))
+    assert {each.verdict for each in results} == {"passed"}
+    assert max(each.ratio for each in results) > 1.0 / FACTOR  # the bound says something
+    wrong = compare_variables(reference, limits, unit(reference, stiffness * (1 + 1e-5)))
+    assert {each.verdict for each in wrong} == {"failed"}
+
+
+def test_what_is_far_from_zero_and_hardly_moves_is_moved():
+    model = spring(4.0, start=0.2, about=1e4)
+    assert excite(check(model), reference_of(model)).conditions is not None
