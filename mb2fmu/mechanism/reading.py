@@ -412,6 +412,9 @@ class _Reader:
                 faults.append(Fault(what, remedy="orient it, or give its angular velocity by set_ang_vel"))
                 continue
             axes = trees.axes(body.frame)
+            if not mechanics_source.inertia_matters(body, mechanics_source.inertial_frame(self.mechanics)):
+                bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, sm.ImmutableMatrix.zeros(3)))
+                continue
             matrix = sm.ImmutableMatrix(3, 3, list(map(self.plain, _components(body.central_inertia, axes))))
             if axes != body.frame and matrix.free_symbols & set(self._moving()):
                 what = f"frame {body.frame.name} of body {body.name} has an angular velocity only"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy as sm
-from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
+from sympy.physics.mechanics import Dyadic, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.definition import Mechanics
@@ -161,6 +161,33 @@ def is_rigid(body: Any) -> bool:
     """
     said = getattr(body, "is_rigidbody", None)
     return getattr(body, "central_inertia", None) is not None if said is None else bool(said)
+
+
+def inertia_matters(body: Any, frame: ReferenceFrame | None) -> bool:
+    """Whether a body's rotational inertia needs values.
+
+    SymPy gives a ``RigidBody`` symbols of its own (``cart_ixx``, …) where it was told none. Of a body that never turns
+    they are in no equation, and nobody declares them.
+
+    Args:
+        body: One that has a rotational inertia.
+        frame: The inertial frame.
+    """
+    inertia = getattr(body, "inertia", None)
+    if frame is None or inertia is None or not isinstance(inertia[0], Dyadic):
+        return True
+    coefficients = [sm.sympify(coefficient) for coefficient, _, _ in inertia[0].args]
+    symbols = set().union(*(coefficient.free_symbols for coefficient in coefficients))
+    own = {f"{body.name}_i{axes}" for axes in ("xx", "yy", "zz", "xy", "yz", "zx")}
+    return not symbols or not {str(symbol) for symbol in symbols} <= own or _turns(body.frame, frame)
+
+
+def _turns(frame: ReferenceFrame, inertial: ReferenceFrame) -> bool:
+    """Whether a frame turns in the inertial one; so does one that is not connected to it, as far as is known."""
+    try:
+        return bool(frame.ang_vel_in(inertial) != 0)
+    except ValueError:
+        return True
 
 
 def potential_energy(body: Any) -> sm.Expr:

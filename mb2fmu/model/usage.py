@@ -112,7 +112,7 @@ class _Collector:
         self.expression(f"the mass of body {body.name}", "inertia", body.mass)
         self.expression(f"the potential energy of body {body.name}", "energy", mechanics_source.potential_energy(body))
         inertia = getattr(body, "inertia", None)
-        if inertia is not None:
+        if inertia is not None and mechanics_source.inertia_matters(body, self.frame):
             dyadic, point = inertia
             self.anchor(point)
             for coefficient, one, other in getattr(dyadic, "args", ()) if isinstance(dyadic, Dyadic) else ():

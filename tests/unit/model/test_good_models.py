@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sympy.physics.biomechanics import FirstOrderActivationDeGroote2016, MusculotendonDeGroote2016
 
+from mb2fmu import mechanism
 from mb2fmu.errors import ModelError
 from mb2fmu.functions import LookupTable
 from mb2fmu.model import Model, check
@@ -73,6 +74,25 @@ def test_the_ground_needs_no_mass(pendulum):
     assert mechanics_source.bodies(system) == (pendulum.bob,)
     assert [load[0] for load in mechanics_source.loads(system)] == [pendulum.P]
     check(pendulum.model(system))
+
+
+@pytest.mark.parametrize("joint", [me.PrismaticJoint, me.PinJoint])
+def test_who_never_turns_needs_no_moments_of_inertia(joint):
+    """SymPy gives bodies symbols for them, ``cart_ixx`` and so on."""
+    q, u, m = *me.dynamicsymbols("q u"), sm.Symbol("m")
+    wall, cart = me.RigidBody("wall"), me.RigidBody("cart", mass=m)
+    system = me.System.from_newtonian(wall)
+    system.add_joints(joint("guide", wall, cart, q, u, child_point=cart.x))
+    model = Model("Cart", system)
+    model.parameter(m, 2.0, "kg")
+    model.coordinate(q, 0.1, "m" if joint is me.PrismaticJoint else "rad")
+    model.speed(u, 0.0, "m/s" if joint is me.PrismaticJoint else "rad/s")
+    if joint is me.PinJoint:
+        with pytest.raises(ModelError, match="cart_ixx is not declared"):
+            check(model)
+    else:
+        (body,) = mechanism.read(check(model)).bodies
+        assert (body.mass, body.inertia) == (sm.Symbol("m"), sm.ImmutableMatrix.zeros(3))
 
 
 def test_records_come_in_the_mechanics_order():
