@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import advance
-from mb2fmu.audit.behaviour.solved_starts import SLIGHT, VISIBLE, on_one_branch
+from mb2fmu.audit.behaviour.solved_starts import SLIGHT, VISIBLE, in_the_same_modes, on_one_branch
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.description.described_model import Unknown, Variable
 from mb2fmu.audit.finding import Observation
@@ -313,14 +313,24 @@ def _tuned(
         base = instance.get(unknowns)
         for value in changes(stage, parameter, now):
             try:
-                _tune(stage, instance, parameter, value)
-                place(stage, instance, point)
-                other = instance.get(unknowns)
+                other = _tuned_values(stage, instance, point, unknowns, (parameter, value))
+                if stage.description.listed("EventIndicators"):
+                    nearby = _tuned_values(stage, instance, point, unknowns, (parameter, now + SLIGHT * (value - now)))
+                    other = in_the_same_modes(base, nearby, other)
             except RefusedError:
                 continue
             effects.enter(unknowns, parameter, base, other, value - now, (round_, len(effects.tried)))
         _tune(stage, instance, parameter, now)
         place(stage, instance, point)
+
+
+def _tuned_values(
+    stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], tuned: tuple[Variable, float]
+) -> Sequence[Value]:
+    """The unknowns at a point with a tunable parameter at a value."""
+    _tune(stage, instance, *tuned)
+    place(stage, instance, point)
+    return instance.get(unknowns)
 
 
 def _tune(stage: Stage, instance: Instance, parameter: Variable, value: float) -> None:

@@ -48,6 +48,20 @@ def on_one_branch(
     return kept
 
 
+def in_the_same_modes(base: Sequence[Value], nearby: Sequence[Value], other: Sequence[Value]) -> list[Value]:
+    """The changed values of the unknowns, but for those that a mode has changed.
+
+    A parameter that moves a threshold switches a mode in Event Mode, and what depends on the mode jumps; the parameter
+    is no dependency of it, for with the mode as it is it does nothing. A thousandth of the change says so.
+
+    Args:
+        base: Before.
+        nearby: After a thousandth of the change.
+        other: After the change.
+    """
+    return [one if _still(one, near) else far for one, near, far in zip(base, nearby, other, strict=True)]
+
+
 def _still(one: Value, other: Value) -> bool:
     """Whether a value has not moved but by noise."""
     if isinstance(one, float) and isinstance(other, float):
