@@ -46,6 +46,9 @@ FEW = 10
 EULER = 1e-9
 """Of the same steps of the same method, relative to the largest value: round-off, grown."""
 
+NO_EVENTS = "Values of continuous states not implemented"
+"""What CasADi says of units that set states in events, which it does not go through."""
+
 POINTS = 6
 """Points of the motion about which derivatives are tried."""
 
@@ -260,7 +263,8 @@ def test_importers_agree_with_the_reference(model, tmp_path):
         told[f"ecos, FMI {fmi}"] = case.far(
             last(driver("ecos", unit, case.run.step, len(case.run.inputs), *case.names))
         )
-        told[f"casadi, FMI {fmi}"] = driver("jacobian", unit, case.about).splitlines()[-1].replace("ok", "")
+        lines = driver("jacobian", unit, case.about).splitlines()
+        told[f"casadi, FMI {fmi}"] = [line for line in lines if NO_EVENTS not in line][-1].replace("ok", "")
         told[f"audit, FMI {fmi}"] = [
             line for line in driver("audit", unit, case.about).splitlines() if line != "ok" and "cancelled" not in line
         ]

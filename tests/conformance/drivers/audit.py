@@ -208,9 +208,11 @@ for number, name in enumerate(unit.states):
 instance.close()
 
 # Start values are what the unit has, in bounds; approximate ones are solved for, to round-off where a model was closed.
+# A state that events may set can have been set by the first.
 instance = unit.instance("CS").initialize()
+settable = unit.states if unit.description.numberOfEventIndicators else []
 for name, variable in unit.variables.items():
-    if variable.start is not None and variable.type in {"Real", "Float64"}:
+    if variable.start is not None and variable.type in {"Real", "Float64"} and name not in settable:
         value = float(variable.start)
         off = abs(instance.get([name])[0] - value)
         if not off <= (1e-12 * max(1.0, abs(value)) if variable.initial == "approx" else 0.0):

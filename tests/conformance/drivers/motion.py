@@ -13,6 +13,7 @@ result = fmpy.simulate_fmu(
     path,
     fmi_type=kind,
     solver=solver,
+    step_size=float(step),
     output_interval=float(step),
     stop_time=float(stop),
     relative_tolerance=float(tolerance),
