@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from mb2fmu.audit.behaviour.binding import RefusedError, Value
 from mb2fmu.audit.behaviour.exchange import Point, passed, place, somewhere, through_events
@@ -313,10 +314,11 @@ def _tuned(
         base = instance.get(unknowns)
         for value in changes(stage, parameter, now):
             try:
-                other = _tuned_values(stage, instance, point, unknowns, (parameter, value))
+                seen = partial(_tuned_values, stage, instance, point, unknowns, parameter)
+                other = seen(value)
                 if stage.description.listed("EventIndicators"):
-                    nearby = _tuned_values(stage, instance, point, unknowns, (parameter, now + SLIGHT * (value - now)))
-                    other = in_the_same_modes(base, nearby, other)
+                    back, nearby = seen(now), seen(now + SLIGHT * (value - now))
+                    other = in_the_same_modes(base, nearby, other, (back, seen(now)))
             except RefusedError:
                 continue
             effects.enter(unknowns, parameter, base, other, value - now, (round_, len(effects.tried)))
@@ -325,10 +327,10 @@ def _tuned(
 
 
 def _tuned_values(
-    stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], tuned: tuple[Variable, float]
+    stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], parameter: Variable, value: float
 ) -> Sequence[Value]:
     """The unknowns at a point with a tunable parameter at a value."""
-    _tune(stage, instance, *tuned)
+    _tune(stage, instance, parameter, value)
     place(stage, instance, point)
     return instance.get(unknowns)
 

@@ -48,18 +48,26 @@ def on_one_branch(
     return kept
 
 
-def in_the_same_modes(base: Sequence[Value], nearby: Sequence[Value], other: Sequence[Value]) -> list[Value]:
+def in_the_same_modes(
+    base: Sequence[Value], nearby: Sequence[Value], other: Sequence[Value], backs: Sequence[Sequence[Value]]
+) -> list[Value]:
     """The changed values of the unknowns, but for those that a mode has changed.
 
     A parameter that moves a threshold switches a mode in Event Mode, and what depends on the mode jumps; the parameter
-    is no dependency of it, for with the mode as it is it does nothing. A thousandth of the change says so.
+    is no dependency of it, for with the mode as it is it does nothing. A thousandth of the change says so, or that the
+    unknown is not what it was with the parameter as it was: each event may switch a mode (a ball that is put down).
 
     Args:
         base: Before.
         nearby: After a thousandth of the change.
         other: After the change.
+        backs: With the parameter as it was, after each.
     """
-    return [one if _still(one, near) else far for one, near, far in zip(base, nearby, other, strict=True)]
+    kept = []
+    for k, (one, near, far) in enumerate(zip(base, nearby, other, strict=True)):
+        moded = _still(one, near) or not all(_still(one, back[k]) for back in backs)
+        kept.append(one if moded else far)
+    return kept
 
 
 def _still(one: Value, other: Value) -> bool:
