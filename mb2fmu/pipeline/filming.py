@@ -48,7 +48,7 @@ def film(drawing: Drawing, path: Path, *, width: int | None = None, most: int | 
         content = _gif(pictures)
     elif suffix == ".webp":
         content = _webp(pictures)
-    elif suffix == ".webm" and not film_encoding.is_there():
+    elif suffix == ".webm" and not film_encoding.has_ffmpeg():
         content = webm(pictures, RATE)
     else:
         content = film_encoding.encoded([_even(picture) for picture in pictures], suffix, RATE)

@@ -17,7 +17,7 @@ _CODERS = {
 }
 
 
-def is_there() -> bool:
+def has_ffmpeg() -> bool:
     """Whether this machine has ffmpeg."""
     return shutil.which("ffmpeg") is not None
 
@@ -28,7 +28,7 @@ def refuse_without_ffmpeg(path: str) -> None:
     Raises:
         ToolError: Naming ``path`` and what to do.
     """
-    if not is_there():
+    if not has_ffmpeg():
         fault = Fault("ffmpeg is not on the PATH", path, "install it, or write a .webm or .gif, which need none")
         raise ToolError("the film cannot be made:", [fault])
 

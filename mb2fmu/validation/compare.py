@@ -79,6 +79,7 @@ class Bounds:
         reasons: Why the horizon ends before the run does; empty where it does not.
         events: What is allowed of each event.
         sides: Of points that may be on either side of an event.
+        often: How often the motion has gone through its range by each point, shape (n_t,); see ``traversals``.
     """
 
     values: Floats
@@ -86,6 +87,7 @@ class Bounds:
     reasons: tuple[str, ...]
     events: tuple[EventLimit, ...] = ()
     sides: Mapping[int, Sides] = field(default_factory=dict)
+    often: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
@@ -97,8 +99,8 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
     """
     values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
     sizes, rounding = variable_sizes(reference, sensitivity[0])
-    factors = np.maximum(FACTOR, traversals(reference))[:, None]
-    grown = factors * reference.conditions.tolerance * np.maximum(sizes, sensitivity)
+    often = traversals(reference)
+    grown = np.maximum(FACTOR, often)[:, None] * reference.conditions.tolerance * np.maximum(sizes, sensitivity)
     allowed = np.minimum(grown + rounding, INFORMATIVE * sizes) + 2 * uncertainty
     known = uncertainty * KNOWN_BETTER <= allowed
     telling = grown <= INFORMATIVE * np.maximum(sizes, sensitivity[0])
@@ -113,7 +115,7 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
         else:
             reasons.append(f"the bound exceeds {INFORMATIVE:.0%} of its size: motion too sensitive for this tolerance")
     events = event_limits(reference, allowed)
-    return Bounds(allowed, np.array(judged), tuple(reasons), events, sides_at_points(reference, events))
+    return Bounds(allowed, np.array(judged), tuple(reasons), events, sides_at_points(reference, events), often)
 
 
 def variable_sizes(reference: Reference, at_start: Floats) -> tuple[Floats, Floats]:

@@ -26,7 +26,6 @@ from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.plans import Planner
 from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.scales import INFORMATIVE, ROUNDING
-from mb2fmu.validation.traversals import traversals
 
 Floats = npt.NDArray[np.float64]
 FORMULA = "|C(t) − C(0)|, at times between events"
@@ -76,10 +75,11 @@ class KeptIntegrals:
     Args:
         reference: Of the experiment.
         conserved: Of the mechanism.
+        often: How often the motion has gone through its range by each communication point, shape (n_t,).
         near: Points that may be on either side of an event.
     """
 
-    def __init__(self, reference: Reference, conserved: Conserved, near: Collection[int] = ()) -> None:
+    def __init__(self, reference: Reference, conserved: Conserved, often: Floats, near: Collection[int] = ()) -> None:
         self._reference, self._conserved = reference, conserved
         self.kept = conserved.kept
         run = reference.conditions
@@ -93,7 +93,7 @@ class KeptIntegrals:
         self.judged = change <= (_KEPT if hybrid else np.inf) * self._size
         for k in {*(event.step for event in reference.events), *near, *(k - 1 for k in near)}:
             self.judged[max(k, 0) : k + 1] = False
-        self._often = traversals(reference)[self.points]
+        self._often = often[self.points]
 
     def along(self, values: Floats) -> tuple[Floats, Floats]:
         """C and the sizes of its terms at the points; ``values``: of the compared variables, shape (n_t, n)."""

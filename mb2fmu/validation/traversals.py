@@ -10,6 +10,8 @@ Source: E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -33,7 +35,8 @@ def traversals(reference: Reference) -> Floats:
     if not columns:
         return np.zeros(len(time))
     rows = np.unique(np.linspace(0, len(time) - 1, _POINTS).astype(np.int64))
-    rates = np.abs([_rate(reference, k) for k in rows.tolist()])
+    prepared = reference.numeric.prepare(reference.conditions.parameters)
+    rates = np.abs([_rate(reference, k, prepared) for k in rows.tolist()])
     between = (rates[1:] + rates[:-1]) / 2 * np.diff(time[rows])[:, None]
     integrals = np.concatenate([np.zeros((1, len(columns))), np.cumsum(between, axis=0)])
     ways = np.cumsum(np.abs(np.diff(states, axis=0, prepend=states[:1])), axis=0)
@@ -43,11 +46,10 @@ def traversals(reference: Reference) -> Floats:
     return np.asarray(np.max(np.array(often) / ranges[:, None], axis=0))
 
 
-def _rate(reference: Reference, k: int) -> Floats:
+def _rate(reference: Reference, k: int, prepared: Sequence[float]) -> Floats:
     """x' of the reference at a communication point."""
     numeric, run = reference.numeric, reference.conditions
-    prepared, r = numeric.prepare(run.parameters), run.held(k).tolist()
-    t, x = float(run.time[k]), reference.states[k]
+    t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()
     if reference.modes and isinstance(numeric, HybridEquations):
         return numeric.motion_in(t, x, r, prepared, reference.modes[k]).x_dot
     return numeric.motion(t, x, r, prepared).x_dot

@@ -150,7 +150,7 @@ def make_yardstick(
 
 def _kept(conserved: Conserved | None, reference: Reference, limits: Bounds) -> KeptIntegrals | None:
     """The integrals of motion along a reference; None where there are none."""
-    return KeptIntegrals(reference, conserved, limits.sides) if conserved and conserved.kept else None
+    return KeptIntegrals(reference, conserved, limits.often, limits.sides) if conserved and conserved.kept else None
 
 
 def _moved_yardstick(

@@ -24,7 +24,7 @@ BYTES = (b"", b"\0", b"a\0b", b"\xff\0\x80")
 
 @probe("texts and bytes with unusual contents", "value.set", crash="value.set")
 def contents(stage: Stage) -> Iterator[Observation]:
-    """None at all, per cent signs, other letters, zero bytes: what is set is what is read, or it is refused."""
+    """Reads back texts and bytes that are empty, or have per cent signs, other letters, zeros; a unit may refuse."""
     wanted = [
         each for each in stage.variables
         if each.type in {"String", "Binary"} and each.causality in {"parameter", "input"} and not each.dimensions

@@ -88,3 +88,10 @@ def test_the_units_own_state_says_where_it_is_when_bounds_have_grown():
     unit = moved(reference, dict(enumerate(other.trajectory.values)))
     assert limits.sides
     assert not [each.name for each in compare_invariants(reference, unit, limits) if each.verdict != "passed"]
+    # Near an event of the reference this unit is in the spring already; for a step it falls as if it were not.
+    column, h = reference.trajectory.column("x"), 0.01
+    k = next(k for k in limits.sides if other.trajectory.values[k, column] < -1e-3)
+    x, v, *rest = other.trajectory.values[k]
+    late = moved(reference, {**dict(enumerate(other.trajectory.values)), k + 1: (x + v * h, v - 9.81 * h, *rest)})
+    found = {each.name for each in compare_invariants(reference, late, limits) if each.verdict == "failed"}
+    assert {"step defect of x", "step defect of v"} & found

@@ -176,7 +176,7 @@ def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
     limits = bounds(reference, measure_sensitivity(reference))
     mechanism = mechanism_of(ball())
     conserved = conserved_quantities(mechanism, formulate_motion(mechanism))
-    kept = KeptIntegrals(reference, conserved, limits.sides)
+    kept = KeptIntegrals(reference, conserved, limits.often, limits.sides)
     energy = [k.name for k in conserved.kept].index("energy T + V")
     values = reference.trajectory.values
     assert np.ptp(kept.along(values)[0][:, energy]) > 1.0
