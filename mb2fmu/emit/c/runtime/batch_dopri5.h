@@ -4,6 +4,27 @@
 #ifndef MB2FMU_BATCH_DOPRI5_H
 #define MB2FMU_BATCH_DOPRI5_H
 
+/* The lanes in which all stages and the result are finite. Wherever an error is finite so are the stages that it is a sum
+ * of: all but the second. The others are looked at one by one only where something is amiss. */
+static mb2fmu_words mb2fmu_group_sound(const mb2fmu_group *g)
+{
+    mb2fmu_words sound = ~mb2fmu_nowhere();
+    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
+        sound &= mb2fmu_finite(g->point[i]) & mb2fmu_finite(g->k[1][i]) & mb2fmu_finite(g->error[i]);
+    }
+    if (!mb2fmu_anywhere(~sound)) {
+        return sound;
+    }
+    sound = ~mb2fmu_nowhere();
+    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
+        sound &= mb2fmu_finite(g->point[i]);
+        for (int stage = 0; stage < MB2FMU_STAGES; stage++) {
+            sound &= mb2fmu_finite(g->k[stage][i]);
+        }
+    }
+    return sound;
+}
+
 /* Stages 2 to 7; g->point is the result, and the last stage x' there. The lanes in which that could be computed. */
 static mb2fmu_words mb2fmu_group_stages(mb2fmu_group *g, mb2fmu_reals t, mb2fmu_reals h)
 {
@@ -41,14 +62,7 @@ static mb2fmu_words mb2fmu_group_stages(mb2fmu_group *g, mb2fmu_reals t, mb2fmu_
         g->error[i] = h * (k[0][i] * (71.0 / 57600.0) - k[2][i] * (71.0 / 16695.0) + k[3][i] * (71.0 / 1920.0) -
                            k[4][i] * (17253.0 / 339200.0) + k[5][i] * (22.0 / 525.0) - k[6][i] * (1.0 / 40.0));
     }
-    mb2fmu_words sound = ~mb2fmu_nowhere();
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        sound &= mb2fmu_finite(g->point[i]);
-        for (int stage = 0; stage < MB2FMU_STAGES; stage++) {
-            sound &= mb2fmu_finite(k[stage][i]);
-        }
-    }
-    return sound;
+    return mb2fmu_group_sound(g);
 }
 
 /* Ratio of the next step size to h after a good step, by proportional and integral control. */
@@ -56,12 +70,26 @@ static mb2fmu_reals mb2fmu_group_factor(const mb2fmu_group *g, mb2fmu_reals h, m
                                         const mb2fmu_roots *roots)
 {
     const mb2fmu_reals zero = mb2fmu_all(0.0);
-    const mb2fmu_roots before = mb2fmu_roots_of(g->last_error);
-    const mb2fmu_reals integral = 0.9 * mb2fmu_power(&before, 2) / mb2fmu_power(roots, 11);
+    const mb2fmu_reals integral = 0.9 * g->last_root / mb2fmu_power(roots, 11);
     const mb2fmu_words history = MB2FMU_WHERE(g->last_error > zero) & MB2FMU_WHERE(g->last_step > zero);
     (void)h;
     (void)error;
     return mb2fmu_choose(history, integral, plain);
+}
+
+/* The power of last_error that the next step needs, from the roots that this one has, in marked lanes. */
+static void mb2fmu_group_remember(mb2fmu_group *g, mb2fmu_reals error, const mb2fmu_roots *roots, mb2fmu_words marked)
+{
+    const mb2fmu_words counts = MB2FMU_WHERE(error > mb2fmu_all(MB2FMU_LEAST_ERROR));
+    const mb2fmu_reals root = mb2fmu_choose(counts, mb2fmu_power(roots, 2), g->least_root);
+    g->last_root = mb2fmu_choose(marked, root, g->last_root);
+}
+
+/* Called whenever lanes get other instances. */
+static void mb2fmu_group_begin(mb2fmu_group *g)
+{
+    const mb2fmu_roots roots = mb2fmu_roots_of(mb2fmu_all(MB2FMU_LEAST_ERROR));
+    g->least_root = mb2fmu_power(&roots, 2);
 }
 
 /* x' at the start of the next step, in lanes whose step was good: the last stage. */

@@ -92,6 +92,20 @@ static mb2fmu_reals mb2fmu_group_factor(const mb2fmu_group *g, mb2fmu_reals h, m
     return mb2fmu_choose(history & MB2FMU_WHERE(predicted < plain), predicted, plain);
 }
 
+static void mb2fmu_group_remember(mb2fmu_group *g, mb2fmu_reals error, const mb2fmu_roots *roots, mb2fmu_words marked)
+{
+    (void)g;
+    (void)error;
+    (void)roots;
+    (void)marked;
+}
+
+/* Called whenever lanes get other instances. */
+static void mb2fmu_group_begin(mb2fmu_group *g)
+{
+    g->linearized = 0;
+}
+
 /* After a good step everything is formed anew at its end. */
 static void mb2fmu_group_hand_on(mb2fmu_group *g, mb2fmu_words good)
 {

@@ -35,7 +35,7 @@ typedef struct {
     double tolerance;           /* relative */
     const double *scale;        /* absolute over relative tolerance, of each state */
     const double *x0, *p, *r;   /* row by row */
-    const unsigned char *turns; /* inputs change after this communication point; points + 1 of them */
+    const unsigned char *turns; /* inputs change after this communication point; points + 1; where there are rows of them */
     const long *select;         /* which outputs */
     double *path_x, *path_y;    /* at all communication points, instance by instance, or NULL */
     double *end_x, *end_y;      /* at the last one */
@@ -57,25 +57,34 @@ typedef struct {
     mb2fmu_reals passed;        /* since then, s */
     mb2fmu_reals step;          /* proposed */
     mb2fmu_reals last_step, last_error;
+    mb2fmu_reals tried;         /* steps since the last communication point */
 #if MB2FMU_BATCH_IMPLICIT
     mb2fmu_reals jacobian[MB2FMU_ROOM(MB2FMU_BATCH_STATES * MB2FMU_BATCH_STATES + MB2FMU_BATCH_STATES)]; /* row by row, then f_t */
     mb2fmu_reals matrix[MB2FMU_ROOM(MB2FMU_BATCH_STATES * MB2FMU_BATCH_STATES + MB2FMU_BATCH_STATES)];
     mb2fmu_reals slope[MB2FMU_ROOM(MB2FMU_BATCH_STATES)];
     mb2fmu_words linear; /* lanes whose Jacobian could be computed */
     int linearized;      /* in all lanes, at their present points */
+#else
+    mb2fmu_reals last_root, least_root; /* (2/64)th powers of last_error, and of the least that it can be */
 #endif
     mb2fmu_words rejected;      /* the last step was */
     mb2fmu_words unprepared;    /* what depends on parameters cannot be computed */
-    long instance[MB2FMU_LANES], at[MB2FMU_LANES], tried[MB2FMU_LANES];
-    int busy[MB2FMU_LANES];
+    mb2fmu_words busy;          /* an instance is under way */
+    long instance[MB2FMU_LANES], at[MB2FMU_LANES];
 } mb2fmu_group;
 
-static mb2fmu_words mb2fmu_lanes_where(const int marked[])
+static inline int mb2fmu_is_marked(mb2fmu_words marked, int lane)
 {
     mb2fmu_word_lanes lanes;
-    for (int i = 0; i < MB2FMU_LANES; i++) {
-        lanes.lane[i] = marked[i] ? ~(uint64_t)0 : (uint64_t)0;
-    }
+    lanes.words = marked;
+    return lanes.lane[lane] != 0;
+}
+
+static inline mb2fmu_words mb2fmu_mark(mb2fmu_words marked, int lane, int as)
+{
+    mb2fmu_word_lanes lanes;
+    lanes.words = marked;
+    lanes.lane[lane] = as ? ~(uint64_t)0 : (uint64_t)0;
     return lanes.words;
 }
 
@@ -190,14 +199,17 @@ static void mb2fmu_group_copy(const mb2fmu_reals from[], int n, int lane, double
     }
 }
 
-/* Stores states and outputs of lanes at communication points, as far as they are asked for. */
-static void mb2fmu_group_keep(mb2fmu_group *g, const mb2fmu_course *course, const int reached[])
+/* Stores states and outputs of marked lanes at communication points, as far as they are asked for. */
+static void mb2fmu_group_keep(mb2fmu_group *g, const mb2fmu_course *course, mb2fmu_words marked)
 {
-    int asked = course->selected > 0;
+    int last = 0;
     for (int i = 0; i < MB2FMU_LANES; i++) {
-        asked |= reached[i] && g->at[i] == course->points;
+        last |= mb2fmu_is_marked(marked, i) && g->at[i] == course->points;
     }
-    if (asked) {
+    if (!last && course->selected == 0 && course->path_x == NULL) {
+        return;
+    }
+    if (last || course->selected > 0) {
         mb2fmu_words lost = g->unprepared;
         (void)batch_outputs(g->clock, g->x, g->r, g->p, g->w, &lost, g->work, g->y);
         for (int i = 0; i < MB2FMU_BATCH_OUTPUTS; i++) {
@@ -205,7 +217,7 @@ static void mb2fmu_group_keep(mb2fmu_group *g, const mb2fmu_course *course, cons
         }
     }
     for (int i = 0; i < MB2FMU_LANES; i++) {
-        if (!reached[i]) {
+        if (!mb2fmu_is_marked(marked, i)) {
             continue;
         }
         const long place = g->instance[i] * (course->points + 1) + g->at[i];
@@ -241,44 +253,50 @@ static void mb2fmu_group_project(mb2fmu_group *g, mb2fmu_words marked)
 #endif
 }
 
-/* Lanes that reached a communication point: their clocks go on, and x' is formed anew where inputs or states jump. */
-static void mb2fmu_group_communicate(mb2fmu_group *g, const mb2fmu_course *course, const int reached[])
+/* Hands the next inputs to marked lanes, and forms x' anew in those where inputs or states jump. */
+static void mb2fmu_group_turn(mb2fmu_group *g, const mb2fmu_course *course, mb2fmu_words marked)
 {
-    const mb2fmu_words marked = mb2fmu_lanes_where(reached);
+    mb2fmu_words jumped = mb2fmu_nowhere(), again = mb2fmu_nowhere();
+    for (int i = 0; i < MB2FMU_LANES && course->input_rows > 1; i++) {
+        if (mb2fmu_is_marked(marked, i)) {
+            mb2fmu_group_inputs(g, course, i);
+            jumped = mb2fmu_mark(jumped, i, course->turns[g->at[i]]);
+        }
+    }
+    g->last_step = mb2fmu_choose(jumped, mb2fmu_all(0.0), g->last_step);
+    g->last_error = mb2fmu_choose(jumped, mb2fmu_all(0.0), g->last_error);
+    again = MB2FMU_BATCH_PROJECTED > 0 ? marked : jumped;
+    if (mb2fmu_anywhere(again & g->busy)) {
+        mb2fmu_group_slope(g, g->clock, g->x, g->k[1]);
+        for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
+            g->k[0][i] = mb2fmu_choose(again, g->k[1][i], g->k[0][i]);
+        }
+    }
+}
+
+/* Marked lanes reached a communication point: their clocks go on. */
+static void mb2fmu_group_communicate(mb2fmu_group *g, const mb2fmu_course *course, mb2fmu_words marked)
+{
     const mb2fmu_reals total = g->clock + course->step, added = total - g->clock;
     const mb2fmu_reals rest = g->rest + ((g->clock - (total - added)) + (course->step - added));
     const mb2fmu_reals clock = total + rest;
     g->rest = mb2fmu_choose(marked, rest - (clock - total), g->rest);
     g->clock = mb2fmu_choose(marked, clock, g->clock);
     g->passed = mb2fmu_choose(marked, mb2fmu_all(0.0), g->passed);
+    g->tried = mb2fmu_choose(marked, mb2fmu_all(0.0), g->tried);
     g->rejected &= ~marked;
     mb2fmu_group_project(g, marked);
-    int again[MB2FMU_LANES], any = 0, turned[MB2FMU_LANES];
     for (int i = 0; i < MB2FMU_LANES; i++) {
-        g->at[i] += reached[i];
-        g->tried[i] = reached[i] ? 0 : g->tried[i];
-        turned[i] = reached[i] && course->turns[g->at[i]];
-        again[i] = reached[i] && (turned[i] || MB2FMU_BATCH_PROJECTED > 0) && g->at[i] < course->points;
-        any |= again[i];
+        g->at[i] += mb2fmu_is_marked(marked, i);
     }
-    mb2fmu_group_keep(g, course, reached); /* as in a unit, inputs change after outputs have been read */
+    mb2fmu_group_keep(g, course, marked); /* as in a unit, inputs change after outputs have been read */
     for (int i = 0; i < MB2FMU_LANES; i++) {
-        if (reached[i] && course->input_rows > 1) {
-            mb2fmu_group_inputs(g, course, i);
-        }
-        if (reached[i] && g->at[i] == course->points) {
-            g->busy[i] = 0;
+        if (g->at[i] == course->points) {
+            g->busy = mb2fmu_mark(g->busy, i, 0);
         }
     }
-    const mb2fmu_words jumped = mb2fmu_lanes_where(turned);
-    g->last_step = mb2fmu_choose(jumped, mb2fmu_all(0.0), g->last_step);
-    g->last_error = mb2fmu_choose(jumped, mb2fmu_all(0.0), g->last_error);
-    if (any) {
-        const mb2fmu_words where = mb2fmu_lanes_where(again);
-        mb2fmu_group_slope(g, g->clock, g->x, g->k[1]);
-        for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-            g->k[0][i] = mb2fmu_choose(where, g->k[1][i], g->k[0][i]);
-        }
+    if (course->input_rows > 1 || MB2FMU_BATCH_PROJECTED > 0) {
+        mb2fmu_group_turn(g, course, marked);
     }
 }
 
@@ -312,14 +330,24 @@ static void mb2fmu_group_learn(mb2fmu_group *g, mb2fmu_reals h, mb2fmu_reals err
     g->step = mb2fmu_choose(good, proposed, h * less);
     g->last_step = mb2fmu_choose(good & ~cut, h, g->last_step);
     g->last_error = mb2fmu_choose(good & ~cut, remembered, g->last_error);
+    mb2fmu_group_remember(g, error, &roots, good & ~cut);
     g->rejected = ~good;
 }
 
-static void mb2fmu_group_give_up(mb2fmu_group *g, const mb2fmu_course *course, int lane, int why, double t)
+/* Ends marked instances, whose step from t on could not be made, or was one too many. */
+static void mb2fmu_group_give_up(mb2fmu_group *g, const mb2fmu_course *course, mb2fmu_words lost, mb2fmu_words computed,
+                                 mb2fmu_words worn, mb2fmu_reals t)
 {
-    course->why[g->instance[lane]] = why;
-    course->when[g->instance[lane]] = t;
-    g->busy[lane] = 0;
+    mb2fmu_lanes times;
+    times.reals = t;
+    for (int i = 0; i < MB2FMU_LANES; i++) {
+        if (mb2fmu_is_marked(lost | worn, i)) {
+            const int why = mb2fmu_is_marked(computed, i) ? MB2FMU_ERROR_STAYS : MB2FMU_NOT_FINITE;
+            course->why[g->instance[i]] = mb2fmu_is_marked(lost, i) ? why : MB2FMU_TOO_MANY_STEPS;
+            course->when[g->instance[i]] = times.lane[i];
+        }
+    }
+    g->busy &= ~(lost | worn);
 }
 
 /* Tries one step in every lane. */
@@ -340,24 +368,14 @@ static void mb2fmu_group_advance(mb2fmu_group *g, const mb2fmu_course *course)
     mb2fmu_group_hand_on(g, good);
     const mb2fmu_reals whole = mb2fmu_all(course->step);
     g->passed = mb2fmu_choose(good, mb2fmu_choose(MB2FMU_WHERE(h < left), g->passed + h, whole), g->passed);
-    mb2fmu_word_lanes lost, computed, arrived;
-    mb2fmu_lanes times;
-    lost.words = ~good & ~MB2FMU_WHERE(g->step >= least);
-    computed.words = sound;
-    arrived.words = ~MB2FMU_WHERE(g->passed < whole);
-    times.reals = t;
-    int reached[MB2FMU_LANES], any = 0;
-    for (int i = 0; i < MB2FMU_LANES; i++) {
-        g->tried[i]++;
-        if (g->busy[i] && lost.lane[i]) {
-            mb2fmu_group_give_up(g, course, i, computed.lane[i] ? MB2FMU_ERROR_STAYS : MB2FMU_NOT_FINITE, times.lane[i]);
-        } else if (g->busy[i] && g->tried[i] >= course->most) {
-            mb2fmu_group_give_up(g, course, i, MB2FMU_TOO_MANY_STEPS, times.lane[i]);
-        }
-        reached[i] = g->busy[i] && arrived.lane[i];
-        any |= reached[i];
+    g->tried = g->tried + mb2fmu_all(1.0);
+    const mb2fmu_words lost = g->busy & ~good & ~MB2FMU_WHERE(g->step >= least);
+    const mb2fmu_words worn = g->busy & MB2FMU_WHERE(g->tried >= mb2fmu_all((double)course->most));
+    if (mb2fmu_anywhere(lost | worn)) {
+        mb2fmu_group_give_up(g, course, lost, sound, worn, t);
     }
-    if (any) {
+    const mb2fmu_words reached = g->busy & ~MB2FMU_WHERE(g->passed < whole);
+    if (mb2fmu_anywhere(reached)) {
         mb2fmu_group_communicate(g, course, reached);
     }
 }
@@ -374,40 +392,34 @@ static void mb2fmu_group_load(mb2fmu_reals to[], int n, int lane, const double f
     }
 }
 
-/* Starts instances in lanes, from `first` on; the next that waits. Idle lanes compute on with what they have. */
+/* Starts instances in idle lanes, from `first` on; the next that waits. Lanes that stay idle compute on with what they have. */
 static long mb2fmu_group_fill(mb2fmu_group *g, const mb2fmu_course *course, long first, long end)
 {
-    int begun[MB2FMU_LANES], any = 0;
+    mb2fmu_words begun = mb2fmu_nowhere();
     for (int i = 0; i < MB2FMU_LANES; i++) {
-        begun[i] = !g->busy[i] && first < end;
-        any |= begun[i];
-        if (begun[i]) {
+        if (!mb2fmu_is_marked(g->busy, i) && first < end) {
             const long row = course->parameter_rows == 1 ? 0 : first;
             g->instance[i] = first;
-            g->at[i] = g->tried[i] = 0;
-            g->busy[i] = 1;
+            g->at[i] = 0;
+            begun = mb2fmu_mark(begun, i, 1);
             mb2fmu_group_load(g->x, MB2FMU_BATCH_STATES, i, course->x0 + first * MB2FMU_BATCH_STATES);
             mb2fmu_group_load(g->p, MB2FMU_BATCH_PARAMETERS, i, course->p + row * MB2FMU_BATCH_PARAMETERS);
             mb2fmu_group_inputs(g, course, i);
             first++;
         }
     }
-    if (!any) {
-        return first;
-    }
-    const mb2fmu_words where = mb2fmu_lanes_where(begun);
+    g->busy |= begun;
     const mb2fmu_reals zero = mb2fmu_all(0.0);
     g->unprepared = mb2fmu_nowhere();
     (void)batch_prepare(g->p, g->w, &g->unprepared, g->work);
-    g->clock = mb2fmu_choose(where, mb2fmu_all(course->start), g->clock);
-    g->rest = mb2fmu_choose(where, zero, g->rest);
-    g->passed = mb2fmu_choose(where, zero, g->passed);
-    g->last_step = mb2fmu_choose(where, zero, g->last_step);
-    g->last_error = mb2fmu_choose(where, zero, g->last_error);
-    g->rejected &= ~where;
-#if MB2FMU_BATCH_IMPLICIT
-    g->linearized = 0;
-#endif
+    g->clock = mb2fmu_choose(begun, mb2fmu_all(course->start), g->clock);
+    g->rest = mb2fmu_choose(begun, zero, g->rest);
+    g->passed = mb2fmu_choose(begun, zero, g->passed);
+    g->last_step = mb2fmu_choose(begun, zero, g->last_step);
+    g->last_error = mb2fmu_choose(begun, zero, g->last_error);
+    g->rejected &= ~begun;
+    g->tried = mb2fmu_choose(begun, zero, g->tried);
+    mb2fmu_group_begin(g);
     mb2fmu_group_keep(g, course, begun);
     mb2fmu_reals old[MB2FMU_ROOM(MB2FMU_BATCH_STATES)];
     for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
@@ -415,9 +427,9 @@ static long mb2fmu_group_fill(mb2fmu_group *g, const mb2fmu_course *course, long
     }
     mb2fmu_group_slope(g, g->clock, g->x, g->k[0]);
     const mb2fmu_reals step = mb2fmu_group_first_step(g, course);
-    g->step = mb2fmu_choose(where, step, g->step);
+    g->step = mb2fmu_choose(begun, step, g->step);
     for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        g->k[0][i] = mb2fmu_choose(where, g->k[0][i], old[i]);
+        g->k[0][i] = mb2fmu_choose(begun, g->k[0][i], old[i]);
     }
     return first;
 }
@@ -429,25 +441,22 @@ static void mb2fmu_group_run(mb2fmu_group *g, const mb2fmu_course *course, long 
         g->scale[i] = mb2fmu_all(course->scale[i]);
     }
     for (int i = 0; i < MB2FMU_LANES; i++) { /* lanes that are never used have values, too */
-        g->busy[i] = 0;
         g->instance[i] = first;
-        g->at[i] = g->tried[i] = 0;
+        g->at[i] = 0;
         mb2fmu_group_load(g->x, MB2FMU_BATCH_STATES, i, course->x0 + first * MB2FMU_BATCH_STATES);
         mb2fmu_group_load(g->p, MB2FMU_BATCH_PARAMETERS, i, course->p);
         mb2fmu_group_inputs(g, course, i);
     }
-    g->clock = g->rest = g->passed = g->step = g->last_step = g->last_error = mb2fmu_all(0.0);
-    g->rejected = g->unprepared = mb2fmu_nowhere();
+    g->clock = g->rest = g->passed = g->step = g->last_step = g->last_error = g->tried = mb2fmu_all(0.0);
+    g->rejected = g->unprepared = g->busy = mb2fmu_nowhere();
     for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
         g->k[0][i] = mb2fmu_all(0.0);
     }
-    for (int busy = 1; busy;) {
-        first = mb2fmu_group_fill(g, course, first, end);
-        mb2fmu_group_advance(g, course);
-        busy = first < end;
-        for (int i = 0; i < MB2FMU_LANES; i++) {
-            busy |= g->busy[i];
+    while (first < end || mb2fmu_anywhere(g->busy)) {
+        if (first < end && mb2fmu_anywhere(~g->busy)) {
+            first = mb2fmu_group_fill(g, course, first, end);
         }
+        mb2fmu_group_advance(g, course);
     }
 }
 

@@ -3,14 +3,19 @@
 /* --- several doubles at once ---------------------------------------------------------------------------------------
  *
  * Sines and cosines are evaluated for all lanes of a vector register side by side, with bits that do not depend on how
- * many there are. Compilers without vector types have one lane. */
+ * many there are. Compilers without vector types have one lane. Where MB2FMU_REGISTERS is 2, a vector is two registers:
+ * the processor goes on with one while the other waits for a quotient or a root. */
+
+#ifndef MB2FMU_REGISTERS
+#define MB2FMU_REGISTERS 1
+#endif
 
 #if defined(__GNUC__) && defined(__AVX512DQ__)
 #define MB2FMU_LANES 8
 #elif defined(__GNUC__) && defined(__AVX2__)
-#define MB2FMU_LANES 4
+#define MB2FMU_LANES (4 * MB2FMU_REGISTERS)
 #elif defined(__GNUC__)
-#define MB2FMU_LANES 2
+#define MB2FMU_LANES (2 * MB2FMU_REGISTERS)
 #else
 #define MB2FMU_LANES 1
 #endif
