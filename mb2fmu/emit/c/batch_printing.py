@@ -27,8 +27,8 @@ _RUNTIME = (
 )
 
 _MOST_IN_TWO_REGISTERS = 300
-"""Operations up to which motions have two registers to a value. With AVX2 a double pendulum (66 of them) is 1.3 times as
-fast so, a four-bar (540) as fast, a chain of seven links (2,000) half as fast: values in use leave the registers."""
+"""Operations up to which motions have two registers to a value. With AVX2 a double pendulum (66 of them) is 1.3 times
+as fast so, a four-bar (540) as fast, a chain of seven links (2,000) half as fast: values in use leave the registers."""
 
 _STEPPING = ("batch_walk.h", "batch_dopri5.h", "batch_rosenbrock.h", "rodasp.h")
 Sparsity = tuple[Sequence[int], Sequence[int], Sequence[int]]
