@@ -57,16 +57,33 @@ def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence
     )
 
 
-def impact_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
-    """Whether something is struck at this instant; what is lifted is let go first."""
-    struck = sm.And(sm.Or(*(sm.And(c.closed, c.approach(u) < 0) for c in contacts.each)), sm.Not(contacts.lifted))
-    return sm.And(struck, sm.Not(latches.pending)) if latches else struck
+def impact_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
+    """Return 1 where something is struck at this instant, else 0.
+
+    What is lifted is let go first, and latches close. What rests and approaches slowly waits for changes of modes,
+    which put it at rest: it may have drifted.
+    """
+    first, others = _struck(contacts, latches, u), _first(contacts, latches)
+    pressed = sm.And(sm.Or(*(c.pressed(u) for c in contacts.each)), sm.Not(others))
+    slow = (1 - contacts.wrong(u)) * sm.Piecewise((1, pressed), (0, True))
+    return first + (1 - first) * slow
+
+
+def _struck(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
+    """Return 1 where there is an impact before modes change, else 0."""
+    meets = sm.And(sm.Or(*(c.meets(u) for c in contacts.each)), sm.Not(_first(contacts, latches)))
+    return sm.Piecewise((1, meets), (0, True))
+
+
+def _first(contacts: Contacts, latches: Latches | None) -> sm.Basic:
+    """Whether a contact is lifted or a latch closes or opens: all else waits for that."""
+    return sm.Or(contacts.lifted, latches.pending if latches else sm.false)
 
 
 def change_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 1 where contacts must begin to stick, slide or open, else 0; lifting, impacts and latches go first."""
-    first = sm.Or(impact_is_due(contacts, latches, u), contacts.lifted, latches.pending if latches else sm.false)
-    return contacts.wrong(u) * sm.Piecewise((0, first), (1, True))
+    waits = sm.Piecewise((0, _first(contacts, latches)), (1, True))
+    return contacts.wrong(u) * (1 - _struck(contacts, latches, u)) * waits
 
 
 def contact_events(
@@ -75,7 +92,7 @@ def contact_events(
     """Impacts, which wait for latches that close or open at the same instant; where contacts open, stick and slide."""
     each = contacts.each
     struck = impact_is_due(contacts, latches, u)
-    number = sm.Piecewise((sm.Add(1, *(c.count for c in each)), struck), (0, True))
+    number = struck * sm.Add(1, *(c.count for c in each))
     after: list[tuple[sm.Symbol, sm.Expr]] = [(u[i], u[i] + contacts.jumps[i]) for i in independent]
     for c in each:
         spared = sm.Eq(c.blow, 0)  # an equality is no switch
@@ -104,7 +121,7 @@ def _opening(contact: UnilateralContact, *, rough: bool) -> OwnEvent:
     """
     name, lifted = f"{contact.name} opens", contact.lifted
     if not rough:
-        left = sm.Piecewise((LEAVING, contact.closed), (0, True))
+        left = sm.Piecewise((0, lifted), (LEAVING, True))
         return OwnEvent(name, "when", sm.Or(contact.pull < 0, lifted), ((contact.resting, left),), late=True)
     along = ((contact.friction.sliding, sm.S.Zero),) if contact.friction else ()
     return OwnEvent(name, "when", lifted, ((contact.resting, sm.S.Zero), *along), late=True)

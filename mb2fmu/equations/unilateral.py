@@ -43,9 +43,14 @@ _ROUND_OFF = sm.Integer(2) ** -44
 """What slip may be wrong by, as a part of the speeds that it is the sum of."""
 
 
+def at_events(margin: sm.Expr) -> sm.Basic:
+    """Whether this is positive, which is looked at where an event happens or something is set: it makes no event."""
+    return sm.Eq(no_event(sm.sign(margin)), 1)  # no Piecewise: SymPy would fold it into those around it
+
+
 def above(state: sm.Expr) -> sm.Basic:
     """Whether a state that only events change is above one half, which is no switch: it changes at events only."""
-    return sm.Eq(no_event(sm.Piecewise((1, state > sm.Rational(1, 2)), (0, True))), 1)
+    return at_events(state - sm.Rational(1, 2))
 
 
 def _flag(state: sm.Expr) -> sm.Expr:
@@ -161,19 +166,42 @@ class UnilateralContact:
     @property
     def closed(self) -> sm.Basic:
         """Whether the bodies touch; where the contact rests they do, unless something has lifted the gap."""
-        rests = self.resting * (self.resting - LEAVING) / (1 - LEAVING)  # 1, 0 while it leaves and else
-        resting = self.stabilization * self.gap - LIFTED * self.rest_below
+        return sm.And(self.touches, sm.Not(self.lifted))
+
+    @property
+    def _rests(self) -> sm.Expr:
+        """1 while it rests; 0 while it leaves and else."""
+        return self.resting * (self.resting - LEAVING) / (1 - LEAVING)
+
+    @property
+    def touches(self) -> sm.Basic:
+        """Whether the gap is closed, which it counts as while it rests, and from there on until it grows.
+
+        While it rests neither its gap nor the gap's rate is a switch. Its force keeps the second rate at zero, so that
+        both are what the integration errs, and how much that is only the importer knows.
+        """
         # no Piecewise: SymPy would take the comparison out of it
-        return (1 - rests) * self.gap + rests * resting <= 0
+        return (1 - self._rests) * self.gap - self._rests <= 0
 
     @property
     def lifted(self) -> sm.Basic:
         """Whether it rests where the bodies do not touch: a parameter, or an event of the model, has parted them."""
-        return sm.And(above(self.resting), sm.Not(self.closed))
+        parted = self.stabilization * self.gap - LIFTED * self.rest_below
+        return sm.And(above(self.resting), at_events(parted))
 
-    def approach(self, u: Sequence[sm.Symbol]) -> sm.Expr:
-        """Negative where a closed contact is struck: while it rests or leaves round-off strikes nothing."""
-        return self.rate(u) + SETTLED * self.rest_below * self.resting
+    def meets(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+        """Whether closed bodies approach: such that do not rest, or that something has set to be fast."""
+        rate = self.rate(u)
+        approaches = (1 - self._rests) * (rate + SETTLED * self.rest_below * self.resting) + self._rests < 0
+        return sm.Or(sm.And(self.touches, approaches), self._pressed(rate + self.rest_below))
+
+    def pressed(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+        """Whether bodies that rest approach: another event has set them to it, or somebody, or it is drift."""
+        return self._pressed(self.rate(u) + SETTLED * self.rest_below)
+
+    def _pressed(self, slower: sm.Expr) -> sm.Basic:
+        """Whether it rests on what has not been lifted, where this is negative."""
+        return sm.And(above(self.resting), sm.Not(self.lifted), at_events(-slower))
 
     def gone(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Whether a contact that leaves parts so fast that no round-off strikes it; the gap says that much later.
@@ -246,10 +274,12 @@ class Contacts:
         return sm.Or(*(contact.lifted for contact in self.each))
 
     def wrong(self, u: Sequence[sm.Symbol]) -> sm.Expr:
-        """With friction: 1 where modes of resting contacts have to change, else 0."""
-        margins = [margin for contact in self.each for margin in _margins(contact, u)]
+        """1 where modes of resting contacts have to change, else 0; without friction that is where one opens."""
+        margins = [c.pull for c in self.each]
+        if self.frictions:
+            margins = [margin for contact in self.each for margin in _margins(contact, u)]
         right = [sm.Piecewise((0, sm.Lt(each, 0, evaluate=False)), (1, True), evaluate=False) for each in margins]
-        return 1 - sm.Mul(*right)
+        return 1 - sm.Mul(*right, *(_keeps(contact, u) for contact in self.each if contact.friction))
 
 
 def _margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterator[sm.Expr]:
@@ -265,7 +295,13 @@ def _margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterator[sm.
     f = contact.friction
     onwards, backwards = _flag(f.sliding), _flag(-f.sliding)
     slides, most, slip = onwards + backwards, f.coefficient * contact.force, f.slip(u)
-    drift = 1 - (slip / (SETTLED * contact.rest_below)) ** 2
     yield 1 - rests + rests * (onwards * slip + backwards + (1 - slides) * (most - f.force))
     yield 1 - rests + rests * (onwards - backwards * slip + (1 - slides) * (most + f.force))
-    yield 1 - rests + rests * (slides + (1 - slides) * drift)
+
+
+def _keeps(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> sm.Expr:
+    """0 where something has set a contact in motion that sticks, else 1; as for gaps, drift makes no event."""
+    f = contact.friction
+    assert f is not None
+    sticks = _flag(contact.resting) * (1 - _flag(f.sliding) - _flag(-f.sliding))
+    return no_event(sm.Max(0, sm.sign((SETTLED * contact.rest_below) ** 2 - sticks * f.slip(u) ** 2)))

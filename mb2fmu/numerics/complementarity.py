@@ -101,11 +101,13 @@ def _restitution(b: ProgramBuilder, blows: Blows, k: int, v: int) -> tuple[int, 
 
 
 def _not_thrown_off(b: ProgramBuilder, blows: Blows, impulses: Sequence[int], rests: Sequence[int]) -> list[int]:
-    """1 for those that rest and that no impulse parts."""
+    """1 for those that rest and that no impulse parts; what has drifted apart before was not parted by it."""
     found = []
     for k, resting in enumerate(rests):
+        drifted = b.select(blows.resting[k], b.binary(Op.MAX, blows.rates[k], b.constant(0.0)), b.constant(0.0))
         v = b.sum([blows.rates[k], *(b.mul(blows.W[k][j], impulse) for j, impulse in enumerate(impulses))])
-        found.append(b.select(b.binary(Op.LT, blows.settled[k], v), b.constant(0.0), resting))
+        thrown = b.binary(Op.LT, b.add(drifted, blows.settled[k]), v)
+        found.append(b.select(thrown, b.constant(0.0), resting))
     return found
 
 

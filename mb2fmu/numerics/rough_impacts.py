@@ -74,7 +74,8 @@ def rough_impulses(b: ProgramBuilder, blows: RoughBlows, *, in_turn: bool) -> li
     rests = []
     for k in range(count):
         v = b.sum([blows.rates[k], b.dot(W[k], found.impulses)])
-        thrown = b.binary(Op.LT, b.mul(b.constant(float(SETTLED)), blows.rest_below[k]), v)
+        drifted = b.select(blows.resting[k], b.binary(Op.MAX, blows.rates[k], zero), zero)
+        thrown = b.binary(Op.LT, b.add(drifted, b.mul(b.constant(float(SETTLED)), blows.rest_below[k])), v)
         rests.append(b.select(thrown, zero, found.rests[k]))
     rubs = [k for k, tangent in enumerate(blows.frictions.tangents) if tangent >= 0]
     slides = [

@@ -287,7 +287,8 @@ def _rubbed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> 
         rests = np.where(pushed, stays, rests)
         struck = np.array([contact in group for contact in rough], dtype=bool)
         senses = np.where(struck, found.senses, senses)
-    rests = np.where(touch.rates + (W @ impulses)[:k] > settled, 0.0, rests)
+    drifted = np.where(touch.resting > 0.0, np.maximum(touch.rates, 0.0), 0.0)
+    rests = np.where(touch.rates + (W @ impulses)[:k] > drifted + settled, 0.0, rests)
     return impulses, rests, np.where(rests[list(rough)] > 0.5, senses, 0.0)
 
 

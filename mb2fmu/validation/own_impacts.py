@@ -52,7 +52,8 @@ def struck(contacts: Contacts, W: Floats, touch: Touch) -> tuple[Floats, Floats]
         impulses, rests = _in_turn(W, touch, settled)
     else:
         impulses, rests = _at_once(W, touch, poisson=contacts.each[0].law == "poisson")
-    thrown = touch.rates + W @ impulses > settled
+    drifted = np.where(touch.resting > 0.0, np.maximum(touch.rates, 0.0), 0.0)
+    thrown = touch.rates + W @ impulses > drifted + settled
     return impulses, np.where(thrown, 0.0, rests)
 
 

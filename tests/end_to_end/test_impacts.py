@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from event_runs import run_with_events
 from fmpy.fmi1 import FMICallException
 from judging import Judge
 
@@ -245,3 +246,62 @@ def test_a_contact_that_rests_does_not_drift(tmp_path):
         drift[rate] = np.abs(np.hypot(found["x"], found["y"]) - 1.0).max()
     assert drift[10.0] < 1e-6
     assert drift[0.0] > 30 * drift[10.0]
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-4, 1e-5])
+def test_what_rests_on_a_curve_makes_no_events_of_an_importers_errors(sliding_unit, tolerance):
+    """By CVODE with coarse tolerances, which drift by more than a contact may be struck with."""
+    run = run_with_events(sliding_unit, "ModelExchange", 20.0, 0.1, ["x", "y", "wall.impacts"], tolerance)
+    assert not len(run.events)
+    assert run.found["wall.impacts"][-1] == 0.0
+    assert np.abs(np.hypot(run.found["x"], run.found["y"]) - 1.0).max() < 10.0 * tolerance
+
+
+@pytest.fixture(scope="module")
+def sliding_unit(tmp_path_factory):
+    return str(export(bowl(), tmp_path_factory.mktemp("bowl"), fmi="3").path)
+
+
+def plank() -> Model:
+    """A plank rests on two supports at -1 and 1 m; a stone falls upon it 2 m from its middle, beyond the right one."""
+    y, turn, h, v, omega, w = me.dynamicsymbols("y turn h v omega w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    A = N.orientnew("A", "Axis", (turn, N.z))
+    A.set_ang_vel(N, omega * N.z)
+    O.set_vel(N, 0)
+    middle, stone = O.locatenew("M", y * N.y), O.locatenew("S", 2 * N.x + h * N.y)
+    middle.set_vel(N, v * N.y)
+    stone.set_vel(N, w * N.y)
+    bodies = [me.RigidBody("plank", middle, A, 1, (me.inertia(A, 0, 0, 1), middle)), me.Particle("stone", stone, 1)]
+    loads = [(body.masscenter, -sm.Float(9.81) * N.y) for body in bodies]
+    rates = [y.diff() - v, turn.diff() - omega, h.diff() - w]
+    model = Model("Plank", me.KanesMethod(N, [y, turn, h], [v, omega, w], rates, bodies=bodies, forcelist=loads))
+    for symbol, start, unit in ((y, 0.0, "m"), (turn, 0.0, "rad"), (h, 0.5, "m")):
+        model.coordinate(symbol, start, unit)
+    for symbol, unit in ((v, "m/s"), (omega, "rad/s"), (w, "m/s")):
+        model.speed(symbol, 0.0, unit)
+    laws = {"restitution": 0.0, "rest_below": 0.01, "order": "at once"}
+    model.add(Impact("left", y - turn, starts_resting=True, **laws))
+    model.add(Impact("right", y + turn, starts_resting=True, **laws))
+    model.add(Impact("stone", h - y - 2 * turn, **laws))
+    model.experiment(stop=0.35, step=0.01, tolerance=1e-6)
+    return model
+
+
+@pytest.fixture(scope="module")
+def plank_unit(tmp_path_factory):
+    return str(export(plank(), tmp_path_factory.mktemp("plank"), fmi="3").path)
+
+
+@pytest.mark.parametrize(("kind", "tolerance"), [("CoSimulation", 1e-6), ("ModelExchange", 1e-3)])
+def test_what_an_impact_elsewhere_throws_off_leaves_at_once(plank_unit, kind, tolerance):
+    """About the right support the moment of momentum stays: of plank and stone 3 kg.m2 omega, of the stone before."""
+    contacts = ("left", "right", "stone")
+    names = ["v", "omega", "w", *(f"{name}.resting" for name in contacts), *(f"{name}.impacts" for name in contacts)]
+    run = run_with_events(plank_unit, kind, 0.35, 0.01, names, tolerance)
+    assert run.events[-1] == pytest.approx(np.sqrt(1.0 / 9.81), abs=tolerance)
+    behind = np.flatnonzero(run.found["time"] == run.events[-1])[-1]
+    found = [run.found[name][behind] for name in names]
+    omega = -np.sqrt(9.81) / 3.0
+    assert found[:3] == pytest.approx([-omega, omega, omega], abs=tolerance)
+    assert found[3:] == [0.0, 1.0, 1.0, 0.0, 1.0, 1.0]

@@ -134,12 +134,13 @@ static int mb2fmu_agree(mb2fmu_settling *s, double t, double x[], const double r
     }
 }
 
-/* Whether something may have to happen at the start of the simulation. */
-static int mb2fmu_is_pending(mb2fmu_prepared *w)
+/* Whether something may have to happen though no mode has changed: at the start of the simulation, and where something
+ * was set. Contacts that rest are looked at by no switch, but at events alone. */
+static int mb2fmu_is_pending(mb2fmu_prepared *w, int set)
 {
     int pending = 0;
     for (int i = MB2FMU_N_INDICATORS; i < MB2FMU_N_MODES; i++) {
-        pending = pending || (model_switches[i].kind == MB2FMU_SWITCH_TICKS && *mb2fmu_mode(w, i) == 0.0);
+        pending = pending || (model_switches[i].kind == MB2FMU_SWITCH_TICKS && (set || *mb2fmu_mode(w, i) == 0.0));
     }
     return pending;
 }
@@ -156,7 +157,7 @@ static int mb2fmu_settle(mb2fmu_settling *s, double t, double x[], const double 
     while (failed == 0 && fired) {
         failed = mb2fmu_agree(s, t, x, r, p, w, slack, &changes);
         fired = 0;
-        if (failed == 0 && (s->changed || mb2fmu_is_pending(w))) {
+        if (failed == 0 && (s->changed || mb2fmu_is_pending(w, set))) {
             failed = mb2fmu_fire(s, t, x, r, p, w, &fired);
         }
         if (fired && failed == 0) {
