@@ -30,6 +30,25 @@ def event_name(frozen: FrozenEquations, sides: tuple[Floats, Floats], fired: str
     return ", ".join(changed) or fired or switch
 
 
+def switch_names(frozen: FrozenEquations) -> list[str]:
+    """What switches look at, one name each: a quantity of a contact, or else the expression as the model has it."""
+    return [_of_a_contact(frozen, each.surface) or each.name for each in frozen.switches]
+
+
+def _of_a_contact(frozen: FrozenEquations, surface: sm.Expr) -> str:
+    """The quantity of a contact that a surface is made of; empty if it is of none."""
+    found = surface.free_symbols
+    for c in frozen.contacts.each if frozen.contacts else ():
+        if c.resting not in found:
+            continue
+        if c.friction and {c.friction.force, c.friction.sliding} & found:
+            return f"friction of {c.name}"
+        if c.force in found:
+            return f"force of {c.name}"
+        return f"rate of the gap of {c.name}" if found & set(frozen.equations.u) else f"gap of {c.name}"
+    return ""
+
+
 def _contacts(
     frozen: FrozenEquations, before: Mapping[sm.Symbol, float], after: Mapping[sm.Symbol, float]
 ) -> Iterator[str]:

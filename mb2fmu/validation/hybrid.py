@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.event_naming import event_name
+from mb2fmu.validation.event_naming import event_name, switch_names
 from mb2fmu.validation.latched import closing_impulses, with_rows_held
 from mb2fmu.validation.numeric import Motion, NumericEquations
 from mb2fmu.validation.own_friction import rough_contacts, rough_events
@@ -66,7 +66,7 @@ class HybridEquations(NumericEquations):
         self._count = len(frozen.switches)
         self.sizes = np.ones(self._count)
         self._signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
-        self._names = [s.name for s in frozen.switches]
+        self._names = switch_names(frozen)
         self._contacts = len(frozen.contacts.each) if frozen.contacts else 0
         self._rough = rough_contacts(frozen.contacts) if frozen.contacts else ()
         self._lines = self._contacts + len(self._rough)  # normals, then tangents

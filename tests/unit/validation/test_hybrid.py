@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from event_models import dropped
+from event_models import reference_of as reference_of_model
 from judging import in_long_steps
 
 from mb2fmu import derive, formulation
@@ -97,3 +99,10 @@ def test_parameters_that_change_are_an_event():
         with numeric.keeping_modes(1.0, x, [], old):
             kept, _ = numeric.x_dot(1.0, x, [], new)
         assert abs(kept[1] - rate) > 0.05  # in the modes before
+
+
+def test_what_changes_no_contact_is_told_by_what_it_looks_at():
+    """In turn: the ball's speed comes through zero at the top, its gap opens and closes."""
+    told = [event.name for event in reference_of_model(dropped()).events]
+    up, away = "rate of the gap of ground", "gap of ground"
+    assert told == [up, "impact of ground", away, up, "impact of ground", away, up, "impact of ground"]
