@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -15,6 +16,7 @@ from mb2fmu.pipeline.evaluating import start_values
 from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.language_targets import described
 from mb2fmu.pipeline.options import FormulationOptions
+from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.studies.ensembles import Batch, Ensemble, Motion
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ def compiled(
     from mb2fmu.emit.c.sources import longest_walk
 
     derivation = derive(model, arguments=arguments, **options)
-    definition, program = derivation.definition, derivation.program
+    definition, program = derivation.definition, _with_dependent_variables(derivation)
     what = [("it has events", needs_events(derivation)), ("it keeps a memory of its loops", program.layout.memory)]
     faults = [Fault(why, definition.name, "simulate one by one: mb2fmu.simulate") for why, has in what if has]
     if faults:
@@ -61,7 +63,7 @@ def compiled(
     return Ensemble(
         states=tuple(variable.name for variable in states),
         parameters=tuple(variable.name for variable in parameters),
-        output_names=tuple(output.name for output in derivation.equations.outputs),
+        output_names=program.entries["outputs"].labels,
         x0=x0,
         p0=p0,
         inputs=run.inputs[:1] if run.steady else run.inputs,
@@ -76,6 +78,20 @@ def compiled(
         implicit_motion=_motion(cache(lambda: _implicit(program, definition.name))),
         project=entry("project") if projected else None,
     )
+
+
+def _with_dependent_variables(derivation: Derivation) -> Program:
+    """The program with coordinates and speeds that are no states behind its outputs, by their FMU names."""
+    program, definition, equations = derivation.program, derivation.definition, derivation.equations
+    q, u = equations.q_dependent, equations.u_dependent
+    if not q and not u:
+        return program
+    placed = program.entries["position"].results
+    nodes = (*placed[len(placed) - len(q) :], *program.entries["dependent_speeds"].results)
+    names = (*(definition.coordinates[i].name for i in q), *(definition.speeds[i].name for i in u))
+    known = program.entries["outputs"]
+    outputs = replace(known, labels=(*known.labels, *names), results=(*known.results, *nodes))
+    return replace(program, entries={**program.entries, "outputs": outputs})
 
 
 def _implicit(program: Program, name: str) -> CompiledMotion:

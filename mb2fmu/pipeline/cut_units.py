@@ -147,8 +147,9 @@ def _start(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
     from mb2fmu.pipeline.evaluating import right_hand_side
 
     f: RightHandSide = right_hand_side(whole)
-    rates = dict(zip(f.states, f(0.0, f.x0, f.r0), strict=True))
-    starts = dict(zip(f.states, map(float, f.x0), strict=True))
+    symbols = whole.program.layout.states
+    rates = dict(zip(symbols, f(0.0, f.x0, f.r0), strict=True))
+    starts = dict(zip(symbols, map(float, f.x0), strict=True))
     return {u.name: float(rates[u.name]) for u in whole.mechanism.u if u.name in rates}, starts
 
 

@@ -86,15 +86,28 @@ def start_values(derivation: Derivation) -> tuple[Floats, Floats, Floats]:
     )
 
 
+def _names(derivation: Derivation) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """FMU names of states, inputs and free parameters, in the order of :func:`start_values`."""
+    definition, equations = derivation.definition, derivation.equations
+    q = [definition.coordinates[i].name for i in equations.q_independent]
+    u = [definition.speeds[i].name for i in equations.u_independent]
+    return (
+        (*q, *u, *(state.name for state in definition.auxiliary_states)),
+        tuple(signal.name for signal in definition.inputs),
+        tuple(parameter.name for parameter in definition.parameters if not parameter.calculated),
+    )
+
+
 def right_hand_side(derivation: Derivation) -> RightHandSide:
     """The equations of motion of a derivation as a NumPy callable."""
     program = derivation.program
     x0, r0, p0 = start_values(derivation)
     evaluate = evaluation.evaluator(program, "rhs")
+    states, inputs, parameters = _names(derivation)
     return RightHandSide(
-        states=program.layout.states,
-        inputs=program.layout.inputs,
-        parameters=program.layout.parameters,
+        states=states,
+        inputs=inputs,
+        parameters=parameters,
         x0=x0,
         r0=r0,
         p0=p0,

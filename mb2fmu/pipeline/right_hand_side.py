@@ -53,9 +53,9 @@ class RightHandSide:
     """x' = f(t, x, r, p), ready for ``scipy.integrate.solve_ivp(f, (0, 10), f.x0)``.
 
     Attributes:
-        states: Names of x = (q, independent u, z), as in the mechanics.
-        inputs: Names of r.
-        parameters: Names of the free parameters p.
+        states: FMU names of x = (q, independent u, z); ``program.layout`` has those of the mechanics' symbols.
+        inputs: FMU names of r.
+        parameters: FMU names of the free parameters p.
         x0: Start values of the states.
         r0: Start values of the inputs, used where no others are given.
         p0: Values of the parameters, used where no others are given.

@@ -68,7 +68,7 @@ class Ensemble:
     Attributes:
         states: FMU names.
         parameters: FMU names of the free ones.
-        output_names: FMU names.
+        output_names: FMU names of the outputs, then of coordinates and speeds that are no states.
         x0: Start values, shape (n_x,).
         p0: Values of the parameters, shape (n_p,).
         inputs: Held over each communication step of the experiment, shape (steps, n_r), or one row.
@@ -78,7 +78,7 @@ class Ensemble:
         stop: End of the experiment, s.
         most: Steps that may be tried within one communication step.
         rhs: x' of a batch.
-        outputs: y of a batch.
+        outputs: y of a batch, dependent coordinates and speeds behind it.
         motion: Integrates with a step size for each instance.
         implicit_motion: Likewise, by a method for stiff models.
         project: Puts states on the constraints; None where there is nothing to do.
@@ -177,8 +177,12 @@ class Ensemble:
         return x, p
 
     def _course(self, step: float, points: int, tolerance: float) -> Course:
-        """Return the times and inputs of a run; beyond the experiment the last inputs stay."""
-        inputs = np.asarray(self.inputs[np.minimum(np.arange(points), len(self.inputs) - 1)])
+        """Return the times and inputs of a run; beyond the experiment the last inputs stay.
+
+        Whatever the communication step, each begins with the inputs that the experiment has at its time.
+        """
+        rows = np.floor(np.arange(points) * (step / self.step) + 1e-6).astype(np.intp)
+        inputs = np.asarray(self.inputs[np.minimum(rows, len(self.inputs) - 1)])
         turns = np.zeros(points + 1, dtype=bool)
         turns[1:-1] = (inputs[1:] != inputs[:-1]).any(axis=1)
         held = inputs if turns.any() else inputs[:1]

@@ -55,7 +55,7 @@ def test_a_cylinder_with_its_valve_moves_as_written_by_hand():
     oil = {"bulk_modulus": 1.2e9, "leakage": 2e-12, "friction": 400.0, "pressures": (3e6, 2.5e6)}
     model.add(HydraulicCylinder("boom", on=(O, P), valve=valve, **sizes, **oil))
     f = rhs(model, method="tmt")
-    assert f.states[2:] == ("boom_pressure_a", "boom_pressure_b")
+    assert f.states[2:] == ("boom.pressure_a", "boom.pressure_b")
     assert f.x0 == pytest.approx([0.9, 0.0, 3e6, 2.5e6])
     settings = {"method": "Radau", "rtol": 1e-8, "atol": 1e-9, "t_eval": np.linspace(0, 2.0, 41)}
     ours, theirs = (solve_ivp(rate, (0, 2.0), f.x0, **settings) for rate in (f, pushed))

@@ -190,7 +190,7 @@ def test_at_rest_forces_and_slopes_are_finite(law, relaxation):
 def test_a_deflection_follows_the_slip_over_the_relaxation_length():
     """e' = −V_s − |V_x| e / σ: written by hand, each direction with its own length; at rest a spring."""
     f = rhs(wheel(BRUSH, (0.3, 0.6)), method="tmt")
-    assert f.states[-2:] == ("tyre_deflection_x", "tyre_deflection_y")
+    assert f.states[-2:] == ("tyre.deflection_x", "tyre.deflection_y")
     x = np.array([0, 0, 0, 8.0, 0.7, 0, 30.0, 0.002, -0.01])
     travelling = np.hypot(8.0, 0.01)
     wanted = [-(8.0 - RADIUS * 30.0) - travelling * 0.002 / 0.3, -0.7 + travelling * 0.01 / 0.6]

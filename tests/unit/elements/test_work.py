@@ -47,7 +47,7 @@ def test_work_is_what_energies_say():
     for name, load in given.items():
         model.add(Work(name, load))
     f = rhs(model, method="tmt")
-    assert f.states[2:] == tuple(f"{name}_work" for name in given)
+    assert f.states[2:] == tuple(f"{name}.work" for name in given)
     run = solve_ivp(f, (0.0, 2.0), f.x0, method="DOP853", rtol=1e-11, atol=1e-12)
     (q, u), work = run.y[:2], dict(zip(given, run.y[2:], strict=True))
     assert work["gravity"] == pytest.approx(1.5 * 9.81 * 0.4 * (np.cos(q) - np.cos(0.9)), abs=1e-9)

@@ -56,7 +56,7 @@ def worst_of(derivation: pipeline.Derivation) -> float:
         known = {str(q.symbol): values[made.starts[q.name]] for q in d.parameters}
         x, p = (
             [values[made.starts[n]] for n in names],
-            [known.get(n, v) for n, v in zip(f.parameters, f.p0, strict=True)],
+            [known.get(n, v) for n, v in zip(f.program.layout.parameters, f.p0, strict=True)],
         )
         rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
         own = sample.rates[WAY]

@@ -104,7 +104,7 @@ def test_loops_of_an_mjcf_file_move_as_mujocos_jacobians_say(tmp_path: Path) -> 
     robot, f = derivation.checked.mechanics, pipeline.right_hand_side(derivation)
     joints = [robot.tree.parts[i].moved_by.name for i in robot.variables]
     reading = MujocoReading(path, joints, ["m1", "m2"])
-    place = {str(s): k for k, s in enumerate(f.states)}
+    place = {str(s): k for k, s in enumerate(f.program.layout.states)}
     control = [30.0, -20.0]
     run = solve_ivp(lambda t, x: f(t, x, control), (0, 0.3), f.x0, rtol=1e-10, atol=1e-10, t_eval=[0.0, 0.1, 0.2, 0.3])
     damping = {"a1": 0.1, "a2": 0.1, "s1": 2.0, "s2": 2.0}

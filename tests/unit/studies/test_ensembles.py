@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +12,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
 
+import mb2fmu
 from mb2fmu import HydraulicCylinder, Impact, Model, Valve, pipeline, validation
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.compiling import compiled
@@ -125,6 +127,29 @@ def test_neighbours_change_no_bits_however_many_there_are(cart_pole: Ensemble) -
     picked = np.array([0, 2047, 2048, 2099])
     few = cart_pole.simulate(4, {"m": masses[picked]}, stop=1.0, step=0.5)
     np.testing.assert_array_equal(many.states[picked], few.states)
+
+
+def test_inputs_keep_their_times_where_the_communication_step_is_another(cart_pole: Ensemble) -> None:
+    steps = len(cart_pole.inputs)
+    assert steps > 20
+    fine = cart_pole.simulate(1, stop=20 * cart_pole.step)
+    wide = replace(cart_pole, inputs=np.repeat(cart_pole.inputs[:20:4], 4, axis=0))
+    np.testing.assert_allclose(
+        cart_pole.simulate(1, stop=20 * cart_pole.step, step=4 * cart_pole.step).states,
+        wide.simulate(1, stop=20 * cart_pole.step).states,
+        rtol=1e-6,
+        atol=1e-9,
+    )
+    assert np.abs(fine.states - wide.simulate(1, stop=20 * cart_pole.step).states).max() > 1e-6
+
+
+def test_dependent_variables_are_there_as_in_a_simulation() -> None:
+    model = MODELS / "chaplygin_sleigh.py"
+    runs = compiled(model).simulate(1, stop=0.2, step=0.05, tolerance=1e-10, trajectories=True)
+    wanted = mb2fmu.simulate(model, stop=0.2, step=0.05)
+    assert set(wanted.names) <= {*runs.state_names, *runs.output_names}
+    for name in wanted.names:
+        np.testing.assert_allclose(runs[name][0], wanted[name], rtol=1e-7, atol=1e-8)
 
 
 def test_fixed_steps_converge_with_the_fourth_power(cart_pole: Ensemble) -> None:
