@@ -12,6 +12,7 @@ from mb2fmu.cli.command_options import (
     debug_option,
     input_option,
     options,
+    page_in,
     page_only,
     refuse_for_units,
     say,
@@ -32,10 +33,10 @@ _file = click.Path(path_type=Path, dir_okay=False)
     "-o",
     "--output",
     "page",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.html",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html|DIR",
     callback=page_only,
-    help="The page; NAME.html if no picture is asked for either.",
+    help="The page, or the folder for it; NAME.html here if no picture is asked for either.",
 )
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as PNG.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as SVG.")
@@ -101,6 +102,7 @@ def animate(
     if page is None and png is None and svg is None and not films:
         page = Path(f"{drawing.name}.html")
     if page is not None:
+        page = page_in(page, drawing.name)
         shown = tuple(plot.split(",")) if plot else interesting(signals)
         unknown = [name for name in shown if name not in signals.names]
         if unknown:

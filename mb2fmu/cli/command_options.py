@@ -207,6 +207,20 @@ def svg_only(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
     return path
 
 
+PAGES = (".html", ".htm")
+
+
+def page_in(path: Path, name: str) -> Path:
+    """Where a page goes that was asked for by FILE.html, or by the folder for it, which is made if it is not there."""
+    if path.suffix.lower() in PAGES:
+        return path
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}; give FILE.html or a folder that can be made") from None
+    return path / f"{name}.html"
+
+
 def page_only(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
     """Return where a page goes; a picture or film has an option of its own (click's callback)."""
     kind = "" if path is None else path.suffix.lower().removeprefix(".")

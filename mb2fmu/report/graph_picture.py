@@ -13,11 +13,16 @@ from mb2fmu.mechanism.mechanism_graph import GROUND, Bond, MechanismGraph
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1a2230;paint-order:stroke;stroke:#fff;stroke-width:3px}"
     ".name{font-weight:600;font-size:13px}.small{font-size:11px;fill:#5a6577}.middle{text-anchor:middle}.ends{text-anchor:end}"
-    ".body{fill:#eef2f8;stroke:#1a2230;stroke-width:1.2}.ground{fill:#d9d9d9;stroke:#555}"
+    ".paper{fill:#fff}.body{fill:#eef2f8;stroke:#1a2230;stroke-width:1.2}.ground{fill:#d9d9d9;stroke:#555}.end{fill:#1a2230}"
     ".joint{fill:none;stroke:#1a2230;stroke-width:1.8}.load{fill:none;stroke:#b0413e;stroke-width:1.5}"
     ".loop{fill:none;stroke:#7a3fa0;stroke-width:1.5;stroke-dasharray:5 4}.sensor{fill:#2c8a4b}.pin{fill:#b0413e}"
     ".of-load{fill:#b0413e}.of-loop{fill:#7a3fa0}"
+    "@media screen and (prefers-color-scheme:dark){"
+    "text{fill:#e4e9f1;stroke:#1a2029}.small{fill:#9aa7ba}.paper{fill:#1a2029}.end{fill:#e4e9f1}"
+    ".body{fill:#29313d;stroke:#e4e9f1}.ground{fill:#3d4552;stroke:#9aa7ba}.joint{stroke:#e4e9f1}"
+    ".load{stroke:#ff9d94}.loop{stroke:#c79bf2}.sensor{fill:#6fd39a}.pin,.of-load{fill:#ff9d94}.of-loop{fill:#c79bf2}}"
 )
+"""Colours of the page about it (``page.css``), which an embedded picture cannot ask for; paper stays white."""
 _WIDTH, _ROW, _HEAD, _SPACE, _MARGIN, _LANE = 190.0, 17.0, 28.0, 26.0, 16.0, 24.0
 _BEND, _WIRE, _LETTER = 40.0, 7.0, 6.9
 """How wide a joint bends, how far wires are apart, how wide a letter is about."""
@@ -71,7 +76,7 @@ def graph_picture(graph: MechanismGraph) -> str:
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     title = escape(f"{graph.name}: bodies, joints, loads, constraints, sensors")
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img"><title>{title}</title><style>{_STYLE}</style>']
-    parts.append(f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>')
+    parts.append(f'<rect width="{width:.0f}" height="{height:.0f}" class="paper"/>')
     parts += lines
     for bond in joints:
         parts += _joint(bond, places[bond.parent], places[bond.child])
@@ -157,7 +162,7 @@ def _joint(bond: Bond, a: _Box, b: _Box) -> Iterator[str]:
     middle = (start + end) / 2
     bend = f"C{middle:.1f} {a.middle:.1f} {middle:.1f} {b.middle:.1f} {end:.1f} {b.middle:.1f}"
     way = f"M{a.right:.1f} {a.middle:.1f}H{start:.1f}{bend}H{b.left:.1f}"
-    yield f'<path class="joint" d="{way}"/><circle cx="{b.left:.1f}" cy="{b.middle:.1f}" r="4" fill="#1a2230"/>'
+    yield f'<path class="joint" d="{way}"/><circle cx="{b.left:.1f}" cy="{b.middle:.1f}" r="4" class="end"/>'
     name, coordinates = map(escape, _told(bond))
     if name:
         yield f'<text class="small ends" x="{b.left - 8:.1f}" y="{b.middle - 7:.1f}">{name}</text>'

@@ -74,6 +74,21 @@ def test_the_picture_is_svg_that_shows_every_name() -> None:
     assert graph_picture(graph) == text
 
 
+def test_what_is_drawn_has_a_colour_for_dark_screens() -> None:
+    """Colours stand in the style alone, and every rule with one has another one for the dark."""
+    text = graph_picture(graph_of(mb2fmu.load("models/four_bar.py")))
+    style, drawn = re.search(r"<style>(.*)</style>(.*)", text, flags=re.DOTALL).groups()
+    light, dark = style.split("@media screen and (prefers-color-scheme:dark)")
+
+    def coloured(rules: str) -> dict[str, str]:
+        found = re.findall(r"([^{}]+)\{([^{}]*#[^{}]*)\}", rules)
+        return {name: words for names, words in found for name in names.split(",")}
+
+    assert coloured(light).keys() == coloured(dark).keys()
+    assert "#" not in drawn
+    assert all(coloured(light)[name] != words for name, words in coloured(dark).items())
+
+
 def test_another_ending_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(commands, ["equations", "simple_pendulum", "--graph", str(tmp_path / "a.bmp")])
     assert done.exit_code == 2
