@@ -211,14 +211,8 @@ PAGES = (".html", ".htm")
 
 
 def page_in(path: Path, name: str) -> Path:
-    """Where a page goes that was asked for by FILE.html, or by the folder for it, which is made if it is not there."""
-    if path.suffix.lower() in PAGES:
-        return path
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise click.BadParameter(f"{path}: {error.strerror}; give FILE.html or a folder that can be made") from None
-    return path / f"{name}.html"
+    """Where a page goes that was asked for by FILE.html, or by the folder that it is to be in."""
+    return path if path.suffix.lower() in PAGES else path / f"{name}.html"
 
 
 def page_only(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
