@@ -90,7 +90,6 @@ def animate(
     from mb2fmu import animation, package, pipeline
     from mb2fmu.animation.interest import interesting
     from mb2fmu.filetree import FileTree
-    from mb2fmu.package.publishing import write_tree
 
     if source.suffix == ".fmu" and model is None:
         refuse_for_units("a unit")
@@ -109,7 +108,7 @@ def animate(
         unknown = [name for name in shown if name not in signals.names]
         if unknown:
             raise click.BadParameter(f"no variable {', '.join(unknown)}; there are {', '.join(signals.names)}")
-        write_tree(FileTree({page.name: animation.page(drawing, signals, shown=shown)}), page.parent)
+        package.write_tree(FileTree({page.name: animation.page(drawing, signals, shown=shown)}), page.parent)
         say(f"page: {page}")
     for path, form in ((svg, "svg"), (png, "png")):
         if path is not None:

@@ -95,6 +95,19 @@ def test_the_command_writes_a_page_and_pictures(folder, tmp_path):
     assert "no variable nothing" in unknown.output
 
 
+def test_a_folder_takes_the_page(folder, tmp_path):
+    """As ``-o`` of other commands it is made; a file in its place is named, and stays what it was."""
+    wanted, taken = tmp_path / "new" / "pages", tmp_path / "taken"
+    taken.write_text("mine")
+    good, bad = (CliRunner().invoke(commands, ["animate", str(folder / "swing.py"), "-o", str(where)])
+                 for where in (wanted, taken))  # fmt: skip
+    assert good.exit_code == 0, good.output
+    assert [path.name for path in wanted.iterdir()] == ["Swing.html"]
+    assert bad.exit_code == 2
+    assert str(taken) in " ".join(bad.output.split())
+    assert taken.read_text() == "mine"
+
+
 def test_what_has_nothing_to_draw_is_refused_in_plain_words():
     import sympy.physics.mechanics as me
 
@@ -115,19 +128,6 @@ def test_a_picture_is_not_written_as_a_page(tmp_path):
 
 
 @pytest.mark.parametrize("build", [moving_pivot, lagrangian_with_bodies])
-def test_a_folder_takes_the_page(folder, tmp_path):
-    """As ``-o`` of other commands it is made; a file in its place is named, and stays what it was."""
-    wanted, taken = tmp_path / "new" / "pages", tmp_path / "taken"
-    taken.write_text("mine")
-    good, bad = (CliRunner().invoke(commands, ["animate", str(folder / "swing.py"), "-o", str(where)])
-                 for where in (wanted, taken))  # fmt: skip
-    assert good.exit_code == 0, good.output
-    assert [path.name for path in wanted.iterdir()] == ["Swing.html"]
-    assert bad.exit_code == 2
-    assert str(taken) in " ".join(bad.output.split())
-    assert taken.read_text() == "mine"
-
-
 def test_core_units_carry_their_scene_and_the_same_bytes_each_time(build):
     cores = [pipeline.build(pipeline.derive(build()), backend="python").core for _ in range(2)]
     assert cores[0][animation.FILE] == cores[1][animation.FILE]
