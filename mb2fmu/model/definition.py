@@ -19,7 +19,7 @@ from sympy.physics.mechanics import JointsMethod, KanesMethod, LagrangesMethod, 
 from mb2fmu.errors import ModelError
 from mb2fmu.model.additions import Additions
 from mb2fmu.model.connections import Connections, DeclaredTerminal
-from mb2fmu.model.declarations import Declarations, Experiment, Number, Signal
+from mb2fmu.model.declarations import Declarations, Experiment, Number, Signal, communication_step
 from mb2fmu.model.declared_arrays import DeclaredArray
 from mb2fmu.model.declared_loops import DeclaredLoop, Loops
 from mb2fmu.model.looks import Looks
@@ -415,14 +415,21 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         self,
         *,
         stop: float = 10.0,
-        step: float = 0.01,
+        step: float | None = None,
         tolerance: float = 1e-6,
         stiff: bool = False,
         solver: Literal["adaptive", "fixed"] = "adaptive",
         internal_step: float | None = None,
         signals: Mapping[sm.Expr, Signal] | None = None,
     ) -> None:
-        """Sets the default experiment (see :class:`Experiment`), which the proof runs too."""
+        """Sets the default experiment (see :class:`Experiment`), which the proof runs too.
+
+        Without ``step`` it is 0.01 s, or what suits a very short or long experiment (:func:`communication_step`); not
+        more than 0.01 s where it is the integration's step, too.
+        """
+        if step is None:
+            step = communication_step(float(stop))
+            step = min(step, 0.01) if solver == "fixed" and internal_step is None else step
         self.default_experiment = Experiment(
             stop=float(stop),
             step=float(step),

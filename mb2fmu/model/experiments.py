@@ -10,9 +10,13 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.coherence import written
+from mb2fmu.model.declarations import communication_step
 from mb2fmu.model.definition import Experiment, Model
 from mb2fmu.model.expressions import contents
 from mb2fmu.variables import Input
+
+MOST_STEPS = 1_000_000
+"""Communication steps of a default experiment: the proof keeps what every variable is at each of them."""
 
 
 def experiment_faults(model: Model) -> Iterator[Fault]:
@@ -41,7 +45,9 @@ def _laws(experiment: Experiment) -> Iterator[tuple[bool, str, str]]:
             f"the experiment's step {step} is longer than the experiment ({stop})",
             "take a shorter step",
         )
-    what = f"the experiment's tolerance is {tolerance}"
+        what = f"the experiment has {stop / step:.3g} communication steps, more than {MOST_STEPS:,}"
+        remedy = f"take step={communication_step(stop):g}, or leave step out; or an earlier stop"
+        yield not stop > MOST_STEPS * step, what, remedy
     yield 0.0 < tolerance <= 1e-2, what, "give a relative tolerance in (0, 0.01], such as 1e-6"
     what = f"there is no solver {experiment.solver!r}"
     yield experiment.solver in {"adaptive", "fixed"}, what, "take 'adaptive' or 'fixed'"

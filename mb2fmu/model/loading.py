@@ -255,8 +255,9 @@ def _promising_function(path: Path, module: ModuleType, promised: type) -> Calla
     ]
     if len(found) == 1:
         return found[0]
-    if not found and len(others) == 1 and "return" not in others[0].__annotations__:
-        return others[0]
+    alone = [function for function in others if _called_with_nothing(function)]
+    if not found and len(alone) == 1 and "return" not in alone[0].__annotations__:
+        return alone[0]
     headline = f"{path.name} has {'no' if not found else len(found)} {_word(promised)} functions, it needs one:"
     if found:
         remedy = "begin the names of all but one with an underscore, or put them into files of their own"
@@ -269,6 +270,13 @@ def _promising_function(path: Path, module: ModuleType, promised: type) -> Calla
     if others:
         what += f"; there are {', '.join(sorted(f.__name__ for f in others))}"
     raise ModelError(headline, [Fault(what, path.name, _EXAMPLE if promised is Model else _SYSTEM)])
+
+
+def _called_with_nothing(function: Callable[..., Any]) -> bool:
+    """Whether every argument has a default: a helper such as ``bump(s)`` cannot be the function of a model."""
+    kinds = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    parameters = inspect.signature(function).parameters.values()
+    return all(item.default is not item.empty or item.kind in kinds for item in parameters)
 
 
 def _converted(path: Path, function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -72,11 +72,11 @@ class Conditions:
         """The inputs that outputs at ``time[k]`` see: those of the step that ends there (of the first one at 0)."""
         return np.asarray(self.inputs[max(k - 1, 0)])
 
-    def thinned(self, most: int) -> tuple[Conditions, npt.NDArray[np.int64]]:
-        """Return the experiment at about ``most`` points, and which ones; all where an input changes."""
+    def thinned(self, most: int, also: npt.ArrayLike = ()) -> tuple[Conditions, npt.NDArray[np.int64]]:
+        """Return the experiment at about ``most`` points and ``also``, and which ones; all where an input changes."""
         last = len(self.time) - 1
         stride = max(1, last // max(most, 1)) if self.steady else 1
-        rows = np.unique(np.append(np.arange(0, last, stride), last))
+        rows = np.union1d(np.append(np.arange(0, last, stride), last), np.asarray(also, dtype=np.int64))
         return replace(self, time=self.time[rows], inputs=self.inputs[rows[:-1]]), rows
 
 

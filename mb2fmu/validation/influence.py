@@ -1,10 +1,12 @@
 """Coverage of influence: which parameters, start values and inputs moved anything that was judged.
 
 Asked of the reference, along the moved experiment: by how much would each judged variable be off, had one parameter or
-input alone kept its default? Only what is off by more than its bound could have been seen. The change is followed to
-first order by the variational equation d' = J d + g: J (by the states) and g (by the quantity) from differences of the
-reference's own x', d carried from sample to sample by the matrix exponential, and put back onto the constraints there.
-It is judged as the unit is: against the bounds, within the horizons. A start value is judged where it is set: at t = 0.
+input alone kept its default? Only what is off by more than its bound could have been seen. The motion is integrated
+anew with that one quantity at its default, wherever this is cheap (compiled equations) or needed (events). Elsewhere,
+and where that motion cannot be run, the change is followed to first order by the variational equation d' = J d + g:
+J (by the states) and g (by the quantity) from differences of the reference's own x', d carried from sample to sample by
+the matrix exponential, and put back onto the constraints there. It is judged as the unit is: against the bounds, within
+the horizons. A start value is judged where it is set: at t = 0.
 """
 
 from __future__ import annotations
@@ -63,10 +65,20 @@ def influences(
             for m in moves
         )
     changes = _changes(definition, moves, moved)
-    follow = _integrated if isinstance(moved.numeric, HybridEquations) else _followed
-    ratios = follow(moved, limits, list(changes.values()))
-    found = dict(zip(changes, ratios, strict=True))
+    found = dict(zip(changes, _ratios(moved, limits, list(changes.values())), strict=True))
     return tuple(_result(move, found.get((move.role, move.name)), default, moved, limits) for move in moves)
+
+
+def _ratios(moved: Reference, limits: Bounds, changes: Sequence[_Change]) -> list[Floats]:
+    """Return for each change and variable the largest |change of the variable| over its bound, shape (n,) each."""
+    events = isinstance(moved.numeric, HybridEquations)
+    if not (events or moved.numeric.machine):
+        return _followed(moved, limits, changes)
+    found = [_integrated(moved, limits, change) for change in changes]
+    lacking = [] if events else [i for i, ratios in enumerate(found) if ratios is None]
+    first_order = dict(zip(lacking, _followed(moved, limits, [changes[i] for i in lacking]), strict=True))
+    none = np.zeros(len(moved.variables))
+    return [first_order.get(i, none) if ratios is None else ratios for i, ratios in enumerate(found)]
 
 
 def _result(
@@ -110,29 +122,27 @@ def _changes(definition: Declarations, moves: Sequence[Move], moved: Reference) 
     return found
 
 
-def _integrated(reference: Reference, limits: Bounds, changes: Sequence[_Change]) -> list[Floats]:
-    """Do what :func:`_followed` does by integrating anew: events have no variational equation."""
+def _integrated(reference: Reference, limits: Bounds, change: _Change) -> Floats | None:
+    """Return what :func:`_ratios` says of one change; None where that motion cannot be run or has no numbers."""
     numeric, run = reference.numeric, reference.conditions
     scales = reference.error_scales(_TOLERANCE)
+    parameters = tuple((np.array(run.parameters) + change.parameters).tolist())
+    other = replace(run, parameters=parameters, inputs=run.inputs + change.inputs)
+    try:
+        prepared = numeric.prepare(parameters)
+        start = numeric.project(0.0, reference.states[0], prepared) if numeric.constrained else reference.states[0]
+        moved = solve(numeric, other, np.append(start, 0.0), _TOLERANCE, scales)
+        seen, _, _ = observe(numeric, other, moved[:, :-1], prepared)
+    except (ValidationError, ArithmeticError, ValueError):
+        return None
     judged = np.arange(len(run.time))[:, None] < limits.judged[None, :]
-    bound = np.maximum(limits.values, np.finfo(float).tiny)
-    ratios = []
-    for change in changes:
-        parameters = tuple((np.array(run.parameters) + change.parameters).tolist())
-        other = replace(run, parameters=parameters, inputs=run.inputs + change.inputs)
-        try:
-            moved = solve(numeric, other, np.append(reference.states[0], 0.0), _TOLERANCE, scales)
-            seen, _, _ = observe(numeric, other, moved[:, :-1], numeric.prepare(parameters))
-        except (ValidationError, ArithmeticError, ValueError):
-            ratios.append(np.zeros(len(reference.variables)))
-            continue
-        off = np.abs(seen - reference.trajectory.values) / bound
-        ratios.append(np.max(np.where(judged, off, 0.0), axis=0))
-    return ratios
+    off = np.where(judged, np.abs(seen - reference.trajectory.values), 0.0)
+    ratios = np.max(off / np.maximum(limits.values, np.finfo(float).tiny), axis=0)
+    return np.asarray(ratios) if np.all(np.isfinite(ratios)) else None
 
 
 def _followed(reference: Reference, limits: Bounds, changes: Sequence[_Change]) -> list[Floats]:
-    """Return for each change and variable the largest |change of the variable| over its bound, shape (n,) each."""
+    """Do what :func:`_ratios` does to first order; a change that outgrows all numbers is followed no further."""
     numeric, run = reference.numeric, reference.conditions
     n_x, steps = numeric.n_x, len(run.time) - 1
     affordable = _BUDGET // max(1, n_x + 2 * len(changes))
@@ -149,7 +159,7 @@ def _followed(reference: Reference, limits: Bounds, changes: Sequence[_Change]) 
         base = _seen(reference, row, held, np.zeros(n_x), None)
         for i, change in enumerate(changes):
             after = _seen(reference, row, held, gone[i], change)
-            if base is None or after is None:
+            if base is None or after is None or not _finite(after):
                 continue
             values = np.abs(after.values - base.values) / _PROBE
             judged = limits.judged > row
@@ -160,6 +170,10 @@ def _followed(reference: Reference, limits: Bounds, changes: Sequence[_Change]) 
                 forced = (after.x_dot - base.x_dot) / _PROBE - matrix @ away
                 gone[i] = flow @ away + reach @ forced
     return ratios
+
+
+def _finite(seen: _Seen) -> bool:
+    return bool(np.all(np.isfinite(seen.values)) and np.all(np.isfinite(seen.x_dot)))
 
 
 @dataclass(frozen=True, slots=True)

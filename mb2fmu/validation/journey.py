@@ -19,6 +19,9 @@ from mb2fmu.validation.numeric import NumericEquations, explained
 Floats = npt.NDArray[np.float64]
 
 BUDGET = 5_000_000
+AT_A_STEP = 60
+"""Evaluations that every communication step may take at least: a few steps of the integration, of a dozen each."""
+
 STIFF_BUDGET = 100_000
 
 

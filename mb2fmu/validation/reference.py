@@ -22,7 +22,7 @@ from mb2fmu.validation.event_sides import apart
 from mb2fmu.validation.event_walk import EventSeen, WalkLog
 from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.integration import TIGHTEST, HeldSlope, explicit_euler
-from mb2fmu.validation.journey import Journey
+from mb2fmu.validation.journey import AT_A_STEP, BUDGET, Journey
 from mb2fmu.validation.newton_euler import NewtonEuler
 from mb2fmu.validation.numeric import Motion, NumericEquations
 from mb2fmu.validation.own_switches import frozen_equations
@@ -291,7 +291,8 @@ def solve(
     Raises:
         ValidationError: See :meth:`mb2fmu.validation.journey.Journey.travel`.
     """
-    journey = Journey(numeric, run.time, run.inputs, numeric.prepare(run.parameters), stiff=run.stiff)
+    budget = max(BUDGET, AT_A_STEP * (len(run.time) - 1) * parts)
+    journey = Journey(numeric, run.time, run.inputs, numeric.prepare(run.parameters), stiff=run.stiff, budget=budget)
     return journey.travel(start, tolerance, scales, parts=parts, projected=numeric.constrained, seen=seen)
 
 
@@ -327,14 +328,14 @@ def observe(
     rows, kinetic, residual = [], [], []
     for k, x in enumerate(states):
         r = run.held(k).tolist()
-        motion = _moment(numeric, float(run.time[k]), x, r, prepared, modes[k] if modes else None)
+        motion = moment(numeric, float(run.time[k]), x, r, prepared, modes[k] if modes else None)
         rows.append(compared(numeric, x, motion))
         kinetic.append(motion.kinetic)
         residual.append(motion.residual)
     return np.array(rows), np.array(kinetic), np.array(residual)
 
 
-def _moment(
+def moment(
     numeric: NumericEquations, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes | None
 ) -> Motion:
     """Everything at one instant."""

@@ -146,6 +146,11 @@ def test_no_model_function(written):
     assert "-> Model" in error.faults[0].remedy
 
 
+def test_helpers_that_take_arguments_do_not_hide_the_function(written):
+    path = written(GOOD.replace(" -> Model", "") + "\n\ndef bump(s):\n    return s\n")
+    assert load(path).name == load(written(GOOD)).name
+
+
 def test_a_function_without_annotation_is_found_if_it_is_alone(written, tmp_path):
     path = written(GOOD.replace(" -> Model", ""))
     assert load(path).name == load(written(GOOD, "again.py")).name
