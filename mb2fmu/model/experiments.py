@@ -48,6 +48,7 @@ def _laws(experiment: Experiment) -> Iterator[tuple[bool, str, str]]:
         what = f"the experiment has {stop / step:.3g} communication steps, more than {MOST_STEPS:,}"
         remedy = f"take step={communication_step(stop):g}, or leave step out; or an earlier stop"
         yield not stop > MOST_STEPS * step, what, remedy
+    what = f"the experiment's tolerance is {tolerance}"
     yield 0.0 < tolerance <= 1e-2, what, "give a relative tolerance in (0, 0.01], such as 1e-6"
     what = f"there is no solver {experiment.solver!r}"
     yield experiment.solver in {"adaptive", "fixed"}, what, "take 'adaptive' or 'fixed'"
