@@ -14,7 +14,7 @@ from scipy.interpolate import Akima1DInterpolator, PPoly
 
 from mb2fmu import analysis
 from mb2fmu.analysis.fitted_curve import FittedCurve
-from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.errors import AnalysisError, Fault, ValidationError
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.eventful import refuse_events
 from mb2fmu.pipeline.inputs import seconds
@@ -88,8 +88,11 @@ def identify(
     """
     derivation = derive(model, arguments=arguments, observer=observer)
     refuse_events(derivation, "parameters cannot be found")
+    try:
+        unknowns, places = _unknowns(derivation, free, bounds or {}, len(data))
+    except AnalysisError as error:
+        raise _with_faults_of_tables(error, derivation, data) from None
     experiments = [replace(each, between=between) for each in _read(derivation, data)]
-    unknowns, places = _unknowns(derivation, free, bounds or {}, len(experiments))
     seen = [np.isfinite(each.values) for each in experiments]
     measured = np.concatenate([each.values[mask] for each, mask in zip(experiments, seen, strict=True)])
     columns = [
@@ -121,6 +124,15 @@ def identify(
         left = ", ".join(dict.fromkeys(name for each in experiments for name in each.derivatives))
         words = (f"{left}: derivatives of states, and what follows from them, are not compared",) if left else ()
         return replace(found, curves=tuple(curves), words=(*found.words, *words))
+
+
+def _with_faults_of_tables(error: AnalysisError, derivation: Derivation, data: Sequence[Path]) -> AnalysisError:
+    """Return the error with what is wrong with the tables as well, so that all is said at once."""
+    try:
+        _read(derivation, data)
+    except (AnalysisError, ValidationError) as other:
+        return AnalysisError(error.headline, [*error.faults, *other.faults])
+    return error
 
 
 def _curves(derivation: Derivation, file: str, experiment: _Experiment, found: Floats) -> list[FittedCurve]:
