@@ -7,6 +7,7 @@ from pathlib import Path
 import fmpy
 import numpy as np
 import pytest
+from event_models import reference_of
 
 from mb2fmu import export
 from mb2fmu.model import load
@@ -62,3 +63,13 @@ def test_the_published_start_comes_to_the_same_cycle(unit):
     assert np.diff(found["y"])[0] != pytest.approx(-FALL, abs=1e-5)
     assert (found["y"][-1] - found["y"][-21]) / 20 == pytest.approx(-FALL, abs=5e-8)
     assert found["beak.impacts"][-1] == 60
+
+
+@pytest.mark.repeats
+def test_by_the_reference_a_cycle_takes_and_falls_as_published():
+    """From one strike of the beak to the next, three of them."""
+    model = load(MODEL)
+    model.experiment(stop=0.45, step=0.0025, tolerance=1e-9)
+    strikes = [event for event in reference_of(model).events if event.name == "impact of beak"]
+    assert np.diff([event.time for event in strikes]) == pytest.approx([PERIOD] * 2, abs=5e-8)
+    assert np.diff([np.ravel(event.states)[0] for event in strikes]) == pytest.approx([-FALL] * 2, abs=5e-8)
