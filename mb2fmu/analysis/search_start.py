@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.model.checks import out_of_bounds
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.setting import Value, number_in
 from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
@@ -63,7 +64,7 @@ def start_at(
         trim: FMU names of inputs that may change.
 
     Raises:
-        AnalysisError: For every name that cannot be set or trimmed.
+        AnalysisError: For every name that cannot be set or trimmed, every value that is none or out of its bounds.
     """
     e, d = equations, definition
     states: list[Coordinate | Speed | AuxiliaryState] = [
@@ -83,6 +84,9 @@ def start_at(
             values[name] = number_in(value, units.get(name, "s"))
         except ValueError as error:
             faults.append(Fault(f"{name} cannot be set: {error}", remedy="give a finite number"))
+    for item in (*states, *d.inputs, *free):
+        if item.name in values:
+            faults += out_of_bounds(item, values[item.name])
     if faults:
         raise AnalysisError("there is no such operating point:", faults)
 

@@ -213,12 +213,19 @@ def _number_faults(item: Quantity) -> Iterator[Fault]:
             yield Fault(f"the {what} of {item.name} is {number}", item.where, "give a finite number")
     if low is not None and high is not None and low > high:
         yield Fault(f"{item.name} has min={low} > max={high}", item.where, "exchange them")
-    elif (start := _start(item)) is not None and not _within(start, low, high):
-        span = f"[{'-∞' if low is None else low}, {'∞' if high is None else high}]"
-        remedy = "change the value or the bounds; all are in the unit, not in the display unit"
-        yield Fault(f"{item.name} = {start} lies outside of its bounds {span}", item.where, remedy)
+    elif (start := _start(item)) is not None:
+        yield from out_of_bounds(item, start)
     if item.nominal is not None and item.nominal <= 0.0:
         yield Fault(f"the nominal of {item.name} is {item.nominal}", item.where, "a typical magnitude is > 0")
+
+
+def out_of_bounds(item: Quantity, value: float) -> Iterator[Fault]:
+    """Yield a fault if a value, in the quantity's unit, lies outside of its bounds."""
+    low, high = item.minimum, item.maximum
+    if not _within(value, low, high):
+        span = f"[{'-∞' if low is None else low}, {'∞' if high is None else high}]"
+        remedy = "change the value or the bounds; all are in the unit, not in the display unit"
+        yield Fault(f"{item.name} = {value} lies outside of its bounds {span}", item.where, remedy)
 
 
 def _within(number: float, low: float | None, high: float | None) -> bool:

@@ -163,6 +163,16 @@ def test_names_that_are_none():
         mb2fmu.linearize(MODELS / "rolling_disc.py", at={"u4": 1.0})
 
 
+def test_values_out_of_their_bounds() -> None:
+    """As everywhere else where a value is set; a sweep's values, too, and with every other fault."""
+    pendulum = pipeline.load("double_pendulum")
+    with pytest.raises(AnalysisError) as caught:
+        mb2fmu.linearize(pendulum, at={"m1": -1.0, "th9": 2.0})
+    assert ["th9" in caught.value.faults[0].what, "m1 = -1.0 lies outside" in caught.value.faults[1].what] == [True] * 2
+    with pytest.raises(AnalysisError, match="m2 = 0"):
+        pipeline.sweep(pendulum, "m2", np.array([0.0, 1.0]))
+
+
 def test_a_chain_hangs_with_the_frequencies_of_its_linear_theory():
     """K phi = w^2 M phi for small angles, of the model's own parameters."""
     found = mb2fmu.linearize(MODELS / "n_link_pendulum.py", arguments={"n": 4})
