@@ -27,16 +27,6 @@ NOT_RUN = {"pip", "scripts/demo", "scripts/test", "eval", "OMSimulator"}
 NOT_THERE = {"pyfmi"}
 """Packages of importers that the tests do not have."""
 
-PLAN = """model = "pendulum.py"
-stop = 1.0
-[cases]
-method = "grid"
-[vary]
-l = [0.4, 0.5, 0.6]
-[results]
-lowest = { of = "bob.y", take = "smallest" }
-"""
-
 Block = tuple[str, str]
 
 
@@ -118,10 +108,9 @@ by_day_and_night = pytest.mark.parametrize(
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @by_day_and_night
 def test_readme(by_day: bool) -> None:
-    """The reader is in a copy of the repository, and has a robot's description and the plan of a study."""
+    """The reader is in a copy of the repository, and has a robot's description."""
     shutil.copytree(ROOT / "systems", "systems")
     Path("arm.urdf").write_text(ARM)
-    Path("plan.toml").write_text(PLAN)
     reader = Reader(proving={"pendulum.py"} if by_day else None)
     reader.read(ROOT / "README.md")
     assert set(reader.commands) == set(commands.commands)
