@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from mb2fmu.variables import Quantity
 
 _TALL, _HIGH = 760, 640
-_TELLS = """new ResizeObserver(() => {
-  parent.postMessage({ mb2fmuHeight: Math.ceil(document.body.getBoundingClientRect().bottom + scrollY) }, "*");
-}).observe(document.body);"""
+_TELLS = """const tell = () => {
+  const high = Math.ceil(document.body.getBoundingClientRect().bottom + scrollY);
+  if (high > 0) parent.postMessage({ mb2fmuHeight: high }, "*");
+  else setTimeout(tell, 500);  // it has no layout yet
+};
+addEventListener("load", tell);  // what is out of sight is not drawn, hence not observed
+new ResizeObserver(tell).observe(document.body);"""
 _HEARS = """if (!window.mb2fmuHears) {
   window.mb2fmuHears = true;
   addEventListener("message", (event) => {

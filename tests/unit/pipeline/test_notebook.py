@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
+import http.server
 import re
 import shutil
 import subprocess
+import threading
+from collections.abc import Iterator
 
 import pytest
 import sympy as sm
@@ -53,6 +57,38 @@ def test_a_simulation_is_a_table_where_nothing_can_be_drawn_and_a_closed_frame_w
     assert "animation-data" in html.unescape(framed)
 
 
+@contextlib.contextmanager
+def loading_until_told() -> Iterator[str]:
+    """A server at which ``/loaded`` waits for ``/told``, half a minute at most, so that a page is not read too soon.
+
+    Frames that are closed off run in a process of their own, for which no browser waits.
+    """
+    told = threading.Event()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path == "/told":
+                told.set()
+            else:
+                told.wait(30.0)
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            told.set()
+            server.shutdown()
+            thread.join()
+
+
 def test_a_frame_becomes_as_high_as_its_page(tmp_path) -> None:
     """With the policy of the pages, which runs no other script, and closed off from the notebook."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -66,10 +102,17 @@ def test_a_frame_becomes_as_high_as_its_page(tmp_path) -> None:
         )
         for high in (700, 120)
     ]
-    (tmp_path / "notebook.html").write_text(f"<!doctype html><body>{''.join(frames)}</body>")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom"]
-    command = [browser, *options, (tmp_path / "notebook.html").as_uri()]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    with loading_until_told() as server:
+        watches = f"""<img src="{server}/loaded"><script>
+            const frames = [...document.querySelectorAll("iframe")];
+            const told = () => frames.every((frame) => frame.style.height !== "300px");
+            const tell = () => told() && (new Image().src = "{server}/told");
+            new MutationObserver(tell).observe(document.body, {{ subtree: true, attributes: true }});
+            tell();</script>"""
+        (tmp_path / "notebook.html").write_text(f"<!doctype html><body>{''.join(frames)}{watches}</body>")
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+        command = [browser, *options, (tmp_path / "notebook.html").as_uri()]
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
     assert re.findall(r'<iframe class="mb2fmu"[^>]* style="[^"]*height: ?(\d+)px', shown) == ["700", "120"]
 
 
