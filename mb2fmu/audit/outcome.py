@@ -35,6 +35,7 @@ class AuditResult:
         lacking: Bounds of the trial that could not be had on this machine.
         runnable: Whether there is a binary for this machine; None if nothing was to be run.
         waived: Findings that a waiver of the policy takes out, and those that the baseline has too, with the reason.
+        idle: Waivers of the policy that are about this unit and rules that were judged, and fit nothing that was found.
     """
 
     fmu: str
@@ -53,6 +54,7 @@ class AuditResult:
     lacking: tuple[str, ...] = ()
     runnable: bool | None = None
     waived: tuple[tuple[Finding, str], ...] = ()
+    idle: tuple[str, ...] = ()
 
     def count(self, severity: Severity) -> int:
         """How many findings there are of one severity."""

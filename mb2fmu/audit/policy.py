@@ -81,7 +81,15 @@ class Policy:
         expired = [self._expired(each) for each in self.waivers if self._is_over(each)]
         kept += expired
         kept.sort(key=lambda each: SEVERITIES.index(each.severity))
-        return replace(result, findings=tuple(kept), waived=tuple(waived))
+        return replace(result, findings=tuple(kept), waived=tuple(waived), idle=tuple(self._idle(result)))
+
+    def _idle(self, result: AuditResult) -> Iterator[str]:
+        """Yield each waiver that covers nothing though it could: it is stale, or its pattern is wrong."""
+        graded = [self._graded(each) for each in result.findings]
+        for each in self.waivers:
+            concerned = fnmatch.fnmatchcase(result.fmu, each.unit) and fnmatch.filter(result.judged, each.rule)
+            if concerned and not self._is_over(each) and not any(each.covers(result.fmu, found) for found in graded):
+                yield f'the waiver of {each.rule} ("{each.reason}") fits nothing that was found'
 
     def _graded(self, found: Finding) -> Finding:
         """Return a finding with the severity that the policy gives it; the last matching pattern counts."""

@@ -101,6 +101,8 @@ def write_new(path: Path, content: bytes) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file, or replaces it, in one go; what is no plain file (a pipe, a terminal) is just written to.
 
+    Folders on its way that are missing are made.
+
     Raises:
         PackageError: If it cannot be written; an old file is then as it was.
     """
@@ -109,6 +111,7 @@ def write_whole(path: Path, content: bytes) -> None:
             path.write_bytes(content)
             return
         real = path.resolve()  # a link stays one
+        real.parent.mkdir(parents=True, exist_ok=True)
         with _hidden(real.parent, real.name) as private:
             write_new(private / real.name, content)
             (private / real.name).replace(real)

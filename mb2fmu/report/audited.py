@@ -19,7 +19,8 @@ def headline(result: AuditResult) -> str:
     parts = [
         f"{result.count(each)} {each}{'s' * (result.count(each) != 1)}" for each in SEVERITIES if result.count(each)
     ]
-    return ", ".join(parts) or "nothing found"
+    told = ", ".join(parts) or ("nothing new found" if result.waived else "nothing found")
+    return f"{told}, {len(result.waived)} waived" if result.waived else told
 
 
 def audit_blocks(result: AuditResult) -> Iterator[RenderableType]:
@@ -39,14 +40,8 @@ def audit_blocks(result: AuditResult) -> Iterator[RenderableType]:
         if found[0].remedy:
             text.append(f"\n  → {found[0].remedy}", style="dim")
         yield text
-    for found_, why in result.waived:
-        yield Text(f"waived ({why}): {found_}", style="dim")
-    for reason in result.skipped:
-        yield Text(f"not judged: {reason}", style="dim")
-    for reason, names in _unjudged(result).items():
-        yield Text(f"not judged: {', '.join(names)}: {reason}", style="dim")
-    for lacking in result.lacking:
-        yield Text(f"not bounded: {lacking}", style="dim")
+    for line in _asides(result):
+        yield Text(line, style="dim")
     who = f" with {', '.join(result.consulted)}" if result.consulted else ""
     effort = f"{len(result.judged)} rules judged, {len(result.unjudged)} not, {len(result.tried)} trials{who}"
     effort += f" in {result.seconds:.1f} s"
@@ -55,6 +50,20 @@ def audit_blocks(result: AuditResult) -> Iterator[RenderableType]:
     last = f"{result.fmu}: {headline(result)}; {effort}"
     good = result.exit_code() == 0
     yield Text(last, style="bold green" if good else "bold red")
+
+
+def _asides(result: AuditResult) -> Iterator[str]:
+    """What is accepted, what was not judged, and which bounds of a trial could not be had."""
+    for found, why in result.waived:
+        yield f"waived ({why}): {found}"
+    for idle in result.idle:
+        yield f"{idle}: correct its patterns (* stands for anything), or delete it"
+    for reason in result.skipped:
+        yield f"not judged: {reason}"
+    for reason, names in _unjudged(result).items():
+        yield f"not judged: {', '.join(names)}: {reason}"
+    for lacking in result.lacking:
+        yield f"not bounded: {lacking}"
 
 
 def _unjudged(result: AuditResult) -> Mapping[str, list[str]]:

@@ -23,6 +23,7 @@ from mb2fmu.audit import audit, read_policy
 from mb2fmu.cli import commands
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.report.annotations import github_lines, junit, sarif
+from mb2fmu.report.audited import audit_blocks, audit_page, headline
 
 ROOT = Path(__file__).parents[3]
 TODAY = dt.date(2027, 1, 15)
@@ -66,6 +67,33 @@ def test_an_expired_waiver_covers_nothing(wrong: Path, tmp_path: Path) -> None:
     result = audit(wrong, run=False, others=False, policy=found)
     assert "variables.name" in {each.rule for each in result.findings}
     assert any("has expired" in each.message for each in result.findings)
+
+
+@pytest.mark.parametrize(
+    ("about", "idle"),
+    [
+        ('message = "*nothing like it*"', True),
+        ('where = "modelDescription.xml"', True),  # the whole place would be compared: *modelDescription.xml*
+        ('unit = "other.fmu"', False),  # a policy is for many units
+        ('where = "*modelDescription.xml*"', False),
+    ],
+)
+def test_a_waiver_that_fits_nothing_is_told(wrong: Path, tmp_path: Path, about: str, idle: bool) -> None:
+    found = policy(tmp_path, f'[[waive]]\nrule = "variables.name"\nreason = "for now"\n{about}\n')
+    result = audit(wrong, run=False, others=False, policy=found)
+    assert bool(result.idle) == idle
+    text = "".join(str(block) for block in audit_blocks(result))
+    assert ("fits nothing that was found" in text) == idle
+    assert (b"fits nothing that was found" in audit_page(result)) == idle
+
+
+def test_the_headline_tells_what_is_waived(wrong: Path, tmp_path: Path) -> None:
+    bare = audit(wrong, run=False, others=False)
+    assert "waived" not in headline(bare)
+    every = policy(tmp_path, '[[waive]]\nrule = "*"\nreason = "for now"\n')
+    assert headline(audit(wrong, run=False, others=False, policy=every)) == (
+        f"nothing new found, {len(bare.findings)} waived"
+    )
 
 
 def test_what_is_wrong_in_a_policy_is_told_at_once(tmp_path: Path) -> None:

@@ -191,6 +191,13 @@ def test_a_full_disk_is_told_and_the_old_file_stays(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such files")
+def test_missing_folders_are_made(tmp_path):
+    path = tmp_path / "a" / "b" / "result.json"
+    write_whole(path, b"{}")
+    assert path.read_bytes() == b"{}"
+    assert [each.name for each in path.parent.iterdir()] == ["result.json"]
+
+
 def test_what_is_no_plain_file_is_written_to(tmp_path):
     write_whole(Path("/dev/null"), b"content")
     assert not Path("/dev/null").is_file()
