@@ -80,9 +80,15 @@ def test_an_existing_unit_survives_a_failure(tmp_path, monkeypatch):
 def test_what_is_no_unit_is_not_written(tmp_path):
     with pytest.raises(PackageError, match=DESCRIPTION):
         pack(FileTree({"readme": b""}), tmp_path / "M.fmu")
-    with pytest.raises(PackageError, match="choose a folder"):
-        pack(SOUND, tmp_path / "nowhere" / "M.fmu")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_folder_is_told(tmp_path):
+    (tmp_path / "file").write_bytes(b"kept")
+    with pytest.raises(PackageError, match="choose a folder"):
+        pack(SOUND, tmp_path / "file" / "M.fmu")
+    assert (tmp_path / "file").read_bytes() == b"kept"
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
 
 
 def test_missing_files_and_folders_are_refused(tmp_path):
