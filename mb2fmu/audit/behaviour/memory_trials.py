@@ -115,7 +115,7 @@ def leak(stage: Stage) -> Iterator[Observation]:
         )
     for what, number in held.items():
         more = now[what] - number
-        if more >= max(done // 2, 1):
+        if more >= max(min(done // 2, MOST_OPEN // 2), 1):  # the process has a limit, which a fast unit reaches
             yield Observation("life.leak", f"{more} {what} remain of {done} instances", stage.kind)
     yield from _memory_flag(stage, left.asked)
 

@@ -29,7 +29,7 @@ HARMS: dict[int, tuple[str, str]] = {
     17: ("stops its own process", "life.crash"),
     18: ("changes the working folder", "host.restored"),
     19: ("removes the folder that it lies in", "host.files"),
-    20: ("sets an alarm", "life.crash"),
+    20: ("sets an alarm", "life.crash host.restored"),  # a fast machine is done before it rings
     21: ("logs without end", "life.crash"),
     22: ("logs null pointers", "log.null"),
     23: ("blocks all signals and loops", "life.crash"),
