@@ -109,11 +109,11 @@ def sensitivities(program: Program, start: Start, signals: Signals, study: Study
     solution = solve_ivp(
         variation.slope,
         (float(study.time[0]), float(study.time[-1])),
-        np.concatenate([start.x, variation.start.ravel()]),
+        np.concatenate([variation.x, variation.start.ravel()]),
         method="Radau" if study.stiff else "DOP853",
         t_eval=study.time,
         rtol=max(study.tolerance, 2.3e-14),
-        atol=study.tolerance * variation.scales(start.x),
+        atol=study.tolerance * variation.scales(variation.x),
     )
     if not solution.success:
         raise AnalysisError("the motion cannot be differentiated:", [Fault(f"it ends early: {solution.message}")])
@@ -132,11 +132,11 @@ def _through_events(frozen: Program, start: Start, signals: Signals, study: Stud
         size=n,
         time=study.time,
         tolerance=study.tolerance,
-        scales=variation.scales(start.x),
+        scales=variation.scales(variation.x),
         stiff=study.stiff,
     )
     values, derivatives = np.empty((len(study.time), len(study.of))), np.empty((len(study.time), len(study.of), k))
-    for stretch in Saltation(changes, integration).follow(start.x, variation.start):
+    for stretch in Saltation(changes, integration).follow(variation.x, variation.start):
         variation.memory = stretch.memory
         y, rows = stretch.y, stretch.rows
         values[rows], derivatives[rows] = variation.observe(study.time[rows], y[:, :n], y[:, n:].reshape(-1, k, n))
@@ -147,7 +147,8 @@ class _Variation:
     """The right-hand side of (x, S), and what is seen of it. S is kept by rows: one direction after the other.
 
     Attributes:
-        start: S at the start, shape (k, n_x).
+        x: States at the start, on the constraints as a unit puts them there, shape (n_x,).
+        start: S there, shape (k, n_x).
         along_p: Derivatives of the parameters, shape (k, n_p).
         memory: Modes of a program that has any, shape (n_m,).
     """
@@ -163,6 +164,14 @@ class _Variation:
                 self.along_p[row, study.parameters.index(name)] = 1.0
             else:
                 self.start[row, start.names.index(name)] = 1.0
+        self.x = start.x
+        if "initialize" in program.entries and program.entries["initialize"].results:
+            put, along = self._pair(program, "initialize")
+            t, r = float(study.time[0]), signals(float(study.time[0]))
+            modes = np.zeros(len(program.layout.memory))  # which start values do not depend on
+            self.x = np.asarray(put(t, start.x, r, start.p, modes))
+            seeds = np.concatenate([self.start, self.along_p], axis=1)
+            self.start = np.array([along(t, start.x, r, start.p, modes, seed) for seed in seeds])
         self._sizes = [
             max(abs(start.p[study.parameters.index(name)] if name in study.parameters else 1.0), 1e-6)
             for name in study.to

@@ -12,6 +12,7 @@ Must not: know SymPy, mechanics, or FMI.
 from mb2fmu.derivatives.forward import Jacobian, differentiate_forward, jacobian
 from mb2fmu.derivatives.reverse import differentiate_reverse
 from mb2fmu.derivatives.unit_entries import LARGEST_JACOBIAN, NativeProgram, with_derivatives
+from mb2fmu.derivatives.variation import with_variations
 
 __all__ = [
     "LARGEST_JACOBIAN",
@@ -21,4 +22,5 @@ __all__ = [
     "differentiate_reverse",
     "jacobian",
     "with_derivatives",
+    "with_variations",
 ]

@@ -97,10 +97,21 @@ def add_tangent(copy: ProgramCopy, entry: str, variables: Sequence[Variable], fi
         name: Of the new entry point.
     """
     b, old = copy.builder, copy.program.entries[entry]
-    tangents = {leaf: {0: b.seed(first_seed + i)} for i, (_, leaf) in enumerate(variables)}
-    found = _Differentiation(copy, tangents, old.results)
-    zero = b.constant(0.0)
-    b.entry(name, old.labels, [found.tangent(node).get(0, zero) for node in old.results])
+    along = {leaf: b.seed(first_seed + i) for i, (_, leaf) in enumerate(variables)}
+    b.entry(name, old.labels, tangents_along(copy, along, old.results))
+
+
+def tangents_along(copy: ProgramCopy, along: Mapping[tuple[Group, int], int], results: Sequence[int]) -> list[int]:
+    """Return nodes for the derivatives of results in a direction.
+
+    Args:
+        copy: Of the program that has the results.
+        along: Place of a variable → node of the builder: its component of the direction.
+        results: Nodes of the program.
+    """
+    found = _Differentiation(copy, {leaf: {0: node} for leaf, node in along.items()}, results)
+    zero = copy.builder.constant(0.0)
+    return [found.tangent(node).get(0, zero) for node in results]
 
 
 def rate_along(program: Program, entry: str, name: str) -> Program:

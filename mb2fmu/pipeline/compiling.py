@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.studies.ensembles import Batch, Ensemble, Motion
 
 if TYPE_CHECKING:
+    from mb2fmu.program.dependencies import Group
     from mb2fmu.program.program import Program
     from mb2fmu.toolchain import CompiledMotion, CompiledProgram
     from mb2fmu.toolchain.batch_motion import Course, Moved
@@ -40,7 +41,7 @@ def compiled(
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` for models with events or memory.
     """
-    from mb2fmu import evaluation, toolchain, validation
+    from mb2fmu import toolchain, validation
     from mb2fmu.emit.c.sources import longest_walk
 
     derivation = derive(model, arguments=arguments, **options)
@@ -51,16 +52,10 @@ def compiled(
         raise AnalysisError("many instances cannot be simulated at once:", faults)
     run, interface = validation.conditions(definition), described(derivation)
     x0, _, p0 = start_values(derivation)
-    if "initialize" in program.entries and program.entries["initialize"].results:
-        x0 = evaluation.evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
     states = sorted(interface.of("state"), key=lambda variable: variable.index)
     parameters = sorted(interface.of("parameter"), key=lambda variable: variable.index)
 
-    def entry(name: str) -> Batch:
-        return _batch(cache(lambda: toolchain.compile_program(program, name)))
-
-    projected = "project" in program.entries and program.entries["project"].results
-    return Ensemble(
+    ensemble = Ensemble(
         states=tuple(variable.name for variable in states),
         parameters=tuple(variable.name for variable in parameters),
         output_names=program.entries["outputs"].labels,
@@ -72,11 +67,61 @@ def compiled(
         step=float(run.time[1]),
         stop=float(run.time[-1]),
         most=longest_walk(program),
-        rhs=entry("rhs"),
-        outputs=entry("outputs"),
         motion=_motion(cache(lambda: toolchain.compile_motion(program))),
         implicit_motion=_motion(cache(lambda: _implicit(program, definition.name))),
-        project=entry("project") if projected else None,
+        **_entries(program),
+    )
+    carrying = cache(lambda to: _carrying(program, ensemble, to))
+    return replace(ensemble, varied=lambda many, to: replace(many, **carrying(to)))
+
+
+class _Entries(TypedDict):
+    """Entry points of a program as functions; None where there is nothing to do."""
+
+    rhs: Batch
+    outputs: Batch
+    project: Batch | None
+    start: Batch | None
+
+
+def _entries(program: Program) -> _Entries:
+    """The entry points of a program, each compiled when it is first needed."""
+    from mb2fmu import toolchain
+
+    def entry(name: str) -> Batch:
+        return _batch(cache(lambda: toolchain.compile_program(program, name)))
+
+    def there(name: str) -> Batch | None:
+        return entry(name) if name in program.entries and program.entries[name].results else None
+
+    return _Entries(rhs=entry("rhs"), outputs=entry("outputs"), project=there("project"), start=there("initialize"))
+
+
+class _Carrying(_Entries):
+    """What is other where derivatives are carried along."""
+
+    states: tuple[str, ...]
+    output_names: tuple[str, ...]
+    scale: Floats
+    motion: Motion
+    own: int
+
+
+def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _Carrying:
+    """The same model with derivatives by parameters and start values behind its states."""
+    from mb2fmu import derivatives, toolchain
+
+    groups: dict[Group, tuple[str, ...]] = {"parameters": ensemble.parameters, "states": ensemble.states}
+    group_of = {name: group for group in groups for name in groups[group]}
+    leaves = [(name, (group_of[name], groups[group_of[name]].index(name))) for name in to]
+    carrying, own = derivatives.with_variations(program, leaves), len(ensemble.states)
+    return _Carrying(
+        states=carrying.layout.states,
+        output_names=carrying.entries["outputs"].labels,
+        scale=np.tile(ensemble.scale, len(to) + 1),
+        motion=_motion(cache(lambda: toolchain.compile_motion(carrying, judged=own))),
+        own=own,
+        **_entries(carrying),
     )
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.studies.reductions import Reduction
+from mb2fmu.studies.ensemble_runs import Runs
+from mb2fmu.studies.reductions import Differentiable, Reduction
 from mb2fmu.toolchain.batch_motion import Course, Moved
 
 Floats = npt.NDArray[np.float64]
@@ -24,41 +25,10 @@ points, which outputs are."""
 Solver = Literal["explicit", "implicit", "rk4"]
 SOLVERS: tuple[Solver, ...] = get_args(Solver)
 
+NO_START = "the start values cannot be put on the constraints"
+
 BLOCK = 1024
 """Instances that are run before what is reduced is reduced: their outputs are in memory at all communication points."""
-
-
-@dataclass(frozen=True, slots=True)
-class Runs:
-    """What many runs gave.
-
-    Attributes:
-        time: Communication points in s, shape (n_t,).
-        states: At each of them, shape (n, n_t, n_x); at the last one only, (n, n_x), unless all were asked for.
-        outputs: Likewise, (n, n_t, n_y) or (n, n_y).
-        state_names: FMU names of the states.
-        output_names: FMU names of the outputs.
-        reduced: By the names that were given: one number per instance.
-        messages: Of each instance: why it ended early, empty where it did not. Its numbers are NaN from there on.
-    """
-
-    time: Floats
-    states: Floats
-    outputs: Floats
-    state_names: tuple[str, ...]
-    output_names: tuple[str, ...]
-    reduced: dict[str, Floats]
-    messages: tuple[str, ...]
-
-    def __getitem__(self, name: str) -> Floats:
-        """A state or an output by its name: shape (n, n_t), or (n,) of the end; or what was reduced."""
-        if name in self.reduced:
-            return self.reduced[name]
-        if name in self.state_names:
-            return np.asarray(self.states[..., self.state_names.index(name)])
-        if name in self.output_names:
-            return np.asarray(self.outputs[..., self.output_names.index(name)])
-        raise KeyError(f"{name!r} is not among {', '.join((*self.reduced, *self.state_names, *self.output_names))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +39,7 @@ class Ensemble:
         states: FMU names.
         parameters: FMU names of the free ones.
         output_names: FMU names of the outputs, then of coordinates and speeds that are no states.
-        x0: Start values, shape (n_x,).
+        x0: Start values as they are declared, shape (n_x,).
         p0: Values of the parameters, shape (n_p,).
         inputs: Held over each communication step of the experiment, shape (steps, n_r), or one row.
         scale: Absolute over relative tolerance of each state, as the unit has it.
@@ -82,6 +52,9 @@ class Ensemble:
         motion: Integrates with a step size for each instance.
         implicit_motion: Likewise, by a method for stiff models.
         project: Puts states on the constraints; None where there is nothing to do.
+        start: Likewise start values, as they were set; rows without a solution are NaN.
+        own: States of the model's; those behind them are derivatives, which are carried along. None: all.
+        varied: Gives an ensemble that carries derivatives by parameters and start values of these names.
     """
 
     states: tuple[str, ...]
@@ -100,6 +73,9 @@ class Ensemble:
     motion: Motion
     implicit_motion: Motion
     project: Batch | None = None
+    start: Batch | None = None
+    own: int | None = None
+    varied: Callable[[Ensemble, tuple[str, ...]], Ensemble] | None = None
 
     def simulate(
         self,
@@ -113,6 +89,7 @@ class Ensemble:
         internal_step: float | None = None,
         trajectories: bool = False,
         reduce: Mapping[str, Reduction] | None = None,
+        sensitivities: Sequence[str] = (),
     ) -> Runs:
         """Moves n instances from their starts; the unit's Co-Simulation gives the same bits for each.
 
@@ -127,41 +104,70 @@ class Ensemble:
             internal_step: Of ``rk4`` in s; None: the communication step.
             trajectories: Keep states and outputs at all communication points.
             reduce: Name → what is kept of an output over the communication points.
+            sensitivities: By which parameters and (names of states) start values all of it is differentiated. They are
+                carried along and change no bit of the motion; ``explicit`` and ``rk4`` can do it.
 
         Raises:
             AnalysisError: With every fault of names, shapes and times.
         """
-        given, wanted = dict(values or {}), dict(reduce or {})
+        given, wanted, to = dict(values or {}), dict(reduce or {}), tuple(sensitivities)
         end, h = self.stop if stop is None else stop, self.step if step is None else step
         times = {"stop": end, "step": h, "internal_step": 1.0 if internal_step is None else internal_step}
         self._check(n, given, wanted, solver, times)
+        self._check_derivatives(to, wanted, solver)
+        carrier = self.varied(self, to) if to and self.varied is not None else self
         points = max(round(end / h), 1)
         x, p = self._starts(n, given)
-        shared = not any(name in self.parameters for name in given)
+        x, lost = carrier.placed(x, p, self.inputs[0])
         chosen = min(max(self.tolerance if tolerance is None else tolerance, 1e-12), 1e-2)
-        course = self._course(h, points, chosen)
+        course = carrier.course(h, points, chosen)
         select = self._read_outputs(wanted, trajectories=trajectories)
-        blocks, memory = [], {name: one.begin(n) for name, one in wanted.items()}
+        every = [len(self.output_names) * k + place for k in range(len(to) + 1) for place in select]
+        shared = not any(name in self.parameters for name in given)
+        blocks, kept = [], _Kept(self.output_names, select, wanted, n, len(to), h)
         for first in range(0, n, BLOCK):
             some = slice(first, min(first + BLOCK, n))
             parameters = p[0] if shared else p[some]
             if solver == "rk4":
-                moved = _fixed_steps(self, x[some], parameters, course, internal_step, trajectories, select)
+                moved = _fixed_steps(carrier, x[some], parameters, course, internal_step, trajectories, every)
             else:
-                motion = self.implicit_motion if solver == "implicit" else self.motion
-                moved = motion(x[some], parameters, course, trajectories, select)
-            instances = np.arange(n)[some]
-            for name, one in wanted.items():
-                _reduce(one, memory[name], instances, moved, select.index(self.output_names.index(one.output)), h)
+                motion = carrier.implicit_motion if solver == "implicit" else carrier.motion
+                moved = motion(x[some], parameters, course, trajectories, every)
+            kept.take(np.arange(n)[some], moved)
             blocks.append(moved if trajectories else replace(moved, path_outputs=moved.path_outputs[:0]))
-        messages = tuple(message for block in blocks for message in block.messages)
-        reduced = {name: one.finish(memory[name]) for name, one in wanted.items()}
-        for numbers in reduced.values():
-            numbers[[bool(message) for message in messages]] = np.nan
-        kept = ("path_states", "path_outputs") if trajectories else ("states", "outputs")
-        states, outputs = (np.concatenate([getattr(block, name) for block in blocks]) for name in kept)
         time = h * np.arange(points + 1, dtype=np.float64)
-        return Runs(time, states, outputs, self.states, self.output_names, reduced, messages)
+        messages = tuple(message for block in blocks for message in block.messages)
+        messages = tuple(NO_START if bad else said for bad, said in zip(lost, messages, strict=True))
+        return self._runs(time, blocks, kept, messages, to, trajectories=trajectories)
+
+    def _runs(
+        self,
+        time: Floats,
+        blocks: Sequence[Moved],
+        kept: _Kept,
+        messages: tuple[str, ...],
+        to: tuple[str, ...],
+        *,
+        trajectories: bool,
+    ) -> Runs:
+        """Return blocks of motions as one, derivatives apart from what they are of."""
+        names = ("path_states", "path_outputs") if trajectories else ("states", "outputs")
+        states, outputs = (np.concatenate([getattr(block, name) for block in blocks]) for name in names)
+        (states, by_state), (outputs, by_output) = (_apart(each, len(to)) for each in (states, outputs))
+        reduced, by_reduced = kept.finish(messages)
+        return Runs(
+            time,
+            states,
+            outputs,
+            self.states,
+            self.output_names,
+            reduced,
+            messages,
+            to,
+            by_state,
+            by_output,
+            by_reduced,
+        )
 
     def _read_outputs(self, wanted: Mapping[str, Reduction], *, trajectories: bool) -> list[int]:
         """Return the places of the outputs that a run must give: all of them, or those that are reduced."""
@@ -176,7 +182,16 @@ class Ensemble:
             array[:, names.index(name)] = value
         return x, p
 
-    def _course(self, step: float, points: int, tolerance: float) -> Course:
+    def placed(self, x: Floats, p: Floats, r: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Return start values on the constraints, derivatives behind them, and for which instances there are none."""
+        own = len(self.states) if self.own is None else self.own
+        wide = np.zeros((len(x), len(self.states)))
+        wide[:, :own] = x
+        if self.start is not None:
+            wide = np.asarray(self.start(0.0, wide, r, p))
+        return wide, np.asarray(~np.isfinite(wide[:, :own]).all(axis=1) & np.isfinite(x).all(axis=1))
+
+    def course(self, step: float, points: int, tolerance: float) -> Course:
         """Return the times and inputs of a run; beyond the experiment the last inputs stay.
 
         Whatever the communication step, each begins with the inputs that the experiment has at its time.
@@ -224,13 +239,87 @@ class Ensemble:
         if faults:
             raise AnalysisError("these instances cannot be simulated:", faults)
 
+    def _check_derivatives(self, to: tuple[str, ...], wanted: Mapping[str, Reduction], solver: str) -> None:
+        """Finds every fault of what is to be differentiated."""
+        if not to:
+            return
+        known = (*self.parameters, *self.states)
+        faults = [
+            Fault(
+                f"{name} is neither a free parameter nor a state", "sensitivities", f"take some of {', '.join(known)}"
+            )
+            for name in to
+            if name not in known
+        ]
+        faults += [
+            Fault(f"{name} stands {to.count(name)} times", "sensitivities", "name each once")
+            for name in dict.fromkeys(to)
+            if to.count(name) > 1
+        ]
+        faults += [
+            Fault("it has no method differentiate", name, "write one, or take trajectories=True")
+            for name, one in wanted.items()
+            if not isinstance(one, Differentiable)
+        ]
+        if solver == "implicit" or self.varied is None:
+            what = "the implicit solver carries none" if solver == "implicit" else "this model carries none"
+            remedy = "take explicit or rk4" if solver == "implicit" else "take mb2fmu.sensitivities"
+            faults.append(Fault(what, "sensitivities", remedy))
+        if faults:
+            raise AnalysisError("these derivatives cannot be had:", faults)
 
-def _reduce(
-    one: Reduction, memory: Floats, instances: npt.NDArray[np.intp], moved: Moved, place: int, step: float
-) -> None:
-    """Hands the values of one output to a reduction, communication point by communication point."""
-    for k, y in enumerate(np.ascontiguousarray(moved.path_outputs[:, :, place].T)):
-        one.take(memory, instances, np.full(len(instances), step * k), y)
+
+def _apart(carried: Floats, k: int) -> tuple[Floats, Floats]:
+    """Return values (…, n), and k derivatives of each that stand behind them, (…, n, k)."""
+    blocks = carried.reshape(*carried.shape[:-1], k + 1, carried.shape[-1] // (k + 1))
+    return np.asarray(blocks[..., 0, :]), np.moveaxis(blocks[..., 1:, :], -2, -1)
+
+
+class _Kept:
+    """What is reduced, block by block.
+
+    Args:
+        names: Of all outputs.
+        select: Places of those that motions give.
+        wanted: What is kept.
+        n: Number of instances.
+        k: Number of derivatives of each output, which stand behind all outputs.
+        step: Communication step, s.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        select: Sequence[int],
+        wanted: Mapping[str, Reduction],
+        n: int,
+        k: int,
+        step: float,
+    ) -> None:
+        self._wanted, self._step = wanted, step
+        self._places = {name: select.index(names.index(one.output)) for name, one in wanted.items()}
+        self._behind = [len(select) * (i + 1) for i in range(k)]
+        self._memory = {name: one.begin(n) for name, one in wanted.items()}
+        self._derivatives = {name: np.full((n, k), np.nan) for name in wanted}
+
+    def take(self, instances: npt.NDArray[np.intp], moved: Moved) -> None:
+        """Hands the values of outputs over, communication point by communication point; derivatives as a whole."""
+        for name, one in self._wanted.items():
+            place, path = self._places[name], moved.path_outputs
+            for k, y in enumerate(np.ascontiguousarray(path[:, :, place].T)):
+                one.take(self._memory[name], instances, np.full(len(instances), self._step * k), y)
+            if self._behind and isinstance(one, Differentiable):
+                time = self._step * np.arange(path.shape[1], dtype=np.float64)
+                slopes = path[:, :, [place + behind for behind in self._behind]]
+                self._derivatives[name][instances] = one.differentiate(time, path[:, :, place], slopes)
+
+    def finish(self, messages: Sequence[str]) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        """Return the numbers and their derivatives; NaN of instances that ended early."""
+        failed = [bool(message) for message in messages]
+        reduced = {name: one.finish(self._memory[name]) for name, one in self._wanted.items()}
+        for numbers in (*reduced.values(), *self._derivatives.values()):
+            numbers[failed] = np.nan
+        return reduced, self._derivatives
 
 
 def _fixed_steps(
@@ -257,7 +346,7 @@ def _fixed_steps(
             r = held[point - 1]
             for piece in range(pieces):
                 x = _rk4_step(ensemble, clock + piece * h if piece else clock, h, x, r, p)
-            for k in np.flatnonzero(~np.isfinite(x).all(axis=1)):
+            for k in np.flatnonzero(~np.isfinite(x[:, : ensemble.own]).all(axis=1)):
                 messages[k] = messages[k] or f"x' is not finite before t = {clock + course.step:.6g} s"
                 x[k] = np.nan
             total = clock + course.step
@@ -278,7 +367,7 @@ def _projected(ensemble: Ensemble, t: float, x: Floats, r: Floats, p: Floats) ->
     if ensemble.project is None:
         return x
     put = ensemble.project(t, x, r, p)
-    possible = np.isfinite(put).all(axis=1)
+    possible = np.isfinite(put[:, : ensemble.own]).all(axis=1)
     x = x.copy()
     x[possible, : put.shape[1]] = put[possible]
     return x

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -52,9 +52,27 @@ class Reduction(Protocol):
         ...
 
 
+@runtime_checkable
+class Differentiable(Protocol):
+    """A reduction that knows its derivatives."""
+
+    def differentiate(self, time: Floats, y: Floats, slopes: Floats) -> Floats:
+        """Derivatives of the numbers.
+
+        Args:
+            time: Communication points in s, shape (n_t,).
+            y: The output there, shape (n, n_t).
+            slopes: Its derivatives by k quantities, shape (n, n_t, k).
+
+        Returns:
+            Shape (n, k); NaN where there are none.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Largest:
-    """The largest value at a communication point.
+    """The largest value at a communication point. Its derivative is that of the output there (of several, the first).
 
     Attributes:
         output: FMU name.
@@ -74,12 +92,17 @@ class Largest:
         """Return the largest values."""
         return memory
 
+    def differentiate(self, time: Floats, y: Floats, slopes: Floats) -> Floats:  # noqa: ARG002
+        """Return the derivatives of the output at its largest value."""
+        return np.asarray(slopes[np.arange(len(y)), np.argmax(y, axis=1)])
+
 
 @dataclass(frozen=True, slots=True)
 class FirstCrossing:
     """The first time in s at which the output passes a level; NaN if it never does.
 
-    Between two communication points it is taken to move on a straight line.
+    Between two communication points it is taken to move on a straight line. Derivatives follow from y(t, θ) = level:
+    dt/dθ = -(∂y/∂θ)/(∂y/∂t) on this line.
 
     Attributes:
         output: FMU name.
@@ -112,3 +135,14 @@ class FirstCrossing:
     def finish(self, memory: Floats) -> Floats:
         """Return the times of the first crossings, s."""
         return memory[:, 2].copy()
+
+    def differentiate(self, time: Floats, y: Floats, slopes: Floats) -> Floats:
+        """Return the derivatives of the times; NaN where there is no crossing."""
+        found = crosses(y[:, :-1], y[:, 1:], self.level, self.direction)
+        at, each = np.argmax(found, axis=1), np.arange(len(y))
+        before, after = y[each, at], y[each, at + 1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = ((self.level - before) / (after - before))[:, None]
+            moved = (1.0 - part) * slopes[each, at] + part * slopes[each, at + 1]
+            moved *= -((time[at + 1] - time[at]) / (after - before))[:, None]
+        return np.where(found.any(axis=1, keepdims=True), moved, np.nan)

@@ -139,7 +139,11 @@ class CompiledMotion:
 
 
 def compile_motion(
-    program: Program, compiler: Compiler | None = None, variant: Variant | None = None
+    program: Program,
+    compiler: Compiler | None = None,
+    variant: Variant | None = None,
+    *,
+    judged: int | None = None,
 ) -> CompiledMotion:
     """Compiles the integrator by Dormand and Prince's method for the running machine.
 
@@ -147,11 +151,13 @@ def compile_motion(
         program: Without memory, seeds and events.
         compiler: ``zig``, or ``cc``: the system's; None: zig where it is installed.
         variant: For which processors; None: for this one, with the widest vectors that it has.
+        judged: So many states, the first ones, choose the step sizes; None: all.
 
     Raises:
         ToolError: If there is no compiler, or it fails.
     """
-    return CompiledMotion(program, compiled_library(emit_ensemble(program), compiler, variant or widest(compiler)))
+    sources = emit_ensemble(program, judged=judged)
+    return CompiledMotion(program, compiled_library(sources, compiler, variant or widest(compiler)))
 
 
 def compile_implicit_motion(

@@ -72,12 +72,13 @@ def emit_batch(program: Program, entry: str) -> FileTree:
     return _tree(program, text, _RUNTIME)
 
 
-def emit_ensemble(program: Program, jacobian: Sparsity | None = None) -> FileTree:
+def emit_ensemble(program: Program, jacobian: Sparsity | None = None, judged: int | None = None) -> FileTree:
     """Prints the code of a library that integrates x', ``mb2fmu_ensemble`` (``templates/ensemble.c.jinja``).
 
     Args:
         program: One without memory, seeds and events; for the implicit method with ``jacobian`` and ``jacobian_time``.
         jacobian: Where their results stand: the implicit method is printed instead of the explicit one.
+        judged: So many states, the first ones, choose the step sizes; None: all.
     """
     names = ("rhs", "outputs", "project")
     stores = {name: _in_order(program, name) for name in names if name in program.entries}
@@ -93,6 +94,7 @@ def emit_ensemble(program: Program, jacobian: Sparsity | None = None) -> FileTre
 
     sizes = {
         "states": len(layout.states),
+        "judged": len(layout.states) if judged is None else judged,
         "inputs": len(layout.inputs),
         "parameters": len(layout.parameters),
         "outputs": count("outputs"),

@@ -136,3 +136,16 @@ def test_units_of_derivatives():
     assert quotient_unit("rad", "rad") == "1"
     assert quotient_unit("N.m", "1") == "N.m"
     assert quotient_unit("degC", "s") == "K/s"
+
+
+def test_a_closed_loop_is_differentiated_as_the_unit_starts_it():
+    """A longer crank closes elsewhere: the start moves, too. Differences are those of the unit's own motion."""
+    model, h, how = MODELS / "four_bar.py", 1e-4, {"stop": 0.5, "tolerance": 1e-11}
+    found = mb2fmu.sensitivities(model, of=("q1", "q2", "q3"), to=("la", "q1"), **how)
+    for k, (name, value) in enumerate({"la": 0.8, "q1": np.radians(10.0)}.items()):
+        less, more = (mb2fmu.simulate(model, at={name: value + by}, **how) for by in (-h, h))
+        for i, of in enumerate(("q1", "q2", "q3")):
+            differences = (more[of] - less[of]) / (2 * h)
+            np.testing.assert_array_equal(found.time, more.time)
+            assert np.abs(found.derivatives[:, i, k] - differences).max() < 1e-3 * np.abs(differences).max()
+    assert abs(found["q2", "la"][0]) > 0.5

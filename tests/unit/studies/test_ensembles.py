@@ -56,6 +56,20 @@ def test_instances_have_the_bits_of_the_units_implicit_solver(cart_pole: Ensembl
     bits_of_the_unit("cart_pole", tmp_path, {"m": (0.1, 0.4), "l": (1.0, 0.7)}, cart_pole, "implicit")
 
 
+def test_instances_begin_on_their_own_constraints_as_the_unit_does(tmp_path: Path) -> None:
+    """Another crank: its loop closes elsewhere."""
+    ensemble = compiled(MODELS / "four_bar.py")
+    bits_of_the_unit("four_bar", tmp_path, {"la": (0.8, 0.816, 0.85)}, ensemble)
+
+
+def test_an_instance_whose_loop_does_not_close_says_so() -> None:
+    ensemble = compiled(MODELS / "four_bar.py")
+    runs = ensemble.simulate(2, {"ln": [2.0, 9.0]}, stop=0.1)
+    assert runs.messages == ("", "the start values cannot be put on the constraints")
+    assert np.isnan(runs.states[1]).all()
+    assert np.isfinite(runs.states[0]).all()
+
+
 @pytest.mark.repeats
 @pytest.mark.parametrize("solver", ["explicit", "implicit"])
 @pytest.mark.parametrize(("name", "varied"), [("double_pendulum", "m2"), ("four_bar", "g"), ("robot_arm", "g")])
@@ -243,3 +257,13 @@ def test_what_x_dot_alone_does_not_tell_is_refused(model: Model | Path, tmp_path
         compiled(model)
     with pytest.raises(AnalysisError, match="events"):
         identify(model, [tmp_path / "measured.csv"], ["h"])
+
+
+def test_fixed_steps_end_on_the_constraints() -> None:
+    """A four-bar in steps of 20 ms leaves them by 1e-6 and more without being put back."""
+    four_bar = compiled(MODELS / "four_bar.py")
+    runs = four_bar.simulate(1, stop=1.0, step=0.1, solver="rk4", internal_step=0.02, trajectories=True)
+    free = replace(four_bar, project=None)
+    left = free.simulate(1, stop=1.0, step=0.1, solver="rk4", internal_step=0.02, trajectories=True)
+    assert np.abs(runs["diagnostics.position_residual"]).max() < 1e-13
+    assert np.abs(left["diagnostics.position_residual"]).max() > 1e-8

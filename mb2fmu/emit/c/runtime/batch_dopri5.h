@@ -9,14 +9,14 @@
 static mb2fmu_words mb2fmu_group_sound(const mb2fmu_group *g)
 {
     mb2fmu_words sound = ~mb2fmu_nowhere();
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
+    for (int i = 0; i < MB2FMU_BATCH_JUDGED; i++) {
         sound &= mb2fmu_finite(g->point[i]) & mb2fmu_finite(g->k[1][i]) & mb2fmu_finite(g->error[i]);
     }
     if (!mb2fmu_anywhere(~sound)) {
         return sound;
     }
     sound = ~mb2fmu_nowhere();
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
+    for (int i = 0; i < MB2FMU_BATCH_JUDGED; i++) {
         sound &= mb2fmu_finite(g->point[i]);
         for (int stage = 0; stage < MB2FMU_STAGES; stage++) {
             sound &= mb2fmu_finite(g->k[stage][i]);
@@ -58,7 +58,7 @@ static mb2fmu_words mb2fmu_group_stages(mb2fmu_group *g, mb2fmu_reals t, mb2fmu_
                                      k[4][i] * (2187.0 / 6784.0) + k[5][i] * (11.0 / 84.0));
     }
     mb2fmu_group_slope(g, t + nodes[6] * h, g->point, k[6]);
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
+    for (int i = 0; i < MB2FMU_BATCH_JUDGED; i++) {
         g->error[i] = h * (k[0][i] * (71.0 / 57600.0) - k[2][i] * (71.0 / 16695.0) + k[3][i] * (71.0 / 1920.0) -
                            k[4][i] * (17253.0 / 339200.0) + k[5][i] * (22.0 / 525.0) - k[6][i] * (1.0 / 40.0));
     }

@@ -4,7 +4,8 @@
  * Why it exists: parameter studies need the motions, not x' alone. One vector holds as many instances as it has lanes;
  * an instance that is done makes room for the next one, so that no lane waits. Every lane has the bits that
  * solver_walk.c and the method's file give one instance: the same operations in the same order, with choices instead of
- * branches. To be included by templates/ensemble.c.jinja, after its batch_… functions and sizes (MB2FMU_BATCH_…).
+ * branches. States from MB2FMU_BATCH_JUDGED on (derivatives of those before) have no say in step sizes, nor in whether
+ * a step is good. To be included by templates/ensemble.c.jinja, after its batch_… functions and sizes (MB2FMU_BATCH_…).
  *
  * Sources: those of solver_walk.c, solver_dopri5.c and solver_rosenbrock.c.
  */
@@ -131,13 +132,13 @@ static mb2fmu_reals mb2fmu_group_norm(const mb2fmu_group *g, const mb2fmu_course
                                       const mb2fmu_reals x[], const mb2fmu_reals next[])
 {
     mb2fmu_reals sum = mb2fmu_all(0.0);
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
+    for (int i = 0; i < MB2FMU_BATCH_JUDGED; i++) {
         const mb2fmu_reals here = mb2fmu_each_abs(x[i]), there = mb2fmu_each_abs(next[i]);
         const mb2fmu_reals size = mb2fmu_choose(MB2FMU_WHERE(here > there), here, there);
         const mb2fmu_reals ratio = vector[i] / (course->tolerance * (size + g->scale[i]));
         sum = sum + ratio * ratio;
     }
-    return mb2fmu_each_sqrt(sum / (double)MB2FMU_ROOM(MB2FMU_BATCH_STATES));
+    return mb2fmu_each_sqrt(sum / (double)MB2FMU_ROOM(MB2FMU_BATCH_JUDGED));
 }
 
 /* Sizes below which no step is made. */
@@ -163,7 +164,7 @@ static mb2fmu_reals mb2fmu_group_first_step(mb2fmu_group *g, const mb2fmu_course
     }
     mb2fmu_group_slope(g, g->clock + h, g->point, g->k[1]);
     mb2fmu_words good = ~mb2fmu_nowhere();
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
+    for (int i = 0; i < MB2FMU_BATCH_JUDGED; i++) {
         good &= mb2fmu_finite(g->k[1][i]);
         g->error[i] = g->k[1][i] - g->k[0][i];
     }
@@ -241,7 +242,7 @@ static void mb2fmu_group_project(mb2fmu_group *g, mb2fmu_words marked)
     mb2fmu_words lost = g->unprepared;
     (void)batch_project(g->clock, g->x, g->r, g->p, g->w, &lost, g->work, g->put);
     marked &= ~lost;
-    for (int i = 0; i < MB2FMU_BATCH_PROJECTED; i++) {
+    for (int i = 0; i < MB2FMU_BATCH_PROJECTED && i < MB2FMU_BATCH_JUDGED; i++) {
         marked &= mb2fmu_finite(g->put[i]);
     }
     for (int i = 0; i < MB2FMU_BATCH_PROJECTED; i++) {

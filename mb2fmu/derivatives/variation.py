@@ -1,0 +1,94 @@
+"""``with_variations``: a Program that carries S = ∂x/∂θ beside its states, for some parameters and start values θ."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from mb2fmu.derivatives.forward import Variable, tangents_along
+from mb2fmu.derivatives.implicit_solutions import smoothed
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.copying import ProgramCopy
+from mb2fmu.program.dependencies import Group
+from mb2fmu.program.program import Program
+from mb2fmu.program.prune import prune
+
+
+def with_variations(program: Program, to: Sequence[Variable]) -> Program:
+    """The program with more states: S = ∂x/∂θ, one block of n_x behind the other, in the order of ``to``.
+
+    S' = ∂f/∂x S + ∂f/∂θ, and so for outputs y and projections P, which are results behind those that are there; x', y
+    and P are the very nodes that they were.
+
+    Args:
+        program: As lowered.
+        to: Name and place of each θ: a parameter, or a state for its start value.
+
+    Returns:
+        A program in which ``project`` has all states, if it had any, and ``initialize`` is always there: x, then S,
+        from start values as they were set.
+
+    Source: Hairer, Nørsett, Wanner: Solving Ordinary Differential Equations I, 2nd ed. 1993, sect. I.14.
+    """
+    whole, sources = program, {}
+    for name in ("rhs", "outputs", "project", "initialize"):
+        if name in program.entries and program.entries[name].results:
+            whole, sources[name] = smoothed(whole, name)
+    states = program.layout.states
+    carried = (*states, *(f"d {state} / d {name}" for name, _ in to for state in states))
+    builder = ProgramBuilder(dataclasses.replace(program.layout, states=carried))
+    varied = _Varied(ProgramCopy(whole, builder), to, len(states), sources)
+    for name in sources:
+        labels = program.entries["outputs"].labels if name == "outputs" else states
+        along = [node for k in range(len(to)) for node in varied.along(name, k)]
+        builder.entry(
+            name,
+            (*labels, *(f"d {label} / d {other}" for other, _ in to for label in labels)),
+            [*varied.results(name), *along],
+        )
+    if "initialize" not in sources:
+        start = [builder.state(i) for i in range(len(states))]
+        builder.entry("initialize", carried, [*start, *(node for k in range(len(to)) for node in varied.first(k))])
+    for source in set(sources.values()) - program.entries.keys():
+        builder.forget(source)
+    return prune(builder.build())
+
+
+class _Varied:
+    """Results of entry points and their derivatives by each θ.
+
+    Args:
+        copy: In which they are formed.
+        to: Name and place of each θ.
+        n: Number of states.
+        sources: Entry point → where it can be differentiated.
+    """
+
+    def __init__(self, copy: ProgramCopy, to: Sequence[Variable], n: int, sources: dict[str, str]) -> None:
+        self._copy, self._to, self._n, self._sources = copy, to, n, sources
+
+    def results(self, name: str) -> list[int]:
+        """Return the results; states that are not put elsewhere behind those that are."""
+        found = [self._copy.node[node] for node in self._copy.program.entries[name].results]
+        if name != "outputs":
+            found += [self._copy.builder.state(i) for i in range(len(found), self._n)]
+        return found
+
+    def along(self, name: str, k: int) -> list[int]:
+        """Return the derivatives of the results by the k-th θ."""
+        carried = self.first(k) if name == "initialize" else self._carried(k)
+        leaf = self._to[k][1]
+        along: dict[tuple[Group, int], int] = {("states", i): node for i, node in enumerate(carried)}
+        if leaf[0] == "parameters":
+            along[leaf] = self._copy.builder.constant(1.0)
+        found = tangents_along(self._copy, along, self._copy.program.entries[self._sources[name]].results)
+        return found if name == "outputs" else [*found, *carried[len(found) :]]
+
+    def first(self, k: int) -> list[int]:
+        """Return S as start values are set: 1 where it is by the state itself."""
+        leaf, b = self._to[k][1], self._copy.builder
+        return [b.constant(float(leaf == ("states", i))) for i in range(self._n)]
+
+    def _carried(self, k: int) -> list[int]:
+        """Return the states that S is in."""
+        return [self._copy.builder.state(self._n * (k + 1) + i) for i in range(self._n)]
