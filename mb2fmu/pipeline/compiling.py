@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu import switching
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.evaluating import start_values
@@ -17,13 +18,14 @@ from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.language_targets import described
 from mb2fmu.pipeline.options import FormulationOptions
 from mb2fmu.pipeline.outcomes import Derivation
-from mb2fmu.studies.ensembles import Batch, Ensemble, Motion
+from mb2fmu.studies.ensembles import Batch, Ensemble, Motion, Solver
+from mb2fmu.studies.unit_motion import UnitMotion, places_of
 
 if TYPE_CHECKING:
     from mb2fmu.program.dependencies import Group
     from mb2fmu.program.program import Program
     from mb2fmu.toolchain import CompiledMotion, CompiledProgram
-    from mb2fmu.toolchain.batch_motion import Course, Moved
+    from mb2fmu.toolchain.batch_course import Course, Moved
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,17 +41,13 @@ def compiled(
         options: See :class:`FormulationOptions`.
 
     Raises:
-        Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` for models with events or memory.
+        Mb2FmuError: The class of the stage that found fault.
     """
     from mb2fmu import toolchain, validation
     from mb2fmu.emit.c.sources import longest_walk
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _with_dependent_variables(derivation)
-    what = [("it has events", needs_events(derivation)), ("it keeps a memory of its loops", program.layout.memory)]
-    faults = [Fault(why, definition.name, "simulate one by one: mb2fmu.simulate") for why, has in what if has]
-    if faults:
-        raise AnalysisError("many instances cannot be simulated at once:", faults)
     run, interface = validation.conditions(definition), described(derivation)
     x0, _, p0 = start_values(derivation)
     states = sorted(interface.of("state"), key=lambda variable: variable.index)
@@ -71,8 +69,47 @@ def compiled(
         implicit_motion=_motion(cache(lambda: _implicit(program, definition.name))),
         **_entries(program),
     )
+    if _switches(derivation):
+        return _one_by_one(ensemble, derivation)
     carrying = cache(lambda to: _carrying(program, ensemble, to))
     return replace(ensemble, varied=lambda many, to: replace(many, **carrying(to)))
+
+
+def _switches(derivation: Derivation) -> bool:
+    """Whether instances go different ways: at events, at kinks of x', and where a loop's memory changes."""
+    program = derivation.program
+    return needs_events(derivation) or bool(program.layout.memory) or switching.freeze(program) is not program
+
+
+def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
+    """The same, each instance run by the model's unit, which knows events."""
+    return replace(
+        ensemble,
+        motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "explicit"))),
+        implicit_motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "implicit"))),
+        start=None,
+        one_by_one=True,
+    )
+
+
+def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: Solver) -> UnitMotion:
+    """The unit of a model, loaded, in a loop of C."""
+    from mb2fmu import toolchain
+    from mb2fmu.emit import c
+    from mb2fmu.pipeline.building import build
+
+    built = build(derivation, fmi="2", solver=solver)
+    references = {variable.name: variable.value_reference for variable in built.interface.variables}
+    inputs = sorted(built.interface.of("input"), key=lambda variable: variable.index)
+    names = {
+        "states": ensemble.states,
+        "parameters": ensemble.parameters,
+        "inputs": tuple(variable.name for variable in inputs),
+        "outputs": ensemble.output_names,
+    }
+    (content,) = built.binaries.files.values()
+    loop = toolchain.load_library(c.unit_runs(), "unit_runs", often=True)
+    return UnitMotion(toolchain.loaded(content, "unit"), loop, places_of(built.interface.token, references, names))
 
 
 class _Entries(TypedDict):
@@ -160,7 +197,7 @@ def _batch(program: Callable[[], CompiledProgram]) -> Batch:
     return call
 
 
-def _motion(compiled_motion: Callable[[], CompiledMotion]) -> Motion:
+def _motion(compiled_motion: Callable[[], CompiledMotion | UnitMotion]) -> Motion:
     """The integrator, compiled when it is first needed."""
 
     def move(x0: Floats, p: Floats, course: Course, states: bool, outputs: Sequence[int]) -> Moved:

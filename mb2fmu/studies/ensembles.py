@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.studies.ensemble_runs import Runs
 from mb2fmu.studies.reductions import Differentiable, Reduction
-from mb2fmu.toolchain.batch_motion import Course, Moved
+from mb2fmu.toolchain.batch_course import Course, Moved
 
 Floats = npt.NDArray[np.float64]
 Batch = Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], Floats]
@@ -54,6 +54,7 @@ class Ensemble:
         project: Puts states on the constraints; None where there is nothing to do.
         start: Likewise start values, as they were set; rows without a solution are NaN.
         own: States of the model's; those behind them are derivatives, which are carried along. None: all.
+        one_by_one: Instances are run one after the other by the model's unit, which knows events.
         varied: Gives an ensemble that carries derivatives by parameters and start values of these names.
     """
 
@@ -75,6 +76,7 @@ class Ensemble:
     project: Batch | None = None
     start: Batch | None = None
     own: int | None = None
+    one_by_one: bool = False
     varied: Callable[[Ensemble, tuple[str, ...]], Ensemble] | None = None
 
     def simulate(
@@ -230,6 +232,8 @@ class Ensemble:
         ]
         if solver not in SOLVERS:
             faults.append(Fault(f"there is no solver {solver!r}", "solver", f"take one of {', '.join(SOLVERS)}"))
+        if solver == "rk4" and self.one_by_one:
+            faults.append(Fault("rk4 knows no events, which this model has", "solver", "take explicit or implicit"))
         numbers = {"n": float(n), **times}
         faults += [
             Fault(f"{value:g} is not positive", name, "give a positive number")
@@ -262,8 +266,8 @@ class Ensemble:
             if not isinstance(one, Differentiable)
         ]
         if solver == "implicit" or self.varied is None:
-            what = "the implicit solver carries none" if solver == "implicit" else "this model carries none"
-            remedy = "take explicit or rk4" if solver == "implicit" else "take mb2fmu.sensitivities"
+            what = "the implicit solver carries none" if self.varied is not None else "instances with events carry none"
+            remedy = "take explicit or rk4" if self.varied is not None else "take mb2fmu.sensitivities"
             faults.append(Fault(what, "sensitivities", remedy))
         if faults:
             raise AnalysisError("these derivatives cannot be had:", faults)

@@ -12,7 +12,7 @@ from mb2fmu.toolchain.batch import CompiledProgram, compile_program
 from mb2fmu.toolchain.batch_motion import CompiledMotion, compile_implicit_motion, compile_motion
 from mb2fmu.toolchain.compilers import Compiler, installed
 from mb2fmu.toolchain.component_compilation import compile_component, wasm_tools
-from mb2fmu.toolchain.libraries import load_library
+from mb2fmu.toolchain.libraries import load_library, loaded
 from mb2fmu.toolchain.platforms import COMPONENT, PLATFORMS, Platform, host, parse, split_component
 from mb2fmu.toolchain.pythonfmu import licence, run_builder, version
 from mb2fmu.toolchain.unit_compilation import Compilation, CompileObserver, compile_unit
@@ -39,6 +39,7 @@ __all__ = [
     "installed",
     "licence",
     "load_library",
+    "loaded",
     "parse",
     "run_builder",
     "split_component",

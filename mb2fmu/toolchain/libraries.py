@@ -28,7 +28,16 @@ def load_library(
         ToolError: If there is no compiler, or it fails.
         PlatformError: If no compiler knows this machine.
     """
-    content = _compiled(sources, name, compiler or installed(), often=often)
+    return loaded(_compiled(sources, name, compiler or installed(), often=often), name)
+
+
+def loaded(content: bytes, name: str) -> ctypes.CDLL:
+    """Loads a library of the running machine.
+
+    Args:
+        content: The library.
+        name: Of its file, without ending.
+    """
     # Windows does not remove a library that is in use.
     with tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=True) as place:
         file = Path(place) / f"{name}{host().extension}"

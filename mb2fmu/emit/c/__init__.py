@@ -11,7 +11,7 @@ bounded size; equal input gives equal bytes; warnings of compilers are errors he
 variables, and must not change the equations.
 """
 
-from mb2fmu.emit.c.batch_printing import PROBE, emit_batch, emit_ensemble, emit_probe
+from mb2fmu.emit.c.batch_printing import PROBE, emit_batch, emit_ensemble, emit_probe, unit_runs
 from mb2fmu.emit.c.component_module import WORLD, component_manifest, emit_component
 from mb2fmu.emit.c.sources import (
     NAMES,
@@ -47,4 +47,5 @@ __all__ = [
     "is_motion",
     "is_seldom",
     "translation_units",
+    "unit_runs",
 ]

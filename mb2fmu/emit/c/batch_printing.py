@@ -30,7 +30,7 @@ _MOST_IN_TWO_REGISTERS = 300
 """Operations up to which motions have two registers to a value. With AVX2 a double pendulum (66 of them) is 1.3 times
 as fast so, a four-bar (540) as fast, a chain of seven links (2,000) half as fast: values in use leave the registers."""
 
-_STEPPING = ("batch_walk.h", "batch_dopri5.h", "batch_rosenbrock.h", "rodasp.h")
+_STEPPING = ("batch_course.h", "batch_walk.h", "batch_dopri5.h", "batch_rosenbrock.h", "rodasp.h")
 Sparsity = tuple[Sequence[int], Sequence[int], Sequence[int]]
 """Rows and columns of the entries of ∂x'/∂x that are not zero; rows of those of ∂x'/∂t."""
 Stored = Mapping[str, Sequence[tuple[int, int]]]
@@ -107,6 +107,15 @@ def emit_ensemble(program: Program, jacobian: Sparsity | None = None, judged: in
     registers = 2 if operations <= _MOST_IN_TWO_REGISTERS else 1
     text = render("ensemble.c.jinja", **printed.facts, sizes=sizes, registers=registers)
     return _tree(program, text, (*_RUNTIME, *_STEPPING))
+
+
+def unit_runs() -> dict[str, bytes]:
+    """The code of a library that runs a unit of FMI 2 again and again, ``mb2fmu_unit_runs``: file name → content."""
+    headers = ("fmi2FunctionTypes.h", "fmi2TypesPlatform.h")
+    return {
+        **{name: packaged("mb2fmu.emit.c", f"fmi_headers/{name}") for name in headers},
+        **{name: packaged("mb2fmu.emit.c", f"runtime/{name}") for name in ("batch_course.h", "batch_unit.c")},
+    }
 
 
 def _in_order(program: Program, entry: str) -> list[tuple[int, int]]:

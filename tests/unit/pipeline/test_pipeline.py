@@ -72,11 +72,13 @@ def test_rhs_needs_no_unit_and_is_the_pendulum_s() -> None:
 def test_the_example_of_a_parameter_study_runs() -> None:
     """docs/batches.md, of few instances and steps; rows are what NumPy's evaluation gives."""
     page = (Path(__file__).parents[3] / "docs" / "batches.md").read_text(encoding="utf-8")
-    study, whole, more = (block.partition("```")[0] for block in page.split("```python\n")[1:])
+    study, whole, derivatives, more = (block.partition("```")[0] for block in page.split("```python\n")[1:])
     motions: dict[str, Any] = {}
     exec(whole.replace("n = 1000", "n = 5"), motions)
     assert np.all(np.isfinite(motions["runs"]["highest"]))
     assert len(motions["runs"]["passes"]) == 5
+    exec(derivatives, motions)
+    assert np.all(np.isfinite(motions["runs"]["highest", "m1"]))
     names: dict[str, Any] = {}
     exec(study.replace("n = 1000", "n = 5").replace("range(2000)", "range(3)"), names)
     f, x, p = names["f"], names["x"], names["p"]

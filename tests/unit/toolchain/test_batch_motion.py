@@ -11,7 +11,7 @@ import pytest
 from mb2fmu import pipeline
 from mb2fmu.pipeline.compiling import compiled
 from mb2fmu.toolchain import CompiledMotion, compile_motion
-from mb2fmu.toolchain.batch_motion import Course
+from mb2fmu.toolchain.batch_course import Course
 
 CART_POLE = Path(__file__).parents[3] / "models" / "cart_pole.py"
 

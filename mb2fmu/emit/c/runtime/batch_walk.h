@@ -12,6 +12,8 @@
 #ifndef MB2FMU_BATCH_WALK_H
 #define MB2FMU_BATCH_WALK_H
 
+#include "batch_course.h"
+
 #if MB2FMU_BATCH_IMPLICIT
 #include "rodasp.h"
 #define MB2FMU_STAGES MB2FMU_RODASP_STAGES
@@ -24,25 +26,6 @@
 #endif
 #define MB2FMU_ROOM(n) ((n) > 0 ? (n) : 1)
 #define MB2FMU_EPSILON 2.220446049250313e-16
-
-/* What is to be run. */
-typedef struct {
-    long points;                /* communication steps */
-    long most;                  /* internal steps that may be tried within one of them */
-    long parameter_rows;        /* 1, or one row for each instance */
-    long input_rows;            /* 1, or one row for each communication step */
-    long selected;              /* outputs that are kept at all communication points */
-    double start, step;         /* s */
-    double tolerance;           /* relative */
-    const double *scale;        /* absolute over relative tolerance, of each state */
-    const double *x0, *p, *r;   /* row by row */
-    const unsigned char *turns; /* inputs change after this communication point; points + 1; where there are rows of them */
-    const long *select;         /* which outputs */
-    double *path_x, *path_y;    /* at all communication points, instance by instance, or NULL */
-    double *end_x, *end_y;      /* at the last one */
-    long *why;                  /* of each instance: 0, or why it ended early: 1, 2, 3 as below */
-    double *when;               /* s */
-} mb2fmu_course;
 
 enum { MB2FMU_ERROR_STAYS = 1, MB2FMU_NOT_FINITE = 2, MB2FMU_TOO_MANY_STEPS = 3 };
 

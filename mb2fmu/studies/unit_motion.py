@@ -1,0 +1,134 @@
+"""``UnitMotion``: many instances one after the other, by the Co-Simulation of their native unit, in a loop of C."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import ToolError
+from mb2fmu.toolchain.batch_course import Asked, Course, CourseRecord, Moved
+
+Floats = npt.NDArray[np.float64]
+
+_CALLS = (
+    *("fmi2Reset", "fmi2SetupExperiment", "fmi2EnterInitializationMode", "fmi2ExitInitializationMode"),
+    *("fmi2SetReal", "fmi2GetReal", "fmi2DoStep"),
+)
+_CO_SIMULATION = 1  # of fmi2Type
+_LISTS = ("states", "parameters", "inputs", "outputs", "selected")
+
+_LOGGER = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p
+)  # messages of our units are complete: nothing follows them
+_ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
+_FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _Callbacks(ctypes.Structure):
+    """``fmi2CallbackFunctions``; our units allocate for themselves."""
+
+    _fields_ = (
+        *(("logger", _LOGGER), ("allocate", _ALLOCATE), ("free", _FREE)),
+        *(("finished", ctypes.c_void_p), ("environment", ctypes.c_void_p)),
+    )
+
+
+class _Unit(ctypes.Structure):
+    """``mb2fmu_run_unit`` of ``batch_unit.c``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("component", *_CALLS, *_LISTS)),
+        *((f"n_{name}", ctypes.c_long) for name in _LISTS[:-1]),
+        ("instance", ctypes.c_long),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPlaces:
+    """What a unit calls its variables.
+
+    Attributes:
+        token: With braces.
+        states: Value references, in the order of x.
+        parameters: Likewise of p.
+        inputs: Likewise of r.
+        outputs: Likewise of y.
+    """
+
+    token: str
+    states: tuple[int, ...]
+    parameters: tuple[int, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+class UnitMotion:
+    """Integrates instances by their unit, with its bits, through events too; lets go of Python's lock.
+
+    Args:
+        unit: The unit's library, of FMI 2.
+        loop: ``mb2fmu_unit_runs``, compiled.
+        places: What its variables are called.
+
+    Raises:
+        ToolError: If the unit makes no instance.
+    """
+
+    def __init__(self, unit: ctypes.CDLL, loop: ctypes.CDLL, places: UnitPlaces) -> None:
+        self._unit, self._places = unit, places
+        self._run = loop.mb2fmu_unit_runs
+        self._run.restype = None
+        self._run.argtypes = [ctypes.POINTER(_Unit), ctypes.POINTER(CourseRecord), ctypes.c_long, ctypes.c_long]
+        self._said: dict[int, str] = {}
+        self._record = _Unit(**{name: ctypes.cast(getattr(unit, name), ctypes.c_void_p).value for name in _CALLS})
+        self._lists = {name: np.array(getattr(places, name), dtype=np.uint32) for name in _LISTS[:-1]}
+        for name, references in self._lists.items():
+            setattr(self._record, name, references.ctypes.data)
+            setattr(self._record, f"n_{name}", len(references))
+        self._callbacks = _Callbacks(_LOGGER(self._hear), _ALLOCATE(), _FREE(), None, None)
+        unit.fmi2Instantiate.restype = ctypes.c_void_p
+        self._record.component = unit.fmi2Instantiate(
+            b"instance", _CO_SIMULATION, places.token.encode(), None, ctypes.byref(self._callbacks), 0, 1
+        )
+        if not self._record.component:
+            raise ToolError(f"the unit makes no instance: {self._said.get(0, 'it does not say why')}")
+
+    def __del__(self) -> None:
+        """Frees the instance."""
+        if self._record.component:
+            self._unit.fmi2FreeInstance(ctypes.c_void_p(self._record.component))
+
+    def __call__(
+        self, x0: Floats, p: Floats, course: Course, *, states: bool = False, outputs: Sequence[int] = ()
+    ) -> Moved:
+        """Moves instances to their last communication points; arguments as of ``CompiledMotion``."""
+        places = self._places
+        widths = (len(places.states), len(places.inputs), len(places.parameters))
+        asked = Asked(x0, p, course, widths, len(places.outputs), states=states, outputs=outputs)
+        selected = np.array([places.outputs[place] for place in outputs], dtype=np.uint32)
+        self._record.selected = selected.ctypes.data
+        self._said.clear()
+        self._run(ctypes.byref(self._record), ctypes.byref(asked.record), 0, len(x0))
+        return asked.answer(self._said)
+
+    def _hear(self, _environment: object, _name: bytes, status: int, _category: bytes, message: bytes) -> None:
+        """Keep an instance's last message, unless it only warns."""
+        if status > 1:
+            text = message.decode(errors="replace").replace("##", "#").replace("%%", "%")
+            self._said[int(self._record.instance)] = text
+
+
+def places_of(token: str, references: Mapping[str, int], names: Mapping[str, Sequence[str]]) -> UnitPlaces:
+    """Value references by the names of variables.
+
+    Args:
+        token: Of the unit, without braces.
+        references: FMU name → value reference.
+        names: ``states``, ``parameters``, ``inputs`` and ``outputs`` → FMU names in order.
+    """
+    found = {each: tuple(references[name] for name in names[each]) for each in _LISTS[:-1]}
+    return UnitPlaces(f"{{{token}}}", **found)
