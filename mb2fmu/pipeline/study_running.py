@@ -23,7 +23,7 @@ from mb2fmu.studies.case_runner import Answer
 from mb2fmu.studies.scheduling import Effort, Engine, InProcess, run_cases
 from mb2fmu.studies.study_cases import Signal, Study, resolve
 from mb2fmu.studies.study_plan import StudyPlan, Value, read_plan
-from mb2fmu.studies.study_store import SUMMARY, Store
+from mb2fmu.studies.study_store import INDICES, SUMMARY, Store
 from mb2fmu.studies.trajectory_files import zarr_package
 
 if TYPE_CHECKING:
@@ -237,13 +237,16 @@ def _engine(study: Study, content: bytes, scheduler: str, workers: int | None, c
 def _summed_up(store: Store, study: Study, name: str, content: bytes) -> StudyOutcome:
     """Writes the page."""
     from mb2fmu.package.publishing import write_whole
-    from mb2fmu.pipeline.study_summary import summary
+    from mb2fmu.pipeline.study_summary import index_table, sensitivities, summary
 
     cases, values, messages = store.results()
     facts = {"Unit": name, "SHA-256 of the unit": hashlib.sha256(content).hexdigest()}
     effort = "" if store.effort is None else store.effort.words()
     facts |= {"Run": effort} if effort else {}
-    page = summary(study, store.folder / name, cases, values, messages, facts)
+    found = sensitivities(study, values) if len(cases) == len(study.cases) else {}
+    if found:
+        write_whole(store.folder / INDICES, index_table(study, found))
+    page = summary(study, store.folder / name, cases, values, messages, facts, found)
     write_whole(store.folder / SUMMARY, page)
     overhead = None if store.effort is None else store.effort.overhead
     return StudyOutcome(store.folder, study, len(study.cases), store.failed, store.folder / SUMMARY, effort, overhead)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -50,6 +52,31 @@ def sensitivities(study: Study, values: Floats) -> dict[str, Indices]:
     return {name: sobol_indices(values[:, k], d, study.plan.seed) for k, name in enumerate(study.results)}
 
 
+def index_rows(study: Study, found: Mapping[str, Indices]) -> list[tuple[str, str, list[float]]]:
+    """Result, quantity, and six numbers: index alone, its interval's ends, the same together with others."""
+    return [
+        (name, quantity, [each.first[k], *each.first_interval[k], each.total[k], *each.total_interval[k]])
+        for name, each in found.items()
+        for k, quantity in enumerate(study.varied)
+    ]
+
+
+def index_table(study: Study, found: Mapping[str, Indices]) -> bytes:
+    """Return the indices as CSV, every digit of them."""
+    heads = ("result", "quantity", "alone", "alone from", "alone to", "together", "together from", "together to")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(heads)
+    writer.writerows([name, quantity, *map(repr, map(float, row))] for name, quantity, row in index_rows(study, found))
+    return text.getvalue().encode()
+
+
+def _index_cells(name: str, quantity: str, row: Sequence[float]) -> tuple[str, ...]:
+    """A row of the table of indices."""
+    alone, low, high, together, least, most = ("–" if np.isnan(v) else f"{v:.3f}" for v in row)
+    return (name, quantity, alone, f"{low} … {high}", together, f"{least} … {most}")
+
+
 def summary(
     study: Study,
     unit: Path,
@@ -57,6 +84,7 @@ def summary(
     values: Floats,
     messages: Sequence[str],
     facts: Mapping[str, str],
+    found: Mapping[str, Indices],
 ) -> bytes:
     """Return the page of a study.
 
@@ -67,12 +95,12 @@ def summary(
         values: Shape (n, n_results).
         messages: Of each.
         facts: Of the unit.
+        found: Sobol' indices by results; none where cases are missing.
     """
     rows = study.cases[cases]
     log = [each.name for each in study.plan.varied if each.law == "log"]
     varied = {name: (unit_, rows[:, k]) for k, (name, unit_) in enumerate(study.varied.items())}
     results = [(name, unit_, values[:, k]) for k, (name, unit_) in enumerate(study.results.items())]
-    found = sensitivities(study, values) if len(cases) == len(study.cases) else {}
     failed = [k for k, message in enumerate(messages) if message]
 
     def row(k: int) -> CaseRow:
@@ -85,6 +113,7 @@ def summary(
         cases=len(study.cases), failed=len(failed), left=len(study.cases) - len(cases),
         pictures=_pictures(varied, results, found, log),
         ranges=[_range(*each) for each in results],
+        indices=[_index_cells(*row) for row in index_rows(study, found)],
         heads=[f"{name} [{unit_}]" if unit_ != "1" else name
                for name, unit_ in (*study.varied.items(), *study.results.items())],
         worst={_heading(each.name, each.worst): [row(k) for k in _worst(values[:, i], each.worst)]

@@ -40,6 +40,7 @@ class StudyPage:
         left: How many have not been run.
         pictures: Heading → SVG, what it shows in words.
         ranges: Of each result: name, unit, smallest, 5 %, median, 95 %, largest, as text.
+        indices: Of each result and quantity: their names, Sobol' index alone and its interval, the same together.
         heads: Of the tables of cases.
         worst: Heading → cases.
         failures: The first cases that failed.
@@ -54,6 +55,7 @@ class StudyPage:
     left: int
     pictures: Mapping[str, tuple[bytes, str]]
     ranges: Sequence[tuple[str, ...]]
+    indices: Sequence[tuple[str, ...]]
     heads: Sequence[str]
     worst: Mapping[str, Sequence[CaseRow]]
     failures: Sequence[CaseRow]

@@ -343,3 +343,30 @@ def test_an_interrupted_command_keeps_results_and_leaves_no_process(falling: Pat
     assert not left
     assert list(out.glob("parts/part-*"))
     assert not list(out.glob(".*.tmp"))
+
+
+def test_indices_are_there_as_numbers(falling: Path, tmp_path: Path) -> None:
+    """At 1 s h = 1 + (push - g)/2: shares of the variance are those of the ranges' squares, 16 : 1."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f"unit = '{falling}'\nstop = 1.0\nstep = 0.1\n[results]\n{FEW}\n"
+        "[cases]\nmethod = 'sobol'\ncount = 512\nindices = true\n"
+        "[vary]\ng = { from = 8, to = 12 }\npush = { from = 0, to = 1 }\n"
+    )
+    outcome = run_study(plan, tmp_path / "out", scheduler="none")
+    lines = (outcome.folder / "indices.csv").read_text().splitlines()
+    assert lines[0].startswith("result,quantity,alone,alone from,alone to,together")
+    rows = {line.split(",")[1]: [float(cell) for cell in line.split(",")[2:]] for line in lines[1:]}
+    for quantity, share in (("g", 16 / 17), ("push", 1 / 17)):
+        alone, low, high, together, least, most = rows[quantity]
+        assert low < share < high
+        assert least < share < most
+        assert alone == pytest.approx(share, abs=0.01)
+        assert together == pytest.approx(share, abs=0.01)
+        assert f"<td>{quantity}</td><td>{alone:.3f}</td>" in outcome.summary.read_text()
+
+
+def test_without_indices_there_is_no_file_of_them(falling: Path, tmp_path: Path) -> None:
+    outcome = run_study(plan_of(falling, tmp_path, "g\n9.81\n4\n"), tmp_path / "out", scheduler="none")
+    assert not (outcome.folder / "indices.csv").exists()
+    assert "Sobol" not in outcome.summary.read_text()
