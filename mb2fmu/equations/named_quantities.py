@@ -15,8 +15,8 @@ from mb2fmu import displays
 from mb2fmu.equations.motion import Assignment, LinearSolve
 
 Letter = Literal[
-    "v", "omega", "F", "F*", "F~", "F~*", "T", "M", "g", "f", "Q", "Q*", "energy T", "energy V", "L", "p", "dL", "dp",
-    "invariant",
+    "v", "omega", "F", "F*", "F~", "F~*", "T", "M", "g", "f", "Q", "Q*", "energy T", "energy V", "L", "p", "dL", "dT",
+    "dp", "invariant",
 ]  # fmt: skip
 """What a quantity is.
 
@@ -26,7 +26,8 @@ Letter = Literal[
     T, M, g, f      of one body: rows of the transformation, mass matrix, convective acceleration, applied force
     Q, Q*           Tᵀ f, and Tᵀ (f - M g) or the force of a coordinate
     energy T, energy V, L
-    p, dp, dL       generalized momentum ∂L/∂q', its rate, ∂L/∂q
+    p, dp           generalized momentum ∂T/∂q' (∂L/∂q' where L is what was given), its rate
+    dT, dL          ∂T/∂q where forces stand beside it as Q, ∂L/∂q where L is what was given
     invariant       what keeps its value
 """
 

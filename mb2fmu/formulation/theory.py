@@ -318,7 +318,7 @@ class _Theory:
         )
 
     def _lagrange(self) -> Iterator[NamedQuantity]:
-        """Yield Lagrange's quantities: energies, momenta, their rates, and the slopes of L by q."""
+        """Yield Lagrange's quantities: energies, momenta, their rates, and the slopes of T, or of a given L, by q."""
         m, terms = self.m, self.lagrange_terms()
         yield NamedQuantity("L" if m.lagrangian_alone else "energy T", "", None, terms.kinetic)
         if terms.potential is not None and not m.lagrangian_alone:
@@ -326,7 +326,7 @@ class _Theory:
         for q, momentum, slope in zip(m.q, terms.momenta, terms.slopes, strict=True):
             yield NamedQuantity("p", "", q, momentum)
             yield NamedQuantity("dp", "", q, self._slope(momentum, {**m.rates(terms.rates), **self._motion}))
-            yield NamedQuantity("dL", "", q, slope)
+            yield NamedQuantity("dL" if m.lagrangian_alone else "dT", "", q, slope)
         for n, name in enumerate(self._forces):
             for q, forces in zip(m.q, terms.forces, strict=True):
                 if forces[n] != 0:

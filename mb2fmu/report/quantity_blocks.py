@@ -20,7 +20,8 @@ _LETTERS = {
     "g": "<mover><mi>g</mi><mo>¯</mo></mover>", "f": "<mi>f</mi>", "Q": "<mi>Q</mi>",
     "Q*": "<msup><mi>T</mi><mo>⊤</mo></msup><mo>(</mo><mi>f</mi><mo>−</mo><mi>M</mi><mi>g</mi><mo>)</mo>",
     "energy T": "<mi>T</mi>", "energy V": "<mi>V</mi>", "L": "<mi>L</mi>", "p": "<mi>p</mi>",
-    "dp": "<mover><mi>p</mi><mo>˙</mo></mover>", "dL": "<mi>∂L/∂q</mi>", "invariant": "<mi>C</mi>",
+    "dp": "<mover><mi>p</mi><mo>˙</mo></mover>", "dL": "<mi>∂L/∂q</mi>", "dT": "<mi>∂T/∂q</mi>",
+    "invariant": "<mi>C</mi>",
 }  # fmt: skip
 """How each letter is written."""
 

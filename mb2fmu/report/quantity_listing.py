@@ -16,10 +16,18 @@ from mb2fmu.equations.named_quantities import NamedQuantities, NamedQuantity
 _LATEX = {
     "v": r"{}^{N}\mathbf{v}", "omega": r"{}^{N}\boldsymbol{\omega}", "F": "F", "F*": r"F^{*}", "F~": r"\tilde{F}",
     "F~*": r"\tilde{F}^{*}", "T": "T", "M": "M", "g": r"\bar{g}", "f": "f", "Q": "Q", "Q*": r"T^{T}(f - M \bar{g})",
-    "energy T": "T", "energy V": "V", "L": "L", "p": "p", "dL": r"\partial L/\partial",
+    "energy T": "T", "energy V": "V", "L": "L", "p": "p", "dL": r"\partial L/\partial", "dT": r"\partial T/\partial",
     "dp": r"\dot{p}", "invariant": "C",
 }  # fmt: skip
-_TEXT = {"energy T": "T", "energy V": "V", "Q*": "T'(f - M g)", "dp": "p'", "dL": "dL/d", "invariant": "constant"}
+_TEXT = {
+    "energy T": "T",
+    "energy V": "V",
+    "Q*": "T'(f - M g)",
+    "dp": "p'",
+    "dL": "dL/d",
+    "dT": "dT/d",
+    "invariant": "constant",
+}
 
 
 def quantity_listing(quantities: NamedQuantities, form: Literal["text", "latex"] = "text") -> str:
@@ -63,7 +71,7 @@ def _text(quantities: NamedQuantities) -> str:
 def _text_name(q: NamedQuantity) -> str:
     """Name a quantity in plain text: its letter, then in brackets the body or load, and the speed."""
     letter = _TEXT.get(q.letter, q.letter)
-    if q.letter == "dL":
+    if q.letter in {"dL", "dT"}:
         return f"{letter}{q.index}"
     places = ", ".join(part for part in (q.of, "" if q.index is None else str(q.index)) if part)
     return f"{letter}[{places}]" if places else letter
@@ -102,8 +110,8 @@ def _latex_name(q: NamedQuantity) -> str:
     """Name a quantity in LaTeX: its letter, the body or load as superscript, the speed as subscript."""
     letter = _LATEX[q.letter]
     index = "" if q.index is None else sm.latex(q.index)
-    if q.letter == "dL":
-        return rf"\frac{{\partial L}}{{\partial {index}}}"
+    if q.letter in {"dL", "dT"}:
+        return rf"\frac{{\partial {q.letter[1]}}}{{\partial {index}}}"
     of = q.of
     for character in "_&%#$":
         of = of.replace(character, rf"\{character}")

@@ -117,9 +117,14 @@ def tmt_loads(values: Values) -> list[np.ndarray]:
 
 
 def test_lagrange_holds_where_it_applies(values: Values) -> None:
-    """p' - ∂T/∂q - Q = Aᵀ-multipliers: zero without constraints, on every allowed velocity with them."""
+    """p' - ∂T/∂q - Q = Aᵀ-multipliers: zero without constraints, on every allowed velocity with them.
+
+    What is called ∂L/∂q is that of an L that is shown; where V is shown its forces are among Q.
+    """
     m = values.mechanism
-    left = np.array([values.of("dp")["", q] - values.of("dL")["", q] for q in m.q])
+    slopes = {**values.of("dL"), **values.of("dT")}
+    assert bool(values.of("dL")) == bool(values.of("L")) != bool(values.of("dT"))
+    left = np.array([values.of("dp")["", q] - slopes["", q] for q in m.q])
     for (of, q), value in values.of("Q").items():
         if q is not None and of:
             left[m.q.index(q)] -= value
