@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from event_models import particle
 from event_runs import run_with_events, states_of_its_own
 from judging import Judge, in_long_steps
 from planted.runtime import replaced
+from scipy import integrate
 
 import mb2fmu.emit.c
 from mb2fmu import Model, derive, export, formulation, pre, validation
@@ -57,6 +59,24 @@ def test_a_ball_is_where_it_should_be_at_any_communication_step(units, step):
     found = moved(units[BALL], "CoSimulation", 2.0, step)
     heights = np.interp([1.0, 2.0], found["time"], found["h"])
     assert heights == pytest.approx([0.225059760719034, 0.0424335478026277], rel=1e-9)
+
+
+@pytest.mark.parametrize("width", [1e-2, 1e-3])
+@pytest.mark.parametrize("method", [1, 4, 5])
+def test_what_friction_does_right_before_rest_alone_is_not_stepped_over(tmp_path_factory, width, method):
+    """Stribeck's rise, of 2 N within a narrow range of speeds before rest; m v' = -F(v), so t = integral of dv/F.
+
+    Elsewhere the force is constant, and no error asks for short steps: a long one goes past the instant of rest, and
+    none of its stages lies in the rise.
+    """
+    model, _, _ = particle(0.0, 0.77, lambda x, v: -sm.sign(v) * (1 + 2 * sm.exp(-((v / width) ** 2))))
+    unit = export(model, tmp_path_factory.mktemp("stribeck"), fmi="2").path
+    found = fmpy.simulate_fmu(
+        str(unit), fmi_type="CoSimulation", start_values={"solver": method}, stop_time=2.0, output_interval=0.5
+    )
+    slow = integrate.quad(lambda v: v / (1 + 2 * np.exp(-((v / width) ** 2))), 0.0, 0.77, points=[width, 5 * width])
+    assert found["v"][-1] == pytest.approx(0.0, abs=1e-9)
+    assert found["x"][-1] == pytest.approx(slow[0], abs=2e-8)
 
 
 @pytest.mark.parametrize("step", [0.01, 1.0])

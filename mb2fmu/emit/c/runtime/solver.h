@@ -280,6 +280,9 @@ typedef struct {
     int hopeless;  /* adaptive methods: given up for the pace, before the limit */
 #if MB2FMU_N_MODES > 0
     int fresh;     /* nothing is known of steps before this one: it may begin behind an event */
+    int searched;  /* the step just tried has been looked through; crossing and work.point are its */
+    double crossing; /* part of that step behind which the first event lies; above 1: there is none */
+    double approach; /* adaptive methods: the step is tried again, as far as this event, s; 0: it is not */
     int jumped;    /* the last step ended at an event */
     int at_once;   /* events without time going on */
     enum mb2fmu_outcome outcome; /* of the last event */

@@ -2,8 +2,9 @@
  *
  * After each internal step margins are looked at on the way, at quarters of it, on the method's own interpolant. Where
  * one is negative the first instant at which any is gets bracketed, by false position (Illinois) with bisection where
- * that is slow, down to the last digit of time. The step ends there, behind the event, and modes are found anew; with
- * Event Mode the walk ends there instead, and the host has the modes found.
+ * that is slow, down to the last digit of time. A step with an error estimate is tried again, as far as there. Then
+ * it ends there, behind the event, and modes are found anew; with Event Mode the walk ends there instead, and the host
+ * has the modes found.
  *
  * Behind an event a margin may be zero, and its mode right at this instant only: that of "h <= 0" where a ball leaves
  * the ground. If the ball is back within a quarter of the step, no look sees that it was away, and it falls through. So
@@ -72,15 +73,16 @@ static double mb2fmu_first_crossing(mb2fmu_integrator *integrator, mb2fmu_proble
     return high;
 }
 
-/* After a step: where it ended if there was an event in it, and what that changed. Hands back how far the walk is. */
-static double mb2fmu_walk_events(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk,
-                                 double passed)
+/* Looks through the step just tried: where the first event lies, and x there in work.point. */
+static void mb2fmu_walk_search(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk)
 {
     mb2fmu_work *const work = &integrator->work;
-    double low = 0.0, reached;
-    walk->jumped = 0;
-    walk->outcome = MB2FMU_STEP_OK;
-    for (int look = 1; look <= MB2FMU_LOOKS; look++) {
+    double low = 0.0;
+    mb2fmu_walk_bracket(work, walk);
+    work->dense = 0;
+    walk->searched = 1;
+    walk->crossing = 2.0;
+    for (int look = 1; look <= MB2FMU_LOOKS && walk->crossing > 1.0; look++) {
         double high = (double)look / MB2FMU_LOOKS;
         double at_high = mb2fmu_margin_at(integrator, problem, high, work->point);
         if (look == 1 && walk->fresh && !(at_high < 0.0)) {
@@ -91,16 +93,39 @@ static double mb2fmu_walk_events(mb2fmu_integrator *integrator, mb2fmu_problem *
             }
         }
         if (at_high < 0.0) {
-            const double part = mb2fmu_first_crossing(integrator, problem, low, high, at_high, work->point);
-            reached = part < 1.0 ? walk->passed + part * work->step : passed;
-            walk->jumped = 1;
-            break;
+            walk->crossing = mb2fmu_first_crossing(integrator, problem, low, high, at_high, work->point);
         }
         low = high;
     }
+}
+
+/* Whether an event lies within the step just tried, so that it is to be tried again, as far as the event. The error of
+ * the long step says nothing of what x' does right before the event alone (Stribeck's rise of friction as slip comes to
+ * rest): none of its stages needs to lie there. The last stage of the short step does. */
+static int mb2fmu_walk_goes_past(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk)
+{
+    const int tried_again = walk->approach > 0.0;
+    mb2fmu_walk_search(integrator, problem, walk);
+    if (tried_again || walk->crossing > 1.0 - MB2FMU_EARLY_LOOK || walk->crossing <= MB2FMU_EARLY_LOOK ||
+        !(walk->crossing * walk->step > walk->least)) {
+        return 0;
+    }
+    walk->approach = walk->crossing * walk->step;
+    walk->searched = 0;
+    return 1;
+}
+
+/* After a step: what an event in it changed, and how far the walk is. */
+static double mb2fmu_walk_events(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk,
+                                 double passed)
+{
+    mb2fmu_work *const work = &integrator->work;
+    walk->jumped = walk->crossing <= 1.0;
+    walk->outcome = MB2FMU_STEP_OK;
     if (!walk->jumped) {
         return passed;
     }
+    const double reached = walk->crossing < 1.0 ? walk->passed + walk->crossing * walk->step : passed;
     walk->at_once = reached > walk->passed + 4.0 * DBL_EPSILON * (fabs(walk->start) + walk->span)
                         ? 0 : walk->at_once + 1;
     memcpy(work->x, work->point, sizeof work->x);

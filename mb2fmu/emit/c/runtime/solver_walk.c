@@ -217,6 +217,14 @@ static void mb2fmu_walk_remember(mb2fmu_integrator *integrator, mb2fmu_problem *
 }
 #endif
 
+/* What the interpolant of the step just tried is made from; k and next are there already. */
+static void mb2fmu_walk_bracket(mb2fmu_work *work, const mb2fmu_walk *walk)
+{
+    memcpy(work->before_step, work->x, sizeof work->x);
+    work->start = walk->start + walk->passed;
+    work->step = walk->step;
+}
+
 #if MB2FMU_N_MODES > 0
 #include "solver_events.c"
 #endif
@@ -225,12 +233,17 @@ static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *pr
                                double passed)
 {
     mb2fmu_work *const work = &integrator->work;
+#if MB2FMU_N_MODES > 0
+    if (!walk->searched) {
+        mb2fmu_walk_search(integrator, problem, walk);
+    }
+    walk->searched = 0;
+#else
+    mb2fmu_walk_bracket(work, walk);
+#endif
     for (int i = 0; i < MB2FMU_N_STATES; i++) {
-        work->before_step[i] = work->x[i];
         work->x[i] = work->next[i];
     }
-    work->start = walk->start + walk->passed;
-    work->step = walk->step;
     work->dense = 1;
     work->linearized = 0;
 #if MB2FMU_N_MODES > 0
@@ -309,7 +322,7 @@ static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, m
     for (int64_t tried = 0; tried < MB2FMU_MAX_INTERNAL_STEPS && !mb2fmu_walk_is_hopeless(walk, tried); tried++) {
         const double t = walk->start + walk->passed;
 #if MB2FMU_N_MODES > 0
-        walk->fresh = !memory->slope_known;
+        walk->fresh = walk->approach > 0.0 ? walk->fresh : !memory->slope_known;
 #endif
         enum mb2fmu_outcome outcome = mb2fmu_walk_slope(integrator, problem, t);
         if (outcome != MB2FMU_STEP_OK) {
@@ -319,8 +332,17 @@ static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, m
             mb2fmu_walk_first_step(integrator, problem, walk);
         }
         walk->step = mb2fmu_walk_choose(walk, memory->step);
+#if MB2FMU_N_MODES > 0
+        walk->step = walk->approach > 0.0 ? walk->approach : walk->step;
+#endif
         outcome = attempt(integrator, problem, t, walk->step);
         const double error = outcome == MB2FMU_STEP_OK ? mb2fmu_walk_error(integrator, t) : MB2FMU_INFINITY;
+#if MB2FMU_N_MODES > 0
+        if (error <= 1.0 && mb2fmu_walk_goes_past(integrator, problem, walk)) {
+            continue;
+        }
+        walk->approach = 0.0;
+#endif
         if (error <= 1.0) {
             mb2fmu_walk_advance(integrator, problem, walk, error, after_rejection);
 #if MB2FMU_N_MODES > 0
