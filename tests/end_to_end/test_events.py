@@ -69,7 +69,7 @@ def test_what_friction_does_right_before_rest_alone_is_not_stepped_over(tmp_path
     Elsewhere the force is constant, and no error asks for short steps: a long one goes past the instant of rest, and
     none of its stages lies in the rise.
     """
-    model, _, _ = particle(0.0, 0.77, lambda x, v: -sm.sign(v) * (1 + 2 * sm.exp(-((v / width) ** 2))))
+    model, _, _ = particle(0.0, 0.77, lambda _, v: -sm.sign(v) * (1 + 2 * sm.exp(-((v / width) ** 2))))
     unit = export(model, tmp_path_factory.mktemp("stribeck"), fmi="2").path
     found = fmpy.simulate_fmu(
         str(unit), fmi_type="CoSimulation", start_values={"solver": method}, stop_time=2.0, output_interval=0.5
