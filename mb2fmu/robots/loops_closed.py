@@ -34,6 +34,8 @@ def loops_of(
             for name in item.frames
             if name not in links
         ]
+        if first == second:
+            faults.append(Fault(f"a loop connects link {first} with itself", "", "name two links"))
         axes = (item.axis, item.other_axis or item.axis)
         turned = [_axes_along(axis) if item.by == "hinge" else np.eye(3) for axis in axes]
         poses = [Pose(R, np.array(p)) for R, p in zip(turned, (item.offset, item.other_offset), strict=True)]

@@ -206,6 +206,10 @@ class Actuation:
                 what = f"<{element.name}{called(element)}> names {end!r}, which does not exist"
                 self.faults.add(element.line, what, "correct the name")
                 return
+        if ends[0] == ends[1]:
+            what = f"<{element.name}{called(element)}> connects {ends[0]} with itself"
+            self.faults.add(element.line, what, f"name two {'sites' if sites else 'bodies'}")
+            return
         first, second = (self.drawn[end] for end in ends)
         anchor = Pose(position=np.array(element.vector("anchor", (0.0, 0.0, 0.0))))
         if sites:

@@ -34,17 +34,21 @@ class SdfFrames:
         faults: Take what is wrong.
         placed: Frame → where it is.
         attached: Frame that the file adds → link, joint or frame that it moves with.
+        doubled: Names that stand more than once, which is told.
     """
 
     faults: Faults
     placed: dict[str, Placed] = field(default_factory=dict)
     attached: dict[str, str] = field(default_factory=dict)
+    doubled: set[str] = field(default_factory=set)
     _known: dict[str, Pose] = field(default_factory=lambda: {MODEL: Pose()})
 
     def add(self, name: str, placed: Placed) -> None:
         """Adds a frame; names stand once among links, joints and frames."""
-        if name in self.placed or name == MODEL:
-            self.faults.add(placed.line, f"2 links, joints or frames are called {name}", "rename one")
+        if name and name not in self.doubled and (name in self.placed or name == MODEL):
+            self.doubled.add(name)
+            what = f"{'2 links, joints or frames are' if name != MODEL else 'a link, joint or frame is'} called {name}"
+            self.faults.add(placed.line, what, "rename all but one" if name != MODEL else "it is the model's own frame")
         self.placed[name] = placed
 
     def pose(self, name: str, line: int) -> Pose:

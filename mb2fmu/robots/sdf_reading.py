@@ -83,7 +83,7 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
         name=name, links=tuple(links), joints=tuple(joints), root="", gravity=gravity, source=path,
         notes=tuple(faults.notes), loops=tuple(model.loops),
     )  # fmt: skip
-    return checked_tree(description, faults)
+    return checked_tree(description, faults, model.frames.doubled)
 
 
 @dataclass(slots=True)

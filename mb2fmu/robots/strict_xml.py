@@ -150,7 +150,9 @@ class Element:
         """An attribute's text; empty where there is none."""
         value = self.node.get(name)
         if value is None and required:
-            self.faults.add(self.line, f"<{self.name}> has no {name}", f'add {name}="…"')
+            self.faults.add(self.line, f"<{self.name}{self._called(name)}> has no {name}", f'add {name}="…"')
+        elif required and not str(value).strip():
+            self.faults.add(self.line, f"{name} of <{self.name}{self._called(name)}> is empty", f'write {name}="…"')
         return "" if value is None else value.strip()
 
     def number(self, name: str, default: float = 0.0, *, required: bool = False, infinite: bool = False) -> float:
@@ -193,9 +195,9 @@ class Element:
             self.faults.add(self.line, f"<{self.name}{self._called()}> has no <{name}>", f"add <{name} …/>")
         return found[0] if found else None
 
-    def _called(self) -> str:
-        """Return the element's name attribute for a message; empty without one."""
-        own = self.node.get("name")
+    def _called(self, asked: str = "") -> str:
+        """Return the element's name attribute for a message; empty without one, and where it is what is asked for."""
+        own = self.node.get("name") if asked != "name" else None
         return f' name="{own}"' if own else ""
 
     def all(self) -> Iterator[Element]:

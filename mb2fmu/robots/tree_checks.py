@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from mb2fmu.robots.rigid_inertias import inertial_faults
 from mb2fmu.robots.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.strict_xml import Faults
 
 
-def checked_tree(description: RobotDescription, faults: Faults) -> RobotDescription:
+def checked_tree(description: RobotDescription, faults: Faults, told: Collection[str] = ()) -> RobotDescription:
     """The description with its root, joints of parents before those of their children.
 
     Args:
         description: As read, without root.
         faults: Found so far; more are added, and all are raised.
+        told: Names that the reader has found twice, and told.
 
     Raises:
         ModelError: If there are any.
@@ -24,25 +26,41 @@ def checked_tree(description: RobotDescription, faults: Faults) -> RobotDescript
     if not description.links:
         faults.add(0, "the robot has no link", 'add <link name="…">')
     for word, items in (("links", description.links), ("joints", description.joints)):
-        _doubles(word, [(item.name, item.line) for item in items], faults)
+        _doubles(word, [(item.name, item.line) for item in items if item.name not in told], faults)
     for joint in description.joints:
         _check_ends(joint, links, faults)
     moved: dict[str, JointRecord] = {}
-    for joint in description.joints:
+    whole = [joint for joint in description.joints if joint.child in links and joint.parent != joint.child]
+    for joint in whole:
         if joint.child in moved:
             what = f"link {joint.child} is the child of {moved[joint.child].name} and of {joint.name}"
             remedy = "a link has one parent; close the loop in robot.toml: [[loops]]"
             faults.add(joint.line, what, remedy)
         moved.setdefault(joint.child, joint)
-    roots = [link for link in description.links if link.name not in moved]
+    roots = list({link.name: link for link in reversed(description.links) if link.name not in moved}.values())[::-1]
     ordered = _from_roots([link.name for link in roots], description.joints)
-    if len(roots) > 1:
-        names = ", ".join(link.name for link in roots)
-        faults.add(roots[1].line, f"{len(roots)} links have no parent: {names}", "join them: a robot has one root")
+    named = [link for link in roots if link.name]
+    broken = len(description.joints) - len(whole)  # each is told already, and may be what leaves a link without parent
+    if len(named) - 1 > broken:
+        names = ", ".join(link.name for link in named)
+        faults.add(named[1].line, f"{len(named)} links have no parent: {names}", "join them: a robot has one root")
     _check_cycles(moved, faults)
     _check_mimics(description.joints, faults)
+    if faults.found:
+        _check_masses(description, faults)
     faults.complain()
     return replace(description, root=roots[0].name, joints=ordered, notes=tuple(faults.notes))
+
+
+def _check_masses(description: RobotDescription, faults: Faults) -> None:
+    """Add a fault for each negative mass, so that a file that is refused is refused with all that is wrong.
+
+    In a file that is otherwise right it is for ``--inertia`` to say what becomes of it.
+    """
+    for link in description.links:
+        if link.inertial is not None and link.inertial.mass < 0:
+            what = f"link {link.name} cannot be a body: {inertial_faults(link.inertial)[0]}"
+            faults.add(link.inertial.line, what, "give a number > 0; or --inertia repair: its magnitude")
 
 
 def _check_ends(joint: JointRecord, links: set[str], faults: Faults) -> None:

@@ -64,7 +64,7 @@ def read_urdf(content: bytes, path: Path) -> RobotDescription:
     root.allow({"link", "joint", "material", "transmission"}, _LEFT_OUT)
     colors = _materials(root)
     links = [_link(element, colors) for element in root.children("link")]
-    joints = [joint for element in root.children("joint") if (joint := _joint(element)) is not None]
+    joints = [_joint(element) for element in root.children("joint")]
     joints = _with_rotors(root, joints)
     description = RobotDescription(
         name=name, links=tuple(links), joints=tuple(joints), root="", source=path, notes=tuple(faults.notes)
@@ -158,8 +158,8 @@ def _sizes(shape: Element) -> tuple[GeometryKind | None, tuple[float, ...]]:
     return None, ()
 
 
-def _joint(element: Element) -> JointRecord | None:
-    """Read a joint; None, with a fault, if its type is unknown."""
+def _joint(element: Element) -> JointRecord:
+    """Read a joint; one of an unknown type, a fault, is a hinge for the checks that follow."""
     name, text = element.attribute("name", required=True), element.attribute("type", required=True)
     parent, child = element.child("parent", required=True), element.child("child", required=True)
     known = {"parent", "child", "origin", "axis", "limit", "dynamics", "mimic"}
@@ -171,11 +171,9 @@ def _joint(element: Element) -> JointRecord | None:
     kind = _KINDS.get(text)
     limits, (damping, friction) = _limits(element, text), _dynamics(element)
     mimic, axis = _mimic(element), _axis(element, name, kind)
-    if kind is None:
-        return None
     return JointRecord(
         name=name,
-        kind=kind,
+        kind=kind or "revolute",
         parent=ends[0],
         child=ends[1],
         origin=_pose(element),
@@ -183,7 +181,7 @@ def _joint(element: Element) -> JointRecord | None:
         limits=limits,
         damping=damping,
         friction=friction,
-        mimic=mimic if kind in {"revolute", "prismatic"} else None,
+        mimic=mimic if kind in {"revolute", "prismatic", None} else None,
         line=element.line,
     )
 

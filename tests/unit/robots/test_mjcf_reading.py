@@ -92,6 +92,12 @@ def test_all_faults_are_told_at_once() -> None:
         assert words in told
 
 
+@pytest.mark.parametrize("row", ['<weld body1="b" body2="b"/>', '<connect body1="b" body2="b" anchor="0 0 0"/>'])
+def test_a_loop_of_a_body_with_itself_is_refused(row: str) -> None:
+    text = body('<joint name="j"/><geom size="1"/>').replace("</mujoco>", f"\n<equality>{row}</equality></mujoco>")
+    assert "connects b with itself" in " ".join(faults(text).values())
+
+
 def test_included_files_stand_in_the_folder_and_their_lines_are_told(tmp_path: Path) -> None:
     path = tmp_path / "robot.xml"
     (tmp_path / "parts").mkdir()

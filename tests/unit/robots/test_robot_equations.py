@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -256,3 +257,16 @@ def test_names_are_legal_and_unique(tmp_path: Path) -> None:
     assert "left_hip_1.angle" in names
     assert "left_hip_1_2.angle" in names
     assert any("'left hip-1' is called left_hip_1" in note for note in model.mechanics.notes)
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_the_script_that_holds_robots_against_pinocchio_judges(tmp_path: Path, base: str) -> None:
+    script = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "check_robots"))
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    assert script["judged"](path, base, "refuse", 6)[0] == "right"
+    other = script["loaded"](path, pin.JointModelFreeFlyer() if base == "floating" else None)[1]
+    heavy = next(i for i in range(1, other.njoints) if other.names[i] == "j2")
+    other.inertias[heavy].mass *= 1.0 + 1e-6
+    derivation = pipeline.derive(path, arguments={"base": base, "friction": "ignore"})
+    assert script["largest_error"](derivation, other, 6)[0] > 1.0

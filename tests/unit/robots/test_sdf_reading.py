@@ -154,6 +154,21 @@ def test_a_fault_is_told_with_its_line(inside: str, word: str) -> None:
         assert told.count(what) <= count
 
 
+@pytest.mark.parametrize(
+    "inside",
+    [
+        '<link name="a"/>',
+        '<link name="a"/><link name="a"/>',
+        '<frame name="b"/>',
+        HINGE.replace('name="j"', 'name="a"').replace(">b<", ">c<") + '<link name="c"/>',
+    ],
+)
+def test_a_name_that_stands_twice_is_one_fault(inside: str) -> None:
+    told = faults(model(TWO, HINGE, inside))
+    assert " | " not in told
+    assert told.startswith("test.sdf:4: 2 links, joints or frames are called")
+
+
 @pytest.mark.parametrize("joint", [HINGE.replace("revolute", "gearbox"), HINGE.replace(">a<", "><")])
 def test_what_a_refused_joint_holds_is_no_second_root(joint: str) -> None:
     assert "no parent" not in faults(model(TWO, joint))

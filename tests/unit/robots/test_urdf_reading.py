@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -73,9 +74,46 @@ def test_all_faults_are_told_at_once_with_their_lines() -> None:
     assert "'revolvute'" in found["7"]
     assert "axis of joint j3 is zero" in found["8"]
     assert "has no <child>" in found["9"]
-    assert "have no parent" in found["4"]
     assert "mimic each other in a circle" in found["11"]
     assert "cannot have <lnik>" in found["15"]
+
+
+def test_two_roots_are_told_unless_a_broken_joint_explains_them() -> None:
+    links = [link(name) for name in "abc"]
+    whole = joint("k", "revolute", "b", "c")
+    assert "2 links have no parent: a, b" in faults(robot(*links, whole))["4"]
+    broken = {
+        joint("j", "hinge", "a", "b"): "'hinge'",
+        joint("j", "revolute", "a", "b").replace(' type="revolute"', ""): '<joint name="j"> has no type',
+        joint("j", "revolute", "a", "b").replace('<child link="b"/>', ""): "has no <child>",
+        joint("j", "revolute", "a", "nix"): "nix, which is no link",
+        joint("j", "revolute", "b", "b"): "j goes from b to itself",
+    }
+    for text, word in broken.items():
+        follower = whole.replace("</joint>", '<mimic joint="j"/></joint>')
+        found = faults(robot(*links, text, follower))
+        assert list(found) == ["6"]
+        assert word in found["6"]
+        assert "have no parent" not in found["6"]
+        more = faults(robot(*links, link("d"), link("e"), text, follower))  # one broken joint explains one root only
+        assert re.search(r"have no parent: a, (b, )?d, e", " ".join(more.values()))
+
+
+def test_nothing_is_told_that_only_follows_from_another_fault() -> None:
+    tree = [link("a"), link("b"), joint("j", "revolute", "a", "b")]
+    assert faults(robot(*tree, "<link/>\n")) == {"6": " <link> has no name"}
+    assert faults(robot(*tree, '<link name=" "/>\n')) == {"6": " name of <link> is empty"}
+    assert faults(robot(*tree, link("b"), link("b"))) == {"6": " 3 links are called b"}
+    assert faults(robot(*tree, joint("l", "revolute", "b", "b"))) == {"6": " joint l goes from b to itself"}
+    assert faults(robot(link("a"), link("b"), joint("", "revolute", "a", "b"))) == {"5": " name of <joint> is empty"}
+
+
+def test_a_negative_mass_is_told_with_the_other_faults() -> None:
+    negative = link("b").replace('mass value="', 'mass value="-')
+    found = faults(robot(link("a"), negative, joint("j", "hinge", "a", "b")))
+    assert "link b cannot be a body: its mass is -" in found["4"]
+    assert "'hinge'" in found["5"]
+    assert read(robot(link("a"), negative, joint("j", "revolute", "a", "b"))).links  # --inertia says what becomes of it
 
 
 def test_a_cycle_and_two_parents_are_refused() -> None:
