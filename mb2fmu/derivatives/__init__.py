@@ -12,7 +12,7 @@ Must not: know SymPy, mechanics, or FMI.
 from mb2fmu.derivatives.forward import Jacobian, differentiate_forward, jacobian
 from mb2fmu.derivatives.reverse import differentiate_reverse
 from mb2fmu.derivatives.unit_entries import LARGEST_JACOBIAN, NativeProgram, with_derivatives
-from mb2fmu.derivatives.variation import with_variations
+from mb2fmu.derivatives.variation import with_variations, with_varied_jacobian
 
 __all__ = [
     "LARGEST_JACOBIAN",
@@ -23,4 +23,5 @@ __all__ = [
     "jacobian",
     "with_derivatives",
     "with_variations",
+    "with_varied_jacobian",
 ]

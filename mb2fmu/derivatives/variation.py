@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from mb2fmu.derivatives.forward import Variable, tangents_along
+import numpy as np
+
+from mb2fmu.derivatives.forward import Variable, add_jacobian, tangents_along, variables_of
 from mb2fmu.derivatives.implicit_solutions import smoothed
+from mb2fmu.derivatives.unit_entries import NativeProgram
 from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.copying import ProgramCopy
 from mb2fmu.program.dependencies import Group
-from mb2fmu.program.program import Program
+from mb2fmu.program.program import Entry, Program
 from mb2fmu.program.prune import prune
 
 
-def with_variations(program: Program, to: Sequence[Variable]) -> Program:
+def with_variations(program: Program, to: Sequence[Variable], order: int = 1) -> Program:
     """The program with more states: S = ∂x/∂θ, one block of n_x behind the other, in the order of ``to``.
 
     S' = ∂f/∂x S + ∂f/∂θ, and so for outputs y and projections P, which are results behind those that are there; x', y
@@ -23,6 +26,7 @@ def with_variations(program: Program, to: Sequence[Variable]) -> Program:
     Args:
         program: As lowered.
         to: Name and place of each θ: a parameter, or a state for its start value.
+        order: 2 if S' will be differentiated once more.
 
     Returns:
         A program in which ``project`` has all states, if it had any, and ``initialize`` is always there: x, then S,
@@ -33,7 +37,7 @@ def with_variations(program: Program, to: Sequence[Variable]) -> Program:
     whole, sources = program, {}
     for name in ("rhs", "outputs", "project", "initialize"):
         if name in program.entries and program.entries[name].results:
-            whole, sources[name] = smoothed(whole, name)
+            whole, sources[name] = smoothed(whole, name, order if name == "rhs" else 1)
     states = program.layout.states
     carried = (*states, *(f"d {state} / d {name}" for name, _ in to for state in states))
     builder = ProgramBuilder(dataclasses.replace(program.layout, states=carried))
@@ -52,6 +56,40 @@ def with_variations(program: Program, to: Sequence[Variable]) -> Program:
     for source in set(sources.values()) - program.entries.keys():
         builder.forget(source)
     return prune(builder.build())
+
+
+def with_varied_jacobian(native: NativeProgram, to: Sequence[Variable]) -> NativeProgram:
+    """The same with the Jacobian of (x', S') by x and time: that of x' as it was, and behind it that of S'.
+
+    Args:
+        native: With a Jacobian that is written out.
+        to: As of :func:`with_variations`.
+    """
+    assert native.colours is None, "the Jacobian is not written out"
+    kept = {name: entry for name, entry in native.program.entries.items() if "tangent" not in name}
+    n = len(native.program.layout.states)
+    varied = with_variations(dataclasses.replace(native.program, entries=kept), to, order=2)
+    rates = varied.entries["rhs"]
+    entries = {**varied.entries, "rates": Entry("rates", rates.labels[n:], rates.results[n:])}
+    builder = ProgramBuilder(varied.layout)
+    copy = ProgramCopy(dataclasses.replace(varied, entries=entries), builder)
+    variables = [*variables_of(varied, ("states",))[:n], *variables_of(varied, ("time",))]
+    rows, columns = add_jacobian(copy, "rates", variables, "jacobian_rates")
+    found = builder.build()
+    nodes, labels = found.entries["jacobian_rates"].results, found.entries["jacobian_rates"].labels
+    by_time = columns == n
+    entries = {name: entry for name, entry in found.entries.items() if name not in {"rates", "jacobian_rates"}}
+    for name, which in (("jacobian", ~by_time), ("jacobian_time", by_time)):
+        more, old = np.flatnonzero(which).tolist(), entries[name]
+        entries[name] = Entry(
+            name, (*old.labels, *(labels[i] for i in more)), (*old.results, *(nodes[i] for i in more))
+        )
+    return NativeProgram(
+        program=prune(dataclasses.replace(found, entries=entries)),
+        rows=np.concatenate([native.rows, n + rows[~by_time]]),
+        columns=np.concatenate([native.columns, columns[~by_time]]),
+        time_rows=np.concatenate([native.time_rows, n + rows[by_time]]),
+    )
 
 
 class _Varied:

@@ -22,6 +22,8 @@ from mb2fmu.studies.ensembles import Batch, Ensemble, Motion, Solver
 from mb2fmu.studies.unit_motion import UnitMotion, places_of
 
 if TYPE_CHECKING:
+    from mb2fmu.derivatives.forward import Variable
+    from mb2fmu.derivatives.unit_entries import NativeProgram
     from mb2fmu.program.dependencies import Group
     from mb2fmu.program.program import Program
     from mb2fmu.toolchain import CompiledMotion, CompiledProgram
@@ -141,6 +143,7 @@ class _Carrying(_Entries):
     output_names: tuple[str, ...]
     scale: Floats
     motion: Motion
+    implicit_motion: Motion
     own: int
 
 
@@ -150,13 +153,14 @@ def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _Car
 
     groups: dict[Group, tuple[str, ...]] = {"parameters": ensemble.parameters, "states": ensemble.states}
     group_of = {name: group for group in groups for name in groups[group]}
-    leaves = [(name, (group_of[name], groups[group_of[name]].index(name))) for name in to]
+    leaves: list[Variable] = [(name, (group_of[name], groups[group_of[name]].index(name))) for name in to]
     carrying, own = derivatives.with_variations(program, leaves), len(ensemble.states)
     return _Carrying(
         states=carrying.layout.states,
         output_names=carrying.entries["outputs"].labels,
         scale=np.tile(ensemble.scale, len(to) + 1),
         motion=_motion(cache(lambda: toolchain.compile_motion(carrying, judged=own))),
+        implicit_motion=_motion(cache(lambda: _varied_implicit(program, leaves, own))),
         own=own,
         **_entries(carrying),
     )
@@ -176,16 +180,31 @@ def _with_dependent_variables(derivation: Derivation) -> Program:
     return replace(program, entries={**program.entries, "outputs": outputs})
 
 
+def _varied_implicit(program: Program, leaves: Sequence[Variable], own: int) -> CompiledMotion:
+    """The integrator for stiff models, derivatives behind the states."""
+    from mb2fmu import derivatives, toolchain
+
+    native = derivatives.with_varied_jacobian(_with_jacobian(program, "the model"), leaves)
+    return toolchain.compile_implicit_motion(native, judged=own)
+
+
 def _implicit(program: Program, name: str) -> CompiledMotion:
     """The integrator for stiff models."""
-    from mb2fmu import derivatives, toolchain
+    from mb2fmu import toolchain
+
+    return toolchain.compile_implicit_motion(_with_jacobian(program, name))
+
+
+def _with_jacobian(program: Program, name: str) -> NativeProgram:
+    """The program with its Jacobian written out."""
+    from mb2fmu import derivatives
 
     native = derivatives.with_derivatives(program, adjoint=False)
     if native.colours is not None:
         what = f"its Jacobian has more than {derivatives.LARGEST_JACOBIAN:,} operations"
         remedy = "take the explicit solver, or simulate one by one: mb2fmu.simulate"
         raise AnalysisError("the implicit solver is not available for this model:", [Fault(what, name, remedy)])
-    return toolchain.compile_implicit_motion(native)
+    return native
 
 
 def _batch(program: Callable[[], CompiledProgram]) -> Batch:

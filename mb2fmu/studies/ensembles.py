@@ -107,7 +107,7 @@ class Ensemble:
             trajectories: Keep states and outputs at all communication points.
             reduce: Name → what is kept of an output over the communication points.
             sensitivities: By which parameters and (names of states) start values all of it is differentiated. They are
-                carried along and change no bit of the motion; ``explicit`` and ``rk4`` can do it.
+                carried along and change no bit of the motion.
 
         Raises:
             AnalysisError: With every fault of names, shapes and times.
@@ -116,7 +116,7 @@ class Ensemble:
         end, h = self.stop if stop is None else stop, self.step if step is None else step
         times = {"stop": end, "step": h, "internal_step": 1.0 if internal_step is None else internal_step}
         self._check(n, given, wanted, solver, times)
-        self._check_derivatives(to, wanted, solver)
+        self._check_derivatives(to, wanted)
         carrier = self.varied(self, to) if to and self.varied is not None else self
         points = max(round(end / h), 1)
         x, p = self._starts(n, given)
@@ -243,7 +243,7 @@ class Ensemble:
         if faults:
             raise AnalysisError("these instances cannot be simulated:", faults)
 
-    def _check_derivatives(self, to: tuple[str, ...], wanted: Mapping[str, Reduction], solver: str) -> None:
+    def _check_derivatives(self, to: tuple[str, ...], wanted: Mapping[str, Reduction]) -> None:
         """Finds every fault of what is to be differentiated."""
         if not to:
             return
@@ -265,10 +265,9 @@ class Ensemble:
             for name, one in wanted.items()
             if not isinstance(one, Differentiable)
         ]
-        if solver == "implicit" or self.varied is None:
-            what = "the implicit solver carries none" if self.varied is not None else "instances with events carry none"
-            remedy = "take explicit or rk4" if self.varied is not None else "take mb2fmu.sensitivities"
-            faults.append(Fault(what, "sensitivities", remedy))
+        if self.varied is None:
+            remedy = "take mb2fmu.sensitivities"
+            faults.append(Fault("instances with events carry none", "sensitivities", remedy))
         if faults:
             raise AnalysisError("these derivatives cannot be had:", faults)
 

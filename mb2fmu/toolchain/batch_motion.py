@@ -80,7 +80,11 @@ def compile_motion(
 
 
 def compile_implicit_motion(
-    native: NativeProgram, compiler: Compiler | None = None, variant: Variant | None = None
+    native: NativeProgram,
+    compiler: Compiler | None = None,
+    variant: Variant | None = None,
+    *,
+    judged: int | None = None,
 ) -> CompiledMotion:
     """Compiles the integrator by the implicit method, which is for stiff models.
 
@@ -88,10 +92,11 @@ def compile_implicit_motion(
         native: With a Jacobian that is written out; without memory and events.
         compiler: As of :func:`compile_motion`.
         variant: Likewise.
+        judged: Likewise; the Jacobian has columns for these states only, and rows for all.
 
     Raises:
         ToolError: If there is no compiler, or it fails.
     """
     sparsity = (native.rows.tolist(), native.columns.tolist(), native.time_rows.tolist())
-    sources = emit_ensemble(native.program, sparsity)
+    sources = emit_ensemble(native.program, sparsity, judged)
     return CompiledMotion(native.program, compiled_library(sources, compiler, variant or widest(compiler)))

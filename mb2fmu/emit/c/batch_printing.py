@@ -84,7 +84,7 @@ def emit_ensemble(program: Program, jacobian: Sparsity | None = None, judged: in
     stores = {name: _in_order(program, name) for name in names if name in program.entries}
     layout = program.layout
     if jacobian is not None:
-        stores["jacobian"] = _placed(program, jacobian)
+        stores["jacobian"] = _placed(program, jacobian, len(layout.states) if judged is None else judged)
     leaves: dict[Op, str] = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
     arrays = (*(f"const mb2fmu_reals {name}[]" for name in (*leaves.values(), "w")), *_OWN, "mb2fmu_reals y[]")
     printed = _print(program, stores, arrays, {Op.TIME: "t", **leaves})
@@ -123,14 +123,14 @@ def _in_order(program: Program, entry: str) -> list[tuple[int, int]]:
     return list(enumerate(program.entries[entry].results))
 
 
-def _placed(program: Program, jacobian: Sparsity) -> list[tuple[int, int]]:
-    """Entries of ∂x'/∂x row by row, then ∂x'/∂t; those that are zero are left out."""
-    n = len(program.layout.states)
+def _placed(program: Program, jacobian: Sparsity, n: int) -> list[tuple[int, int]]:
+    """Entries of ∂x'/∂x row by row, by the n first states, then ∂x'/∂t; those that are zero are left out."""
+    behind = n * len(program.layout.states)
     by_state, by_time = (program.entries[name].results for name in ("jacobian", "jacobian_time"))
     places = [n * row + column for row, column in zip(*jacobian[:2], strict=True)]
     return [
         *zip(places, by_state, strict=True),
-        *((n * n + row, node) for row, node in zip(jacobian[2], by_time, strict=True)),
+        *((behind + row, node) for row, node in zip(jacobian[2], by_time, strict=True)),
     ]
 
 

@@ -43,8 +43,8 @@ typedef struct {
     mb2fmu_reals last_step, last_error;
     mb2fmu_reals tried;         /* steps since the last communication point */
 #if MB2FMU_BATCH_IMPLICIT
-    mb2fmu_reals jacobian[MB2FMU_ROOM(MB2FMU_BATCH_STATES * MB2FMU_BATCH_STATES + MB2FMU_BATCH_STATES)]; /* row by row, then f_t */
-    mb2fmu_reals matrix[MB2FMU_ROOM(MB2FMU_BATCH_STATES * MB2FMU_BATCH_STATES + MB2FMU_BATCH_STATES)];
+    mb2fmu_reals jacobian[MB2FMU_ROOM(MB2FMU_BATCH_STATES * MB2FMU_BATCH_JUDGED + MB2FMU_BATCH_STATES)]; /* by rows, then f_t */
+    mb2fmu_reals matrix[MB2FMU_ROOM(MB2FMU_BATCH_JUDGED * MB2FMU_BATCH_JUDGED + MB2FMU_BATCH_JUDGED)];
     mb2fmu_reals slope[MB2FMU_ROOM(MB2FMU_BATCH_STATES)];
     mb2fmu_words linear; /* lanes whose Jacobian could be computed */
     int linearized;      /* in all lanes, at their present points */
