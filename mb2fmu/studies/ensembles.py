@@ -115,8 +115,9 @@ class Ensemble:
         given, wanted, to = dict(values or {}), dict(reduce or {}), tuple(sensitivities)
         end, h = self.stop if stop is None else stop, self.step if step is None else step
         times = {"stop": end, "step": h, "internal_step": 1.0 if internal_step is None else internal_step}
-        self._check(n, given, wanted, solver, times)
-        self._check_derivatives(to, wanted)
+        faults = [*self._faults(n, given, wanted, solver, times), *self._faults_of_derivatives(to, wanted)]
+        if faults:
+            raise AnalysisError("these instances cannot be simulated:", faults)
         carrier = self.varied(self, to) if to and self.varied is not None else self
         points = max(round(end / h), 1)
         x, p = self._starts(n, given)
@@ -205,15 +206,15 @@ class Ensemble:
         held = inputs if turns.any() else inputs[:1]
         return Course(0.0, step, points, self.most, tolerance, self.scale, held, turns)
 
-    def _check(
+    def _faults(
         self,
         n: int,
         given: Mapping[str, npt.ArrayLike],
         wanted: Mapping[str, Reduction],
         solver: str,
         times: Mapping[str, float],
-    ) -> None:
-        """Finds every fault of what was asked for."""
+    ) -> list[Fault]:
+        """Return every fault of what was asked for."""
         known = (*self.parameters, *self.states)
         faults = [
             Fault(f"{name} is neither a free parameter nor a state", remedy=f"take one of {', '.join(known)}")
@@ -240,13 +241,12 @@ class Ensemble:
             for name, value in numbers.items()
             if not (0.0 < value < np.inf)
         ]
-        if faults:
-            raise AnalysisError("these instances cannot be simulated:", faults)
+        return faults
 
-    def _check_derivatives(self, to: tuple[str, ...], wanted: Mapping[str, Reduction]) -> None:
-        """Finds every fault of what is to be differentiated."""
+    def _faults_of_derivatives(self, to: tuple[str, ...], wanted: Mapping[str, Reduction]) -> list[Fault]:
+        """Return every fault of what is to be differentiated."""
         if not to:
-            return
+            return []
         known = (*self.parameters, *self.states)
         faults = [
             Fault(
@@ -268,8 +268,7 @@ class Ensemble:
         if self.varied is None:
             remedy = "take mb2fmu.sensitivities"
             faults.append(Fault("instances with events carry none", "sensitivities", remedy))
-        if faults:
-            raise AnalysisError("these derivatives cannot be had:", faults)
+        return faults
 
 
 def _apart(carried: Floats, k: int) -> tuple[Floats, Floats]:
