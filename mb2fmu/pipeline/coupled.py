@@ -29,7 +29,7 @@ from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.pipeline.trajectories import parquet_file
 from mb2fmu.scratch import work_folder
 from mb2fmu.systems.component import Component, read_component
-from mb2fmu.systems.coupled_system import CoupledSystem, resolved_path
+from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolved_path
 from mb2fmu.systems.fmpy_script import fmpy_script
 from mb2fmu.systems.held_against import Deviation, deviations
 from mb2fmu.systems.joined import CouplingError, Joined
@@ -99,9 +99,6 @@ def joined_system(
         with work_folder("lay out the units") as folder:
             return joined_system(read_ssp(Path(system), folder, _foreign_run(arguments or {})), observer=observer)
     given = system if isinstance(system, CoupledSystem) else load_system(system, arguments)
-    faults = list(name_faults(given))
-    if faults:
-        raise CouplingError(f"{given.name} cannot be coupled:", faults)
     with work_folder("build the units") as folder:
         return join(given, _components(given, folder, observer))
 
@@ -110,13 +107,13 @@ def _components(system: CoupledSystem, folder: Path, observer: Observer | None) 
     """All units; what keeps several of them from being had is told together, with the line of each.
 
     Raises:
-        CouplingError: With every fault of models and archives.
+        CouplingError: With every fault of models and archives, and of names and numbers.
         ToolError: If a tool outside fails.
     """
     found, faults = [], []
-    for declared in system.components:
+    for number, declared in enumerate(system.components):
         try:
-            found.append(_component(system, declared.name, folder, observer))
+            found.append(_component(system, declared, folder / str(number), observer))
         except ToolError:
             raise
         except Mb2FmuError as error:
@@ -126,7 +123,9 @@ def _components(system: CoupledSystem, folder: Path, observer: Observer | None) 
                 Fault(f"{each.where}: {each.what}" if each.where else each.what, where, each.remedy) for each in told
             ]
     if faults:
-        raise CouplingError(f"components of {system.name} cannot be read or exported:", faults)
+        others = list(name_faults(system))  # without units nothing can be said of connections, but of these
+        what = "cannot be coupled" if others else "has components that cannot be read or exported"
+        raise CouplingError(f"{system.name} {what}:", [*others, *faults])
     return found
 
 
@@ -149,15 +148,17 @@ def _foreign_run(arguments: Mapping[str, Any]) -> ForeignRun:
     return ForeignRun(**values)
 
 
-def _component(system: CoupledSystem, name: str, folder: Path, observer: Observer | None) -> Component:
+def _component(
+    system: CoupledSystem, declared: DeclaredComponent, folder: Path, observer: Observer | None
+) -> Component:
     """Read a component's unit; export it into `folder` first unless its source is an FMU."""
     from mb2fmu.pipeline import export
 
-    declared = next(each for each in system.components if each.name == name)
+    name = declared.name
     source = resolved_path(declared.source, system.source)
     if isinstance(source, Path) and source.suffix == ".fmu":
         return read_component(name, source)
-    exported = export(source, folder / name, arguments=declared.arguments, observer=observer, fmi=declared.fmi)
+    exported = export(source, folder, arguments=declared.arguments, observer=observer, fmi=declared.fmi)
     return read_component(name, exported.path)
 
 

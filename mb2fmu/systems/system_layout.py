@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from mb2fmu.systems.coupling import Wiring
 from mb2fmu.systems.master.dependency_order import components_of
 
-WIDTH, ROW, HEAD, GAP = 190.0, 19.0, 30.0, 130.0
+LEAST_WIDTH, ROW, HEAD, GAP = 190.0, 19.0, 30.0, 130.0
 MARGIN = 40.0
+LETTER = 7.0
+"""Room for a letter of a connector's name, as wide as fonts of its size have on average at most."""
+
+BETWEEN = 40.0
+"""From a box's edges to the names, and between an input's name and an output's."""
+
 MOST_SHOWN = 8
 """Connectors drawn at one side of a box; further ones that nothing is connected with are counted."""
 
@@ -49,20 +55,37 @@ def boxes(wiring: Wiring) -> tuple[Box, ...]:
     for link in wiring.links:
         feeds[wiring.inputs[link.target].component].add(wiring.outputs[link.source].component)
     column: dict[int, int] = {}
+    drawn = {k: (wiring.inputs_of(k), _drawn_outputs(wiring, k)) for k in count}
     for part in components_of(count, feeds):
         start = 1 + max((column[k] for each in part for k in feeds[each] if k in column), default=-1)
         for step, each in enumerate(part):
             column[each] = start + step
+    lefts, right = {}, MARGIN
+    for number in range(1 + max(column.values(), default=0)):
+        lefts[number] = right
+        right += GAP + max((_width(wiring, *drawn[k]) for k in count if column[k] == number), default=LEAST_WIDTH)
     heights: dict[int, float] = {}
     found = {}
     for k in sorted(count, key=lambda each: (column[each], each)):
-        inputs = wiring.inputs_of(k)
-        used = tuple(dict.fromkeys(link.source for link in wiring.links if wiring.outputs[link.source].component == k))
-        others = tuple(j for j in wiring.outputs_of(k) if j not in used)
-        outputs = (*used, *others[: max(0, MOST_SHOWN - len(used))])
-        left = MARGIN + column[k] * (WIDTH + GAP)
+        inputs, outputs = drawn[k]
+        left = lefts[column[k]]
         top = heights.get(column[k], MARGIN)
         bottom = top + HEAD + ROW * max(len(inputs), len(outputs), 1) + 8.0
         heights[column[k]] = bottom + MARGIN
-        found[k] = Box(left, top, left + WIDTH, bottom, inputs, outputs)
+        found[k] = Box(left, top, left + _width(wiring, inputs, outputs), bottom, inputs, outputs)
     return tuple(found[k] for k in count)
+
+
+def _drawn_outputs(wiring: Wiring, component: int) -> tuple[int, ...]:
+    """Return the outputs drawn at a component: connected ones first, then others as far as there is room."""
+    every = wiring.outputs_of(component)
+    used = tuple(dict.fromkeys(link.source for link in wiring.links if link.source in every))
+    others = tuple(j for j in every if j not in used)
+    return (*used, *others[: max(0, MOST_SHOWN - len(used))])
+
+
+def _width(wiring: Wiring, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float:
+    """Return a width at which no input's name meets an output's, whichever rows they stand in."""
+    sides = ([wiring.inputs[i] for i in inputs], [wiring.outputs[j] for j in outputs])
+    letters = sum(max((len(f"{port.name} {port.unit}") for port in ports), default=0) for ports in sides)
+    return max(LEAST_WIDTH, BETWEEN + LETTER * letters)

@@ -35,7 +35,8 @@ def system_picture(wiring: Wiring, title: str) -> str:
     width = max(box.right for box in places) + MARGIN
     height = max(box.bottom for box in places) + MARGIN + _DROP * len(backward)
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img"><title>{escape(title)}</title>'
+    shrinks = f"width:100%;min-width:{0.7 * width:.0f}px;max-width:{width:.0f}px;height:auto"  # below that it scrolls
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="{shrinks}" role="img"><title>{escape(title)}</title>'
     parts = [head, f"<style>{_STYLE}</style>", _TIP]
     lowest = max(box.bottom for box in places)
     lane = 0

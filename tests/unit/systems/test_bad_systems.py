@@ -73,6 +73,18 @@ def test_all_components_that_cannot_be_had_are_told_with_their_lines(tmp_path: P
         assert words in line
 
 
+def test_names_and_numbers_are_told_with_what_else_is_wrong(tmp_path: Path, mass_units: Units) -> None:
+    """With components that cannot be had, and, where all can be, with wrong connections."""
+    twice, nowhere = f'component("a", "{mass_units["2"]["left"].as_posix()}")', 'component("b", "none.fmu")'
+    said = told(tmp_path, twice, twice, nowhere, 'connect("a.nothing", "c.x")')
+    assert "two components are called a" in said
+    assert "No such file" in said
+    said = told(tmp_path, twice, twice, 'connect("a.nothing", "a.F")', 'connect("a.x", "c.x")')
+    assert "two components are called a" in said
+    assert "a has no variable or terminal nothing" in said
+    assert "'c.x' names no component" in said
+
+
 def test_what_is_no_system_is_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text("import mb2fmu\n\n\ndef build() -> mb2fmu.Model: ...\n")
     (tmp_path / "unit.fmu").write_text("")

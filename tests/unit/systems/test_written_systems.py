@@ -18,10 +18,12 @@ from mb2fmu.filetree import FileTree
 from mb2fmu.pipeline.coupled import couple
 from mb2fmu.systems import CoupledSystem, Joined, join, read_component
 from mb2fmu.systems import foreign as foreign_scripts
+from mb2fmu.systems.coupling import Link, Port, Wiring
 from mb2fmu.systems.fmpy_script import fmpy_script
 from mb2fmu.systems.osp import FILE, osp_files
 from mb2fmu.systems.other_masters import ask_others
 from mb2fmu.systems.ssp import STRUCTURE, VERSIONS, SspVersion, schema_faults, ssp_files
+from mb2fmu.systems.system_layout import boxes
 from mb2fmu.systems.system_picture import system_picture
 
 Units = dict[str, dict[str, Path]]
@@ -152,6 +154,25 @@ def test_the_picture_is_a_document_with_all_names(joined: Joined) -> None:
     text = " ".join(root.itertext())
     for word in ("left", "right", "force", "a < b"):
         assert word in text
+
+
+def test_long_names_of_inputs_and_outputs_do_not_meet() -> None:
+    """In no row of a box, with letters of 6 px on average; nor does a box meet the next column's."""
+    long = "a_rather_long_name_of_a_variable"
+    wiring = Wiring(
+        ("one", "two", "three"),
+        (Port(1, f"{long}.input", 1, "N.m.s/rad"), Port(2, "u", 2)),
+        (Port(0, f"{long}.output", 1), Port(1, f"{long}.output", 2, "rad/s"), Port(1, "y", 3)),
+        (Link(0, 0), Link(1, 1)),
+        frozenset({(0, 1)}),
+    )
+    places = boxes(wiring)
+    for box in places:
+        names = [max((len(f"{p.name} {p.unit}") for p in (ports[k] for k in side)), default=0)
+                 for ports, side in ((wiring.inputs, box.inputs), (wiring.outputs, box.outputs))]  # fmt: skip
+        assert box.right - box.left > 16 + 6 * sum(names)
+    assert places[0].right < places[1].left
+    assert places[1].right < places[2].left
 
 
 def test_a_system_is_coupled_written_and_held_against_the_whole(tmp_path: Path, mass_units: Units) -> None:
