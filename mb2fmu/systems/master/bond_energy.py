@@ -54,7 +54,7 @@ class BondAccount:
         end = done.begin + done.size
         if self._bonds:
             before = self._past[-1]
-            known = [*self._past[:-1], (before[0], done.starts), (end, done.ends)]
+            known = courses.apart([*self._past[:-1], (before[0], done.starts), (end, done.ends)], done.size)
             fitted = courses.fitted([t - done.begin for t, _ in known], np.array([y for _, y in known]))
             begun, ended = courses.at(done.courses, 0.0), courses.at(done.courses, done.size)
             for energy, bond in zip(self.energy, self._bonds, strict=True):

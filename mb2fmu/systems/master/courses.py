@@ -16,6 +16,26 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Point = tuple[float, Floats]
+"""A time in s, and values there."""
+
+_NEAREST = 1e-3
+"""Points nearer to each other than this part of a step tell no slope over it: at an event all components meet after a
+step of 1e-9 s, say, and what the passes left open, divided by that, would be a slope."""
+
+
+def apart(points: Sequence[Point], size: float) -> list[Point]:
+    """Those of a row of points that a course over a step can be fitted through.
+
+    Args:
+        points: From the earliest to the newest, which is kept.
+        size: Of the step, in s.
+    """
+    kept = list(points[-1:])
+    for point in reversed(points[:-1]):
+        if kept[0][0] - point[0] >= _NEAREST * size:
+            kept.insert(0, point)
+    return kept
 
 
 def fitted(times: Sequence[float], values: Floats) -> Floats:

@@ -219,7 +219,7 @@ class March:
     def _courses(self, size: float, end: Floats | None, known: npt.NDArray[np.bool_] | None) -> Floats:
         """The inputs' courses: through the past, or the newest past and the end where it is known."""
         order = self._stepping.order
-        past = self._past[-(order + 1) :]
+        past = courses.apart(self._past, size)[-(order + 1) :]
         times = [time - self.time for time, _ in past]
         found = courses.fitted(times, np.array([u for _, u in past]))
         if self._delays.targets.size:
@@ -234,7 +234,7 @@ class March:
 
     def _newton(self, size: float, given: Floats, found: Floats, states: list[Any] | None) -> Floats:
         """The change of the inputs at the end that makes u = L y(u), by the interface Jacobian of differences."""
-        kind = (size, min(len(self._past), self._stepping.order))
+        kind = (size, min(len(courses.apart(self._past, size)), self._stepping.order))
         if self._jacobian is None or self._jacobian[0] != kind:
             self._jacobian = kind, self._differences(size, given, states)
         return np.asarray(np.linalg.solve(np.eye(len(given)) - self._jacobian[1], found - given))

@@ -71,7 +71,7 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Path]
 
 @cache
 def truth() -> dict[str, npt.NDArray[np.float64]]:
-    return whole_motion(pipeline.derive(part("Whole")), np.linspace(0.0, STOP, 161))
+    return whole_motion(pipeline.derive(part("Whole")), np.linspace(0.0, STOP, 321))
 
 
 def coupled(units: dict[str, Path], step: float) -> tuple[SystemMotion, float]:
@@ -85,19 +85,22 @@ def coupled(units: dict[str, Path], step: float) -> tuple[SystemMotion, float]:
     motion = simulate_system(join(system, [read_component(name, system.source_of(name)) for name in system.names]))
     grid = np.arange(round(STOP / step) + 1) * step
     rows = [int(np.flatnonzero(np.abs(motion.time - t) < 1e-9)[-1]) for t in grid]
-    every = round(step / 0.005)
+    every = round(step / 0.0025)
     return motion, float(np.max(np.abs(motion["ball.h"][rows] - truth()["h"][::every])))
 
 
 def test_steps_end_at_events_of_fmi_3_so_that_the_order_stays(units: dict[str, dict[str, Path]]) -> None:
-    """Event Mode and early return of a unit of ours: all components meet at each impact, and courses begin anew."""
-    found = [coupled(units["3"], step) for step in (0.01, 0.005)]
+    """Event Mode and early return of a unit of ours: all components meet at each impact, and courses begin anew.
+
+    The order is that of two halvings: where in a step an impact comes is another matter at each size.
+    """
+    found = [coupled(units["3"], step) for step in (0.01, 0.0025)]
     errors = [error for _, error in found]
     assert errors[0] < 1e-5
-    assert np.log2(errors[0] / errors[1]) == pytest.approx(3.0, abs=0.2)
+    assert np.log2(errors[0] / errors[1]) / 2 == pytest.approx(3.0, abs=0.2)
     motion = found[1][0]
     jumps = np.flatnonzero((motion["ball.v"][:-1] < -0.5) & (motion["ball.v"][1:] > 0.5))
-    assert np.max(np.abs(motion["ball.h"][jumps])) < 1e-6
+    assert np.max(np.abs(motion["ball.h"][jumps + 1])) < 1e-6
     first = motion.time[jumps[0]]
     assert abs(first - np.sqrt(0.6 / 9.81)) < 1e-4  # falls freely but for the spring, which is slack at first
     assert motion.tally["early"] >= len(jumps) >= 2
