@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mb2fmu.cli.command_options import debug_option, folder_option, options, say, set_option
+from mb2fmu.cli.command_options import (
+    debug_option,
+    folder_option,
+    json_file_option,
+    options,
+    say,
+    set_option,
+)
 from mb2fmu.cli.progress import Progress
 
 if TYPE_CHECKING:
+    from mb2fmu.pipeline.coupled import Coupled
     from mb2fmu.systems.ssp import SspVersion
 
 
@@ -31,8 +39,16 @@ if TYPE_CHECKING:
     help="Version of the .ssp. The draft writes connected terminals as such; most importers read 1.0 alone.",
 )
 @click.option("--parquet", is_flag=True, help="Also write the results as Parquet, DIR/NAME.parquet.")
-@options(set_option, debug_option)
-def system(system: Path, folder: Path, masters: str, ssp: SspVersion, parquet: bool, arguments: dict[str, str]) -> None:
+@options(json_file_option, set_option, debug_option)
+def system(
+    system: Path,
+    folder: Path,
+    masters: str,
+    ssp: SspVersion,
+    parquet: bool,
+    json_file: Path | None,
+    arguments: dict[str, str],
+) -> None:
     """Couples units as a system file says, runs them, and holds them against the whole model if one is given.
 
     Writes DIR/NAME.ssp, DIR/NAME/OspSystemStructure.xml with the units (libcosim), DIR/NAME_fmpy.py,
@@ -46,18 +62,31 @@ def system(system: Path, folder: Path, masters: str, ssp: SspVersion, parquet: b
       mb2fmu system systems/two_masses/system.py --set step=0.001 --masters fmpy,libcosim
       mb2fmu system TwoMasses.ssp --set step=0.001 --set order=2
     """
+    from mb2fmu import pipeline
     from mb2fmu.pipeline.coupled import couple
-    from mb2fmu.systems.coupling import stale_reads
-    from mb2fmu.systems.other_masters import farthest
 
     wanted = [name.strip() for name in masters.split(",") if name.strip()]
     with Progress() as progress:
         done = couple(system, folder, arguments=arguments, masters=wanted, parquet=parquet, ssp=ssp, observer=progress)
+    if json_file is not None and str(json_file) == "-":
+        click.echo(done.to_json(), nl=False)
+    else:
+        if json_file is not None:
+            pipeline.write(json_file, done.to_json().encode())
+        _tell(done, asked=bool(wanted))
+    click.get_current_context().exit(0 if done.passed else 1)
+
+
+def _tell(done: Coupled, *, asked: bool) -> None:
+    """Say what a system did; with other masters asked, also which outputs they read too early."""
+    from mb2fmu.systems.coupling import stale_reads
+    from mb2fmu.systems.other_masters import farthest
+
     tally = done.motion.tally
     say(f"{done.joined.system.name}: {tally['steps']} steps, {tally['all_passes']} passes")
     for note in (*done.joined.notes, *tally["notes"]):
         say(f"Note: {note}")
-    for note in stale_reads(done.joined.wiring).values() if wanted else ():
+    for note in stale_reads(done.joined.wiring).values() if asked else ():
         say(f"Note: {note}")
     width = max((len(each.name) for each in done.deviations), default=0)
     for each in done.deviations:
@@ -73,4 +102,3 @@ def system(system: Path, folder: Path, masters: str, ssp: SspVersion, parquet: b
     if bound is not None and done.deviations:
         say(f"{'Passed' if done.passed else 'Failed'}: the bound is {bound:g} of each variable's size")
     say("\n".join(str(path) for path in done.files if path.suffix in {".ssp", ".html"}))
-    click.get_current_context().exit(0 if done.passed else 1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -77,6 +78,35 @@ class Coupled:
         """Every variable is within the stated bound of the whole model, if one is stated."""
         bound = self.joined.system.run.bound
         return bound is None or all(each.relative <= bound for each in self.deviations)
+
+    def to_json(self) -> str:
+        """The verdict in numbers: errors in their variables' units and of their sizes, energy defects in J."""
+        motion, bound = self.motion, self.joined.system.run.bound
+        whole: dict[str, Any] = {
+            "system": self.joined.system.name,
+            "passed": self.passed if bound is not None and self.deviations else None,
+            "bound": bound,
+            "deviations": [
+                {
+                    "name": each.name,
+                    "whole": each.whole,
+                    "unit": each.unit,
+                    "error": each.error,
+                    "relative": each.relative,
+                }
+                for each in self.deviations
+            ],
+            "energy_defects": {name: float(motion.defects[-1, k]) for k, name in enumerate(motion.bonds)},
+            "masters": [
+                {"master": each.master, "values": dict(each.values), "failure": each.failure} for each in self.answers
+            ],
+            "steps": motion.tally["steps"],
+            "passes": motion.tally["all_passes"],
+            "notes": [*self.joined.notes, *motion.tally["notes"]],
+            "files": [str(path) for path in self.files],
+            "seconds": {each.stage: round(each.seconds, 3) for each in self.timings},
+        }
+        return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
 def load_system(path: Path | str, arguments: Mapping[str, Any] | None = None) -> CoupledSystem:

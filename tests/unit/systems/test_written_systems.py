@@ -10,10 +10,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 from lxml import etree
 
 from mb2fmu import package
+from mb2fmu.cli import commands
 from mb2fmu.filetree import FileTree
 from mb2fmu.pipeline.coupled import couple
 from mb2fmu.systems import CoupledSystem, Joined, join, read_component
@@ -204,3 +207,22 @@ def test_a_bound_that_is_missed_fails(tmp_path: Path, mass_units: Units) -> None
     done = couple(system, tmp_path)
     assert not done.passed
     assert "Failed" in (tmp_path / "TwoMasses.html").read_text()
+
+
+@pytest.mark.parametrize("place", ["sub/verdict.json", "-"])
+def test_the_verdict_is_there_as_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """As JSON, in a file or alone on stdout: the same errors as the results have against the whole."""
+    example = Path(__file__).parents[3] / "systems" / "two_masses" / "system.py"
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(commands, ["system", str(example), "--json", place])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout if place == "-" else Path(place).read_text())
+    assert found["passed"]
+    assert max(each["relative"] for each in found["deviations"]) <= found["bound"]
+    rows = list(csv.DictReader((tmp_path / "out" / "TwoMasses.csv").read_text().splitlines()))
+    column = np.array([float(row["left.x"]) for row in rows])
+    time = np.array([float(row["time"]) for row in rows])
+    exact = 0.5 * np.cos(2 * np.pi * time) + 0.5 * np.cos(6 * np.pi * time)
+    (left,) = (each for each in found["deviations"] if each["name"] == "left.x")
+    assert left["error"] == pytest.approx(np.max(np.abs(column - exact)), rel=1e-3)
+    assert all(Path(each).exists() for each in found["files"])
