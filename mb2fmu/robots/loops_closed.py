@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,19 +24,11 @@ def loops_of(
         legal: A name, and of what → the name in the unit.
 
     Raises:
-        ModelError: Naming every link of a loop that there is not, and every joint of a loop that is prescribed.
+        ModelError: Naming every joint that is prescribed where loops are closed.
     """
-    found, faults = list(description.loops), []
-    links = {link.name for link in description.links}
+    found = list(description.loops)
     for item in settings.loops:
         first, second = item.frames
-        faults += [
-            Fault(f"a loop connects {name!r}, which is no link", "", f"there are {', '.join(sorted(links))}")
-            for name in item.frames
-            if name not in links
-        ]
-        if first == second:
-            faults.append(Fault(f"a loop connects link {first} with itself", "", "name two links"))
         axes = (item.axis, item.other_axis or item.axis)
         turned = [_axes_along(axis) if item.by == "hinge" else np.eye(3) for axis in axes]
         poses = [Pose(R, np.array(p)) for R, p in zip(turned, (item.offset, item.other_offset), strict=True)]
@@ -43,9 +36,13 @@ def loops_of(
         found.append(LoopRecord(name=name, kind=item.by, first=first, second=second, at=poses[0], other=poses[1]))
     if found and settings.prescribed:
         what = f"loops are closed, and joints are prescribed: {', '.join(settings.prescribed)}"
-        faults.append(Fault(what, "", "a loop would jump with them: give these joints efforts"))
-    if faults:
-        raise ModelError("the robot's settings do not fit it:", faults)
+        fault = Fault(what, "", "a loop would jump with them: give these joints efforts")
+        raise ModelError("the robot's settings do not fit it:", [fault])
+    taken: set[str] = set()
+    for i, loop in enumerate(found):
+        names = (loop.name, *(f"{loop.name}_{k}" for k in range(2, len(found) + 2)))
+        found[i] = replace(loop, name=next(name for name in names if name not in taken))
+        taken.add(found[i].name)
     return tuple(found)
 
 

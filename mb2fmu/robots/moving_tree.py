@@ -6,7 +6,7 @@ the ground.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -29,6 +29,8 @@ _EXACT = 1e-14
 """An axis this near to a coordinate axis is one: normalizing (0, 0, 2) leaves round-off."""
 BASE = "base"
 """Name of the joint that connects a floating or planar robot with the ground."""
+GROUNDS = ("ground", "world", "inertial", "ground_")
+"""What the ground is called: the first that no link is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,6 +142,9 @@ def _with_settings(description: RobotDescription, settings: RobotSettings, where
         for name in names
         if name not in known and not (name == BASE and settings.base != "fixed")
     ]
+    faults += _contradictions(known, asked, where)
+    faults += _starts_out_of_range(known, settings, where)
+    faults += _links_that_are_not(description, settings, where)
     if faults:
         raise ModelError("the robot's settings do not fit it:", faults)
     found = {}
@@ -155,6 +160,47 @@ def _with_settings(description: RobotDescription, settings: RobotSettings, where
             if position is not None:
                 locked[joint.name] = position
     return [locked_joint(joint, locked[joint.name]) if joint.name in locked else joint for joint in found.values()]
+
+
+def _contradictions(
+    known: Mapping[str, JointRecord], asked: Mapping[str, Iterable[str]], where: str
+) -> Iterator[Fault]:
+    """A fault for each joint that cannot be all that the settings ask of it; of two wishes one would be dropped."""
+    for name, joint in known.items():
+        words = [word for word, names in asked.items() if name in names]
+        if joint.kind == "fixed" and words:
+            what = f"{' and '.join(words)} name{'s' * (len(words) == 1)} the joint {name}, which is fixed in the file"
+            yield Fault(what, f"{where}:{joint.line}" if joint.line else where, "take it out")
+        elif ("locked" in words and len(words) > 1) or {"inputs", "prescribed"} <= {*words}:
+            both = words if "locked" in words else ["inputs", "prescribed"]
+            what = f"{' and '.join(both)} name the joint {name}: only one of them can be"
+            yield Fault(what, f"{where}:{joint.line}" if joint.line else where, "take it out of the others")
+
+
+def _starts_out_of_range(known: Mapping[str, JointRecord], settings: RobotSettings, where: str) -> list[Fault]:
+    """A fault for each start value that its joint cannot have."""
+    return [
+        Fault(
+            f"start gives joint {name} {value:g}, out of its range {limits.lower:g} … {limits.upper:g}",
+            f"{where}:{known[name].line}" if known[name].line else where,
+            "give a position in the range, or correct the range",
+        )
+        for name, value in settings.start.items()
+        if name in known and not (limits := known[name].limits).lower <= value <= limits.upper
+    ]
+
+
+def _links_that_are_not(description: RobotDescription, settings: RobotSettings, where: str) -> list[Fault]:
+    """A fault for each link that outputs and loops of the settings name and the file does not have."""
+    links = [link.name for link in description.links]
+    remedy = f"there are {', '.join(links)}"
+    asked = {
+        f"an output is asked of {item.frame!r}": item.frame for item in settings.outputs if item.frame not in GROUNDS
+    }
+    asked |= {f"a loop connects {name!r}": name for item in settings.loops for name in item.frames}
+    faults = [Fault(f"{what}, which is no link", where, remedy) for what, name in asked.items() if name not in links]
+    selves = dict.fromkeys(item.frames[0] for item in settings.loops if item.frames[0] == item.frames[1])
+    return faults + [Fault(f"a loop connects link {name} with itself", where, "name two links") for name in selves]
 
 
 def _locked_position(

@@ -20,7 +20,7 @@ from mb2fmu.robots.joint_elements import FeltAtJoint, felt_at_joints, friction_e
 from mb2fmu.robots.joint_laws import JointLaws, laws_of_tendons
 from mb2fmu.robots.joint_space_outputs import joint_space_outputs
 from mb2fmu.robots.loops_closed import loops_of
-from mb2fmu.robots.moving_tree import MovingTree, Part, moving_tree
+from mb2fmu.robots.moving_tree import GROUNDS, MovingTree, Part, moving_tree
 from mb2fmu.robots.robot_arrays import ARRAY_NAMES, declare_arrays
 from mb2fmu.robots.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.robot_looks import mesh_uses
@@ -354,7 +354,7 @@ class _Modeller:
         """Return what the model hands over as its mechanics source."""
         links = tuple(link.name for link in self.description.links)
         meshes, missing = mesh_uses(self.description, self.tree, self.settings.packages)
-        ground = next(name for name in ("ground", "world", "inertial", "ground_") if name not in links)
+        ground = next(name for name in GROUNDS if name not in links)
         q = tuple(symbol for each in self.variables.values() for symbol in each.q)
         u = tuple(symbol for each in self.variables.values() for symbol in each.u)
         single = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -181,10 +182,22 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> float:
-    """Return a number, also from text; raise at truth values."""
-    if isinstance(value, bool):
-        raise TypeError("it is a number")
-    return float(value)
+    """Return a finite number, also from text; raise at truth values."""
+    try:
+        found = math.nan if isinstance(value, bool) else float(value)
+    except (ValueError, TypeError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise ValueError(f"{value!r} is no finite number")
+    return found
+
+
+def _positive(value: Any) -> float:
+    """Return a number above zero."""
+    found = _number(value)
+    if found <= 0:
+        raise ValueError("it is a number > 0")
+    return found
 
 
 def _truth(value: Any) -> bool:
@@ -303,7 +316,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "loops": _loops,
     "arrays": _truth,
     "energy": _truth,
-    "stop": _number,
-    "step": _number,
+    "stop": _positive,
+    "step": _positive,
     "excitation": _number,
 }

@@ -27,8 +27,9 @@ def checked_tree(description: RobotDescription, faults: Faults, told: Collection
         faults.add(0, "the robot has no link", 'add <link name="…">')
     for word, items in (("links", description.links), ("joints", description.joints)):
         _doubles(word, [(item.name, item.line) for item in items if item.name not in told], faults)
+    doubled = {name for name, count in Counter(link.name for link in description.links).items() if count > 1}
     for joint in description.joints:
-        _check_ends(joint, links, faults)
+        _check_ends(joint, links, doubled, faults)
     moved: dict[str, JointRecord] = {}
     whole = [joint for joint in description.joints if joint.child in links and joint.parent != joint.child]
     for joint in whole:
@@ -63,12 +64,12 @@ def _check_masses(description: RobotDescription, faults: Faults) -> None:
             faults.add(link.inertial.line, what, "give a number > 0; or --inertia repair: its magnitude")
 
 
-def _check_ends(joint: JointRecord, links: set[str], faults: Faults) -> None:
-    """Add a fault for a joint whose links do not exist or are the same."""
+def _check_ends(joint: JointRecord, links: set[str], doubled: set[str], faults: Faults) -> None:
+    """Add a fault for a joint whose links do not exist, or are one (not two of one name, which is told)."""
     for end, name in (("parent", joint.parent), ("child", joint.child)):
         if name and name not in links:
             faults.add(joint.line, f"the {end} of joint {joint.name} is {name}, which is no link", "correct the name")
-    if joint.parent and joint.parent == joint.child:
+    if joint.parent and joint.parent == joint.child and joint.parent not in doubled:
         faults.add(joint.line, f"joint {joint.name} goes from {joint.parent} to itself", "give it two links")
 
 

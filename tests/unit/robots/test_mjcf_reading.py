@@ -98,6 +98,13 @@ def test_a_loop_of_a_body_with_itself_is_refused(row: str) -> None:
     assert "connects b with itself" in " ".join(faults(text).values())
 
 
+def test_two_bodies_of_one_name_are_one_fault() -> None:
+    inner = '<joint name="j"/><geom size="1"/><body name="b"><joint name="k"/><geom size="1"/></body>'
+    (told,) = faults(body(inner)).values()
+    assert "2 links are called b" in told
+    assert "itself" not in told
+
+
 def test_included_files_stand_in_the_folder_and_their_lines_are_told(tmp_path: Path) -> None:
     path = tmp_path / "robot.xml"
     (tmp_path / "parts").mkdir()

@@ -158,7 +158,8 @@ def test_what_is_wrong_with_a_loop_is_named(tmp_path: Path) -> None:
         (SIDE_FILE.replace('["b", "c"]', '["b"]'), "two links"),
         (SIDE_FILE.replace('"hinge"', '"glue"'), "one of point, hinge, weld"),
         (SIDE_FILE.replace("axis = [0, 1, 0]", "axis = [0, 0, 0]"), "not zero"),
-        ('prescribed = ["j1"]\n' + SIDE_FILE, "prescribed: j1"),
+        ('prescribed = ["j1"]\n' + SIDE_FILE.replace('inputs = ["j1"]\n', ""), "prescribed: j1"),
+        ('prescribed = ["j1"]\n' + SIDE_FILE, "inputs and prescribed name the joint j1"),
     ):
         side.write_text(text)
         with pytest.raises(ModelError, match=words):

@@ -1,0 +1,89 @@
+"""What settings of a robot are refused: all that is wrong at once, and nothing that is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from unit.robots.robot_texts import ARM
+
+from mb2fmu import pipeline
+from mb2fmu.errors import ModelError
+
+
+@pytest.fixture
+def arm(tmp_path: Path) -> Path:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    return path
+
+
+def faults(path: Path, **settings: object) -> list[str]:
+    """What is wrong, where and what."""
+    with pytest.raises(ModelError) as caught:
+        pipeline.Model.from_urdf(path, **settings)
+    return [f"{fault.where} {fault.what}" for fault in caught.value.faults]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"start": {"j1": float("nan")}}, "nan is no finite number"),
+        ({"locked": "j1=inf"}, "'inf' is no finite number"),
+        ({"speeds": {"j1": "fast"}}, "'fast' is no finite number"),
+        ({"gravity": [0, 0, True]}, "True is no finite number"),
+        ({"step": 0}, "a number > 0"),
+        ({"stop": "-1"}, "a number > 0"),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused(arm: Path, settings: dict[str, object], words: str) -> None:
+    (told,) = faults(arm, **settings)
+    assert words in told
+
+
+def test_a_start_out_of_its_range_is_refused_and_not_moved(arm: Path) -> None:
+    (told,) = faults(arm, start={"j1": 2.5, "j3": 9.0, "j2": 99.0})  # j3 at its bound, j2 without one
+    assert "start gives joint j1 2.5, out of its range -2 … 2" in told
+    assert int(told.split()[0].rpartition(":")[2]) == 1 + next(
+        i for i, line in enumerate(ARM.splitlines()) if 'joint name="j1"' in line
+    )
+    model = pipeline.Model.from_urdf(arm, start={"j1": 2.0})  # the bound itself is in the range
+    assert [item.start for item in model.declared if item.name == "j1.angle"] == [2.0]
+
+
+def test_joints_links_and_loops_that_are_not_are_told_at_once(arm: Path) -> None:
+    loops = [{"frames": ["l1", "l1"], "by": "weld"}, {"frames": ["l1", "what"]}]
+    told = " | ".join(faults(arm, inputs=["nix"], locked={"zz": 1}, start={"j1": -3}, outputs=["nope"], loops=loops))
+    for words in ("the joint nix", "the joint zz", "j1 -3", "'nope', which is no link", "'what', which is no link",
+                  "l1 with itself"):  # fmt: skip
+        assert words in told
+    assert told.count(" | ") == 5
+
+
+def test_loops_between_two_links_have_names_of_their_own(arm: Path) -> None:
+    loops = [{"frames": ["l1", "l4"], "offset": [0.1 * k, 0, 0]} for k in range(3)]
+    model = pipeline.Model.from_urdf(arm, loops=loops)
+    assert [loop.name for loop in model.mechanics.loops] == ["l1_l4", "l1_l4_2", "l1_l4_3"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"locked": {"j3": 0.1}, "prescribed": ["j3"]}, "locked and prescribed name the joint j3"),
+        ({"locked": {"j3": 0.1}, "inputs": ["j3"]}, "inputs and locked name the joint j3"),
+        ({"locked": {"j3": 0.1}, "speeds": {"j3": 1.0}}, "locked and speeds name the joint j3"),
+        ({"inputs": ["j2"], "prescribed": ["j2"]}, "inputs and prescribed name the joint j2"),
+        ({"inputs": ["jf"]}, "inputs names the joint jf, which is fixed"),
+        ({"locked": {"jf": 0.1}}, "locked names the joint jf, which is fixed"),
+    ],
+)
+def test_what_the_settings_ask_of_a_joint_does_not_contradict_itself(
+    arm: Path, settings: dict[str, object], words: str
+) -> None:
+    (told,) = faults(arm, **settings)
+    assert words in told
+
+
+def test_what_goes_together_is_taken(arm: Path) -> None:
+    model = pipeline.Model.from_urdf(arm, prescribed=["j2"], start={"j2": 0.5, "j1": 1.0}, locked={"j3": 0.1})
+    assert {"j1.angle", "j2.angle"} <= {item.name for item in model.declared}
