@@ -88,7 +88,7 @@ def simplest_walker() -> Model:
     # phi' = (1 - cos 2 theta) theta' behind a strike
     model.speed(psi, -0.0158229999483, "rad/s", description="rate of the angle between the legs")
     model.discrete(place, 0.0, "m", description="where the stance foot is, down the slope")
-    model.discrete(steps, 0.0, description="number of steps")
+    model.discrete(steps, 0.0, min=0.0, description="number of steps")
     swings = sm.cos(2 * pre(theta))
     model.when(
         sm.And(phi >= 2 * theta, theta < -sm.Rational(1, 20)),

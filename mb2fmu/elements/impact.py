@@ -109,10 +109,12 @@ class Impact(NamedElement):
         else:
             stabilization = self.parameter(model, "stabilization", self.stabilization, "1/s", back, low=0.0)
         rests = f"1 while the contact {told} rests, 0.25 as it leaves"
-        model.discrete(resting, float(self.starts_resting), name=f"{self.name}.resting", description=rests)
+        model.discrete(
+            resting, float(self.starts_resting), name=f"{self.name}.resting", min=0.0, max=1.0, description=rests
+        )
         last = f"impulse of the last impact {told}"
         model.discrete(impulse, 0.0, f"{force}.s", name=f"{self.name}.impulse", description=last)
-        model.discrete(count, 0.0, name=f"{self.name}.impacts", description=f"number of impacts {told}")
+        model.discrete(count, 0.0, name=f"{self.name}.impacts", min=0.0, description=f"number of impacts {told}")
         model.output(f"{self.name}.force", push, force, description=f"force {told} while it rests")
         model.own_contacts.append(
             DeclaredContact(
@@ -142,13 +144,13 @@ class Impact(NamedElement):
         sliding, impulse, changes, along = dynamicsymbols(" ".join(f"{word}_{part}" for part in _ROUGH_PARTS))
         told = f"of {self.name}"
         sense = f"sense of slip {told}: 1 or -1; 0 where it sticks or is open"
-        model.discrete(sliding, 0.0, name=f"{self.name}.sliding", description=sense)
+        model.discrete(sliding, 0.0, name=f"{self.name}.sliding", min=-1.0, max=1.0, description=sense)
         last = f"impulse of friction in the last impact {told}"
         model.discrete(impulse, 0.0, f"{force}.s", name=f"{self.name}.impulse_along", description=last)
         first = not any(contact.friction for contact in model.own_contacts)
         if first:
             count = "changes between sticking, sliding and open of all contacts while they rest"
-            model.discrete(changes, 0.0, name=f"{self.name}.changes", description=count)
+            model.discrete(changes, 0.0, name=f"{self.name}.changes", min=0.0, description=count)
         model.output(f"{self.name}.friction", along, force, description=f"friction {told} while it rests")
         slip = sm.sympify(self.slip)
         model.output(f"{self.name}.slip", slip, f"{self.unit}/s", description=f"speed of sliding {told}")

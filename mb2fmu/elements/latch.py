@@ -99,9 +99,10 @@ class Latch(NamedElement):
         engaged, changes = dynamicsymbols(f"{self._word}_engaged {self._word}_changes")
         told = f"of {self.name}"
         first = float(self.starts_engaged)
-        model.discrete(engaged, first, name=f"{self.name}.engaged", description=f"1 while {self.name} is closed")
+        closed = f"1 while {self.name} is closed"
+        model.discrete(engaged, first, name=f"{self.name}.engaged", min=0.0, max=1.0, description=closed)
         description = f"how often {self.name} closed or opened"
-        model.discrete(changes, 0.0, name=f"{self.name}.changes", description=description)
+        model.discrete(changes, 0.0, name=f"{self.name}.changes", min=0.0, description=description)
         rate = self.parameter(model, "stabilization", self.stabilization, "1/s", f"rate {told} against drift", low=0.0)
         close = sm.sympify(self.close)
         if self.within is not None:

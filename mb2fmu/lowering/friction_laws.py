@@ -122,7 +122,10 @@ class FrictionLaws(ContactResponse):
         return rough_impulses(self._builder, blows, in_turn=self._contacts.order == "in turn")
 
     def _changes(self, nodes: Sequence[int]) -> list[int]:
-        """Gives the new modes of all contacts, then impulses: held rows come to zero, slip to the side of its sense."""
+        """Gives new modes of all contacts, then impulses: drift of held rows to zero, slip to the side of its sense.
+
+        A gap whose rate is above ``rest_below`` has not drifted: something has set it, and it is on its way back.
+        """
         b, size, k = self._builder, len(self._response), len(self._contacts.each)
         frictions, rest = self._known(nodes)
         levels, rates, states = rest[:size], rest[size : 2 * size], rest[2 * size : 3 * size]
@@ -147,7 +150,9 @@ class FrictionLaws(ContactResponse):
             senses.append(b.select(begun, zero, sense))
             begins.append(b.select(begun, b.mul(sense, b.binary(Op.MAX, forth, enough)), zero))
         system = FrictionRows(b, frictions, [*pressed, *along], senses, f"the rest of {self._names}")
-        pushes = system.solve([b.sub(wanted, rate) for wanted, rate in zip([zero] * k + begins, rates, strict=True)])
+        drift = [b.binary(Op.LE, b.unary(Op.ABS, rate), part) for rate, part in zip(rates[:k], slow, strict=True)]
+        kept = [b.select(each, zero, rate) for each, rate in zip(drift, rates[:k], strict=True)]
+        pushes = system.solve([b.sub(wanted, rate) for wanted, rate in zip([*kept, *begins], rates, strict=True)])
         leaving = b.constant(float(LEAVING))
         stays = [
             b.select(rest, b.select(each, one, leaving), state)

@@ -103,9 +103,27 @@ class OwnEvents:
         self._add("ticks", ticks, settings, name or f"every {_told(length, period)} s", length, first)
 
     def discrete(
-        self, symbol: sm.Expr, start: float = 0.0, unit: str = "1", *, name: str | None = None, description: str = ""
+        self,
+        symbol: sm.Expr,
+        start: float = 0.0,
+        unit: str = "1",
+        *,
+        name: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        description: str = "",
     ) -> None:
-        """Declares a value that changes at events only; it is a state whose rate is zero."""
+        """Declares a value that changes at events only; it is a state whose rate is zero.
+
+        Args:
+            symbol: A function of time.
+            start: In ``unit``.
+            unit: Of measure.
+            name: In the unit; as the symbol's, if none is given.
+            min: Smallest start value that makes sense, in ``unit``: 0 of a number of events.
+            max: Largest one.
+            description: For people.
+        """
         self.declared.append(  # type: ignore[attr-defined]
             AuxiliaryState(
                 symbol=symbol,
@@ -113,6 +131,8 @@ class OwnEvents:
                 start=float(start),
                 name=plain_name(symbol) if name is None else name,
                 unit=unit,
+                minimum=min,
+                maximum=max,
                 description=description,
                 where=caller(),
             )

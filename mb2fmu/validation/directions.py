@@ -31,7 +31,7 @@ class Point:
         row: A communication point.
         held: Inputs.
         parameters: Free ones.
-        settled: Modes are those behind the event in which parameters became these; else those before it.
+        settled: State and modes are those behind the event in which parameters became these; else those before it.
     """
 
     row: int
@@ -96,17 +96,27 @@ def parameter_directions(reference: Reference, point: Point, indices: Sequence[i
 
 def rate_in_time(reference: Reference, point: Point) -> tuple[Floats, Floats]:
     """Time derivatives of all compared variables along the motion, inputs held, and how well they are known."""
-    x_dot = _at(reference, point, 0.0, np.zeros(reference.numeric.n_x), point.held, point.parameters)[1]
+    x = _state(reference, point)
+    x_dot = _at(reference, point, 0.0, x, point.held, point.parameters)[1]
     step = _STEP * reference.conditions.step
 
     def along(size: float) -> Floats:
         """All variables a little later."""
-        return _at(reference, point, size, size * x_dot, point.held, point.parameters)[0]
+        return _at(reference, point, size, x + size * x_dot, point.held, point.parameters)[0]
 
     with _modes_kept(reference, point):
         near = (along(step) - along(-step)) / (2 * step)
         far = (along(2 * step) - along(-2 * step)) / (4 * step)
     return (4 * near - far) / 3, np.abs(near - far)
+
+
+def _state(reference: Reference, point: Point) -> Floats:
+    """The state there: a contact, say, may have been parted by the event in which parameters became others."""
+    x, run, numeric = reference.states[point.row], reference.conditions, reference.numeric
+    if not point.settled:
+        return np.asarray(x)
+    before, after = numeric.prepare(run.parameters), numeric.prepare(list(point.parameters))
+    return numeric.changed(float(run.time[point.row]), x, point.held.tolist(), before, after)
 
 
 def _modes_kept(reference: Reference, point: Point) -> AbstractContextManager[None]:
@@ -140,11 +150,11 @@ def _few(n: int) -> Floats:
 
 def _measured(reference: Reference, point: Point, states: Floats, inputs: Floats, parameters: Floats) -> Directions:
     """Differences along given moves, one per row."""
-    rows = []
+    rows, x = [], _state(reference, point)
     for dx, dr, dp in zip(states, inputs, parameters, strict=True):
         with _modes_kept(reference, point):
             seen = {
-                k: _at(reference, point, 0.0, k * _STEP * dx, point.held + k * _STEP * dr,
+                k: _at(reference, point, 0.0, x + k * _STEP * dx, point.held + k * _STEP * dr,
                        np.array(point.parameters) + k * _STEP * dp)
                 for k in (-2, -1, 1, 2)
             }  # fmt: skip
@@ -158,9 +168,9 @@ def _measured(reference: Reference, point: Point, states: Floats, inputs: Floats
 
 
 def _at(
-    reference: Reference, point: Point, later: float, gone: Floats, held: Floats, parameters: Sequence[float] | Floats
+    reference: Reference, point: Point, later: float, state: Floats, held: Floats, parameters: Sequence[float] | Floats
 ) -> tuple[Floats, Floats]:
-    """All compared variables and x', at the point's time + ``later`` and its state + ``gone``, on the constraints.
+    """All compared variables and x', at the point's time + ``later`` and a state, put onto the constraints.
 
     Raises:
         ValidationError, ArithmeticError, ValueError: Where an expression leaves its domain.
@@ -168,7 +178,7 @@ def _at(
     numeric = reference.numeric
     t = float(reference.conditions.time[point.row]) + later
     prepared = numeric.prepare([float(p) for p in parameters])
-    x = numeric.project(t, reference.states[point.row] + gone, prepared)
+    x = numeric.project(t, state, prepared)
     motion = numeric.motion(t, x, held.tolist(), prepared)
     values = np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
     return values, motion.x_dot

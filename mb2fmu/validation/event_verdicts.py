@@ -268,7 +268,8 @@ def _noted(watch: Watch, kind: UnitKind, events: Sequence[Any]) -> Any:
     near = [event for event in events if watch.low <= event[0] <= watch.high]
     for time, before, after in near:
         if watch.has_passed(request, time, after) and not watch.has_passed(request, time, before):
-            return [time, before, time, near[-1][2] if near[-1][0] - time <= watch.limit.allowed[kind] else after]
+            last = near[-1] if near[-1][0] - time <= watch.limit.allowed[kind] else [time, before, after]
+            return [time, before, last[0], last[2]]
     return "none"
 
 
@@ -284,8 +285,10 @@ def _judged(
         text = f"{where}, between {watch.low:.9g} s and {watch.high:.9g} s"
         return _result(reference, watch, kind, float("nan"), float("inf"), "", "failed", text)
     low, before, high, after = found
-    time = 0.5 * (low + high)
-    off = _values_off(reference, limits, watch, (time, high - low), [before, after], rates)
+    between = kind == "CoSimulation"  # it is known between which instants it is; else when what is read is there
+    time = 0.5 * (low + high) if between else low
+    at = ((time, time), high - low) if between else ((low, high), 0.0)
+    off = _values_off(reference, limits, watch, at, [before, after], rates)
     side, column = divmod(int(np.argmax(off)), off.shape[1])
     worst, late = float(off[side, column]), abs(time - occasion.time) / allowed
     name = reference.variables[column].name
@@ -302,21 +305,21 @@ def _values_off(
     reference: Reference,
     limits: Bounds,
     watch: Watch,
-    at: tuple[float, float],
+    at: tuple[tuple[float, float], float],
     unit: Sequence[Sequence[float]],
     rates: Sequence[int],
 ) -> Floats:
     """Errors of all variables just before and just after an event over their bounds, shape (2, n).
 
-    ``at``: instant and resolution, s. ``unit``: what it showed before and after.
+    ``at``: instants before and after, and resolution, s. ``unit``: what it showed then.
     """
-    n, (time, fine) = len(reference.variables), at
-    bound = np.maximum(_beside_bounds(reference, limits, time), np.finfo(float).tiny)
+    n, (times, fine) = len(reference.variables), at
+    bound = np.maximum(_beside_bounds(reference, limits, times[0]), np.finfo(float).tiny)
     off = np.full((2, n), np.inf)
     for side, others in enumerate((watch.early, watch.late)):
         blur = 2.0 * fine * np.abs(watch.slopes[side, :n])
         for occasion in (watch.limit.occasion, *(other.occasion for other in others)):
-            instants = (time, watch.limit.occasion.time)
+            instants = (times[side], watch.limit.occasion.time)
             rows = np.array([_continued(reference, occasion, each, rates)[side, :n] for each in instants])
             away = np.min(np.abs(np.array(unit[side][:n]) - rows), axis=0)
             found = np.maximum(away - blur, 0.0) / bound

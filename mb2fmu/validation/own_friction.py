@@ -320,7 +320,8 @@ def _changed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) ->
     begun = (found.senses != 0.0) & ((known == 0.0) | (found.senses * rub.slips < float(STILL) * slow))
     begins = found.senses * np.maximum(found.senses * rub.slips, rub.least)
     off = rub.slips - np.where(begun, begins, 0.0)
-    speeds = _Law(W, np.append(touch.rates, off), rough, rub.coefficients, np.zeros(k), known)
+    drift = np.where(np.abs(touch.rates) <= touch.rest_below, touch.rates, 0.0)  # a faster one has been set
+    speeds = _Law(W, np.append(drift, off), rough, rub.coefficients, np.zeros(k), known)
     ways: list[int | None] = [
         None if found.pressed[contact] and (new or not sense) else int(sense)
         for contact, sense, new in zip(rough, found.senses, begun, strict=True)

@@ -310,3 +310,12 @@ def test_a_model_with_impacts_is_simulated_by_its_unit():
 def test_units_of_python_have_no_impacts_and_say_so(tmp_path):
     with pytest.raises(Mb2FmuError, match="which units of Python do not have"):
         export(cradle("in turn"), tmp_path, backend="python")
+
+
+def test_counts_and_modes_have_bounds():
+    """Below zero a count would hide impacts from the unit and from the reference alike."""
+    definition = check(load(MODELS / "slider_crank_clearance.py"))
+    bounds = {z.name: (z.minimum, z.maximum) for z in definition.auxiliary_states}
+    assert bounds["joint.resting"] == (0.0, 1.0)
+    assert bounds["joint.sliding"] == (-1.0, 1.0)
+    assert bounds["joint.impacts"] == bounds["joint.changes"] == (0.0, None)
