@@ -9,7 +9,9 @@ from large_models import LARGE
 from representatives import KINDS, marked
 from shorter_proofs import shorten_proofs
 
-from mb2fmu import pipeline
+from mb2fmu import Mb2FmuError, derive, pipeline
+from mb2fmu.model import load
+from mb2fmu.pipeline.eventful import needs_events
 
 FOLDER = Path(__file__).parents[2] / "models"
 MODELS = sorted(path for path in FOLDER.glob("*.py") if path.stem not in LARGE)
@@ -29,7 +31,13 @@ def test_the_python_unit_moves_as_the_mechanism(path: Path, tmp_path: Path, monk
 
 @pytest.mark.parametrize("path", marked(MODELS, repeating={path.stem for path in MODELS} - {WHOLE}))
 def test_the_python_unit_is_proven(path: Path, tmp_path: Path) -> None:
-    prove(path, tmp_path)
+    """A model with events is refused instead: units of Python have none."""
+    if not needs_events(derive(load(path))):
+        prove(path, tmp_path)
+        return
+    with pytest.raises(Mb2FmuError, match="events or friction that sticks"):
+        prove(path, tmp_path)
+    assert not [*tmp_path.iterdir()]
 
 
 def prove(path: Path, tmp_path: Path) -> None:
