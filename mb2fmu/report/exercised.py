@@ -41,6 +41,9 @@ def limits(result: ValidationResult) -> tuple[Fact, ...]:
     moved = "" if result.moved is None else " and in the moved one, whose values are in the table of influence"
     stop = plain(float(result.reference.trajectory.time[-1]))
     parts = [f"Judged in the default experiment up to {stop} s{moved}. Not judged: other values, longer times"]
+    if result.events_at_defaults_only:
+        names = ", ".join(result.events_at_defaults_only)
+        parts.append(f"events with other values than the defaults, of which the moved experiment has none ({names})")
     if result.unproven:
         parts.append("what is listed as not proven")
     return (Fact("Covered", ", ".join(parts)),)

@@ -95,6 +95,8 @@ def _exercised(result: ValidationResult) -> Iterator[Text]:
             if call.verdict != "passed":
                 style = _STYLES["failed"] if call.verdict == "failed" else ""
                 yield Text(f"  {call.name}: {call.verdict}: {call.reason or call.where}", style=style)
+    for name in result.events_at_defaults_only:
+        yield Text(f"not proven: event {name}: it is not in the moved experiment", style=_STYLES["unjudged"])
     for item in result.unproven:
         yield Text(f"not proven: {item.role} {item.name}: {item.reason}", style=_STYLES["unjudged"])
 

@@ -349,6 +349,15 @@ class ValidationResult:
         return tuple(event for kind in kinds for event in kind.events)
 
     @property
+    def events_at_defaults_only(self) -> tuple[str, ...]:
+        """Names of events that the default experiment has and the moved one has not: other values were not tried."""
+        if self.moved is None:
+            return ()
+        there = {event.name for kind in self.moved.kinds for event in kind.events}
+        here = dict.fromkeys(event.name for kind in self.kinds for event in kind.events)
+        return tuple(name for name in here if name not in there)
+
+    @property
     def judged(self) -> tuple[VariableResult | InvariantResult, ...]:
         """Every variable and invariant of every kind and experiment."""
         kinds = (*self.others, *(self.moved.kinds if self.moved else ()))
@@ -418,6 +427,7 @@ class ValidationResult:
             "notes": list(self.notes),
             "conditioning": None if self.digits is None else _scalars(self.digits),
             "moved": _moved(self.moved),
+            "events_at_defaults_only": list(self.events_at_defaults_only),
             "calls": [_scalars(call) for call in self.calls],
             "ladder": [_scalars(rung) for rung in self.ladder],
             "tables": [table.to_record() for table in self.tables],

@@ -11,8 +11,9 @@ from lxml import etree
 from mb2fmu.report import render
 from mb2fmu.report.chart import Chart, Strip, draw
 from mb2fmu.report.event_tables import modes, ticks
+from mb2fmu.report.exercised import limits
 from mb2fmu.report.terminal import verdict_blocks, verdict_line
-from mb2fmu.validation.result import EventResult, Jump
+from mb2fmu.validation.result import EventResult, Jump, MovedResult
 
 
 def event(verdict: str, reason: str = "", time: float = 0.5) -> EventResult:
@@ -42,6 +43,20 @@ def test_page_and_terminal_count_the_same_events(pendulum):
     rows = ["".join(row.itertext()) for row in root.iterfind(".//section[@aria-labelledby='events']//tbody/tr")]
     assert len(rows) == 3
     assert "v −3 → 2.1 m/s" in rows[0]
+
+
+def test_events_of_the_default_experiment_alone_are_named(pendulum):
+    case = pendulum()
+    kind = replace(case.result.kinds[0], events=(event("passed"), replace(event("unjudged"), name="g <= 0")))
+    moved = MovedResult(kinds=(kind,), reference=case.result.reference, moves=(), part=1.0, text="moved")
+    both = replace(case.result, events=(event("passed"), replace(event("passed"), name="g <= 0")), moved=moved)
+    assert both.events_at_defaults_only == ()
+    assert replace(both, moved=None).events_at_defaults_only == ()
+    result = replace(both, moved=replace(moved, kinds=(replace(kind, events=kind.events[:1]),)))
+    assert result.events_at_defaults_only == ("g <= 0",)
+    said = "\n".join(str(block) for block in verdict_blocks(result, 100))
+    assert "not proven: event g <= 0: it is not in the moved experiment" in said
+    assert "of which the moved experiment has none (g <= 0)" in str(limits(result)[0])
 
 
 def test_strips_say_what_is_held_and_ticks_when_it_changes():
