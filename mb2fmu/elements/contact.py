@@ -173,9 +173,10 @@ class Contact(NamedElement):
             yield f"the plane of the motion is {self.plane!r}", "give its normal, such as N.z"
         kinetic, static, slow = (sm.sympify(each) for each in (self.kinetic, self.static, self.slip_speed))
         if slow is not None and slow.is_number and not (slow.is_finite and slow > 0):
-            yield f"slip_speed is {slow}", "give a speed > 0, far below those that matter"
-        if static is not None and static.is_number and kinetic.is_number and static < kinetic:
-            yield f"static {static} is less than kinetic {kinetic}", "exchange them"
+            yield f"slip_speed is {self.slip_speed}", "give a speed > 0, far below those that matter"
+        numbers = [each for each in (static, kinetic) if each is not None and each.is_number and each.is_finite]
+        if len(numbers) == 2 and numbers[0] < numbers[1]:
+            yield f"static {self.static} is less than kinetic {self.kinetic}", "exchange them"
         if kinetic.is_zero:
             yield "kinetic is 0", "leave it out"
 

@@ -72,8 +72,10 @@ class CoulombFriction(NamedElement):
         if self.stribeck is not None and sm.sympify(self.stribeck).is_zero:
             yield self.fault("stribeck is 0", "leave it out: friction then falls at once, as it breaks away")
         numbers = [sm.sympify(value) for value in (self.static, self.kinetic)]
-        if all(number is not None and number.is_number for number in numbers) and numbers[0] < numbers[1]:
-            yield self.fault(f"static {numbers[0]} is less than kinetic {numbers[1]}", "exchange them")
+        if all(number is not None and number.is_number and number.is_finite for number in numbers) and (
+            numbers[0] < numbers[1]
+        ):
+            yield self.fault(f"static {self.static} is less than kinetic {self.kinetic}", "exchange them")
         if self.kinetic is not None and sm.sympify(self.kinetic).is_zero:
             yield self.fault("kinetic is 0: nothing could stick", "give a number > 0")
 

@@ -71,11 +71,13 @@ class Impact(NamedElement):
         """Coefficients out of range, and what cannot be chosen."""
         if isinstance(model.mechanics, RecordedMechanics):
             yield self.fault("robots have no gaps yet", "write the mechanism with SymPy")
+        if not isinstance(self.gap, sm.Expr | int | float):
+            yield self.fault(f"its gap is {self.gap!r}", "give an expression of coordinates, zero where bodies touch")
         e, slow = sm.sympify(self.restitution), sm.sympify(self.rest_below)
         if e.is_number and not (e.is_finite and 0 <= e <= 1):
-            yield self.fault(f"its restitution is {e}", "give a number from 0 (plastic) to 1 (elastic)")
+            yield self.fault(f"its restitution is {self.restitution}", "give a number from 0 (plastic) to 1 (elastic)")
         if slow.is_number and not (slow.is_finite and slow > 0):
-            yield self.fault(f"rest_below is {slow}", "give a speed > 0, as small as you like")
+            yield self.fault(f"rest_below is {self.rest_below}", "give a speed > 0, as small as you like")
         yield from self.negative("stabilization", self.stabilization)
         if self.law not in {"newton", "poisson"}:
             yield self.fault(f"the law {self.law!r} is not known", "take 'newton' or 'poisson'")
@@ -119,7 +121,7 @@ class Impact(NamedElement):
         model.own_contacts.append(
             DeclaredContact(
                 name=self.name,
-                gap=sm.sympify(self.gap),
+                gap=sm.sympify(self.gap) if isinstance(self.gap, sm.Expr | int | float) else sm.S.Zero,
                 restitution=e,
                 rest_below=slow,
                 stabilization=stabilization,

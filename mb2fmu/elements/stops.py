@@ -95,8 +95,10 @@ class HardStop(_Pushing):
         given = [sm.sympify(bound) for bound in (self.lower, self.upper) if bound is not None]
         if not given:
             yield self.fault("it has no bound", "give lower, upper, or both")
-        if len(given) == 2 and all(bound.is_number for bound in given) and given[0] >= given[1]:
-            yield self.fault(f"lower {given[0]} is not below upper {given[1]}", "exchange them")
+        if any(bound.is_number and not bound.is_finite for bound in given):
+            yield self.fault(f"its bounds are {self.lower} and {self.upper}", "give finite numbers, or leave one out")
+        elif len(given) == 2 and all(bound.is_number for bound in given) and given[0] >= given[1]:
+            yield self.fault(f"lower {self.lower} is not below upper {self.upper}", "exchange them")
         if (self.stiffness is None) == (self.restitution is None):
             has = "neither stiffness nor restitution" if self.stiffness is None else "both stiffness and restitution"
             yield self.fault(f"it has {has}", "give a stiffness (compliant) or a restitution (rigid)")

@@ -148,7 +148,8 @@ class OwnEvents:
         offset: float = 0.0,
     ) -> None:
         """Record an event with the line of the model file that declares it; period and offset in s."""
-        known = {symbol: sm.sympify(value) for symbol, value in settings.items()}
+        told = settings if isinstance(settings, Mapping) else {}  # which ``event_faults`` tells
+        known = {symbol: sm.sympify(value) for symbol, value in told.items()}
         self.own_events.append(DeclaredEvent(kind, condition, known, name, caller(), period, offset))
 
 
@@ -188,6 +189,10 @@ def event_faults(model: Model) -> Iterator[Fault]:
         if event.kind == "when" and not isinstance(event.condition, sm.logic.boolalg.Boolean):
             what = f"{event.condition} is no condition"
             yield Fault(what, event.where, "compare: h <= 0, sm.And(a > b, c < d)")
+        elif event.condition in (sm.true, sm.false):
+            truth = str(event.condition).lower()
+            what = f"the condition of the event {event.name} is always {truth}: it never becomes true"
+            yield Fault(what, event.where, "compare what moves; an instant is said by model.once")
         for symbol in sorted(set(event.settings) - settable, key=str):
             what = f"the event {event.name} sets {symbol}, which is no coordinate, speed or state"
             remedy = "declare it by model.discrete, or set one of those"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sympy as sm
 
-from mb2fmu import Backlash, Brake, Clutch, HardStop, Impact, OneWayClutch, derive, formulation, rhs
+from mb2fmu import Backlash, Brake, Clutch, CoulombFriction, HardStop, Impact, OneWayClutch, derive, formulation, rhs
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check
 from mb2fmu.validation.reference import make_reference
@@ -96,6 +96,8 @@ def test_what_is_wrong_with_elements_is_told_at_once():
         Backlash("e", (A, B, N.z), stiffness=1, play=-0.1, position=model.declared[0].symbol),
         HardStop("f", (A, B, N.z), lower=0.0, position=model.declared[0].symbol),
         HardStop("g", (A, B, N.z), restitution=1.2, damping=1.0, lower=0.0, position=model.declared[0].symbol),
+        HardStop("i", (A, B, N.z), lower=float("nan"), upper=1.0, restitution=0.5, position=model.declared[0].symbol),
+        CoulombFriction("j", (A, B, N.z), static=float("nan"), kinetic=0.5),
         Backlash("h", (A, B, N.z), ratio=0.0, position=model.declared[0].symbol),
     ):
         model.add(wrong)
@@ -114,6 +116,8 @@ def test_what_is_wrong_with_elements_is_told_at_once():
         "HardStop f: it has neither stiffness nor restitution",
         "HardStop g: its restitution is 1.2",
         "HardStop g: it has damping and is rigid",
+        "HardStop i: its bounds are nan and 1.0",
+        "CoulombFriction j: static is nan",
         "Backlash h: it has no stiffness",
         "Backlash h: ratio is 0",
         "Backlash h: a gear with a ratio needs both angles",

@@ -248,6 +248,8 @@ def test_modes_that_are_chosen_are_complementary(size):
         ({"restitution": 1.2}, "its restitution is 1.2"),
         ({"restitution": -0.1}, "its restitution is -0.1"),
         ({"rest_below": 0.0}, "rest_below is 0"),
+        ({"gap": None}, "its gap is None"),
+        ({"gap": "x3 + 1"}, r"its gap is 'x3 \+ 1'"),
         ({"gap": sm.Symbol("r")}, "has no velocity"),
         ({"gap": me.dynamicsymbols("v1") - 1}, "must contain no speeds"),
         ({"order": "at once"}, "wants impacts at once"),

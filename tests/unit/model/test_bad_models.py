@@ -469,6 +469,20 @@ def test_all_faults_are_told_at_once(pendulum):
     assert len(caught.value.faults) == 8
 
 
+@pytest.mark.parametrize("truth", [True, False])
+def test_a_condition_that_never_becomes_true_is_told(pendulum, faults_of, truth):
+    model = pendulum.model()
+    model.when(sm.sympify(truth), {pendulum.q: 0}, name="never")
+    words = f"the condition of the event never is always {str(truth).lower()}: it never becomes true"
+    assert any(words in fault.what for fault in faults_of(model))
+
+
+def test_settings_that_are_no_dict_are_told(pendulum, faults_of):
+    model = pendulum.model()
+    model.when(pendulum.q < 0, [pendulum.q], name="swing")
+    assert any("the event swing sets nothing" in fault.what for fault in faults_of(model))
+
+
 @pytest.mark.parametrize(
     ("period", "offset", "words"),
     [
