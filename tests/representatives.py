@@ -60,6 +60,7 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "robot_arm": "as chain; its equations are known in test_published_arms",
     "rocking_block": "latches are proven in test_latches, which knows its numbers",
     "sampled_cart_pole": "as bouncing_ball; its motion is known in test_sampled_control",
+    "compass_walker": "as bouncing_ball; its gait is known in test_compass_walker",
     "simplest_walker": "as bouncing_ball; its gait is known in test_simplest_walker",
     "slider_crank_clearance": "as woodpecker; its impacts are known in test_slider_crank_clearance",
     "three_body_pendulum": "as double_pendulum; its numbers are known in test_known_equations",

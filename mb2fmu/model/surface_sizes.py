@@ -76,13 +76,19 @@ def surface_sizes(
     gates = [
         1 + i for i, state in enumerate(states) if state in definition.auxiliary_states and not powers[1 + i].any()
     ]
+    places = [1 + i for i, state in enumerate(states) if state in definition.coordinates]
+    starts = [state.start for state in states if state in definition.coordinates]
     told: dict[int, Floats] = {}
     for gate in _GATES:
         values = np.array(
             [known[k] or natural.magnitude(unit) * (0.5 + (k + 1) * _GOLDEN % 1.0) for k, unit in enumerate(units)]
         )
         values[gates] = gate
-        found = _powers_of(surfaces, _Numbers(values, powers, (1, first, first + len(definition.inputs))))
+        ends = (1, first, first + len(definition.inputs))
+        found = _powers_of(surfaces, _Numbers(values, powers, ends))
+        if not found:  # a loop that is not closed there: it is where it starts
+            values[places] = starts
+            found = _powers_of(surfaces, _Numbers(values, powers, ends))
         told |= {k: row for k, row in enumerate(found) if row is not None and not told.get(k, _PURE).any()}
     return tuple(_rounded(told.get(k, _PURE), natural) for k in range(count))
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mb2fmu import switching
+from mb2fmu.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.evaluation import evaluator
 from mb2fmu.model.surface_sizes import surface_sizes
@@ -35,7 +38,14 @@ def with_modes(derivation: Derivation) -> Program:
     def sizes(frozen: Program) -> tuple[float, ...]:
         seen, n = evaluator(frozen, "surfaces"), len(frozen.entries["indicators"].results)
         modes = [0.0] * len(frozen.layout.memory)
-        return surface_sizes(definition, states, lambda t, x, r, p: seen(t, x, r, p, modes)[:n], n)
+
+        def surfaces(t: float, x: Sequence[float], r: Sequence[float], p: Sequence[float]) -> Sequence[float]:
+            try:
+                return seen(t, x, r, p, modes)[:n]
+            except SingularMatrixError as error:  # such as a loop that cannot be closed there
+                raise ArithmeticError(str(error)) from error
+
+        return surface_sizes(definition, states, surfaces, n)
 
     return switching.freeze(derivation.program, sizes)
 

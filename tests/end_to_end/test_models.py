@@ -39,6 +39,7 @@ NAMES = {
     "chain",
     "chaplygin_sleigh",
     "clutch_line",
+    "compass_walker",
     "crank_slider",
     "double_pendulum",
     "driven_crank",

@@ -41,6 +41,7 @@ NOT_READ_BY_PYMOCA = {
     "dry_friction_oscillator": "when",
     "sampled_cart_pole": "when",
     "stick_slip_belt": "when",
+    "compass_walker": "when",
     "simplest_walker": "when",
     "valve_train": "asin",
 }
