@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from mb2fmu import switching
 from mb2fmu.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.errors import AnalysisError, Fault
@@ -11,6 +14,8 @@ from mb2fmu.evaluation import evaluator
 from mb2fmu.model.surface_sizes import surface_sizes
 from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.program.program import Program
+
+Floats = npt.NDArray[np.float64]
 
 
 def needs_events(derivation: Derivation) -> bool:
@@ -39,9 +44,9 @@ def with_modes(derivation: Derivation) -> Program:
         seen, n = evaluator(frozen, "surfaces"), len(frozen.entries["indicators"].results)
         modes = [0.0] * len(frozen.layout.memory)
 
-        def surfaces(t: float, x: Sequence[float], r: Sequence[float], p: Sequence[float]) -> Sequence[float]:
+        def surfaces(t: float, x: Sequence[float], r: Sequence[float], p: Sequence[float]) -> Floats:
             try:
-                return seen(t, x, r, p, modes)[:n]
+                return np.asarray(seen(t, x, r, p, modes), dtype=np.float64)[:n]
             except SingularMatrixError as error:  # such as a loop that cannot be closed there
                 raise ArithmeticError(str(error)) from error
 
