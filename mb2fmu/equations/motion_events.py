@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -23,6 +24,8 @@ class OwnEvent:
         condition: Truth, or the number of instants so far; of a contact or latch the number of this time, 0 where
             nothing is due.
         settings: (state, its value after the event, read with the values before it).
+        period: Of an event that the model says again and again, in s.
+        offset: Of its first instant, or its only one, in s.
         late: Of a contact or latch. Impacts and closings wait for what the model's own events set at the same instant.
     """
 
@@ -31,6 +34,8 @@ class OwnEvent:
     condition: sm.Basic
     settings: tuple[tuple[sm.Symbol, sm.Expr], ...]
     late: bool = False
+    period: float = math.inf
+    offset: float = 0.0
 
     @property
     def waits(self) -> bool:

@@ -303,7 +303,9 @@ class _Reader:
                 for target, _ in settings
                 if target not in {*self.q, *self.u, *self.z}
             ]
-            found.append(OwnEvent(event.name, event.kind, self.plain(event.condition), settings))
+            condition = self.plain(event.condition)
+            own = OwnEvent(event.name, event.kind, condition, settings, period=event.period, offset=event.offset)
+            found.append(own)
         if faults:
             raise MechanismError("events cannot be read:", faults)
         return tuple(found)

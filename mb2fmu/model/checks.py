@@ -18,6 +18,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.additions import addition_faults, complete
 from mb2fmu.model.coherence import mechanics_faults
+from mb2fmu.model.common_instants import counted_together
 from mb2fmu.model.connections import resolved, terminal_faults
 from mb2fmu.model.declared_arrays import array_faults, resolved_arrays
 from mb2fmu.model.declared_loops import loop_faults
@@ -107,7 +108,7 @@ def check(model: Model) -> ModelDefinition:
         ground=model.ground,
         loops=tuple(model.loops),
         given=model.given,
-        events=tuple(model.own_events),
+        events=counted_together(model.own_events),
         contacts=tuple(model.own_contacts),
         known_potentials=tuple(model.known_potentials),
         latches=tuple(model.own_latches),

@@ -220,30 +220,32 @@ def _common_instant(one: DeclaredEvent, other: DeclaredEvent, stop: float) -> st
     """When two events surely happen together up to ``stop``, in words; None if that cannot be seen."""
     if one.kind == other.kind == "when":
         return "at the same instants" if _normal(one.condition) == _normal(other.condition) else None
-    if one.kind != other.kind or not all(_is_regular(event) for event in (one, other)):
+    if one.kind != other.kind or not all(is_regular(event) for event in (one, other)):
         return None
-    first = _first_common(*(_decimals(event) for event in (one, other)))
+    first = first_common_instant(*(instants_of(event) for event in (one, other)))
     return f"at t = {float(first):g} s" if first is not None and first <= stop else None
 
 
-def _is_regular(event: DeclaredEvent) -> bool:
+def is_regular(event: DeclaredEvent) -> bool:
     """Whether its instants are such as :func:`event_faults` lets pass."""
     return event.period > 0.0 and 0.0 <= event.offset < math.inf
 
 
-def _decimals(event: DeclaredEvent) -> tuple[Fraction, Fraction | None]:
+def instants_of(event: DeclaredEvent) -> tuple[Fraction, Fraction | None]:
     """First instant and period as they are written, in decimals; None: it happens once."""
     return Fraction(repr(event.offset)), Fraction(repr(event.period)) if math.isfinite(event.period) else None
 
 
-def _first_common(one: tuple[Fraction, Fraction | None], other: tuple[Fraction, Fraction | None]) -> Fraction | None:
+def first_common_instant(
+    one: tuple[Fraction, Fraction | None], other: tuple[Fraction, Fraction | None]
+) -> Fraction | None:
     """The first number that is in both of two arithmetic sequences (first, step); a step of None: one number."""
     (begin, step), (start, stride) = one, other
     if step is None:
         fits = begin == start if stride is None else begin >= start and (begin - start) % stride == 0
         return begin if fits else None
     if stride is None:
-        return _first_common(other, one)
+        return first_common_instant(other, one)
     unit = Fraction(1, math.lcm(step.denominator, stride.denominator))
     p, q, ahead = int(step / unit), int(stride / unit), (start - begin) / unit
     common = math.gcd(p, q)

@@ -6,12 +6,11 @@ Each target is a row of :data:`PRINTERS`: a name, and a function from a derivati
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-
-import sympy as sm
 
 from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import EmitError, Fault
@@ -149,24 +148,13 @@ def _refuse_rest(derivation: Derivation) -> None:
 
 
 def _sampled(derivation: Derivation) -> dict[int, Sampled]:
-    """Which events of the model's own come at set times, and when.
-
-    The number of instants is a floor that is linear in time, or a step at one instant.
-    """
+    """Which events of the model's own come at set times, and when."""
     from mb2fmu.emit.modelica import Sampled
 
     found = {}
     for k, event in enumerate(derivation.equations.events):
-        if event.kind != "ticks":
-            continue
-        if ticks := event.condition.atoms(sm.floor):
-            (counted,) = (each.args[0] for each in ticks)
-            (time,) = counted.free_symbols
-            slope = float(sm.diff(counted, time))
-            found[k] = Sampled(1.0 / slope, -float(counted.subs(time, 0)) / slope)
-        else:
-            (step,) = event.condition.atoms(sm.core.relational.Relational)
-            found[k] = Sampled(None, float(next(side for side in step.args if side.is_number)))
+        if event.kind == "ticks":
+            found[k] = Sampled(event.period if math.isfinite(event.period) else None, event.offset)
     return found
 
 
