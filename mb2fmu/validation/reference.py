@@ -35,6 +35,7 @@ from mb2fmu.validation.scales import (
     own_scales,
     row_scales,
 )
+from mb2fmu.validation.touching_starts import Gaps
 from mb2fmu.validation.trajectory import Trajectory
 
 Floats = npt.NDArray[np.float64]
@@ -181,13 +182,15 @@ def make_reference(
         numeric: Of another reference of the same equations and mechanism, so that they are compiled once.
 
     Raises:
-        ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations.
+        ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations, a gap of an impact
+            that is negative at the start.
     """
     run, equations = experiment or conditions(definition), comparable(equations)
     numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else numeric_equations(equations, definition))
     numeric.compile()
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([start_state(numeric, run), [0.0]])
+    Gaps(numeric).refuse_overlaps(start[:-1], prepared)
     variables, columns = describe(definition, equations), state_columns(numeric)
     natural = natural_units(definition, _largest_inputs(definition, run))
     typical = np.array([natural.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])

@@ -25,6 +25,7 @@ _ITERATIONS = 40
 _STEP = 1e-6  # of a coordinate's typical magnitude: for differences
 _CLOSED = 1e-13  # of the gap's slopes times the coordinates' magnitudes
 _HALF = 0.5
+_RATE = 10.0  # 1/s: in place of a stabilization that is zero
 
 
 def mode_places(numeric: NumericEquations) -> tuple[int, ...]:
@@ -52,16 +53,44 @@ class Gaps:
         e = numeric.equations
         given = [e.t, *e.q, *e.p, *(c.symbol for c in e.calculated_parameters)]
         planner = Planner(e.intermediates, {symbol: i for i, symbol in enumerate(given)})
-        self._plan = planner.plan([each.gap for each in self._each]) if self._each else None
+        told = [expression for each in self._each for expression in (each.gap, each.rest_below, each.stabilization)]
+        self._plan = planner.plan(told) if self._each else None
         self._blank = [0.0] * (planner.size - len(given))
         states = {symbol: i for i, symbol in enumerate(e.states)}
         self._rests = [states[each.resting] for each in self._each]
 
     def at(self, q: Floats, prepared: Sequence[float]) -> Floats:
         """All gaps at t = 0, in their own units, shape (k,)."""
+        return self._told(q, prepared)[:, 0]
+
+    def _told(self, q: Floats, prepared: Sequence[float]) -> Floats:
+        """Of each contact its gap, the speed below which it rests and its stabilization at t = 0, shape (k, 3)."""
         if self._plan is None:
-            return np.zeros(0)
-        return np.array(self._plan([0.0, *q.tolist(), *prepared, *self._blank]), dtype=np.float64)
+            return np.zeros((0, 3))
+        found = self._plan([0.0, *q.tolist(), *prepared, *self._blank])
+        return np.array(found, dtype=np.float64).reshape(-1, 3)
+
+    def refuse_overlaps(self, x: Floats, prepared: Sequence[float]) -> None:
+        """Refuses a start at which something lies inside of what it touches.
+
+        What lies less deep than the stabilization pushes out with the speed of rest is taken for round-off.
+
+        Args:
+            x: The state at t = 0, shape (n_x,).
+            prepared: Parameters.
+
+        Raises:
+            ValidationError: Names every such contact, with its gap.
+        """
+        faults = []
+        for each, (gap, slow, rate) in zip(self._each, self._told(x[: self._numeric.n_q], prepared), strict=True):
+            if gap < -slow / (rate or _RATE):
+                what = f"the gap of {each.name} is {gap:.6g} at the start: it must not be negative"
+                faults.append(
+                    Fault(what, remedy="start where bodies are not inside each other, or turn its sign round")
+                )
+        if faults:
+            raise ValidationError("the reference cannot be integrated:", faults)
 
     def opened(self, x: Floats, prepared: Sequence[float], default: Floats, before: Sequence[float]) -> Floats:
         """The state at t = 0 moved by the shortest way to where no gap is negative, and what rests touches.
