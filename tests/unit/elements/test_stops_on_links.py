@@ -15,9 +15,10 @@ import sympy.physics.mechanics as me
 from event_runs import run_with_events
 from scipy.integrate import solve_ivp
 
-from mb2fmu import HardStop, Impact, Model, derive, export, formulation, pipeline
+from mb2fmu import HardStop, Impact, Model, derive, export, formulation
 from mb2fmu.errors import ValidationError
 from mb2fmu.model import load
+from mb2fmu.pipeline.eventful import with_modes
 from mb2fmu.switching import switches_of
 from mb2fmu.validation.reference import make_reference
 
@@ -280,7 +281,8 @@ def test_units_strike_the_rocker_as_by_hand(known, e, way, tmp_path):
         assert behind == pytest.approx(before + answer * impulse, rel=1e-10, abs=1e-12)
         assert run.found["stop.impulse"][row + 1] == pytest.approx(impulse, rel=1e-10)
         lost = 0.5 * (before @ mass @ before - behind @ mass @ behind)
-        assert lost == pytest.approx(0.5 * (1 - kept**2) * rate**2 / (normal @ answer), rel=1e-9, abs=1e-13)
+        drift = 1e-11 if way == "multipliers" else 1e-13  # J: what the rows err by before the blow takes part in it
+        assert lost == pytest.approx(0.5 * (1 - kept**2) * rate**2 / (normal @ answer), rel=1e-9, abs=drift)
 
 
 def test_a_start_inside_of_the_stop_is_told():
@@ -293,5 +295,5 @@ def test_a_start_inside_of_the_stop_is_told():
 
 def test_loops_that_do_not_close_at_tried_numbers_have_switches():
     """Sizes of switches are found where the loop starts: the gap is an angle, whose size is 1."""
-    program = pipeline.with_modes(derive(linkage(0.5), constraints="attractor"))
+    program = with_modes(derive(linkage(0.5), constraints="attractor"))
     assert "stop" in " ".join(switch.name for switch in switches_of(program))
