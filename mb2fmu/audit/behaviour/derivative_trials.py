@@ -40,11 +40,23 @@ def _column(values: Callable[[float], list[float]], change: float) -> list[tuple
         * max((abs(each) for row in rows for side in row for each in side if math.isfinite(each)), default=0.0)
         / change
     )
-    for a, b, c, d in zip(rows[0][0], rows[0][1], rows[1][0], rows[1][1], strict=True):
+    ends = list(zip(rows[0][0], rows[0][1], rows[1][0], rows[1][1], strict=True))
+    middle = values(0.0) if any(_turns(end, change, noise) for end in ends) else [0.0] * len(ends)
+    for (a, b, c, d), here in zip(ends, middle, strict=True):
         wide, narrow = (a - b) / (2 * change), (c - d) / (0.6 * change)
         smooth = abs(wide - narrow) <= 1e-3 * max(abs(wide), abs(narrow)) + 100 * noise
-        found.append((narrow, abs(wide - narrow) + 10 * noise) if smooth and math.isfinite(narrow) else None)
+        # Beside the middle a kink rises in proportion (0.3), what is curved by squares (0.09).
+        kink = _turns((a, b, c, d), change, noise) and abs(c + d - 2 * here) > 0.2 * abs(a + b - 2 * here)
+        known = smooth and not kink and math.isfinite(narrow)
+        found.append((narrow, abs(wide - narrow) + 10 * noise) if known else None)
     return found
+
+
+def _turns(ends: tuple[float, float, float, float], change: float, noise: float) -> bool:
+    """Whether slopes on both sides may differ: of values at 1, -1, 0.3 and -0.3 times the change."""
+    a, b, c, d = ends
+    between = abs(a + b - c - d) / (1.4 * change)
+    return between > AGREEMENT * abs(c - d) / (0.6 * change) + 100 * noise
 
 
 def _compare(
