@@ -110,3 +110,38 @@ def test_where_no_motion_agrees_the_unit_says_so(tmp_path):
     unit.freeInstance()
     assert caught.value.status == fmpy.fmi3.fmi3Discard
     assert "no motion agrees with Coulomb's friction of floor (Painleve's paradox)" in told[-1]
+
+
+@pytest.fixture(scope="module")
+def rods(tmp_path_factory):
+    return str(export(rod(), tmp_path_factory.mktemp("rods"), fmi="3").path)
+
+
+@pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
+@pytest.mark.parametrize("beside", [-1e-3, 1e-3])
+def test_the_paradox_begins_at_four_thirds(rods, kind, beside):
+    """At tan(angle) = 2, where 1 + 3 cos (cos - mu sin) comes to zero first: a little below the unit moves on."""
+    told: list[str] = []
+    settings = {
+        "fmi_type": kind,
+        "stop_time": 0.02,
+        "output_interval": 0.001,
+        "output": OUTPUTS,
+        "relative_tolerance": 1e-9,
+    }
+    settings |= {"start_values": {"floor.friction_coefficient": 4 / 3 + beside}, "debug_logging": True}
+
+    def run(stop: float):
+        return fmpy.simulate_fmu(rods, **{**settings, "stop_time": stop}, logger=lambda *words: told.append(str(words)))
+
+    before = run(0.004)
+    assert all(np.isfinite(before[name]).all() for name in OUTPUTS)
+    if beside < 0.0:
+        found = run(0.02)
+        assert all(np.isfinite(found[name]).all() for name in OUTPUTS)
+        assert found["time"][-1] == pytest.approx(0.02)
+    else:
+        with pytest.raises(FMICallException):
+            run(0.02)
+        assert any("Painleve's paradox" in words for words in told)
+        assert not any("nan" in words.lower().split() for words in told)
