@@ -7,7 +7,8 @@ there, and modes are found anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from scipy.integrate import DOP853
 
 from mb2fmu.validation.hybrid import HybridEquations, Modes, endless
 from mb2fmu.validation.integration import TIGHTEST, stuck
+from mb2fmu.validation.numeric import NumericEquations
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,6 +69,19 @@ class WalkLog:
 
     events: list[EventSeen] = field(default_factory=list)
     modes: list[Modes] = field(default_factory=list)
+
+
+@contextmanager
+def behind_the_start(numeric: NumericEquations) -> Iterator[None]:
+    """Inside, states at 0 s are behind the events of the start: ``every`` does not sample there once more."""
+    if not isinstance(numeric, HybridEquations):
+        yield
+        return
+    numeric.begun = True
+    try:
+        yield
+    finally:
+        numeric.begun = False
 
 
 def travel(

@@ -55,14 +55,15 @@ class HybridEquations(NumericEquations):
         typical: Magnitude of each coordinate, then of each speed.
 
     ``sizes`` are what surfaces are divided by: what counts as nothing is a part of them; 1 of what steps. ``late`` is
-    what all margins are larger by: events are late by that over the rate of the margin.
+    what all margins are larger by: events are late by that over the rate of the margin. ``begun``: what is at 0 s
+    is behind what ``every`` and ``once`` set there.
     """
 
     def __init__(self, frozen: FrozenEquations, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
         self._kept: Modes | None = None
         self._divided: Counts | None = None
-        self.late = 0.0
+        self.late, self.begun = 0.0, False
         self._count = len(frozen.switches)
         self.sizes = np.ones(self._count)
         self._signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
@@ -468,7 +469,7 @@ class HybridEquations(NumericEquations):
         """Modes and states at the start of a simulation, where the first instants of ``every`` may be."""
         modes = self.modes_at(t, x, r, prepared)
         for k, event in enumerate(self.frozen.events):
-            if event.kind == "ticks":
+            if event.kind == "ticks" and (event.late or not self.begun):
                 modes.fired[k] = 0.0
         x, _ = self.settle(t, x, r, prepared, modes, ())
         return modes, x

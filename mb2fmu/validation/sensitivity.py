@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.event_sides import apart, for_a_moment
-from mb2fmu.validation.event_walk import WalkLog
+from mb2fmu.validation.event_walk import WalkLog, behind_the_start
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.reference import Reference, moment, observe, solve
 
@@ -104,7 +104,8 @@ def measure_sensitivity(reference: Reference) -> Floats:
         if isinstance(numeric, HybridEquations):
             x0 = numeric.kept_at_rest(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
         log = WalkLog()
-        moved = solve(numeric, run, np.append(x0, 0.0), TOLERANCE, scales, seen=log)
+        with behind_the_start(numeric):
+            moved = solve(numeric, run, np.append(x0, 0.0), TOLERANCE, scales, seen=log)
         values, _, _ = observe(numeric, run, moved[:, :-1], prepared, log.modes)
         between, _ = apart(run.time, reference.events, log.events)
         if reference.modes:

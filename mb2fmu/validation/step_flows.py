@@ -27,7 +27,7 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.event_limits import OFFSETS
 from mb2fmu.validation.event_sides import NEAR, Occasion, both_sides
-from mb2fmu.validation.event_walk import EventSeen, WalkLog
+from mb2fmu.validation.event_walk import EventSeen, WalkLog, behind_the_start
 from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.numeric import NumericEquations
@@ -131,8 +131,8 @@ class StepFlow:
 
     @contextmanager
     def _beginning(self, modes: Modes | None, late: float) -> Iterator[None]:
-        """Inside, flows begin in given modes, and have their events late."""
-        with beginning(self._numeric, modes):
+        """Inside, flows begin in given modes, behind the events of the start, and have their events late."""
+        with beginning(self._numeric, modes), behind_the_start(self._numeric):
             if isinstance(self._numeric, HybridEquations):
                 self._numeric.late = late
             try:

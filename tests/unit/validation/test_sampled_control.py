@@ -5,6 +5,7 @@ Source of the laws: K. J. Åström and B. Wittenmark, Computer-Controlled System
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from judging import Judge
 
 import mb2fmu
 from mb2fmu import CoulombFriction, Model, derive, export, formulation, pre
@@ -91,10 +93,15 @@ def test_a_controller_is_late_by_a_sample(tmp_path):
     def law(_: int, at: float, speed: float, memory: dict[str, float]) -> None:
         memory["u"], memory["seen"] = memory["seen"], -20 * at - 6 * speed
 
+    all_agree(delayed(), moved(law, T), tmp_path)
+
+
+def delayed(gain: float = 20.0) -> Model:
+    """What is computed from a sample acts from the next one on; it samples at 0 s, too."""
     model, *_ = plant("Delayed")
     model.discrete(seen, 0.0, "N", name="computed")
-    model.every(T, {u: pre(seen), seen: -20 * x - 6 * v})
-    all_agree(model, moved(law, T), tmp_path)
+    model.every(T, {u: pre(seen), seen: -gain * x - 6 * v})
+    return model
 
 
 def test_a_quantizer_in_the_loop(tmp_path):
@@ -145,6 +152,16 @@ def test_rates_of_which_neither_divides_the_other(tmp_path):
     model.every(0.06, {u: -20 * seen - 6 * v})
     model.every(0.04, {seen: (pre(seen) + x) / 2})
     all_agree(model, moved(law, 0.02, 0.99), tmp_path)
+
+
+def test_the_proof_begins_behind_the_first_sample(tmp_path):
+    """A controller that remembers is not sampled twice at 0 s: steps and errors that grow start where the unit is."""
+    judge = Judge()
+    for name, make in (("delayed", delayed), ("rates", functools.partial(two_rates, 0.07, 3))):
+        found = judge.result(make, export(make(), tmp_path / name).path)
+        assert found.passed, name
+        assert {each.verdict for each in found.variables} == {"passed"}, name
+    assert not judge.passes(delayed, export(delayed(20.001), tmp_path / "wrong").path)
 
 
 def test_an_instant_that_is_a_sample_too(tmp_path):
