@@ -76,8 +76,12 @@ def impact_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Sy
 
 def _struck(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 1 where there is an impact before modes change, else 0."""
-    meets = sm.And(sm.Or(*(c.meets(u) for c in contacts.each)), sm.Not(_first(contacts, latches)))
-    return sm.Piecewise((1, meets), (0, True))
+    return sm.Piecewise((1, _meets(contacts, latches, u)), (0, True))
+
+
+def _meets(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
+    """Whether there is an impact before modes change."""
+    return sm.And(sm.Or(*(c.meets(u) for c in contacts.each)), sm.Not(_first(contacts, latches)))
 
 
 def _first(contacts: Contacts, latches: Latches | None) -> sm.Basic:
@@ -114,20 +118,23 @@ def contact_events(
     if contacts.frictions:
         yield _change(contacts, u, independent)
     for c in each:
-        yield _opening(c, rough=bool(contacts.frictions))
+        yield _opening(c, _meets(contacts, latches, u), rough=bool(contacts.frictions))
     for c in each:
         yield OwnEvent(f"{c.name} is open", "when", c.gone(u), ((c.resting, sm.S.Zero),), late=True)
 
 
-def _opening(contact: UnilateralContact, *, rough: bool) -> OwnEvent:
+def _opening(contact: UnilateralContact, struck: sm.Basic, *, rough: bool) -> OwnEvent:
     """Return the event in which a resting contact opens: it would have to pull, or its gap was lifted.
 
+    Where something is ``struck`` at the same instant that goes first, and says what rests then: both set ``resting``.
     With friction (``rough``) pulling is left to the event that changes the modes of all contacts together.
     """
     name, lifted = f"{contact.name} opens", contact.lifted
     if not rough:
         left = sm.Piecewise((0, lifted), (LEAVING, True))
-        return OwnEvent(name, "when", sm.Or(contact.pull < 0, lifted), ((contact.resting, left),), late=True)
+        return OwnEvent(
+            name, "when", sm.Or(sm.And(contact.pull < 0, sm.Not(struck)), lifted), ((contact.resting, left),), late=True
+        )
     along = ((contact.friction.sliding, sm.S.Zero),) if contact.friction else ()
     return OwnEvent(name, "when", lifted, ((contact.resting, sm.S.Zero), *along), late=True)
 
