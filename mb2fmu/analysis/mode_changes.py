@@ -148,6 +148,27 @@ class ModeChanges:
                 self._bounded(at, changed)
         return changed
 
+    def is_idle(self, k: int, at: Point, slope: Callable[[float, Floats], Floats]) -> bool:
+        """Whether rates, events and the derivatives of both are the same in both modes of a switch.
+
+        Args:
+            k: Of the margin.
+            at: Where; it stays as it is, and so do the modes.
+            slope: Of states and derivatives, with the present modes.
+        """
+        if self._kinds[k] != "relation":
+            return False
+        modes, found = self.memory.copy(), []
+        for mode in (0.0, 1.0):
+            self._put(k, mode)
+            there = Point(at.t, at.x.copy(), at.slopes.copy(), at.late.copy())
+            rates = slope(at.t, np.concatenate([at.x, at.slopes.ravel()]))
+            self._fire(there)
+            self._put(k, 0.0)
+            found.append(np.concatenate([rates, there.x, there.slopes.ravel(), self.memory]))
+            self.memory[:] = modes  # in place: they are shared
+        return bool(np.array_equal(found[0], found[1]))
+
     def _mode(self, k: int) -> float:
         """Return the mode of a switch."""
         return float(self.memory[self._places[k]])

@@ -193,31 +193,64 @@ class Saltation:
         margins = self._changes.margins(at.t, at.x)
         rate, by = self._changes.margin_slopes(at, rates)
         first = int(np.argmin(margins))
-        self._refuse_grazing(at, rates, rate, first)
+        if self._touches(at, rates, rate, first):
+            return np.zeros(len(at.slopes))
         late = -by[:, first] / rate[first]
-        for k in np.flatnonzero((margins < 0.0) & (rate < 0.0)):
+        for k in np.flatnonzero((margins < 0.0) & (rate < 0.0)).tolist():
             other = -by[:, k] / rate[k]
-            if np.any(np.abs(other - late) > _TOGETHER * (np.abs(other) + np.abs(late)) + _TOGETHER**2):
+            apart = np.any(np.abs(other - late) > _TOGETHER * (np.abs(other) + np.abs(late)) + _TOGETHER**2)
+            if apart and not self._is_idle(k, at):
                 names = f"{self._changes.names[first]} and {self._changes.names[k]}"
                 what = f"{names} change at one instant, t = {at.t:.6g} s, and apart from each other beside it"
                 fault = Fault(what, remedy="there is no derivative; ask beside this point")
                 raise AnalysisError("the motion cannot be differentiated:", [fault])
         return np.asarray(late)
 
-    def _refuse_grazing(self, at: Point, rates: Floats, rate: Floats, k: int) -> None:
-        """Refuse a margin that an error as large as the tolerance would keep from zero.
+    def _touches(self, at: Point, rates: Floats, rate: Floats, k: int) -> bool:
+        """Whether an error as large as the tolerance would keep a margin from zero, and that makes no difference.
 
-        It falls below zero by its rate² / (2 curvature) at most.
+        It makes none where nothing depends on the mode: whether two bodies approach, while they are far from each other
+        and a third one holds them at zero speed. A margin that turns back falls below zero by its rate² /
+        (2 curvature) at most: such an event may not be there beside this point. One that falls faster and faster is
+        there; but its instant is as uncertain as its rate is small. That makes no difference where the motion is the
+        same before and behind: bodies whose contact has opened part at no speed, and the gap notes it.
+
+        Raises:
+            AnalysisError: If it makes a difference, or the margin turns back.
         """
         how = self._how
         n = how.size
         ahead = Point(at.t + _NEXT, at.x + _NEXT * rates, at.slopes, at.late)
         y = np.concatenate([ahead.x, at.slopes.ravel()])
-        curvature = abs(self._changes.margin_slopes(ahead, how.slope(ahead.t, y)[:n])[0][k] - rate[k]) / _NEXT
-        least = np.sqrt(2 * curvature * how.tolerance) if np.isfinite(curvature) else 0.0
-        if not rate[k] < -least:
-            what = f"{self._changes.names[k]} is only touched at t = {at.t:.6g} s (grazing)"
-            fault = Fault(
-                what, remedy="there is no derivative: beside this point the event is not there; ask elsewhere"
-            )
-            raise AnalysisError("the motion cannot be differentiated:", [fault])
+        curvature = (self._changes.margin_slopes(ahead, how.slope(ahead.t, y)[:n])[0][k] - rate[k]) / _NEXT
+        least = np.sqrt(2 * abs(curvature) * how.tolerance) if np.isfinite(curvature) else 0.0
+        if rate[k] < -least:
+            return False
+        if self._is_idle(k, at) or (rate[k] < 0.0 and curvature < 0.0 and self._is_one_at_any_instant(at, rates)):
+            return True
+        what = f"{self._changes.names[k]} is only touched at t = {at.t:.6g} s (grazing)"
+        fault = Fault(what, remedy="there is no derivative: beside this point the event is not there; ask elsewhere")
+        raise AnalysisError("the motion cannot be differentiated:", [fault])
+
+    def _is_idle(self, k: int, at: Point) -> bool:
+        """Whether a switch makes no difference, neither before an event nor behind it."""
+        changes, modes = self._changes, self._changes.memory.copy()
+        idle = changes.is_idle(k, at, self._how.slope)
+        if idle:
+            there = Point(at.t, at.x.copy(), at.slopes.copy(), at.late.copy())
+            changes.settle(there)
+            idle = changes.is_idle(k, there, self._how.slope)
+            changes.memory[:] = modes  # in place: they are shared
+        return idle
+
+    def _is_one_at_any_instant(self, at: Point, rates: Floats) -> bool:
+        """Whether the motion behind an event stays the same if the event comes a little later."""
+        how, modes = self._how, self._changes.memory.copy()
+        n, ends = how.size, []
+        for late in (0.0, 1.0):
+            there = Point(at.t, at.x.copy(), at.slopes + late * rates, np.full(len(at.slopes), late))
+            self._changes.settle(there)
+            behind = how.slope(at.t, np.concatenate([there.x, there.slopes.ravel()]))[:n]
+            ends.append(there.slopes - late * behind)
+            self._changes.memory[:] = modes  # in place: they are shared
+        return bool(np.all(np.abs(ends[1] - ends[0]) <= how.tolerance * (how.scales[:n] + np.abs(rates))))

@@ -15,6 +15,7 @@ from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.evaluating import start_values
 from mb2fmu.pipeline.eventful import needs_events
+from mb2fmu.pipeline.eventful_derivatives import why_not, with_derivatives
 from mb2fmu.pipeline.language_targets import described
 from mb2fmu.pipeline.options import FormulationOptions
 from mb2fmu.pipeline.outcomes import Derivation
@@ -85,13 +86,17 @@ def _switches(derivation: Derivation) -> bool:
 
 def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
     """The same, each instance run by the model's unit, which knows events."""
-    return replace(
+    alone = replace(
         ensemble,
         motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "explicit"))),
         implicit_motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "implicit"))),
         start=None,
         one_by_one=True,
     )
+    reason = why_not(alone, derivation)
+    if reason:
+        return replace(alone, not_varied=reason)
+    return replace(alone, varied=lambda many, to: with_derivatives(many, derivation, to))
 
 
 def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: Solver) -> UnitMotion:

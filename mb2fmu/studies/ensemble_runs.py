@@ -26,6 +26,8 @@ class Runs:
         state_derivatives: ∂x/∂to where the states are, with one more axis: shape (n, n_t, n_x, n_to) or (n, n_x, n_to).
         output_derivatives: ∂y/∂to likewise.
         reduced_derivatives: By the names that were given: of what was reduced, shape (n, n_to).
+        no_derivatives: Of each instance: why its derivatives are NaN (an event that is only touched, two events at one
+            instant), empty where they are there.
     """
 
     time: Floats
@@ -39,6 +41,7 @@ class Runs:
     state_derivatives: Floats
     output_derivatives: Floats
     reduced_derivatives: dict[str, Floats]
+    no_derivatives: tuple[str, ...]
 
     def __getitem__(self, name: str | tuple[str, str]) -> Floats:
         """A state or an output by its name: shape (n, n_t), or (n,) of the end; or what was reduced.

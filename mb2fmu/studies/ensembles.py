@@ -56,6 +56,7 @@ class Ensemble:
         own: States of the model's; those behind them are derivatives, which are carried along. None: all.
         one_by_one: Instances are run one after the other by the model's unit, which knows events.
         varied: Gives an ensemble that carries derivatives by parameters and start values of these names.
+        not_varied: Why there is no such ensemble; empty if there is.
     """
 
     states: tuple[str, ...]
@@ -78,6 +79,7 @@ class Ensemble:
     own: int | None = None
     one_by_one: bool = False
     varied: Callable[[Ensemble, tuple[str, ...]], Ensemble] | None = None
+    not_varied: str = ""
 
     def simulate(
         self,
@@ -107,7 +109,8 @@ class Ensemble:
             trajectories: Keep states and outputs at all communication points.
             reduce: Name → what is kept of an output over the communication points.
             sensitivities: By which parameters and (names of states) start values all of it is differentiated. They are
-                carried along and change no bit of the motion.
+                carried along and change no bit of the motion. Events make them jump; an instance that has none (an
+                event is only touched) has NaN, and the reason in ``no_derivatives``.
 
         Raises:
             AnalysisError: With every fault of names, shapes and times.
@@ -158,6 +161,7 @@ class Ensemble:
         states, outputs = (np.concatenate([getattr(block, name) for block in blocks]) for name in names)
         (states, by_state), (outputs, by_output) = (_apart(each, len(to)) for each in (states, outputs))
         reduced, by_reduced = kept.finish(messages)
+        said = [reason for block in blocks for reason in block.no_derivatives or block.messages] if to else messages
         return Runs(
             time,
             states,
@@ -170,6 +174,7 @@ class Ensemble:
             by_state,
             by_output,
             by_reduced,
+            tuple(first or then for first, then in zip(messages, said, strict=True)),
         )
 
     def _read_outputs(self, wanted: Mapping[str, Reduction], *, trajectories: bool) -> list[int]:
@@ -266,8 +271,8 @@ class Ensemble:
             if not isinstance(one, Differentiable)
         ]
         if self.varied is None:
-            remedy = "take mb2fmu.sensitivities"
-            faults.append(Fault("instances with events carry none", "sensitivities", remedy))
+            what = f"instances with events carry none here: {self.not_varied}"
+            faults.append(Fault(what, "sensitivities", "take mb2fmu.sensitivities, one by one"))
         return faults
 
 

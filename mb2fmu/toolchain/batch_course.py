@@ -62,6 +62,7 @@ class Moved:
         path_states: At all of them, (n, points + 1, n_x); empty if not asked for.
         path_outputs: Likewise those that were asked for, (n, points + 1, n_selected).
         messages: Why an instance ended early; empty where it did not.
+        no_derivatives: Why an instance has no derivatives; empty where it has, and for all if none were asked for.
     """
 
     states: Floats
@@ -69,6 +70,7 @@ class Moved:
     path_states: Floats
     path_outputs: Floats
     messages: tuple[str, ...]
+    no_derivatives: tuple[str, ...] = ()
 
 
 class Asked:

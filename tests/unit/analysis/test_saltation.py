@@ -157,3 +157,22 @@ def test_endless_events_are_told():
         model.add(Impact(name, gap, restitution=1.0))
     with pytest.raises(AnalysisError, match="impact of left, right"):
         mb2fmu.sensitivities(model, of=("x",), to=("x",), stop=1.0, step=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "stop", "where", "planted"),
+    [
+        ("gripper", 0.3, r"floor_resting.* is only touched at t = 0\.192592 s", ("_is_one_at_any_instant", "_is_idle")),
+        ("woodpecker", 0.15, r"lower_resting.* change at one instant, t = 0\.144092 s", ("_is_idle",)),
+    ],
+)
+def test_what_makes_no_difference_grazes_nothing(
+    name: str, stop: float, where: str, planted: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gap that grows from zero speed, bodies held at rest; refused again if that is not looked at."""
+    asked = {"of": ("y",), "to": ("g",), "stop": stop, "step": stop / 3}
+    assert np.isfinite(mb2fmu.sensitivities(MODELS / f"{name}.py", **asked).derivatives).all()
+    for each in planted:
+        monkeypatch.setattr(Saltation, each, lambda *_: False)
+    with pytest.raises(AnalysisError, match=where):
+        mb2fmu.sensitivities(MODELS / f"{name}.py", **asked)

@@ -1,0 +1,113 @@
+"""Derivatives of many motions with events: the unit moves each instance, the variational equations go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu import analysis, switching
+from mb2fmu.errors import AnalysisError
+from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.studies.ensembles import Ensemble, Motion
+from mb2fmu.toolchain.batch_course import Course, Moved
+
+Floats = npt.NDArray[np.float64]
+
+_FINEST = 1e-9
+"""Tolerance of derivatives, or the run's, whichever is less."""
+
+
+def why_not(ensemble: Ensemble, derivation: Derivation) -> str:
+    """Why instances of a model with events carry no derivatives; empty if they do."""
+    program = derivation.program
+    if program.layout.memory and switching.freeze(program) is program:
+        return "its loops remember their branch"
+    if len(ensemble.inputs) > 1:
+        return "its inputs change with time"
+    if ensemble.output_names != program.entries["outputs"].labels:
+        return "some of its coordinates or speeds follow from others"
+    return ""
+
+
+def with_derivatives(ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...]) -> Ensemble:
+    """The same ensemble with ∂x/∂to behind its states and ∂y/∂to behind its outputs.
+
+    Args:
+        ensemble: Whose instances are run one by one.
+        derivation: Of its model.
+        to: FMU names of parameters, and of states for their start values.
+    """
+
+    def varied(motion: Motion) -> Motion:
+        return lambda x0, p, course, states, outputs: _moved(
+            motion, ensemble, derivation, to, (x0, p, course, states, outputs)
+        )
+
+    return replace(
+        ensemble,
+        states=(*ensemble.states, *(f"{name} by {by}" for by in to for name in ensemble.states)),
+        scale=np.tile(ensemble.scale, len(to) + 1),
+        own=len(ensemble.states),
+        motion=varied(ensemble.motion),
+        implicit_motion=varied(ensemble.implicit_motion),
+    )
+
+
+def _moved(
+    motion: Motion,
+    ensemble: Ensemble,
+    derivation: Derivation,
+    to: tuple[str, ...],
+    asked: tuple[Floats, Floats, Course, bool, Sequence[int]],
+) -> Moved:
+    """Instances as the unit moves them, derivatives behind; NaN, and the reason, where there are none."""
+    x0, p, course, states, outputs = asked
+    n_x, n_y = len(ensemble.states), len(ensemble.output_names)
+    own = [place for place in outputs if place < n_y]
+    moved = motion(x0[:, :n_x], p, replace(course, scale=course.scale[:n_x]), states, own)
+    slopes = np.full((len(x0), course.points + 1, n_x + n_y, len(to)), np.nan)
+    reasons = list(moved.messages)
+    for k, parameters in enumerate(np.broadcast_to(p, (len(x0), p.shape[-1]))):
+        if not reasons[k]:
+            try:
+                slopes[k] = _derivatives(ensemble, derivation, to, x0[k, :n_x], parameters, course)
+            except AnalysisError as error:
+                reasons[k] = "; ".join(fault.what for fault in error.faults)
+    of_x, of_y = slopes[:, :, :n_x], slopes[:, :, n_x:]
+    return Moved(
+        _behind(moved.states, of_x[:, -1]),
+        _behind(moved.outputs, of_y[:, -1]),
+        _behind(moved.path_states, of_x) if states else np.full((0, course.points + 1, n_x * (1 + len(to))), np.nan),
+        _behind(moved.path_outputs, of_y[:, :, own]),
+        moved.messages,
+        tuple(reasons),
+    )
+
+
+def _behind(values: Floats, slopes: Floats) -> Floats:
+    """Return values (…, n) with their derivatives (…, n, k) behind them, (…, n (1 + k))."""
+    turned = np.moveaxis(slopes, -1, -2)
+    return np.concatenate([values, turned.reshape(*values.shape[:-1], turned.shape[-2] * turned.shape[-1])], axis=-1)
+
+
+def _derivatives(
+    ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...], x: Floats, p: Floats, course: Course
+) -> Floats:
+    """Derivatives of states and outputs of one instance at all communication points, shape (n_t, n_x + n_y, k)."""
+    definition, equations = derivation.definition, derivation.equations
+    start = replace(analysis.start_at(definition, equations, {}), x=x, p=p, t=course.start)
+    study = analysis.study_of(
+        definition,
+        equations,
+        start,
+        (*ensemble.states, *ensemble.output_names),
+        to,
+        stop=course.step * course.points,
+        step=course.step,
+        tolerance=min(course.tolerance, _FINEST),
+    )
+    held = np.asarray(course.inputs[0])
+    return analysis.sensitivities(derivation.program, start, lambda _: held, study).derivatives
