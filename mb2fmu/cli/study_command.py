@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from mb2fmu.cli.command_options import debug_option, is_quiet, json_file_option, options, say
+from mb2fmu.cli.command_options import debug_option, is_quiet, json_file_option, options, say, set_option
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.study_words import plan_of, plan_options
 
@@ -67,7 +67,7 @@ class _Counter:
 )
 @click.option("--resume", is_flag=True, help="Go on with the study in DIR; refused if unit or plan are others.")
 @plan_options
-@options(json_file_option, debug_option)
+@options(set_option, json_file_option, debug_option)
 def study(
     source: Path,
     folder: Path,

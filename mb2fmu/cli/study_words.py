@@ -132,12 +132,12 @@ def plan_of(source: Path, words: Mapping[str, Any]) -> Path | dict[str, Any]:
     given = {name: value for name, value in words.items() if value not in (None, (), {})}
     if source.suffix == ".toml":
         if given:
-            names = {"table": "cases", "fixed": "at", "inputs": "input", "results": "result"}
+            names = {"table": "cases", "fixed": "at", "inputs": "input", "results": "result", "arguments": "set"}
             said = ", ".join(f"--{names.get(name, name).replace('_', '-')}" for name in given)
             raise click.UsageError(f"{said}: a plan says this itself; write it into {source}, or name a unit or model")
         return source
     plan: dict[str, Any] = {"unit" if source.suffix == ".fmu" else "model": str(source)}
-    for key, name in (("set", "fixed"), ("inputs", "inputs"), ("results", "results"), ("vary", "vary")):
+    for key, name in (("set", "fixed"), *((each, each) for each in ("arguments", "inputs", "results", "vary"))):
         if name in given:
             plan[key] = given[name]
     if "trajectories" in given:

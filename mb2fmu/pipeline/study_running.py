@@ -22,7 +22,7 @@ from mb2fmu.scratch import work_folder
 from mb2fmu.studies.case_runner import Answer
 from mb2fmu.studies.scheduling import Effort, Engine, InProcess, run_cases
 from mb2fmu.studies.study_cases import Signal, Study, resolve
-from mb2fmu.studies.study_plan import StudyPlan, Value, read_plan
+from mb2fmu.studies.study_plan import StudyPlan, Value, examine_plan, names_no_source
 from mb2fmu.studies.study_store import INDICES, SUMMARY, Store
 from mb2fmu.studies.trajectory_files import zarr_package
 
@@ -94,11 +94,11 @@ def run_study(
         ToolError: If no scheduler answers, or it is gone; finished cases are kept.
     """
     written = plan if isinstance(plan, Mapping) else _read(Path(plan))
-    checked = read_plan(written)
+    checked, faults = examine_plan(written)
     if checked.trajectory_format == "zarr":
         zarr_package()  # told before anything runs
     base = Path() if isinstance(plan, Mapping) else Path(plan).parent
-    study, name, content = _prepared(base, checked, observer)
+    study, name, content = _prepared(base, checked, observer, faults)
     store = Store(Path(folder), study, (name, content), written)
     with store.sole():
         store.begin(resume=resume)
@@ -141,14 +141,18 @@ def _read(path: Path) -> Mapping[str, Any]:
     raise AnalysisError("the plan cannot be read:", [fault])
 
 
-def _prepared(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[Study, str, bytes]:
-    """The study, and the unit's file name and archive."""
+def _prepared(
+    base: Path, plan: StudyPlan, observer: Observer | None, earlier: Sequence[Fault] = ()
+) -> tuple[Study, str, bytes]:
+    """The study, and the unit's file name and archive; raises with the earlier faults, too."""
     from mb2fmu import validation
     from mb2fmu.audit.description.parse_description import read_description
     from mb2fmu.package.archive import unarchived
     from mb2fmu.validation.unit_description import read_description as unit_description
 
-    faults: list[Fault] = []
+    if names_no_source(plan, earlier):
+        raise AnalysisError("the plan cannot be used:", earlier)
+    faults = list(earlier)
     table: Table | None = None
     if plan.table:
         try:
@@ -160,13 +164,11 @@ def _prepared(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[S
     except Mb2FmuError as error:
         if not faults:
             raise
-        raise type(error)(error.headline, [*error.faults, *faults]) from error
-    if faults:
-        raise AnalysisError("the plan cannot be used:", faults)
+        raise type(error)(error.headline, [*faults, *error.faults]) from error
     tree = unarchived(content, name)
     described: Description = read_description(tree["modelDescription.xml"])
     unit: UnitDescription = unit_description(tree)
-    return resolve(plan, described, unit, table, defaults, _signals), name, content
+    return resolve(plan, described, unit, table, defaults, _signals, faults), name, content
 
 
 def _unit(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[str, bytes, Mapping[str, Signal]]:

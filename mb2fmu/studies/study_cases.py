@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +86,7 @@ def resolve(
     table: Table | None,
     defaults: Mapping[str, Signal],
     read_signals: Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[str, Signal]],
+    earlier: Sequence[Fault] = (),
 ) -> Study:
     """Looks everything up that the plan names.
 
@@ -96,19 +97,23 @@ def resolve(
         table: Of the cases, if the plan names one.
         defaults: FMU name of an input → what it follows where the plan says nothing.
         read_signals: Makes functions of time from formulas, given the units of all inputs and the end in s.
+        earlier: What is wrong with the plan itself, and left out of it.
 
     Raises:
-        AnalysisError: With every fault.
+        AnalysisError: With every fault, the earlier ones first.
     """
-    return _Resolver(plan, described, unit).study(table, defaults, read_signals)
+    return _Resolver(plan, described, unit, earlier).study(table, defaults, read_signals)
 
 
 class _Resolver:
     """Looks names up, and collects what is wrong with them."""
 
-    def __init__(self, plan: StudyPlan, described: Description, unit: UnitDescription) -> None:
+    def __init__(
+        self, plan: StudyPlan, described: Description, unit: UnitDescription, earlier: Sequence[Fault]
+    ) -> None:
         self._plan, self._described, self._unit = plan, described, unit
         self._variables = {v.name: v for v in described.variables if v.name in unit.variables}
+        self._earlier = tuple(earlier)
         self._faults: list[Fault] = []
 
     def study(
@@ -139,6 +144,8 @@ class _Resolver:
         kind: UnitKind = next(iter(unit.identifiers)) if plan.kind is None else plan.kind
         if kind not in unit.identifiers:
             self._fault(f"the unit offers no {kind}", "kind", f"it offers {', '.join(unit.identifiers)}")
+        if self._earlier:
+            raise AnalysisError("the plan cannot be used:", [*self._earlier, *self._faults])
         if self._faults:
             raise AnalysisError("the plan does not fit the unit:", self._faults)
         varied_inputs = [name for name in names if name in entrances]
@@ -207,7 +214,7 @@ class _Resolver:
         names = [each.name for each in plan.varied]
         axes = []
         for each in plan.varied:
-            if not self._set(each.name, "vary"):
+            if not self._set(each.name, "vary") or not each.numbers:
                 continue
             before = len(self._faults)
             axis = Axis(each.law, self._scaled(each.name, each.numbers, each.law), each.count)
@@ -217,7 +224,9 @@ class _Resolver:
                 self._fault(axis.fault(), f"vary.{each.name}", "give other numbers")
                 continue
             axes.append(axis)
-        if len(axes) < len(names) or not axes:
+            if self._earlier and each.law != "normal":  # there will be no cases
+                self._bounds([each.name], np.array([axis.numbers]).T)
+        if self._earlier or len(axes) < len(names) or not axes:
             return names, np.zeros((0, len(names)))
         n = int(np.prod([float(len(axis.numbers) if axis.law == "values" else axis.count) for axis in axes]))
         if plan.method == "grid" and n > MOST_CASES:
@@ -336,6 +345,8 @@ class _Resolver:
         stop = self._plan.stop or self._experiment("stopTime", STOP)
         step = self._plan.step or self._experiment("stepSize", stop / STEPS)
         if not 0.0 < step <= stop:
+            if any(fault.where in {"stop", "step"} for fault in self._earlier):  # one of them is not what was meant
+                return 1.0, 1
             self._fault(f"a step of {step:g} s in {stop:g} s", "step", "give a step between 0 and stop")
             return 1.0, 1
         return step, max(1, round(stop / step))

@@ -39,7 +39,7 @@ class Varied:
     Attributes:
         name: FMU name of a parameter, a start value or an input (which keeps the value).
         law: ``values``: these; ``uniform``, ``log``: between two; ``normal``: mean and standard deviation.
-        numbers: Accordingly, each a number in the variable's unit, or text with a unit.
+        numbers: Accordingly, each a number in the variable's unit, or text with a unit; none where the plan is wrong.
         count: Of a grid: how many between the two, ends included.
     """
 
@@ -117,8 +117,21 @@ class StudyPlan:
     trajectory_format: Format = "parquet"
 
 
-def read_plan(content: Mapping[str, Any]) -> StudyPlan:
+def examine_plan(content: Mapping[str, Any]) -> tuple[StudyPlan, tuple[Fault, ...]]:
     """Checks what a plan's file says.
+
+    Args:
+        content: As ``tomllib`` reads it.
+
+    Returns:
+        The plan, of which what is wrong is left out, so that the rest can be held against the unit; every fault.
+    """
+    reader = _Reader()
+    return reader.plan(content), tuple(reader.faults)
+
+
+def read_plan(content: Mapping[str, Any]) -> StudyPlan:
+    """Reads a plan that is right.
 
     Args:
         content: As ``tomllib`` reads it.
@@ -126,11 +139,16 @@ def read_plan(content: Mapping[str, Any]) -> StudyPlan:
     Raises:
         AnalysisError: With every fault.
     """
-    reader = _Reader()
-    plan = reader.plan(content)
-    if reader.faults:
-        raise AnalysisError("the plan cannot be used:", reader.faults)
+    plan, faults = examine_plan(content)
+    if faults:
+        raise AnalysisError("the plan cannot be used:", faults)
     return plan
+
+
+def names_no_source(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
+    """Whether a wrong plan says too little for a unit to be made or taken: nothing can be held against one."""
+    of_arguments = [fault for fault in faults if fault.where == "arguments" or fault.what.startswith("argu")]
+    return not plan.source or bool(of_arguments and not plan.of_unit)
 
 
 class _Reader:
@@ -146,7 +164,7 @@ class _Reader:
         if len(sources) != 1:
             what = "both model and unit are given" if sources else "neither model nor unit is given"
             self._fault(what, "", 'write model = "NAME.py" or unit = "NAME.fmu"')
-        source = self._text(content, sources[0], "") if sources else ""
+        source = self._text(content, sources[0], "") if len(sources) == 1 else ""
         of_unit = "unit" in sources or source.endswith(".fmu")
         if of_unit and "arguments" in content:
             self._fault("a unit has no arguments", "arguments", "give the model, or leave [arguments] out")
@@ -166,7 +184,7 @@ class _Reader:
         count = int(self._number(cases, "count", 0, "cases", whole=True, least=0))
         known = known and len(self.faults) == before
         spread = self._spread(cases, method)
-        varied = self._varied(self._table(content, "vary"), method, spread)
+        varied = self._varied(self._table(content, "vary"), method, spread="spread" in cases)
         if known:
             self._counted(method, count, bool(indices), len(varied))
         file = self._text(cases, "file", "cases") if "file" in cases else ""
@@ -189,7 +207,7 @@ class _Reader:
             count=count,
             seed=int(self._number(cases, "seed", 0, "cases", whole=True, least=0)),
             indices=indices is True,
-            table=file,
+            table=file if method == "table" else "",
             spread=spread,
             varied=varied,
             results=self._results(self._table(content, "results")),
@@ -207,7 +225,9 @@ class _Reader:
         elif method in {"grid", "table"}:
             remedy = 'write method = "latin-hypercube" or "sobol"'
             self._fault(f"a {method} says itself which values there are", "cases.spread", remedy)
-        return float(found) if _is_number(found) else 0.0
+        else:
+            return float(found)
+        return 0.0
 
     def _counted(self, method: Method, count: int, indices: bool, n: int) -> None:
         """Whether the number of cases fits the method."""
@@ -224,7 +244,7 @@ class _Reader:
         if count * (n + 2 if indices else 1) > MOST_CASES:
             self._fault(f"more than {MOST_CASES:,} cases", "cases.count", "take fewer")
 
-    def _varied(self, table: Mapping[str, Any], method: Method, spread: float) -> tuple[Varied, ...]:
+    def _varied(self, table: Mapping[str, Any], method: Method, *, spread: bool) -> tuple[Varied, ...]:
         """What differs between cases."""
         if spread and table:
             self._fault("all parameters vary by the spread already", "vary", "keep [vary] or cases.spread")
@@ -239,17 +259,17 @@ class _Reader:
 
     def _one_varied(self, name: str, entry: Any, method: Method) -> Varied:
         """Read one line of ``[vary]``."""
-        where = f"vary.{name}"
+        where, before = f"vary.{name}", len(self.faults)
         if isinstance(entry, list):
             entry = {"values": entry}
         if not isinstance(entry, dict):
             self._fault(f"{entry!r} is one value", where, "write a list, or { from = …, to = … }; [set] keeps a value")
-            return Varied(name, "values", (0.0,))
+            return Varied(name, "values", ())
         self._known(entry, _OF_VARY, where)
         given = [set(keys) & set(entry) for keys in (("values",), ("from", "to"), ("mean", "deviation"))]
         if sum(map(bool, given)) != 1 or any(len(keys) == 1 for keys in given[1:]):
             self._fault("does not say which values", where, "give values, or from and to, or mean and deviation")
-            return Varied(name, "values", (0.0,))
+            return Varied(name, "values", ())
         scale = self._choice(entry, "scale", ("linear", "log"), "linear", where)
         count = int(self._number(entry, "count", 0, where, whole=True, least=2)) if "count" in entry else 0
         law: Any = "values" if given[0] else "normal" if given[2] else "log" if scale == "log" else "uniform"
@@ -257,14 +277,14 @@ class _Reader:
         numbers = entry["values"] if given[0] else [entry[key] for key in keys]
         if not isinstance(numbers, list) or not numbers or not all(_is_value(number) for number in numbers):
             self._fault(f"{numbers!r} are no numbers", where, 'write numbers, or texts with a unit: "30 deg"')
-            numbers = [0.0]
+            numbers = []
         if method == "grid" and law == "normal":
             self._fault("a grid draws nothing at random", where, "give values, or from, to and count")
         if method == "grid" and law in {"uniform", "log"} and not count:
             self._fault("a grid needs the number of points", where, "add count = 11")
         if method in {"latin-hypercube", "sobol"} and (law == "values" or count):
             self._fault(f"{method} draws between bounds", where, "give from and to, or mean and deviation")
-        return Varied(name, law, tuple(numbers), count)
+        return Varied(name, law, () if len(self.faults) > before else tuple(numbers), count)
 
     def _results(self, table: Mapping[str, Any]) -> tuple[Wanted, ...]:
         """What is kept."""
@@ -280,6 +300,7 @@ class _Reader:
             level = entry.get("level", 0.0)
             if not _is_value(level) or ("level" in entry and take != "first-crossing"):
                 self._fault("a level is a number, of first-crossing", f"{where}.level", "write level = 0.5")
+                level = 0.0
             direction = cast("Direction", self._choice(entry, "direction", DIRECTIONS, "either", where))
             if "direction" in entry and take != "first-crossing":
                 self._fault("only first-crossing has a direction", f"{where}.direction", 'add take = "first-crossing"')
@@ -352,7 +373,7 @@ class _Reader:
         for name, value in table.items():
             if not _is_value(value):
                 self._fault(f"{value!r} is no number and no text", f"{key}.{name}", 'write 2.0, or "30 deg"')
-        return table
+        return {name: value for name, value in table.items() if _is_value(value)}
 
     def _names(self, content: Mapping[str, Any], key: str) -> tuple[str, ...]:
         """Return a list of names without doubles; empty, with a fault, if it is none."""

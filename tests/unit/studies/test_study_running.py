@@ -24,6 +24,7 @@ from mb2fmu.pipeline.study_summary import replay
 from mb2fmu.studies import dask_workers, study_store
 from mb2fmu.studies.dask_workers import connected
 
+MODELS = Path(__file__).parents[3] / "models"
 FEW = "'at the end' = { of = 'h' }\n"
 ALL = (
     FEW
@@ -144,6 +145,69 @@ def test_what_does_not_fit_the_unit_is_named_at_once_by_the_command(falling: Pat
                  "g is empty in case 1"):  # fmt: skip
         assert part in message
     assert not (tmp_path / "out").exists()
+
+
+def test_what_is_wrong_with_a_plan_and_what_does_not_fit_the_unit_are_told_at_once(
+    falling: Path, tmp_path: Path
+) -> None:
+    """Each fault once, and nothing that only follows from one: no cases, no bounds of values that are none."""
+    plan = {
+        "unit": str(falling),
+        "stop": -1.0,
+        "step": 400.0,
+        "sett": {},
+        "cases": {"method": "sobol", "count": 100},
+        "vary": {"g": {"from": "one"}, "mass": {"from": 1, "to": 2}, "push": {"from": 3, "to": 2}, "mood": 1.0},
+        "set": {"v": True, "depth": 1.0},
+        "results": {"top": {"of": "height"}, "low": {"of": "h", "take": "lowest"}},
+        "trajectories": ["hh"],
+        "kind": "me",
+    }
+    with pytest.raises(AnalysisError) as caught:
+        run_study(plan, tmp_path / "out", scheduler="none")
+    told = [f"{fault.where}: {fault.what}" for fault in caught.value.faults]
+    parts = (
+        *(
+            "sett means nothing",
+            "stop: -1.0 is no positive",
+            "100 is no power",
+            "vary.g: does not say",
+            "vary.mood: 1.0",
+        ),
+        *("set.v: True is no number", "'lowest' is no take", "no variable mass", "nothing between 3 and 2"),
+        *("no variable depth", "height is no variable", "hh is no variable", "offers no ModelExchange"),
+    )
+    assert [part for part in parts if sum(part in each for each in told) != 1] == []
+    assert len(told) == len(parts), told
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_worker_and_eight_write_the_same_bytes(falling: Path, tmp_path: Path) -> None:
+    """Some cases fail, one takes long: the order in which workers answer is another one each time."""
+    rows = "g,mood\n" + "\n".join(f"{0.01 * k:.2f},{3 if k % 40 == 7 else 0}" for k in range(1, 401)) + "\n"
+    plan = plan_of(falling, tmp_path, rows, "trajectories = ['h']", results=ALL)
+    written = []
+    for n in (1, 8):
+        with connected("local", n, tmp_path) as client:
+            assert len(client.nthreads()) == n
+            ran = run_study(plan, tmp_path / f"by {n}", client=client)
+        assert ran.failed == 10
+        written.append((ran.folder / "results.parquet").read_bytes())
+    paths = [pq.read_table(tmp_path / f"by {n}/trajectories").sort_by([("case", "ascending"), ("time", "ascending")])
+             for n in (1, 8)]  # fmt: skip
+    assert written[0] == written[1]
+    assert paths[0].equals(paths[1])
+
+
+def test_a_model_with_arguments_is_studied(tmp_path: Path) -> None:
+    """Two links of a chain instead of three: they have two angles."""
+    words = ("--set", "n=2", "--vary", "m=1:2", "--count", "2", "--stop", "0.1", "--step", "0.05")
+    code, said = commanded(MODELS / "n_link_pendulum.py", *words, "--out", tmp_path / "out")
+    assert code == 0, said
+    assert [name for name in table(tmp_path / "out") if name.startswith("q")] == ["q1", "q2"]
+    code, said = commanded("plan.toml", "--set", "n=2", "--out", tmp_path / "none")
+    assert code == 2
+    assert "--set: a plan says this itself" in said.replace("\n", " ")
 
 
 def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falling: Path, tmp_path: Path) -> None:
@@ -292,7 +356,8 @@ HANGS = """
 import sys
 from pathlib import Path
 import numpy as np
-from mb2fmu.pipeline.study_running import _prepared, _read, read_plan
+from mb2fmu.pipeline.study_running import _prepared, _read
+from mb2fmu.studies.study_plan import read_plan
 from mb2fmu.package.archive import unpack
 from mb2fmu.package.publishing import write_tree
 from mb2fmu.studies import case_runner
