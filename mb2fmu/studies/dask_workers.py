@@ -6,6 +6,7 @@ import hashlib
 import logging
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ Floats = npt.NDArray[np.float64]
 CONNECT = 20.0
 """In s: within that a scheduler answers."""
 _SLOW = 30.0
+_TRIES = 5
 
 
 class Shipment(WorkerPlugin):  # type: ignore[misc]
@@ -41,6 +43,8 @@ class Shipment(WorkerPlugin):  # type: ignore[misc]
         job: What all cases have in common.
         own: The worker was started by this program, and ends with it.
     """
+
+    idempotent = True  # told again, because a worker ended meanwhile, those that have it keep it
 
     def __init__(self, key: str, content: bytes, job: Job, *, own: bool) -> None:
         self.key, self.content, self.job, self.own = key, content, job, own
@@ -58,11 +62,14 @@ class Shipment(WorkerPlugin):  # type: ignore[misc]
 
 
 def run_chunk(key: str, cases: Floats) -> Answer:
-    """Runs cases with this worker's instance."""
-    plugin = get_worker().plugins[key]
-    assert isinstance(plugin, Shipment)
-    assert plugin.runner is not None
-    return plugin.runner.run(cases)
+    """Runs cases with this worker's instance, which may still be on its way to a worker that has just begun."""
+    limit = time.monotonic() + _SLOW
+    while (runner := getattr(get_worker().plugins.get(key), "runner", None)) is None:
+        if time.monotonic() > limit:
+            raise RuntimeError("the unit did not reach this worker")
+        time.sleep(0.02)
+    assert isinstance(runner, Runner)
+    return runner.run(cases)
 
 
 class DaskWorkers:
@@ -81,7 +88,23 @@ class DaskWorkers:
         digest = hashlib.sha256(content + repr(job).encode() + job.held.tobytes()).hexdigest()
         self._key = f"mb2fmu-{digest}"
         self._handed: dict[Future, Cases] = {}
-        client.register_plugin(Shipment(digest, content, job, own=own), name=self._key)
+        self._ship(Shipment(digest, content, job, own=own))
+
+    def _ship(self, shipment: Shipment) -> None:
+        """Send the unit to all workers; those that end meanwhile are replaced, and get it when they begin.
+
+        Raises:
+            ToolError: If workers end again and again, or the scheduler is gone.
+        """
+        for attempt in range(_TRIES):
+            try:
+                self._client.register_plugin(shipment, name=self._key)
+            except (OSError, TimeoutError, CommClosedError) as error:
+                if attempt == _TRIES - 1 or self._client.status != "running":
+                    raise _gone(error) from error
+                time.sleep(0.2)
+            else:
+                return
 
     def width(self) -> int:
         """Workers that are there now."""

@@ -58,8 +58,11 @@ def check(name: str, constraints: str, folder: Path) -> None:
         for ours, reference in zip(own.reverse(1)(*at, y, weights), gradient, strict=True):
             assert relative(ours, reference) < 1e-9
         expected = adjoint.jacobian()(*at, y, weights, *gradient)
-        for ours, reference in zip(own.reverse(1).jacobian()(*at, y, weights, *gradient), expected, strict=True):
+        found = own.reverse(1).jacobian()(*at, y, weights, *gradient)
+        for ours, reference in zip(found, expected, strict=True):
             assert relative(ours, reference) < 1e-9
+        ours, reference = (np.concatenate([np.array(block).ravel() for block in each]) for each in (found, expected))
+        assert np.abs(ours - reference).max() <= 1e-9 * np.abs(reference).max()  # of the Hessian's largest entry
         along = [*direction, np.zeros(y.shape), generator.uniform(-1.0, 1.0, y.shape)]
         products = [own.reverse(1).forward(1), adjoint.forward(1)]
         for ours, reference in zip(*(each(*at, y, weights, *gradient, *along) for each in products), strict=True):

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -237,6 +238,25 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falli
             assert "the process that ran it ended" in found["message"][k]
         else:
             assert [found[n][k] for n in found if n != "mood"] == [wanted[n][k] for n in wanted if n != "mood"]
+
+
+def test_a_worker_that_is_killed_while_it_gets_the_unit_is_no_hindrance(falling: Path, tmp_path: Path) -> None:
+    plan = plan_of(falling, tmp_path, "g\n" + "\n".join(map(str, range(1, 41))) + "\n")
+    with connected("local", 2, tmp_path) as client:
+        register, killed = client.register_plugin, []
+
+        def killing(*given: object, **named: object) -> object:
+            if not killed:
+                killed.extend(client.run(os.getpid).values())
+                os.kill(killed[0], signal.SIGSTOP)  # it takes the unit, and never answers
+                threading.Timer(0.5, os.kill, (killed[0], signal.SIGKILL)).start()
+            return register(*given, **named)
+
+        client.register_plugin = killing
+        ran = run_study(plan, tmp_path / "out", client=client)
+    assert killed
+    assert ran.failed == 0
+    assert table(ran.folder)["at the end"] == pytest.approx([1.0 - 0.5 * g for g in range(1, 41)])
 
 
 def test_a_folder_has_one_study_at_a_time_and_a_dead_one_is_no_hindrance(falling: Path, tmp_path: Path) -> None:
