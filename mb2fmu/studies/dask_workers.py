@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -123,12 +124,17 @@ class DaskWorkers:
         """
         from distributed import wait
 
-        try:
-            with self._client.as_current():
-                done = wait(list(self._handed), return_when="FIRST_COMPLETED").done
-        except (OSError, TimeoutError, CommClosedError) as error:
-            raise _gone(error) from error
-        return [(self._handed.pop(future), _answer(future)) for future in done]
+        while True:
+            try:
+                with self._client.as_current():
+                    done = wait(list(self._handed), return_when="FIRST_COMPLETED").done
+            except (OSError, TimeoutError, CommClosedError, CancelledError) as error:
+                raise _gone(error) from error
+            # A worker may end with answers that nobody has fetched: the scheduler has them made again.
+            there = [future for future in done if future.status != "lost"]
+            if there:
+                return [(self._handed.pop(future), _answer(future)) for future in there]
+            time.sleep(0.05)
 
     def close(self) -> None:
         """Takes back what is handed out, and the unit from the workers, but for own ones, which end with the study.
@@ -148,7 +154,7 @@ def _answer(future: Future) -> Answer | None:
         found = future.result()
         assert isinstance(found, Answer)
         return found
-    if future.status in {"cancelled", "lost"}:
+    if future.status == "cancelled":
         raise _gone(ConnectionError("it lost a chunk"))
     error = future.exception()
     if isinstance(error, KilledWorker):

@@ -240,6 +240,27 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falli
             assert [found[n][k] for n in found if n != "mood"] == [wanted[n][k] for n in wanted if n != "mood"]
 
 
+def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_path: Path) -> None:
+    """Workers are killed that have finished chunks nobody has fetched yet."""
+    rows = "g\n" + "\n".join(f"{0.01 * k:.2f}" for k in range(1, 201)) + "\n"
+    plan = plan_of(falling, tmp_path, rows)
+    here = run_study(plan, tmp_path / "here", scheduler="none")
+    killed: list[int] = []
+    with connected("local", 2, tmp_path) as client:
+
+        def told(done: int, _n: int, _failed: int) -> None:
+            if done and not killed:
+                time.sleep(1.0)  # what was handed out is finished meanwhile
+                killed.extend(client.run(os.getpid).values())
+                for each in killed:
+                    os.kill(each, signal.SIGKILL)
+                time.sleep(0.5)  # new workers take longer to begin
+
+        there = run_study(plan, tmp_path / "there", client=client, told=told)
+    assert killed
+    assert (there.folder / "results.parquet").read_bytes() == (here.folder / "results.parquet").read_bytes()
+
+
 def test_a_worker_that_is_killed_while_it_gets_the_unit_is_no_hindrance(falling: Path, tmp_path: Path) -> None:
     plan = plan_of(falling, tmp_path, "g\n" + "\n".join(map(str, range(1, 41))) + "\n")
     with connected("local", 2, tmp_path) as client:
