@@ -85,6 +85,7 @@ class _Grown:
                 if frame > 0 and any(components):
                     self._frame_body.setdefault(frame, number)
         self._moving = {*m.q, m.t, *m.r}
+        self._base_body = self._bases()
 
     def graph(self) -> MechanismGraph:
         """All of it."""
@@ -213,6 +214,18 @@ class _Grown:
             frame = self.m.frames[frame].parent
         return self._frame_body.get(frame, GROUND)
 
+    def _bases(self) -> dict[int, int]:
+        """Points that coordinates move, as a platform's corner, by the one body whose mass centre is fixed to them."""
+        claims: dict[int, set[int]] = {}
+        for number, body in enumerate(self.m.bodies):
+            point, terms = body.masscenter, self.m.points[body.masscenter].position or ()
+            own = {frame for frame, components in terms if any(components)} <= {body.frame}
+            if body.frame > 0 and own and not _symbols(terms) & self._moving:
+                base = self.m.points[point].parent
+                if base > 0 and _symbols(self.m.points[base].position) & self._moving:
+                    claims.setdefault(base, set()).add(number)
+        return {point: min(bodies) for point, bodies in claims.items() if len(bodies) == 1}
+
     def _of_place(self, point: int, without: int = -2) -> int:
         """The body that a point is fixed in, or the nearest one before it."""
         while point > 0:
@@ -224,7 +237,7 @@ class _Grown:
 
     def _of_point_itself(self, point: int, without: int) -> int | None:
         """The body of a mass centre, or the body in whose frame a point's place is constant; None where neither."""
-        own = self._centre_body.get(point)
+        own = self._centre_body.get(point, self._base_body.get(point))
         if own is not None and own != without:
             return own
         terms = self.m.points[point].position or ()

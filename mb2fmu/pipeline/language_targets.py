@@ -182,7 +182,7 @@ def _casadi(derivation: Derivation) -> FileTree:
     for path in [path for path in files if "/" not in path]:
         name = path.removesuffix(".c")
         unit = FileTree({**sources, "unit.c": files[path]}).under("sources")
-        built = toolchain.compile_unit(unit, name, [machine], fmi=3)
+        built = toolchain.compile_unit(unit, name, [machine], compiler=toolchain.installed(), fmi=3)
         files = files.joined(FileTree({f"{name}{machine.extension}": content for content in built.files.values()}))
     return files
 

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from mechanisms import cart_with_pathways, mechanism_of
 
 import mb2fmu
+from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.mechanism.mechanism_graph import GROUND, Bond, MechanismGraph, mechanism_graph
 from mb2fmu.report.graph_picture import graph_picture
+
+MODELS = Path(__file__).parents[3] / "models"
 
 
 def graph_of(model: mb2fmu.Model) -> MechanismGraph:
@@ -175,3 +178,12 @@ def test_a_frame_that_is_located_from_its_wheel_hangs_on_the_ground() -> None:
         model.speed(speed, 0.0)
     hung = {b.child: (b.parent, b.coordinates) for b in graph_of(model).bonds}
     assert hung == {0: (1, ("spin",)), 1: (GROUND, ("x", "pitch"))}
+
+
+def test_what_acts_on_the_corner_that_a_platform_is_placed_by_acts_on_the_platform() -> None:
+    """Three legs of the hexapod end there, the others elsewhere on it: each pushes the platform off its spindle."""
+    graph = mechanism_graph(pipeline.derive(MODELS / "hexapod.py").mechanism)
+    ends = {
+        bond.name: {graph.bodies[bond.parent], graph.bodies[bond.child]} for bond in graph.bonds if bond.kind == "load"
+    }
+    assert ends == {f"ForceActuator[{k}]": {f"spindle{k}", "platform"} for k in range(1, 7)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import casadi as ca
@@ -10,7 +11,7 @@ import pytest
 from casadi_graph import graph_function
 
 from mb2fmu import pipeline
-from mb2fmu.toolchain import host
+from mb2fmu.toolchain import compilers, host
 
 MODELS = Path(__file__).parents[3] / "models"
 
@@ -94,3 +95,20 @@ def test_ipopt_goes_the_way_of_casadis_own_expressions(tmp_path: Path, monkeypat
     assert abs(effort - names["effort"]) < 1e-10 * effort
     np.testing.assert_allclose(names["motion"], motion, rtol=0.0, atol=1e-9)
     np.testing.assert_allclose(motion[:, -1], 0.0, atol=1e-9)
+
+
+def test_the_system_s_compiler_is_taken_where_zig_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def there(name: str, *rest: object) -> object:
+        return None if name == "ziglang" else find_spec(name, *rest)
+
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", there)
+    monkeypatch.setattr(compilers, "_zig", compilers._zig.__wrapped__)
+    derivation = pipeline.derive(MODELS / "simple_pendulum.py")
+    pipeline.source_code(derivation, "casadi", tmp_path)
+    title = f"{derivation.definition.name}_rhs"
+    x, r, p = pipeline.start_values(derivation)
+    own = ca.external(title, str(tmp_path / f"{title}{host().extension}"))
+    assert relative(own(0.0, x, r, p), graph_function(derivation.program, "rhs")(0.0, x, r, p)) < 1e-12
