@@ -295,7 +295,7 @@ class _Resolver:
         for each in wanted:
             level = 0.0
             if each.take == "first-crossing" and each.of in self._variables:
-                level = self._number(each.of, each.level, f"results.{each.name}.level")
+                level = self._number(each.of, each.level, f"results.{each.name}", "level")
             columns.append(Column(read.index(each.of), each.take, level, each.direction))
         return tuple(columns), read
 
@@ -327,12 +327,14 @@ class _Resolver:
         near = difflib.get_close_matches(name, names, n=3)
         return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
 
-    def _number(self, name: str, value: Value, where: str) -> float:
+    def _number(self, name: str, value: Value, where: str, key: str = "") -> float:
         """Return a value in the variable's unit; add a fault, and return 0, if it cannot be read."""
         try:
             return number_in(value, self._unit_of(name))
         except ValueError as error:
-            self._fault(str(error), f"{where}.{name}", f"write a number in {self._unit_of(name)}, or one with a unit")
+            self._fault(
+                str(error), f"{where}.{key or name}", f"write a number in {self._unit_of(name)}, or one with a unit"
+            )
             return 0.0
 
     def _unit_of(self, name: str) -> str:

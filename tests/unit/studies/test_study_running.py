@@ -376,7 +376,7 @@ def test_options_say_what_a_plan_says(falling: Path, tmp_path: Path) -> None:
         (["--method", "grid"], "a grid says itself"),
         (["--at", "mood"], "write NAME=VALUE"),
         (["--result", "h:largest=3"], "a level is a number, of first-crossing"),
-        (["--result", "h:first-crossing=two"], "two"),
+        (["--result", "h:first-crossing=two"], "results.h:first-crossing=two.level: 'two'"),
         (["--result", "h:largest:rising"], "only first-crossing has a direction"),
     ],
 )
