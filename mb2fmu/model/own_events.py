@@ -35,6 +35,7 @@ class DeclaredEvent:
         where: ``file:line`` of the declaration.
         period: Of an event that repeats, in s.
         offset: Of its first instant, or its only one, in s.
+        is_named: Whether the model gave the name; else the name says what the event waits for.
     """
 
     kind: Literal["when", "ticks"]
@@ -44,6 +45,7 @@ class DeclaredEvent:
     where: str = ""
     period: float = math.inf
     offset: float = 0.0
+    is_named: bool = False
 
 
 class OwnEvents:
@@ -76,14 +78,14 @@ class OwnEvents:
                 as ``pre`` says too. Speeds are set as they are told: what momentum becomes is the model's business.
             name: For messages and reports; the condition as it is written if empty.
         """
-        self._add("when", sm.sympify(condition), settings, name or str(condition))
+        self._add("when", sm.sympify(condition), settings, name, str(condition))
 
     def once(self, time: float, settings: Mapping[sm.Expr, sm.Expr], *, name: str = "") -> None:
         """Sets values once, at an instant in s; ``settings`` as for :meth:`when`."""
         now = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
         at = _number(time)
         passed = sm.Piecewise((1, now >= sm.Float(at)), (0, True)) if math.isfinite(at) else sm.S.Zero
-        self._add("ticks", passed, settings, name or f"t = {_told(at, time)} s", offset=at)
+        self._add("ticks", passed, settings, name, f"t = {_told(at, time)} s", offset=at)
 
     def every(self, period: float, settings: Mapping[sm.Expr, sm.Expr], *, offset: float = 0.0, name: str = "") -> None:
         """Sets values again and again: at ``offset``, ``offset`` + ``period``, and so on, in s.
@@ -100,7 +102,7 @@ class OwnEvents:
         ticks, length, first = sm.Integer(0), _number(period), _number(offset)
         if length > 0.0 and math.isfinite(first):
             ticks = sm.Max(0, 1 + sm.floor((now - sm.Float(first)) / sm.Float(length)))
-        self._add("ticks", ticks, settings, name or f"every {_told(length, period)} s", length, first)
+        self._add("ticks", ticks, settings, name, f"every {_told(length, period)} s", length, first)
 
     def discrete(
         self,
@@ -144,13 +146,18 @@ class OwnEvents:
         condition: sm.Basic,
         settings: Mapping[sm.Expr, sm.Expr],
         name: str,
+        waits_for: str,
         period: float = math.inf,
         offset: float = 0.0,
     ) -> None:
-        """Record an event with the line of the model file that declares it; period and offset in s."""
+        """Record an event with the line of the model file that declares it; period and offset in s.
+
+        Where no name is given, what the event waits for is its name.
+        """
         told = settings if isinstance(settings, Mapping) else {}  # which ``event_faults`` tells
         known = {symbol: sm.sympify(value) for symbol, value in told.items()}
-        self.own_events.append(DeclaredEvent(kind, condition, known, name, caller(), period, offset))
+        event = DeclaredEvent(kind, condition, known, name or waits_for, caller(), period, offset, bool(name))
+        self.own_events.append(event)
 
 
 def _number(value: float | sm.Expr) -> float:
@@ -197,7 +204,19 @@ def event_faults(model: Model) -> Iterator[Fault]:
             what = f"the event {event.name} sets {symbol}, which is no coordinate, speed or state"
             remedy = "declare it by model.discrete, or set one of those"
             yield Fault(what, event.where, remedy)
+    yield from _named_twice(model)
     yield from _set_twice(model)
+
+
+def _named_twice(model: Model) -> Iterator[Fault]:
+    """Names that two events have: reports, messages and the table of events could not tell which of them happened."""
+    first: dict[str, DeclaredEvent] = {}
+    for event in model.own_events:
+        if event.is_named and event.name in first:
+            what = f"two events are called {event.name}: one is said at {first[event.name].where}, and another"
+            yield Fault(what, event.where, "give one of them another name (name=…)")
+        elif event.is_named:
+            first[event.name] = event
 
 
 def _set_twice(model: Model) -> Iterator[Fault]:

@@ -71,6 +71,24 @@ def test_all_that_contradict_each_other_are_told_at_once():
     ]
 
 
+def test_two_events_of_one_name_are_told():
+    model, x, _, f, g = a_particle()
+    model.when(x < 0, {f: 1}, name="a")
+    model.when(x < -1, {g: 1}, name="a")
+    model.every(0.1, {f: x}, name="a")
+    assert [what.partition(": one is said at ")[0] for what in told(model)] == ["two events are called a"] * 2
+    assert all(what.endswith(", and another") for what in told(model))
+
+
+def test_events_without_names_may_wait_for_the_same():
+    model, x, _, f, g = a_particle()
+    model.every(0.1, {f: x})
+    model.every(0.1, {g: x})
+    model.when(x < 0, {f: 1})
+    model.when(x < 0, {g: 1})
+    assert told(model) == []
+
+
 EVERY = st.tuples(st.integers(1, 30), st.integers(0, 30))
 ONCE = st.tuples(st.none(), st.integers(0, 100))
 
