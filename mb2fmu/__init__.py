@@ -1,4 +1,4 @@
-"""mb2fmu: a mechanism written with SymPy becomes a Functional Mock-up Unit, with the proof that it moves alike.
+"""mb2fmu: turn a mechanism written with SymPy into a Functional Mock-up Unit, and prove that it moves as it must.
 
     >>> import mb2fmu                                            # doctest: +SKIP
     >>> model = mb2fmu.load("models/double_pendulum.py")         # doctest: +SKIP
@@ -162,7 +162,7 @@ _HOMES |= dict.fromkeys(
 
 
 def __getattr__(name: str) -> object:
-    """Imports a public name from its home, once."""
+    """Import a public name from the module that defines it, on first use."""
     if name.startswith("_") or name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES.get(name, "mb2fmu.pipeline")), name)

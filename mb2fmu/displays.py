@@ -1,4 +1,4 @@
-"""How records look in a notebook: rooms that draw register here; records ask here, and know none of these rooms."""
+"""Registry of notebook displays: report modules register functions here; records call them without importing these."""
 
 from __future__ import annotations
 

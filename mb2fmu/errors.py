@@ -1,4 +1,4 @@
-"""Errors: one base class, one class per stage, each carrying every fault found at once.
+"""Errors: one base class and one class per stage; each error carries all faults that were found.
 
 The command line prints ``str(error)`` on stderr and exits with ``error.exit_code``: 2 where the input is wrong,
 3 where a tool (compiler, importer, archive) failed. A traceback is shown under ``--debug`` only.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong.
+    """One fault: what is wrong, where, and what to do.
 
     Attributes:
         what: What is wrong, in the user's words, naming the symbol or file.
@@ -65,7 +65,7 @@ class LoweringError(Mb2FmuError):
 
 
 class AnalysisError(Mb2FmuError):
-    """There is no such operating point or sensitivity, or none can be computed."""
+    """No such operating point or sensitivity exists, or it cannot be computed."""
 
 
 class InterfaceError(Mb2FmuError):
@@ -91,6 +91,6 @@ class ToolError(Mb2FmuError):
 
 
 class PlatformError(ToolError):
-    """A platform was asked for that no unit can be built for."""
+    """No unit can be built for the requested platform."""
 
     exit_code = 2

@@ -1,4 +1,4 @@
-"""``required``: packages that only some commands use, and what to install where one is missing."""
+"""``required``: check for packages that only some commands use, and say what to install where one is missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXTRAS = {
 
 
 def required(purpose: str, *modules: str) -> None:
-    """Makes sure that modules can be imported.
+    """Check that modules can be imported; raise with the command that installs them.
 
     Args:
         purpose: What needs them, as the subject of a sentence: ``the audit``.

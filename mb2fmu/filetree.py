@@ -1,4 +1,4 @@
-"""FileTree: a set of files that exists in memory only, path → bytes."""
+"""FileTree: a set of files in memory, path → bytes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FileTree:
         return FileTree({f"{folder}/{path}": content for path, content in self.files.items()})
 
     def joined(self, other: FileTree) -> FileTree:
-        """Both trees together.
+        """Return the union of both trees.
 
         Raises:
             ValueError: If a path stands in both with different contents.

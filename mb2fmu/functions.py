@@ -1,4 +1,4 @@
-"""Functions that loads and outputs may use: the list of supported ones, and lookup tables.
+"""Functions that loads and outputs may use: the supported SymPy functions, event functions and lookup tables.
 
 ``SUPPORTED_FUNCTIONS`` names every SymPy function that a Program can compute, with a line for the documentation.
 Model checks refuse anything else by name.
@@ -45,16 +45,16 @@ SUPPORTED_FUNCTIONS: dict[str, str] = {
 
 
 class _OneValue(sm.Function):  # type: ignore[misc] # SymPy has no types
-    """A function whose value is that of another expression; only events know more of it."""
+    """Base of functions whose value is that of a plain expression; only the treatment of events differs."""
 
     is_real = True
 
     def _plain(self) -> sm.Expr:
-        """The expression of the same value."""
+        """Return the expression of the same value."""
         return self.args[0]
 
     def doit(self, **hints: Any) -> sm.Expr:
-        """The expression of the same value."""
+        """Return the plain expression of the same value (SymPy's hook)."""
         return self._plain().doit(**hints)
 
     def _eval_evalf(self, prec: int) -> sm.Expr:
@@ -74,24 +74,24 @@ class _OneValue(sm.Function):  # type: ignore[misc] # SymPy has no types
 
 
 class Pre(_OneValue):
-    """``pre(x)``: what x was just before the event; in what an event sets. Elsewhere it is x."""
+    """``pre(x)``: the value of x just before the event, usable in values that an event sets; elsewhere it is x."""
 
     nargs = 1
 
 
 class NoEvent(_OneValue):
-    """``no_event(expression)``: the expression, and where it jumps or has a kink integrators step across."""
+    """``no_event(expression)``: the expression without events; integrators step across its jumps and kinks."""
 
     nargs = 1
 
     def _eval_derivative(self, symbol: sm.Symbol) -> sm.Expr:
-        """Return the derivative of the argument, without events as well."""
+        """Return the derivative of the argument, also without events."""
         slope = self.args[0].diff(symbol)
         return NoEvent(slope) if slope.free_symbols else slope
 
 
 class StickingSign(_OneValue):
-    """``sticking_sign(v, ratio)``: sign(v); where v is held at zero any value from -ratio to ratio, as it takes.
+    """``sticking_sign(v, ratio)``: sign(v); while v is held at zero, the value in [-ratio, ratio] that holds it there.
 
     Dry friction is -F_k sticking_sign(v, F_s/F_k): F_k while it slides, at most F_s while it sticks.
     """
@@ -99,7 +99,7 @@ class StickingSign(_OneValue):
     nargs = 2
 
     def _plain(self) -> sm.Expr:
-        """Return the sign without its limit, the value while it slips."""
+        """Return sign(v), the value while it slips."""
         return sm.sign(self.args[0])
 
 
@@ -107,7 +107,7 @@ pre, no_event, sticking_sign = Pre, NoEvent, StickingSign
 
 
 class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
-    """Data to interpolate; call it with an expression to have its value there.
+    """Data to interpolate; call it with an expression to get the interpolated value.
 
     Two tables of equal content are equal. Beyond its data it goes on as a straight line, or stays constant.
 
@@ -145,7 +145,7 @@ class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
         kind: TableKind = "linear",
         extrapolation: Extrapolation = "linear",
     ) -> Self:
-        """The table of some data, see the class."""
+        """Make a table from data; arguments as in the class docstring."""
         xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         if xs.ndim != 1 or xs.shape != ys.shape or len(xs) < 2:
             raise ValueError(f"table {name}: two columns of one length, at least 2, are needed")
@@ -160,7 +160,7 @@ class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
         return table
 
     def __call__(self, argument: Any) -> TableValue:
-        """The value of the table at an expression."""
+        """Return the interpolated value at an expression."""
         return TableValue(argument, self, 0)
 
     def __getnewargs__(self) -> tuple[Any, ...]:
@@ -189,7 +189,7 @@ class TableValue(sm.Function):  # type: ignore[misc] # SymPy has no types
 
     @property
     def table(self) -> LookupTable:
-        """The data."""
+        """The table."""
         return cast("LookupTable", self.args[1])
 
     @property
@@ -198,13 +198,13 @@ class TableValue(sm.Function):  # type: ignore[misc] # SymPy has no types
         return int(self.args[2])
 
     def fdiff(self, argindex: int = 1) -> sm.Expr:
-        """The derivative with respect to the argument."""
+        """Return the derivative with respect to the argument."""
         if argindex != 1:
             return sm.S.Zero
         return TableValue(self.args[0], self.table, self.order + 1)
 
     def _eval_rewrite_as_Piecewise(self, *_args: Any, **_hints: Any) -> sm.Expr:  # noqa: N802 (SymPy's name)
-        """Return the table as a ``Piecewise``, which every SymPy printer knows."""
+        """Return the table as a ``Piecewise``, for printers that know no tables."""
         x, breaks = self.args[0], self.table.breaks
         pieces = []
         for i, start in enumerate(breaks[:-1]):
@@ -236,7 +236,7 @@ class TableValue(sm.Function):  # type: ignore[misc] # SymPy has no types
         return base if exp is None else rf"\left[{base}\right]^{{{exp}}}"
 
     def _printed_as_code(self, printer: Any) -> str:
-        """Print the table as the Piecewise that it is, for targets without tables."""
+        """Print the table as a Piecewise, for targets without tables."""
         text: str = printer._print(self.rewrite(sm.Piecewise))  # noqa: SLF001 (how SymPy's printers call each other)
         return text
 
@@ -244,7 +244,7 @@ class TableValue(sm.Function):  # type: ignore[misc] # SymPy has no types
 
 
 def _pieces(x: np.ndarray, y: np.ndarray, kind: TableKind) -> np.ndarray:
-    """Coefficients of powers 0, 1, … of x − x[i], shape (powers, len(x) − 1)."""
+    """Return the coefficients of powers 0, 1, … of x − x[i], shape (powers, len(x) − 1)."""
     if kind == "linear":
         return np.array([y[:-1], np.diff(y) / np.diff(x)])
     from scipy.interpolate import CubicSpline, PchipInterpolator  # takes longer to import than most models to derive
@@ -257,7 +257,7 @@ def _pieces(x: np.ndarray, y: np.ndarray, kind: TableKind) -> np.ndarray:
 
 
 def _extended(x: np.ndarray, pieces: np.ndarray, extrapolation: Extrapolation) -> tuple[np.ndarray, np.ndarray]:
-    """One more piece at each end, a straight line, as wide as the data."""
+    """Return the polynomials with a straight line added at each end, as wide as the data."""
     if extrapolation not in {"linear", "constant"}:
         raise ValueError(f"a table is continued linear or constant, not {extrapolation}")
     powers = np.arange(len(pieces))

@@ -1,4 +1,4 @@
-"""``OPERATIONS``: one row per scalar operation, with all that the stages need to know of it.
+"""``OPERATIONS``: one row per scalar operation, with everything that the stages need of it.
 
 A new function is a member of :class:`Op` and a row. From the row come: arity and laws of folding (``program``), the
 derivative and where it does not exist (``derivatives``), which class of SymPy it is (``lowering``), its code in C for
@@ -77,10 +77,10 @@ LEAVES = frozenset(Op(i) for i in range(Op.CONSTANT, Op.SEED + 1))
 
 
 class Writer(Protocol):
-    """What a derivative is written with: nodes of a program (``ProgramBuilder``)."""
+    """Protocol: writes the nodes of a derivative (``ProgramBuilder``)."""
 
     def constant(self, value: float) -> int:
-        """A number."""
+        """Return a number."""
         ...
 
     def add(self, a: int, b: int) -> int:
@@ -108,11 +108,11 @@ class Writer(Protocol):
         ...
 
     def unary(self, op: Op, a: int) -> int:
-        """A function of one argument."""
+        """Return a function of one argument."""
         ...
 
     def binary(self, op: int, a: int, b: int) -> int:
-        """A function of two arguments."""
+        """Return a function of two arguments."""
         ...
 
     def select(self, condition: int, a: int, b: int) -> int:
@@ -184,14 +184,14 @@ class Operation:
 
 
 def _truth(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
-    """A comparison that gives 0 or 1."""
+    """Return the row of a comparison that gives 0 or 1."""
     return lambda a, b: mpmath.mpf(holds(a, b))
 
 
 def _arithmetic(
     op: Op, sign: str, digits: Callable[..., Any], slopes: tuple[Slope, ...] = (), cost: float = 1.0
 ) -> Operation:
-    """A sum, difference, product or quotient."""
+    """Return the row of a sum, difference, product or quotient."""
     text = f"{{0}} {sign} {{1}}"
     hazard: Literal["pole", ""] = "pole" if op is Op.DIV else ""
     return Operation(
@@ -200,7 +200,7 @@ def _arithmetic(
 
 
 def _function(op: Op, cost: float, *slopes: Slope, real: bool = False, **facts: Any) -> Operation:
-    """A function whose name is the same in SymPy, C, Python and mpmath.
+    """Return the row of a function with one name in SymPy, C, Python and mpmath.
 
     Args:
         op: Its number.
@@ -222,7 +222,7 @@ def _function(op: Op, cost: float, *slopes: Slope, real: bool = False, **facts: 
 
 
 def _step(op: Op, python: str, digits: Callable[..., Any], *, arity: int = 1, **facts: Any) -> Operation:
-    """What jumps, and has derivative 0 where it has one; exact in doubles."""
+    """Return the row of a function with jumps; its derivative is 0 elsewhere, and it is exact in doubles."""
     name = op.name.lower()
     operands = ", ".join(f"{{{i}}}" for i in range(arity))
     known: dict[str, Any] = {"c": f"mb2fmu_{name}({operands})", "matlab": f"{name}({operands})"}
@@ -266,12 +266,12 @@ def _bell(b: Writer, x: Sequence[int], _value: int) -> int:
 
 
 def _by_square(then: Callable[[Writer, int], int]) -> Slope:
-    """A slope that depends on the square of the operand."""
+    """Return a slope that depends on the square of the operand."""
     return lambda b, x, _value: then(b, b.mul(x[0], x[0]))
 
 
 def _by_value_square(then: Callable[[Writer, int], int]) -> Slope:
-    """A slope that depends on the square of the value."""
+    """Return a slope that depends on the square of the value."""
     return lambda b, _x, value: then(b, b.mul(value, value))
 
 
@@ -394,5 +394,5 @@ assert set(Op) == set(OPERATIONS) | LEAVES | {Op.TABLE, Op.BLOCK}, "a row for ea
 
 
 def having(wanted: Callable[[Operation], object]) -> frozenset[Op]:
-    """The operations whose row is as wanted."""
+    """Return the operations whose rows have these attributes."""
     return frozenset(op for op, row in OPERATIONS.items() if wanted(row))

@@ -79,7 +79,7 @@ SOLVERS = (
 
 
 def solver_called(name: str) -> Solver:
-    """The row of a name.
+    """Return the row of a name.
 
     Raises:
         ValueError: If there is none; the text lists those there are.
@@ -91,7 +91,7 @@ def solver_called(name: str) -> Solver:
 
 
 def solver_of_kind(kind: str) -> Solver:
-    """The row of a kind.
+    """Return the row of a kind.
 
     Raises:
         ValueError: If there is none.

@@ -265,12 +265,12 @@ def display_conversion(unit: Unit | str, display_unit: Unit | str) -> tuple[floa
 
 
 def base_text(unit: Unit | str) -> str:
-    """The base units of a unit, e.g. ``kg.m2/s2`` for ``N.m``."""
+    """Return the base units of a unit, e.g. ``kg.m2/s2`` for ``N.m``."""
     return _write(tuple(_unit(unit).powers.items()))
 
 
 def derivative_unit(text: str) -> str:
-    """The unit of the time derivative of what is measured in ``text``: ``rad/s`` → ``rad/s2``, ``1`` → ``1/s``.
+    """Return the unit of the time derivative of what is measured in ``text``: ``rad/s`` → ``rad/s2``, ``1`` → ``1/s``.
 
     Raises:
         ValueError: If ``text`` is no unit.
@@ -300,7 +300,7 @@ def _unit(unit: Unit | str) -> Unit:
 
 
 def _write(factors: Factors) -> str:
-    """A product of powers in Modelica's notation; the inverse of reading it."""
+    """Return a product of powers in Modelica's notation; the inverse of reading it."""
     above = ".".join(f"{symbol}{power if power != 1 else ''}" for symbol, power in factors if power > 0)
     below = [f"{symbol}{-power if power != -1 else ''}" for symbol, power in factors if power < 0]
     if not below:
@@ -317,7 +317,7 @@ class _Reader:
         self.next = 0
 
     def factors(self) -> Factors:
-        """The whole text as a product.
+        """Return the whole text as a product.
 
         Raises:
             ValueError: If the text does not follow the grammar.
@@ -399,7 +399,7 @@ class _Reader:
 
 
 def _symbol(symbol: str, text: str) -> _Scale:
-    """The table's entry for a symbol, prefixed ones included; ``text`` is for the message."""
+    """Return the table's entry for a symbol, prefixed ones included; ``text`` is for the message."""
     known = _symbols()
     if symbol in known:
         return known[symbol]
@@ -426,7 +426,7 @@ def _as_product(symbol: str) -> str:
 
 @cache
 def _symbols() -> Mapping[str, _Scale]:
-    """Every symbol: the tables' own, which win (``min`` is minutes, ``cd`` candela), then the prefixed ones."""
+    """Return every symbol: the tables' own, which win (``min`` is minutes, ``cd`` candela), then the prefixed ones."""
     prefixed = {
         prefix + symbol: _Scale(ratio * scale.ratio, scale.pi_power, scale.exponents)
         for symbol, scale in _PREFIXED.items()

@@ -66,7 +66,7 @@ class Linearization:
     eigenvalues: npt.NDArray[np.complex128]
 
     def __repr__(self) -> str:
-        """A line: about what motion, its states and eigenvalues."""
+        """Return a line: about what motion, its states and eigenvalues."""
         found = ", ".join(f"{value:.4g}" for value in self.eigenvalues)
         return f"<Linearization about {self.point.motion}: states {', '.join(self.states)}; eigenvalues {found} in 1/s>"
 

@@ -149,7 +149,7 @@ class ModeChanges:
         return changed
 
     def is_idle(self, k: int, at: Point, slope: Callable[[float, Floats], Floats]) -> bool:
-        """Whether rates, events and the derivatives of both are the same in both modes of a switch.
+        """Return whether rates, events and the derivatives of both are the same in both modes of a switch.
 
         Args:
             k: Of the margin.

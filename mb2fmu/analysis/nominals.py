@@ -44,7 +44,7 @@ UNFINISHED = 1e-3
 
 
 def with_nominals(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Declarations:
-    """The definition with a nominal for each state and input that has none and whose magnitude is not about 1.
+    """Return the definition with a nominal for each state and input that has none and whose magnitude is not about 1.
 
     Args:
         definition: The checked model.

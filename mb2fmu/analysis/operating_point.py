@@ -72,7 +72,7 @@ def find(
     held: Collection[int] = (),
     trimmed: Collection[int] = (),
 ) -> OperatingPoint:
-    """The equilibrium or steady motion near ``start``.
+    """Return the equilibrium or steady motion near ``start``.
 
     Args:
         slopes: The equations.

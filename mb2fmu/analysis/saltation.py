@@ -149,7 +149,7 @@ class Saltation:
         """Return the first instant of a step with a negative margin; None if all margins stay positive."""
 
         def least(t: float) -> float:
-            """The smallest margin, plus the slack."""
+            """Return the smallest margin, plus the slack."""
             return float(np.min(self._changes.margins(t, way(t)[: self._how.size]))) + SLACK
 
         looks = [
@@ -168,7 +168,7 @@ class Saltation:
         return None
 
     def _across(self, t: float, y: Floats) -> Point:
-        """The point behind an event."""
+        """Return the point behind an event."""
         how, changes = self._how, self._changes
         n = how.size
         at = Point(t, y[:n], y[n:].reshape(-1, n), np.zeros(len(y) // n - 1))
@@ -233,7 +233,7 @@ class Saltation:
         raise AnalysisError("the motion cannot be differentiated:", [fault])
 
     def _is_idle(self, k: int, at: Point) -> bool:
-        """Whether a switch makes no difference, neither before an event nor behind it."""
+        """Return whether a switch makes no difference, neither before an event nor behind it."""
         changes, modes = self._changes, self._changes.memory.copy()
         idle = changes.is_idle(k, at, self._how.slope)
         if idle:
@@ -244,7 +244,7 @@ class Saltation:
         return idle
 
     def _is_one_at_any_instant(self, at: Point, rates: Floats) -> bool:
-        """Whether the motion behind an event stays the same if the event comes a little later."""
+        """Return whether the motion behind an event stays the same if the event comes a little later."""
         how, modes = self._how, self._changes.memory.copy()
         n, ends = how.size, []
         for late in (0.0, 1.0):

@@ -54,7 +54,7 @@ def start_at(
     at: Mapping[str, Value],
     trim: Collection[str] = (),
 ) -> Start:
-    """The model's start values with others put in their place.
+    """Return the model's start values with others put in their place.
 
     Args:
         definition: The checked model.

@@ -74,7 +74,7 @@ class Sensitivities:
         return np.asarray(self.values[:, self._place(self.of, name)])
 
     def unit(self, of: str, to: str) -> str:
-        """The unit of a derivative: m of kg gives ``m/kg``."""
+        """Return the unit of a derivative: m of kg gives ``m/kg``."""
         return quotient_unit(self.units[of], self.units[to])
 
     @staticmethod
@@ -122,7 +122,7 @@ def sensitivities(program: Program, start: Start, signals: Signals, study: Study
 
 
 def _through_events(frozen: Program, start: Start, signals: Signals, study: Study) -> Sensitivities:
-    """The same for a program with modes."""
+    """Return the same for a program with modes."""
     variation = _Variation(frozen, start, signals, study)
     n, k = len(start.x), len(study.to)
     changes = ModeChanges(frozen, signals, start.p, variation.along_p)
@@ -232,7 +232,7 @@ class _Variation:
 
     @staticmethod
     def _pair(program: Program, entry: str, results: list[int] | None = None) -> tuple[Evaluator, Evaluator]:
-        """An entry point (some of its results), and the same along a direction of (x, p)."""
+        """Return an entry point (some of its results), and the same along a direction of (x, p)."""
         along = differentiate_forward(program, entry, _GROUPS)
         return evaluator(program, entry, results), evaluator(along, f"jvp_{entry}", results)
 

@@ -60,7 +60,7 @@ class Slopes:
         return rows
 
     def _pair(self, program: Program, entry: str) -> tuple[Function, Function]:
-        """An entry point and its Jacobian with respect to states, then inputs."""
+        """Return an entry point and its Jacobian with respect to states, then inputs."""
         slopes = jacobian(program, entry, ("states", "inputs"))
         entries = self._function(evaluator(slopes.program, slopes.entry), len(slopes.rows))
 

@@ -55,7 +55,7 @@ def study_of(
     step: float | None = None,
     tolerance: float = 1e-9,
 ) -> Study:
-    """The model's experiment as far as nothing else is said.
+    """Return the model's experiment as far as nothing else is said.
 
     Args:
         definition: The checked model.

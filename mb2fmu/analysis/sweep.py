@@ -76,7 +76,7 @@ class Sweep:
     critical: tuple[Critical, ...]
 
     def __repr__(self) -> str:
-        """A line: over what, and where stability changes."""
+        """Return a line: over what, and where stability changes."""
         changes = ", ".join(f"{each.value:.6g} (then {each.becomes})" for each in self.critical) or "none"
         ends = f"{self.values[0]:g} to {self.values[-1]:g} {self.unit}"
         return f"<Sweep of {self.name} from {ends}: critical values {changes}>"
@@ -154,7 +154,7 @@ class _Points:
         self._before: Linearization | None = None
 
     def at(self, value: float) -> Linearization:
-        """The linearization at a value.
+        """Return the linearization at a value.
 
         Raises:
             AnalysisError: Naming the value.
@@ -191,7 +191,7 @@ def _not_cyclic(points: Sequence[Linearization]) -> tuple[str, ...]:
 
 
 def _block(point: Linearization, kept: Sequence[str]) -> Floats:
-    """A of these states alone."""
+    """Return a of these states alone."""
     rows = [point.states.index(name) for name in kept]
     return point.A[np.ix_(rows, rows)]
 
@@ -207,13 +207,13 @@ def _followed(rows: Sequence[Complex]) -> Complex:
 
 
 def _paired(expected: Complex, before: Complex, row: Complex) -> npt.NDArray[np.intp]:
-    """Which entry of ``row`` goes on each of ``before``; the extrapolation counts, and a little where it was."""
+    """Return which entry of ``row`` goes on each of ``before``; the extrapolation counts, and a little where it was."""
     cost = np.abs(expected[:, None] - row[None, :]) + 0.2 * np.abs(before[:, None] - row[None, :])
     return np.asarray(linear_sum_assignment(cost)[1])
 
 
 def _critical(points: _Points, kept: Sequence[str], values: Floats, rows: Complex) -> tuple[Critical, ...]:
-    """Every crossing between two neighbours, refined; of a complex pair the one above the real axis."""
+    """Return every crossing between two neighbours, refined; of a complex pair the one above the real axis."""
     found = []
     least = _ON_THE_AXIS * float(np.max(np.abs(rows), initial=0.0))
     for column in rows.T:
@@ -230,7 +230,7 @@ def _critical(points: _Points, kept: Sequence[str], values: Floats, rows: Comple
 
 
 def _same(one: Critical, other: Critical, apart: float) -> bool:
-    """Whether two crossings are of one conjugate pair."""
+    """Return whether two crossings are of one conjugate pair."""
     alike = abs(one.frequency - other.frequency) <= 1e-6 * (one.frequency + other.frequency)
     return abs(one.value - other.value) <= apart and alike
 
@@ -238,7 +238,7 @@ def _same(one: Critical, other: Critical, apart: float) -> bool:
 def _refined(
     points: _Points, kept: Sequence[str], ends: tuple[float, float], eigenvalues: tuple[complex, complex]
 ) -> Critical:
-    """The value between two at which the real part vanishes."""
+    """Return the value between two at which the real part vanishes."""
     (low, high), (first, last) = ends, eigenvalues
     nearest = [first]
 

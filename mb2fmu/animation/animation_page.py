@@ -66,7 +66,7 @@ def element(
     autoplay: bool = False,
     live: str = "",
 ) -> Element:
-    """The animation as part of a page; there can be one in a page.
+    """Return the animation as part of a page; there can be one in a page.
 
     Args:
         drawing: What moves.
@@ -124,7 +124,7 @@ def page(
     limit: int | None = None,
     live: str = "",
 ) -> bytes:
-    """A self-contained page with nothing but the animation; arguments as of :func:`element`."""
+    """Return a self-contained page with nothing but the animation; arguments as of :func:`element`."""
     part = element(drawing, signals, shown=shown, ghost=ghost, limit=limit, autoplay=True, live=live)
     text = (
         _environment()
@@ -135,7 +135,7 @@ def page(
 
 
 def frames(time: npt.NDArray[np.float64], most: int = MOST_FRAMES) -> npt.NDArray[np.intp]:
-    """Which of many times are shown: as many as a screen shows, at most ``most``, first and last among them."""
+    """Return which of many times are shown: as many as a screen shows, at most ``most``, first and last among them."""
     wanted = max(2, min(most, int(np.ceil((time[-1] - time[0]) * FRAMES_PER_SECOND)) + 1))
     if len(time) <= wanted:
         return np.arange(len(time))
@@ -282,7 +282,7 @@ def _json(data: dict[str, Any]) -> str:
 
 
 def _script() -> str:
-    """The viewer without blank lines: a page that strips those does not change what its policy allows."""
+    """Return the viewer without blank lines: a page that strips those does not change what its policy allows."""
     text = _text("viewer_live.js") + _text("viewer.js").removeprefix('"use strict";\n')
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
 

@@ -180,7 +180,7 @@ def draw(scene: Scene, motion: Motion, ghost: Motion | None = None) -> Drawing:
 
 
 def draw_start(scene: Scene) -> Drawing:
-    """The mechanism at its start values."""
+    """Return the mechanism at its start values."""
     return draw(scene, start_of(scene))
 
 
@@ -267,7 +267,7 @@ class _Artist:
         return points if len(points) > 2 else list(range(self.where.points.shape[1]))
 
     def poses(self, where: Places) -> Poses:
-        """The poses found so far, wherever the mechanism goes."""
+        """Return the poses found so far, wherever the mechanism goes."""
         points = [point for point, _ in self.keys]
         frames = [frame for _, frame in self.keys]
         turned = {f: continuous(quaternions(where.rotations[:, f])) for f in dict.fromkeys(frames)}
@@ -283,7 +283,7 @@ class _Artist:
         return self.keys.index((point, frame))
 
     def _anchor(self, point: int, frame: int | None = None) -> Anchor:
-        """A pose in which the point is fixed; of ``frame`` if that matters; a new one if there is none."""
+        """Return a pose in which the point is fixed; of ``frame`` if that matters; a new one if there is none."""
         track = self.where.points[:, point]
         close = _RIGID * max(self.extent, 1e-12)
         if frame in (None, 0) and np.abs(track - track[0]).max() <= close:
@@ -338,7 +338,7 @@ class _Artist:
         return ellipsoid(float(self.where.sizes[body.mass]), self.where.sizes[body.inertia : body.inertia + 6])
 
     def _rod(self, link: SceneLink) -> Solid | None:
-        """A thin cylinder between two points of a frame; None if they are one point, or not fixed in a pose."""
+        """Return a thin cylinder between two points of a frame; None if they are one point, or not fixed in a pose."""
         ends = [self._fixed(point, link.frame) for point in link.points]
         if ends[0] is None or ends[1] is None or ends[0].pose != ends[1].pose:
             return None
@@ -412,7 +412,7 @@ class _Artist:
         return float(np.clip(0.045 * size, 0.003 * whole, 0.02 * whole))
 
     def _arrow_scales(self) -> list[float]:
-        """The largest force, and the largest torque, of those without a scale is a quarter of the picture."""
+        """Return the largest force, and the largest torque, of those without a scale is a quarter of the picture."""
         largest = {True: 0.0, False: 0.0}
         sizes = np.linalg.norm(self.where.vectors, axis=2).max(axis=0, initial=0.0)
         for arrow in self.scene.arrows:

@@ -44,7 +44,7 @@ def encoded(values: Floats) -> dict[str, Any]:
 
 
 def decoded(record: dict[str, Any], count: int) -> Floats:
-    """The channels of :func:`encoded`, as a viewer sees them, shape (count, n_channels)."""
+    """Return the channels of :func:`encoded`, as a viewer sees them, shape (count, n_channels)."""
     content = np.frombuffer(zlib.decompress(base64.b64decode(record["data"])), dtype=np.uint8).astype(np.int64)
     columns, at = [], 0
     for limits in record["ranges"]:

@@ -101,7 +101,7 @@ def live_record(live: LiveUnit, scene: Scene, drawing: Drawing) -> dict[str, Any
 
 
 def _evaluable(program: Program) -> bool:
-    """Whether points and rotations are computed by operations alone, without systems to be solved."""
+    """Return whether points and rotations are computed by operations alone, without systems to be solved."""
     return not any(Op(code) in _OPAQUE for code in program.op.tolist())
 
 

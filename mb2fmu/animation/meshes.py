@@ -50,7 +50,7 @@ class Triangles:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Triangles:
-        """The triangles of :meth:`to_record`."""
+        """Return the triangles of :meth:`to_record`."""
         vertices = np.frombuffer(base64.b64decode(record["vertices"]), dtype="<f4").reshape(-1, 3)
         faces = np.frombuffer(base64.b64decode(record["faces"]), dtype="<u4").reshape(-1, 3)
         return cls(vertices, faces)
@@ -110,7 +110,7 @@ def _binary_stl(content: bytes) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 
 
 def _is_text(content: bytes) -> bool:
-    """Whether an STL file is text; some binary ones begin with ``solid`` too."""
+    """Return whether an STL file is text; some binary ones begin with ``solid`` too."""
     return content[:80].lstrip().lower().startswith(b"solid") and b"facet" in content[:1000].lower()
 
 
@@ -136,7 +136,7 @@ def _stl_damage(content: bytes) -> str:
 
 
 def _obj_damage(content: bytes) -> str:
-    """The first number or vertex of an OBJ file that cannot be meant; vertices count from 1, or back from -1."""
+    """Return the first number or vertex of an OBJ file that cannot be meant; vertices count from 1, or back from -1."""
     known, largest = 0, (0, 0)
     text = re.sub(r"\\\r?\n", " ", content.decode("utf-8", errors="replace"))  # lines that go on
     for number, line in enumerate(text.splitlines(), 1):

@@ -51,7 +51,7 @@ class Motion:
             raise ValueError(f"{n} times, {len(self.states)} states, {len(self.inputs)} inputs")
 
     def at(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> Motion:
-        """The motion at some of its times."""
+        """Return the motion at some of its times."""
         return Motion(self.time[rows], self.states[rows], self.inputs[rows], self.parameters)
 
 
@@ -77,7 +77,7 @@ class Places:
 
 
 def start_of(scene: Scene) -> Motion:
-    """The start values alone: a motion of one instant."""
+    """Return the start values alone: a motion of one instant."""
     states, inputs, parameters = (
         np.array([variable.start for variable in group]) for group in (scene.states, scene.inputs, scene.parameters)
     )
@@ -111,7 +111,7 @@ def places(scene: Scene, motion: Motion) -> Places:
 
 
 def sampled_inputs(scene: Scene, time: Floats) -> Floats:
-    """The signals of the default experiment at some times, shape (n_t, n_r)."""
+    """Return the signals of the default experiment at some times, shape (n_t, n_r)."""
     if not scene.inputs:
         return np.zeros((len(time), 0))
     n_x, n_p = len(scene.states), len(scene.parameters)
@@ -120,7 +120,7 @@ def sampled_inputs(scene: Scene, time: Floats) -> Floats:
 
 
 def _held(values: Floats) -> Floats:
-    """Every column's last finite value goes on where there is none; zero before the first."""
+    """Return every column's last finite value goes on where there is none; zero before the first."""
     good = np.isfinite(values)
     if good.all():
         return values

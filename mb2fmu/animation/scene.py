@@ -182,7 +182,7 @@ class Scene:
 
     @classmethod
     def from_json(cls, content: bytes, where: str) -> Scene:
-        """The scene of :meth:`to_json`.
+        """Return the scene of :meth:`to_json`.
 
         Args:
             content: The file.

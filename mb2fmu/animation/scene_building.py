@@ -38,7 +38,7 @@ _INERTIA = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
 def describe(
     mechanism: Mechanism, equations: EquationsOfMotion, meshes: Mapping[str, Triangles] | None = None
 ) -> Scene | None:
-    """The scene of a mechanism.
+    """Return the scene of a mechanism.
 
     Args:
         mechanism: Its frames, points, bodies, loads and looks.
@@ -80,7 +80,7 @@ class _Describer:
         return NamedKinematics(self.mechanism, _names(self.equations))
 
     def scene(self) -> Scene:
-        """The scene: bodies, shapes, links, arrows, traces and the kinematics that move them."""
+        """Return the scene: bodies, shapes, links, arrows, traces and the kinematics that move them."""
         m, d = self.mechanism, self.mechanism.declared
         located = [i for i, place in enumerate(m.points) if place.located]
         if m.bodies and not any(m.points[body.masscenter].located for body in m.bodies):

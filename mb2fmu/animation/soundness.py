@@ -57,7 +57,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _fits(value: object, wanted: Any) -> bool:
-    """Whether a value is of a type; whole numbers are numbers, truth values are none."""
+    """Return whether a value is of a type; whole numbers are numbers, truth values are none."""
     if get_origin(wanted) is Literal:
         return value in get_args(wanted) and isinstance(value, str)
     if get_origin(wanted) is UnionType:
@@ -72,6 +72,6 @@ def _fits(value: object, wanted: Any) -> bool:
 
 
 def _short(value: object) -> str:
-    """A value as it is written, cut where it is long."""
+    """Return a value as it is written, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}…"

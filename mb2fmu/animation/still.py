@@ -87,7 +87,7 @@ def still(
     triad: bool = True,
     faces: int | None = None,
 ) -> bytes:
-    """The picture of one instant.
+    """Return the picture of one instant.
 
     Args:
         drawing: What there is.
@@ -118,7 +118,7 @@ def still(
 
 
 def stills(drawing: Drawing, times: Sequence[float], *, background: str = "") -> list[bytes]:
-    """The pictures of a film: one scale and one size for all, and one place of the eye, unless it follows.
+    """Return the pictures of a film: one scale and one size for all, and one place of the eye, unless it follows.
 
     Args:
         drawing: What there is.
@@ -150,7 +150,7 @@ def _screen(drawing: Drawing) -> tuple[Floats, Floats]:
 
 
 def _instant(drawing: Drawing, row: int, *, last: bool) -> list[_Shape2D]:
-    """All that is seen at a row of the poses, the farthest first."""
+    """Return all that is seen at a row of the poses, the farthest first."""
     canvas = _Canvas(*_screen(drawing), drawing.toward)
     _paint(canvas, drawing, row, last=last)
     return sorted(canvas.shapes, key=lambda shape: shape.depth)
@@ -299,7 +299,7 @@ def _line(canvas: _Canvas, line: Line, poses: Poses, row: int, unit: float) -> N
 
 
 def _coil(a: Floats, b: Floats, unit: float) -> Floats:
-    """A zigzag from a to b."""
+    """Return a zigzag from a to b."""
     length = float(np.linalg.norm(b - a))
     if length < 8 * unit:
         return np.array([a, b])
@@ -419,7 +419,7 @@ def _corners(shapes: Sequence[_Shape2D]) -> tuple[Floats, Floats]:
 
 
 def _far(whole: Floats, near: Floats) -> bool:
-    """Whether a mechanism of extent ``near`` travels so far that the whole would show it too small."""
+    """Return whether a mechanism of extent ``near`` travels so far that the whole would show it too small."""
     return bool(whole.max() > FAR * near.max() > 0)
 
 
@@ -443,7 +443,7 @@ def _path(piece: _Piece, scale: _Scale) -> str:
 
 
 def _triad(screen: tuple[Floats, Floats], height: float) -> Iterator[str]:
-    """The inertial frame's axes in the lower left corner; those that point at us are left out."""
+    """Yield the inertial frame's axes in the lower left corner; those that point at us are left out."""
     x0, y0, size = 34.0, height - 30.0, 24.0
     for i, (name, color) in enumerate(_AXES):
         dx, dy = float(screen[0][i]) * size, -float(screen[1][i]) * size

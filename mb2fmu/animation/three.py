@@ -72,7 +72,7 @@ def library() -> Library:
 
 
 def source() -> str:
-    """The library's text; errors as of :func:`library`."""
+    """Return the library's text; errors as of :func:`library`."""
     required("a page that shows the motion", "trimesh")
     headline = "three.js cannot be taken from the installed trimesh:"
     remedy = "install a version of trimesh that mb2fmu was tested with (requirements.lock)"
@@ -90,7 +90,7 @@ def source() -> str:
 
 
 def _home() -> Path:
-    """The folder of trimesh, found without importing it, which takes a second."""
+    """Return the folder of trimesh, found without importing it, which takes a second."""
     package = find_spec("trimesh")
     if package is None or package.origin is None:
         raise FileNotFoundError("trimesh is not installed")

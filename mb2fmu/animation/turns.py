@@ -43,7 +43,7 @@ def continuous(turns: Floats) -> Floats:
 
 
 def rotated(turns: Floats, vector: Floats) -> Floats:
-    """A vector turned by each rotation, shape (n, 4) and (3,) → (n, 3)."""
+    """Return a vector turned by each rotation, shape (n, 4) and (3,) → (n, 3)."""
     w, v = turns[:, :1], turns[:, 1:]
     cross = 2.0 * np.cross(v, vector)
     return vector + w * cross + np.cross(v, cross)
@@ -56,12 +56,12 @@ def product(a: Floats, b: Floats) -> Floats:
 
 
 def matrix(turn: Floats) -> Floats:
-    """The direction cosine matrix of one quaternion, shape (4,) → (3, 3)."""
+    """Return the direction cosine matrix of one quaternion, shape (4,) → (3, 3)."""
     return np.stack([rotated(turn[None, :], axis)[0] for axis in np.eye(3)], axis=1)
 
 
 def turn_of_y(direction: Floats) -> Turn:
-    """The shortest rotation of the y axis into a direction."""
+    """Return the shortest rotation of the y axis into a direction."""
     size = float(np.linalg.norm(direction))
     if size == 0:
         return (1.0, 0.0, 0.0, 0.0)

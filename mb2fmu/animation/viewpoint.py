@@ -51,7 +51,7 @@ def viewpoint(where: Places, mechanism: Sequence[int], moving: Floats, standing:
 
 
 def _towards_us(normal: Floats, up: Floats) -> Floats:
-    """The side of a plane from which its first axis points to the right."""
+    """Return the side of a plane from which its first axis points to the right."""
     right = np.cross(up, normal)
     return normal if right[int(np.argmax(np.abs(right)))] > 0 else -normal
 

@@ -101,7 +101,7 @@ def _share(values: Sequence[float], i: int, rank: int) -> float:
 
 
 def least_norm_solve(factors: Factors, right: Sequence[float]) -> list[float]:
-    """The shortest x for which S x is nearest to ``right``."""
+    """Return the shortest x for which S x is nearest to ``right``."""
     V, shares = factors
     n = len(shares)
     x = [0.0] * n

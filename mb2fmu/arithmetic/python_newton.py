@@ -174,7 +174,7 @@ class _Closing:
         return gaps
 
     def is_closed(self, residual: Sequence[float]) -> bool:
-        """Whether so little is left over that no further step is needed."""
+        """Return whether so little is left over that no further step is needed."""
         return not self.gaps(residual, 0.0) if self._rows else _largest(residual) <= _RESIDUAL
 
     def refuse(self, residual: Sequence[float], size: float) -> None:
@@ -251,7 +251,7 @@ class _Path:
         tried: Sequence[float],
         after: Sequence[float],
     ) -> bool:
-        """Whether a part of a step stays on it, as the steps after it and half-way tell, and the determinant.
+        """Return whether a part of a step stays on it, as the steps after it and half-way tell, and the determinant.
 
         Args:
             y: Where the step begins.
@@ -273,7 +273,7 @@ class _Path:
         return not (is_doubtful and self._is_beyond(tried, _NUDGE * size))
 
     def _is_beyond(self, tried: Sequence[float], nudge: float) -> bool:
-        """Whether a singular position lies between the guess and a point; ``nudge``: for differences."""
+        """Return whether a singular position lies between the guess and a point; ``nudge``: for differences."""
         if self._of_guess is None:
             self._of_guess = self._side(self._guess, nudge)
         return self._of_guess * self._side(tried, nudge) < 0
@@ -322,7 +322,7 @@ def _bend(part: float, step: Sequence[float], after: Sequence[float]) -> float:
 
 
 def _largest(values: Sequence[float]) -> float:
-    """The largest magnitude; inf if one is not finite."""
+    """Return the largest magnitude; inf if one is not finite."""
     largest = 0.0
     for value in values:
         size = abs(value)

@@ -112,7 +112,7 @@ def _piece(breaks: Sequence[float], x: float) -> int:
 
 
 def _table(pieces: Pieces, x: float) -> float:
-    """A piecewise polynomial: ``pieces`` = (breaks, per piece the coefficients from the highest power down)."""
+    """Return a piecewise polynomial: ``pieces`` = (breaks, per piece the coefficients from the highest power down)."""
     breaks, coefficients = pieces
     i = _piece(breaks, x)
     h = x - breaks[i]
@@ -150,7 +150,7 @@ def _ldlt_factor(n: int, name: str, entries: Sequence[float]) -> Factors:
 
 
 def _ldlt_solve(factors: Factors, right: Sequence[float]) -> list[float]:
-    """The solution x of L D Lᵀ x = right."""
+    """Return the solution x of L D Lᵀ x = right."""
     rows, pivots = factors
     n = len(pivots)
     x = list(right)
@@ -194,7 +194,7 @@ def _lu_factor(n: int, name: str, entries: Sequence[float]) -> Factors:
 
 
 def _lu_solve(factors: Factors, right: Sequence[float]) -> list[float]:
-    """The solution x of A x = right."""
+    """Return the solution x of A x = right."""
     rows, order = factors
     n = len(order)
     x = [right[i] for i in order]
@@ -215,7 +215,7 @@ def _lu_solve(factors: Factors, right: Sequence[float]) -> list[float]:
 
 
 def _ieee(function: Callable[..., float]) -> Callable[..., np.float64]:
-    """The function with NaN where it is not defined."""
+    """Return the function with NaN where it is not defined."""
 
     def quiet(*arguments: float) -> np.float64:
         try:

@@ -246,7 +246,7 @@ def _merged(seen: Iterable[Observation]) -> list[Observation]:
 
 
 def _crashes(seen: Iterable[Observation]) -> Iterator[Observation]:
-    """A crash of one function is told with the first trial that showed it, and how many more there were."""
+    """Yield a crash of one function is told with the first trial that showed it, and how many more there were."""
     groups: dict[tuple[str, str, str], list[Observation]] = {}
     for each in seen:
         what = each.message.partition(" while trying ")[0] if each.rule == "life.crash" else each.message
@@ -258,7 +258,7 @@ def _crashes(seen: Iterable[Observation]) -> Iterator[Observation]:
 
 
 def _capped(found: Sequence[Finding]) -> Iterator[Finding]:
-    """The first findings of each rule, and the number of the others."""
+    """Yield the first findings of each rule, and the number of the others."""
     groups: dict[str, list[Finding]] = {}
     for each in found:
         groups.setdefault(each.rule, []).append(each)

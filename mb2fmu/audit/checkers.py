@@ -112,5 +112,5 @@ def _unreadable(checker: str, done: subprocess.CompletedProcess[str]) -> ToolErr
 
 
 def _without_path(message: str, fmu: Path) -> str:
-    """The message without the folder, so that results are the same wherever they are made."""
+    """Return the message without the folder, so that results are the same wherever they are made."""
     return message.replace(f"{fmu.parent}/", "")

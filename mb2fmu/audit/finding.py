@@ -75,7 +75,7 @@ class Observation:
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    """All rules by id, in the order of the table."""
+    """Return all rules by id, in the order of the table."""
     import tomllib
     from importlib import resources
 
@@ -99,7 +99,7 @@ def rules() -> Mapping[str, Rule]:
 
 
 def finding(observation: Observation, version: int) -> Finding:
-    """An observation in its finished form.
+    """Return an observation in its finished form.
 
     Args:
         observation: Of a rule of the table.

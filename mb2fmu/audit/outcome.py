@@ -61,7 +61,7 @@ class AuditResult:
         return sum(each.number for each in self.findings if each.severity == severity)
 
     def fails(self, least: Severity) -> bool:
-        """Whether there is a finding of a severity, or of a worse one."""
+        """Return whether there is a finding of a severity, or of a worse one."""
         return any(self.count(each) for each in SEVERITIES[: SEVERITIES.index(least) + 1])
 
     def exit_code(self, least: Severity = "error") -> int:

@@ -42,7 +42,7 @@ class Waiver:
     unit: str = "*"
 
     def covers(self, unit: str, found: Finding) -> bool:
-        """Whether it is about a finding."""
+        """Return whether it is about a finding."""
         pairs = ((found.rule, self.rule), (found.where, self.where), (found.message, self.message), (unit, self.unit))
         return all(fnmatch.fnmatchcase(text, pattern) for text, pattern in pairs)
 

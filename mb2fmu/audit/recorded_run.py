@@ -79,7 +79,7 @@ class _Reading:
         self.faults.append(Fault(what, where, remedy))
 
     def table(self, path: Path) -> Table | None:
-        """A table with a column of time; None if it is none."""
+        """Return a table with a column of time; None if it is none."""
         known = len(self.faults)
         try:
             with path.open(newline="", encoding="utf-8-sig") as file:
@@ -173,13 +173,13 @@ def read_recorded(reference: Path, inputs: Path | None = None, options: Path | N
 
 
 def _covers(table: Table, start: float, stop: float) -> bool:
-    """Whether a result is there from the start to the end: what is not there cannot be judged."""
+    """Return whether a result is there from the start to the end: what is not there cannot be judged."""
     slack = 1e-6 * (stop - start)
     return table.times[0] <= start + slack and table.times[-1] >= stop - slack
 
 
 def beside(path: Path) -> Recorded | None:
-    """The recorded run that lies beside a unit by the names of the cross-check; None where there is none.
+    """Return the recorded run that lies beside a unit by the names of the cross-check; None where there is none.
 
     Raises:
         Mb2FmuError: If there is one that cannot be used.

@@ -103,7 +103,7 @@ def main() -> None:
 def _internal_error(
     session: Mapping[str, bool],
 ) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
-    """An ``excepthook``: what nothing caught is a fault of ours, and must not look like "the FMU fell short"."""
+    """Return an ``excepthook``: what nothing caught is a fault of ours, and must not look like "the FMU fell short"."""
 
     def hook(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
         """Says the fault on stderr, with the traceback if ``--debug`` was given, and exits with its own code."""

@@ -156,7 +156,7 @@ def _write(result: Any, files: dict[str, Path | None]) -> None:
     from mb2fmu.report.annotations import junit, sarif
 
     def page(result: Any) -> bytes:
-        """The HTML page, whose libraries load slowly."""
+        """Return the HTML page, whose libraries load slowly."""
         from mb2fmu.report.audited import audit_page
 
         return audit_page(result)

@@ -26,7 +26,7 @@ def _quiet(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None
 
 
 def is_quiet() -> bool:
-    """Whether ``--quiet`` was given to the command that runs."""
+    """Return whether ``--quiet`` was given to the command that runs."""
     context = click.get_current_context(silent=True)
     return bool(context and context.ensure_object(dict).get("quiet"))
 
@@ -50,7 +50,7 @@ def _values(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
 
 
 def model_at(path: Path, arguments: Mapping[str, str], at: Mapping[str, str]) -> Path | Model:
-    """The model that a command is about: its file, or, where values are set, what the file gives with them.
+    """Return the model that a command is about: its file, or, where values are set, what the file gives with them.
 
     Raises:
         ModelError: If the file cannot be loaded, or a name cannot be set.

@@ -17,7 +17,7 @@ SPREAD, COUNT = 0.1, 100
 
 
 def _number(text: str) -> float | str:
-    """A number, or text with a unit that is looked at later."""
+    """Return a number, or text with a unit that is looked at later."""
     try:
         return float(text)
     except ValueError:
@@ -113,7 +113,7 @@ _OPTIONS = (
 
 
 def plan_options(command: Command) -> Command:
-    """The options that say what a plan's file would say; the command gets them as keyword arguments."""
+    """Return the options that say what a plan's file would say; the command gets them as keyword arguments."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -148,7 +148,7 @@ def plan_of(source: Path, words: Mapping[str, Any]) -> Path | dict[str, Any]:
 
 
 def _cases(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The table ``[cases]``."""
+    """Return the table ``[cases]``."""
     cases = {key: given[key] for key in ("method", "count", "seed", "indices") if key in given}
     if "table" in given:
         return {"method": "table", "file": given["table"], **cases}

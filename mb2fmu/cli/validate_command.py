@@ -142,7 +142,7 @@ def _refuse_files(starts: tuple[str, ...]) -> None:
 
 
 def _settings(tolerances: tuple[str, ...], starts: tuple[str, ...], step: float | None) -> Settings:
-    """The options of tables as one record."""
+    """Return the options of tables as one record."""
     from mb2fmu.validation import Settings, Tolerance
 
     named: dict[str, Tolerance] = {}

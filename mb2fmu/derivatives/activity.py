@@ -126,7 +126,7 @@ class _Masks:
         self._least: dict[int, int] = {}
 
     def way(self, is_open: Callable[[], int], implied: int = 0) -> int:
-        """A new bit.
+        """Return a new bit.
 
         Args:
             is_open: Gives the node of the builder that is 1 where the way is open, else 0.
@@ -147,7 +147,7 @@ class _Masks:
         return self._least[ways]
 
     def mask(self, ways: int) -> int:
-        """The node that is 1 where one of some ways is open, else 0."""
+        """Return the node that is 1 where one of some ways is open, else 0."""
         ways = self.least(ways)
         if ways not in self._mask:
             b, found = self.builder, self.builder.constant(0.0)
@@ -157,7 +157,7 @@ class _Masks:
         return self._mask[ways]
 
     def weighted(self, seed: int) -> int:
-        """The bit of what is open where a seed is other than 0."""
+        """Return the bit of what is open where a seed is other than 0."""
         b = self.builder
         return self.way(lambda: b.unary(Op.NOT, b.binary(Op.EQ, seed, b.constant(0.0))))
 
@@ -203,7 +203,7 @@ class Readers:
             self._ways[operand] |= way
 
     def _branch(self, ways: int, condition: int) -> tuple[int, int]:
-        """The bits of the two branches of a selection that some ways lead to."""
+        """Return the bits of the two branches of a selection that some ways lead to."""
         b, masks = self._masks.builder, self._masks
         if b.value(condition) is not None:
             return (ways, 0) if b.value(condition) else (0, ways)
@@ -226,7 +226,7 @@ class Readers:
             self._ways[operand] |= ways
 
     def share(self, node: int, share: int, *factors: int) -> int:
-        """A share of an operand of a node, or 0 where nothing active reads the node.
+        """Return a share of an operand of a node, or 0 where nothing active reads the node.
 
         Args:
             node: Of the program.
@@ -298,7 +298,7 @@ class Sources:
         return masks.way(lambda: b.select(condition, masks.mask(first), masks.mask(second)), first | second)
 
     def tangent(self, node: int, tangent: int) -> int:
-        """The tangent of a node, or 0 where the node reads nothing that moves."""
+        """Return the tangent of a node, or 0 where the node reads nothing that moves."""
         if not self._ways or not self._hazards.edge[node]:
             return tangent
         b = self._masks.builder
@@ -315,7 +315,7 @@ def _choice(copy: ProgramCopy, op: int, operands: Sequence[int]) -> tuple[int, i
 
 
 def _union(sets: Iterable[int]) -> int:
-    """All bits of some sets."""
+    """Return all bits of some sets."""
     found = 0
     for each in sets:
         found |= each
@@ -323,7 +323,7 @@ def _union(sets: Iterable[int]) -> int:
 
 
 def _bits(ways: int) -> Iterator[int]:
-    """The numbers of the bits of a set, from the lowest on."""
+    """Yield the numbers of the bits of a set, from the lowest on."""
     while ways:
         lowest = ways & -ways
         yield lowest.bit_length() - 1

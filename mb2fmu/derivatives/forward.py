@@ -64,7 +64,7 @@ class Jacobian:
 
 
 def differentiate_forward(program: Program, entry: str, with_respect_to: Sequence[Group] = ALL) -> Program:
-    """The program with one more entry point, ``jvp_<entry>``: derivatives of its results in a direction.
+    """Return the program with one more entry point, ``jvp_<entry>``: derivatives of its results in a direction.
 
     Args:
         program: Any.
@@ -115,7 +115,7 @@ def tangents_along(copy: ProgramCopy, along: Mapping[tuple[Group, int], int], re
 
 
 def rate_along(program: Program, entry: str, name: str) -> Program:
-    """The program with one more entry point: time derivatives of another one's results along x', inputs held.
+    """Return the program with one more entry point: time derivatives of another one's results along x', inputs held.
 
     Args:
         program: With entry ``rhs``.
@@ -138,7 +138,7 @@ def rate_along(program: Program, entry: str, name: str) -> Program:
 
 
 def jacobian(program: Program, entry: str, with_respect_to: Sequence[Group]) -> Jacobian:
-    """The derivatives of all results of an entry point with respect to all variables of some groups.
+    """Return the derivatives of all results of an entry point with respect to all variables of some groups.
 
     Args:
         program: Any.
@@ -446,7 +446,7 @@ class _LeastNorm:
 
     @classmethod
     def of(cls, copy: ProgramCopy, solve: Block) -> _LeastNorm:
-        """The copy of a solve of least norm, with the matrix that its factors were made of."""
+        """Return the copy of a solve of least norm, with the matrix that its factors were made of."""
         b, old = copy.builder, copy.program.blocks[solve.factor]
         factor = copy.factor[solve.factor]
         entries = {i: copy.node[node] for i, node in enumerate(old.operands)}
@@ -466,7 +466,7 @@ class _LeastNorm:
 
 
 def product(b: ProgramBuilder, factor: Block, entries: Mapping[int, int], x: Sequence[int]) -> list[int]:
-    """A x, of the entries of A that are not zero by operand of its factor block."""
+    """Return a x, of the entries of A that are not zero by operand of its factor block."""
     return [b.sum(row) for row in _products(b, factor, entries, x)]
 
 

@@ -28,7 +28,7 @@ from mb2fmu.program.program import Block, Op, Program
 
 
 def smoothed(program: Program, entry: str, order: int = 1) -> tuple[Program, str]:
-    """The program with one more entry point, which takes last steps after every solution of Newton's method.
+    """Return the program with one more entry point, which takes last steps after every solution of Newton's method.
 
     Args:
         program: Any.

@@ -15,7 +15,7 @@ FLAT = having(lambda row: row.flat)
 
 
 def partial(b: ProgramBuilder, op: Op, nodes: Sequence[int], value: int, k: int) -> int:
-    """The derivative of an operation with respect to its operand ``k``.
+    """Return the derivative of an operation with respect to its operand ``k``.
 
     Args:
         b: Takes the nodes.

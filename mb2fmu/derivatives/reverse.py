@@ -33,7 +33,7 @@ _SUMS = frozenset({_ADD, int(Op.SUB)})
 
 
 def differentiate_reverse(program: Program, entry: str, with_respect_to: Sequence[Group] = ALL) -> Program:
-    """The program with one more entry point, ``vjp_<entry>``: the gradient of a weighted sum of its results.
+    """Return the program with one more entry point, ``vjp_<entry>``: the gradient of a weighted sum of its results.
 
     Args:
         program: Any; entry points that read seeds of their own keep them.
@@ -185,7 +185,7 @@ class _Adjoints:
     def _of_least_norm(
         self, block: Block, adjoints: Sequence[int], right: Sequence[int]
     ) -> list[tuple[list[int], list[int]]]:
-        """The columns and rows of the two terms more."""
+        """Return the columns and rows of the two terms more."""
         b, copy, old = self._builder, self._copy, self._program.blocks[block.factor]
         factor = copy.factor[block.factor]
         entries = {i: copy.node[node] for i, node in enumerate(old.operands)}
@@ -196,7 +196,7 @@ class _Adjoints:
         return [(outside, b.solution(factor, x)), (b.solution(factor, right), left)]
 
     def _transposed(self, factor: int) -> int:
-        """A factor block of the transposed matrix."""
+        """Return a factor block of the transposed matrix."""
         old = self._program.blocks[factor]
         if old.symmetric:
             return self._copy.factor[factor]

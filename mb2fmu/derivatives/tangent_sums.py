@@ -42,7 +42,7 @@ class TangentSums:
         self._factors: dict[int, frozenset[int]] = {}
 
     def of(self, plus: Sequence[Term], minus: Sequence[Term] = ()) -> int:
-        """The sum of some terms less the sum of others."""
+        """Return the sum of some terms less the sum of others."""
         terms = (*plus, *minus)
         if len(terms) == 1 or self._way == "plain":
             return self._as_it_stands(plus, minus)
@@ -58,7 +58,7 @@ class TangentSums:
         return self._builder.shortest([partial(way, plus, minus) for way in ways])
 
     def _derivative_in(self, term: Term) -> int:
-        """The terms that the product rule does not produce."""
+        """Return the terms that the product rule does not produce."""
         known = self._innermost.get(term[1])
         if known is None:
             known = self._innermost[term[1]] = self._taken_apart(term)[1]

@@ -107,7 +107,7 @@ def _reads(program: Program) -> list[int]:
 
 
 def _by_columns(copy: ProgramCopy, reads: Sequence[int]) -> NativeProgram:
-    """The Jacobian by one tangent per colour."""
+    """Return the Jacobian by one tangent per colour."""
     for name in ("jacobian", "jacobian_time"):
         copy.builder.entry(name, (), ())
     n = len(copy.program.layout.states)
@@ -127,7 +127,7 @@ def _by_columns(copy: ProgramCopy, reads: Sequence[int]) -> NativeProgram:
 
 
 def _coloured(holders: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    """A colour per column, so that columns of one colour have no row in common; the first that will do.
+    """Return a colour per column, so that columns of one colour have no row in common; the first that will do.
 
     Curtis, Powell and Reid: On the estimation of sparse Jacobian matrices, J. Inst. Math. Appl. 13 (1974) 117.
     """
@@ -149,7 +149,7 @@ def _without_results(program: Program) -> Program:
 
 
 def _finished(program: Program, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> NativeProgram:
-    """The Jacobian's last column, that of time, apart."""
+    """Return the Jacobian's last column, that of time, apart."""
     entries = dict(program.entries)
     everything = entries.pop("jacobian")
     by_state = columns < len(program.layout.states)

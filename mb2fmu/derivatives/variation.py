@@ -18,7 +18,7 @@ from mb2fmu.program.prune import prune
 
 
 def with_variations(program: Program, to: Sequence[Variable], order: int = 1) -> Program:
-    """The program with more states: S = ∂x/∂θ, one block of n_x behind the other, in the order of ``to``.
+    """Return the program with more states: S = ∂x/∂θ, one block of n_x behind the other, in the order of ``to``.
 
     S' = ∂f/∂x S + ∂f/∂θ, and so for outputs y and projections P, which are results behind those that are there; x', y
     and P are the very nodes that they were.
@@ -59,7 +59,7 @@ def with_variations(program: Program, to: Sequence[Variable], order: int = 1) ->
 
 
 def with_varied_jacobian(native: NativeProgram, to: Sequence[Variable]) -> NativeProgram:
-    """The same with the Jacobian of (x', S') by x and time: that of x' as it was, and behind it that of S'.
+    """Return the same with the Jacobian of (x', S') by x and time: that of x' as it was, and behind it that of S'.
 
     Args:
         native: With a Jacobian that is written out.

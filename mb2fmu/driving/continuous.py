@@ -120,7 +120,7 @@ class _Stepper(CVodeSolver):  # type: ignore[misc]
     """
 
     def f(self, t: float, y: Any, ydot: Any, user_data: Any) -> int:
-        """The right-hand side."""
+        """Return the right-hand side."""
         try:
             return int(super().f(t, y, ydot, user_data))
         except FMICallException as error:

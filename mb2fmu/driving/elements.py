@@ -12,7 +12,7 @@ _BITS = 32
 
 
 def element(array: int, place: int) -> int:
-    """The reference of an element, counted from 0, of the array with that value reference."""
+    """Return the reference of an element, counted from 0, of the array with that value reference."""
     return (place + 1 << _BITS) + array
 
 

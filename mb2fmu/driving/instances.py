@@ -51,7 +51,7 @@ class Stateful:
     _fmu: Any
 
     def save(self) -> Any:
-        """The whole state, kept within the unit."""
+        """Return the whole state, kept within the unit."""
         return self._fmu.getFMUState()
 
     def restore(self, state: Any, time: float) -> None:  # noqa: ARG002  Model Exchange needs to know it
@@ -59,11 +59,11 @@ class Stateful:
         self._fmu.setFMUState(state)
 
     def written(self, state: Any) -> bytes:
-        """A kept state as bytes."""
+        """Return a kept state as bytes."""
         return bytes(self._fmu.serializeFMUState(state))
 
     def read(self, content: bytes) -> Any:
-        """A state to restore, from bytes."""
+        """Return a state to restore, from bytes."""
         return self._fmu.deserializeFMUState(content)
 
     def forget(self, state: Any) -> None:

@@ -68,7 +68,7 @@ class Session:
         return rows
 
     def do_watch(self, experiment: int, watches: list[dict[str, float]], read: list[int]) -> list[Any]:
-        """An experiment from its start, and what is found of the events that are looked for."""
+        """Return an experiment from its start, and what is found of the events that are looked for."""
         self.do_begin(experiment)
         held = [row.tolist() for row in self._held[experiment]]
         return Watching(self._unit, read).follow(self._request["experiments"][experiment], held, watches)
@@ -168,7 +168,7 @@ class Session:
         self._unit.restore(*self._kept)
 
     def do_write(self) -> int:
-        """The kept state as bytes: how many."""
+        """Return the kept state as bytes: how many."""
         self._bytes = self._unit.written(self._kept[0])
         return len(self._bytes)
 

@@ -102,6 +102,6 @@ class Watching:
 
 
 def _passed(watch: dict[str, float], time: float, values: list[float]) -> bool:
-    """Whether the event has happened."""
+    """Return whether the event has happened."""
     level = watch["level"] + watch["rate"] * (time - watch["at"])
     return watch["sign"] * (values[int(watch["place"])] - level) > 0.0

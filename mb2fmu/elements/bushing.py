@@ -115,7 +115,7 @@ class Bushing(NamedElement):
         model.add_loads(*on_second, *on_first, potential=energy)
 
     def _declared(self, model: Model, part: str, ending: str) -> sm.Matrix:
-        """The matrix with a parameter for each number that is not zero; one for both where it is symmetric."""
+        """Return the matrix with a parameter for each number that is not zero; one for both where it is symmetric."""
         given = _matrix(getattr(self, part))
         assert given is not None  # or it has faults
         is_symmetric = given == given.T
@@ -144,7 +144,7 @@ def _is_place(place: object) -> bool:
 
 
 def _matrix(given: Any) -> sm.Matrix | None:
-    """The 6 × 6 matrix; None if it is none."""
+    """Return the 6 × 6 matrix; None if it is none."""
     try:
         rows = sm.Matrix(given).applyfunc(sm.sympify)
     except (TypeError, ValueError):

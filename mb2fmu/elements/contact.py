@@ -196,7 +196,7 @@ class Contact(NamedElement):
         made: dict[str, sm.Expr] = {}
 
         def named(part: str, value: Size, unit: str, told: str) -> sm.Expr:
-            """A parameter of the contact, made once for all points."""
+            """Return a parameter of the contact, made once for all points."""
             if part not in made:
                 made[part] = self.parameter(model, part, value, unit, told, low=0.0)
             return made[part]
@@ -263,7 +263,7 @@ class Contact(NamedElement):
         return sm.Piecewise((energy, touch.gap < 0), (0, True))
 
     def _friction(self, model: Model, name: str, touch: _Touch, force: sm.Expr, named: Named) -> Vector:
-        """The force of the friction on what touches, and its outputs."""
+        """Return the force of the friction on what touches, and its outputs."""
         assert self.kinetic is not None  # or there is none
         kinetic = named("kinetic", self.kinetic, "1", "coefficient while it slides")
         if self.plane is None:
@@ -302,11 +302,11 @@ class Contact(NamedElement):
 
 
 def _frame(body: RigidBody | Particle | None) -> ReferenceFrame | None:
-    """The frame of what turns."""
+    """Return the frame of what turns."""
     return body.frame if isinstance(body, RigidBody) else None
 
 
 def _turning(body: RigidBody | Particle | None, frame: ReferenceFrame) -> Vector:
-    """The angular velocity; none of particles and the ground."""
+    """Return the angular velocity; none of particles and the ground."""
     turning = _frame(body)
     return Vector(0) if turning is None else turning.ang_vel_in(frame)

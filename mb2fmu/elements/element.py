@@ -56,7 +56,7 @@ class NamedElement(ABC):
         low: float | None = None,
         high: float | None = None,
     ) -> sm.Expr:
-        """A number as a parameter ``name.part`` of the model; an expression as it is.
+        """Return a number as a parameter ``name.part`` of the model; an expression as it is.
 
         Args:
             model: That the element is added to.
@@ -79,7 +79,7 @@ class NamedElement(ABC):
         return symbol
 
     def state(self, part: str) -> sm.Expr:
-        """The symbol of an auxiliary state ``name.part``, for its rate; :meth:`declare_state` declares it."""
+        """Return the symbol of an auxiliary state ``name.part``, for its rate; :meth:`declare_state` declares it."""
         return dynamicsymbols(f"{self.name}_{part}".replace(".", "_"))
 
     def declare_state(
@@ -108,7 +108,7 @@ class NamedElement(ABC):
         model.state(self.state(part), rate, start, unit, name=name, nominal=nominal, description=description)
 
     def negative(self, part: str, value: float | sm.Expr | None) -> Iterator[Fault]:
-        """A fault if the value is a number below zero or not finite, or text; None is no value."""
+        """Yield a fault if the value is a number below zero or not finite, or text; None is no value."""
         if isinstance(value, str):
             yield self._text_fault(part, value)
             return
@@ -117,7 +117,7 @@ class NamedElement(ABC):
             yield self.fault(f"{part} is {float(given):g}", f"give a number >= 0 as {part}")
 
     def not_positive(self, part: str, value: float | sm.Expr) -> Iterator[Fault]:
-        """A fault if the value is a number that is not finite and above zero, or text."""
+        """Yield a fault if the value is a number that is not finite and above zero, or text."""
         if isinstance(value, str):
             yield self._text_fault(part, value)
             return
@@ -130,7 +130,7 @@ class NamedElement(ABC):
         return self.fault(f"{part} is the text {value!r}", f"give a number or an expression as {part}")
 
     def fault(self, what: str, remedy: str) -> Fault:
-        """A fault of this element."""
+        """Return a fault of this element."""
         return Fault(f"{type(self).__name__} {self.name}: {what}", self.where, remedy)
 
     def _name_faults(self) -> Iterator[Fault]:

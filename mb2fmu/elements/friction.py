@@ -94,7 +94,7 @@ class CoulombFriction(NamedElement):
         declare_friction(model, self.name, at, effort, slip, sense)
 
     def _law(self, model: Model, unit: str, speed_unit: str) -> tuple[Curve, sm.Expr | None]:
-        """The coefficient over the magnitude of slip, and that at which it breaks away."""
+        """Return the coefficient over the magnitude of slip, and that at which it breaks away."""
         static = None
         if self.static is not None:
             static = self.parameter(model, "static", self.static, unit, "friction that breaks it away", low=0.0)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_pair(on: object) -> TypeGuard[tuple[Point, Point]]:
-    """Whether it is two points."""
+    """Return whether it is two points."""
     return isinstance(on, tuple) and len(on) == 2 and all(isinstance(point, Point) for point in on)
 
 

@@ -101,7 +101,7 @@ class SpringDamper(NamedElement):
         model.output(f"{self.name}.stretch", stretch, at, description="beyond the rest")
 
     def _pull(self, model: Model, position: sm.Expr, rate: sm.Expr, units: tuple[str, str]) -> tuple[sm.Expr, sm.Expr]:
-        """The stretch, and what pulls the ends together."""
+        """Return the stretch, and what pulls the ends together."""
         at, effort = units
         stretch = position - self.parameter(model, "rest", self.rest, at, "where the spring is slack")
         pull = sm.S.Zero if self.law is None else sm.sympify(self.law(stretch))

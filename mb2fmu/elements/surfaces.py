@@ -162,7 +162,7 @@ class CylinderSurface(Surface):
 
 
 def _in_frame_of(way: Vector, direction: Vector) -> Vector:
-    """The direction in the frame that the way is written in."""
+    """Return the direction in the frame that the way is written in."""
     return direction.express(way.args[0][1]) if way.args else direction
 
 

@@ -272,7 +272,7 @@ class Tyre(NamedElement):
         yield from self.not_positive("still", self.still)
 
     def _unfelt(self, frame: Any, *, turns: bool) -> Iterator[Fault]:
-        """An aligning torque that no body feels, or that is not there."""
+        """Yield an aligning torque that no body feels, or that is not there."""
         if self.wheel is None:
             if turns:
                 yield self.fault("its law has a trail, and no wheel that is turned", "give Tyre(…, wheel=FRAME)")

@@ -1,4 +1,4 @@
-"""Equations: the type that all formulations give and all that follows takes.
+"""Equations of motion: the records that every formulation returns and every later stage reads.
 
 Input: none, there is nothing but records here. Output: ``EquationsOfMotion``.
 

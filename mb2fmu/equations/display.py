@@ -1,4 +1,4 @@
-"""Equations of motion as one LaTeX formula, for notebooks: short enough to be read, the rest by its size."""
+"""Show equations of motion as one LaTeX formula in notebooks; long parts are shown by their size only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIMENSION, LONG, ROWS = 6, 400, 12
 
 
 class _Printer(LatexPrinter):  # type: ignore[misc]  # SymPy has no types
-    """Names of several letters stand upright, as words do; in italics they look like a product."""
+    """LaTeX printer that sets names of several letters upright: in italics they look like a product."""
 
     def _deal_with_super_sub(self, string: str, style: str = "plain") -> str:
         """Print a name with sub- and superscripts, with words of two letters or more upright."""
@@ -39,7 +39,7 @@ def _name(symbol: sm.Expr) -> str:
 
 @displays.latex.register
 def latex(equations: EquationsOfMotion) -> str:
-    r"""``$\displaystyle \begin{aligned} … \end{aligned}$``: kinematics, constraints, dynamics, named intermediates.
+    r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$``: kinematics, constraints, dynamics, intermediates.
 
     Args:
         equations: By any formulation.
@@ -73,7 +73,7 @@ def _rates(e: EquationsOfMotion) -> Iterator[sm.Expr]:
 
 
 def _dynamics(e: EquationsOfMotion, shown: Any) -> str:
-    """M u' = f with its entries, or with its size."""
+    """Return M u' = f with its entries, or with its size where it is large."""
     d: Any = e.dynamics
     matrix = getattr(d, "mass_matrix", None)
     if matrix is None:
@@ -88,14 +88,14 @@ def _dynamics(e: EquationsOfMotion, shown: Any) -> str:
 
 
 def _cut(rows: list[str]) -> list[str]:
-    """The first rows, and how many there are more."""
+    """Return the first rows, and the number of rows that are left out."""
     if len(rows) <= ROWS:
         return rows
     return [*rows[:ROWS], rf"& \text{{… and {len(rows) - ROWS} more}}"]
 
 
 def _text(name: str) -> str:
-    """Return a name with the characters escaped that LaTeX gives a meaning."""
+    """Return a name with LaTeX's special characters escaped."""
     for character in "_&%#$":
         name = name.replace(character, rf"\{character}")
     return name

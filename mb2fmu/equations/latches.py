@@ -1,4 +1,4 @@
-"""Latches of equations of motion: rows of position that are held from an event on, until another.
+"""Latches of equations of motion: position rows that one event engages and another event releases.
 
 Of a row with the position phi(q, t) and G = dphi'/du, held from an instant at which phi was phi_0:
 
@@ -22,7 +22,7 @@ from mb2fmu.equations.unilateral import above
 
 @dataclass(frozen=True, slots=True)
 class HeldRow:
-    """One row of a latch; its symbols are plain.
+    """One position row phi of a latch; its symbols are plain (no functions of time).
 
     Attributes:
         name: For messages.
@@ -53,7 +53,7 @@ class HeldRow:
         return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
 
     def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol]) -> sm.Expr:
-        """What is zero while the row is held: phi'' with the terms that bring it back to phi_0."""
+        """Return the residual that is zero while the row is held: phi'' plus the terms that stabilize phi at phi_0."""
         s = self.stabilization
         second = sm.Add(*(slope * rate for slope, rate in zip(self.jacobian, u_dot, strict=True)), self.bias)
         return second + 2 * s * self.rate(u) + s**2 * (self.position - self.held_at)
@@ -61,7 +61,7 @@ class HeldRow:
 
 @dataclass(frozen=True, slots=True)
 class Latch:
-    """Rows that are held together.
+    """A latch: position rows that are engaged and released together.
 
     Attributes:
         name: For messages.
@@ -81,13 +81,13 @@ class Latch:
 
     @property
     def closes(self) -> sm.Basic:
-        """Whether it closes at this instant; one that is closed from the start closes there."""
+        """Return the condition that the latch closes at this instant, the initial instant included."""
         begins = sm.And(above(self.engaged), sm.Not(above(self.changes)))
         return sm.Or(sm.And(self.close, sm.Not(self.open), sm.Not(above(self.engaged))), begins)
 
     @property
     def opens(self) -> sm.Basic:
-        """Whether it opens at this instant."""
+        """Return the condition that the latch opens at this instant."""
         return sm.And(self.open, above(self.engaged), above(self.changes))
 
 
@@ -105,12 +105,12 @@ class Latches:
 
     @property
     def rows(self) -> tuple[HeldRow, ...]:
-        """All rows, latch by latch."""
+        """All rows of all latches, in the order of the latches."""
         return tuple(row for latch in self.each for row in latch.rows)
 
     @property
     def engaged(self) -> tuple[sm.Symbol, ...]:
-        """For each row, the symbol that says whether its latch is engaged."""
+        """For each row, the symbol of its latch's state (1 engaged, 0 released)."""
         return tuple(latch.engaged for latch in self.each for _ in latch.rows)
 
     @property
@@ -132,16 +132,16 @@ class Latches:
 
     @property
     def struck(self) -> tuple[sm.Symbol, ...]:
-        """What is solved for where latches close: blows, then jumps."""
+        """Symbols solved for where latches close: impulses, then jumps of speeds."""
         return (*(row.blow for row in self.rows), *self.jumps)
 
     @property
     def pending(self) -> sm.Basic:
-        """Whether any of them closes or opens at this instant."""
+        """Return the condition that any latch closes or opens at this instant."""
         return sm.Or(*(sm.Or(latch.closes, latch.opens) for latch in self.each))
 
     def after(self, u: Sequence[tuple[sm.Symbol, sm.Symbol]]) -> list[tuple[sm.Symbol, sm.Expr]]:
-        """What is set where latches close or open: speeds, and the states of the latches.
+        """Return the values that events set where latches close or open: speeds, and states of latches.
 
         Args:
             u: Of each speed that is a state: itself, and its symbol in ``jumps``.

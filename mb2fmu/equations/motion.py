@@ -1,4 +1,4 @@
-"""EquationsOfMotion: the physics of one mechanism by one formulation, nothing expanded, every part by its name.
+"""EquationsOfMotion: the unexpanded equations of one mechanism by one formulation, with names for all parts.
 
 Input of this stage: none (it is a type). All symbols are plain ``sympy.Symbol`` objects: no function of time and no
 ``Derivative`` is left. What a formulation knows by name stays a named intermediate; expressions may use intermediates
@@ -146,7 +146,7 @@ class ClosedForm:
 
     @property
     def name(self) -> str:
-        """Kind and rows, for messages."""
+        """Kind and rows of the loop, for messages."""
         return f"{self.kind} of {', '.join(self.rows)}"
 
 
@@ -167,7 +167,7 @@ class MassMatrixDynamics:
 
 @dataclass(frozen=True, slots=True)
 class StartValue:
-    """How a coordinate or speed starts: a ``fixed`` value is kept, a ``guess`` is solved for from the constraints."""
+    """Start value of a coordinate or speed: ``fixed`` is kept, a ``guess`` is solved for from the constraints."""
 
     symbol: sm.Symbol
     kind: StartKind
@@ -188,7 +188,7 @@ Treatment = Literal["attractor", "explicit", "partition", "multipliers"]
 
 @dataclass(frozen=True, kw_only=True)
 class MotionVariables:
-    """Symbols of the equations, and which of them are states.
+    """Symbols of the equations, and the choice of the states.
 
     Attributes:
         t: Time.
@@ -221,7 +221,7 @@ class MotionVariables:
 
 @dataclass(frozen=True, kw_only=True)
 class MotionConstraints:
-    """Constraints, and what becomes of them.
+    """Constraints, and how they are treated.
 
     Attributes:
         holonomic: (name, phi) rows.
@@ -299,7 +299,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
 
     @property
     def mass_and_forcing(self) -> MassMatrixDynamics:
-        """The dynamics, where they have a mass matrix; a ``TypeError`` where they have none."""
+        """Mass matrix M and right-hand side f; ``TypeError`` if the dynamics are a recursion."""
         if not isinstance(self.dynamics, MassMatrixDynamics):
             raise TypeError(f"{self.method} has no mass matrix")
         return self.dynamics
@@ -310,7 +310,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
 
     @property
     def u_dependent(self) -> tuple[int, ...]:
-        """Indices of the speeds that follow from the velocity constraints."""
+        """Indices of the dependent speeds."""
         return tuple(i for i in range(len(self.u)) if i not in self.u_independent)
 
     @property
@@ -320,7 +320,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
 
     @property
     def every_event(self) -> tuple[OwnEvent, ...]:
-        """Events that the model says itself, then those of latches and contacts: impacts, and where one opens."""
+        """All events: those declared in the model, then those of latches and contacts."""
         return (*self.events, *events_of_touch(self.latches, self.contacts, tuple(self.u), tuple(self.u_independent)))
 
     @property
@@ -331,7 +331,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
 
     @property
     def guessed(self) -> frozenset[sm.Symbol]:
-        """States whose start values the unit solves for: guesses, where holonomic constraints say what they are.
+        """States whose start values the unit solves for from holonomic constraints, beginning at guesses.
 
         None where dependent coordinates are no states: what is left is free.
         """

@@ -1,4 +1,4 @@
-"""Events of equations of motion: those that the model says itself, those of latches and those of contacts."""
+"""Events of equations of motion: declared in the model, or made by latches and contacts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mb2fmu.equations.unilateral import LEAVING, Contacts, UnilateralContact
 
 @dataclass(frozen=True, slots=True)
 class OwnEvent:
-    """An event that the model says itself.
+    """An event that is declared in the model.
 
     Attributes:
         name: For messages.
@@ -39,7 +39,7 @@ class OwnEvent:
 
     @property
     def waits(self) -> bool:
-        """Whether it happens behind the model's own events of the same instant."""
+        """Whether it is processed after the model's own events of the same instant."""
         return self.late and self.kind == "ticks"
 
 
@@ -47,14 +47,14 @@ class OwnEvent:
 def events_of_touch(
     latches: Latches | None, contacts: Contacts | None, u: tuple[sm.Symbol, ...], independent: tuple[int, ...]
 ) -> tuple[OwnEvent, ...]:
-    """Events of latches, then those of contacts; ``u``: all speeds, of which ``independent`` are states."""
+    """Return the events of latches, then those of contacts; ``u``: all speeds, of which ``independent`` are states."""
     held = latch_events(latches, u, independent) if latches else ()
     struck = contact_events(contacts, latches, u, independent) if contacts else ()
     return (*held, *struck)
 
 
 def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[OwnEvent]:
-    """All latches that close or open at an instant do so in one event; its number grows by one each time."""
+    """Return one event in which latches close and open; all that do so at an instant do it together, counted once."""
     number = sm.Piecewise((sm.Add(1, *(latch.changes for latch in latches.each)), latches.pending), (0, True))
     after = latches.after([(u[i], latches.jumps[i]) for i in independent])
     yield OwnEvent(
@@ -63,7 +63,7 @@ def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence
 
 
 def impact_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
-    """Return 1 where something is struck at this instant, else 0.
+    """Return 1 where an impact happens at this instant, else 0.
 
     What is lifted is let go first, and latches close. What rests and approaches slowly waits for changes of modes,
     which put it at rest: it may have drifted.
@@ -75,17 +75,17 @@ def impact_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Sy
 
 
 def _struck(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
-    """Return 1 where there is an impact before modes change, else 0."""
+    """Return 1 where an impact happens before contact modes change, else 0."""
     return sm.Piecewise((1, _meets(contacts, latches, u)), (0, True))
 
 
 def _meets(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
-    """Whether there is an impact before modes change."""
+    """Return the condition that closed bodies approach each other, before contact modes change."""
     return sm.And(sm.Or(*(c.meets(u) for c in contacts.each)), sm.Not(_first(contacts, latches)))
 
 
 def _first(contacts: Contacts, latches: Latches | None) -> sm.Basic:
-    """Whether a contact is lifted or a latch closes or opens: all else waits for that."""
+    """Return the condition that goes first: a gap is lifted, or a latch closes or opens."""
     return sm.Or(contacts.lifted, latches.pending if latches else sm.false)
 
 
@@ -98,7 +98,7 @@ def change_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Sy
 def contact_events(
     contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol], independent: Sequence[int]
 ) -> Iterator[OwnEvent]:
-    """Impacts, which wait for latches that close or open at the same instant; where contacts open, stick and slide."""
+    """Return the events of contacts: impacts (after latches of the same instant), opening, sticking and sliding."""
     each = contacts.each
     struck = impact_is_due(contacts, latches, u)
     number = struck * sm.Add(1, *(c.count for c in each))
@@ -124,7 +124,7 @@ def contact_events(
 
 
 def _opening(contact: UnilateralContact, struck: sm.Basic, *, rough: bool) -> OwnEvent:
-    """Return the event in which a resting contact opens: it would have to pull, or its gap was lifted.
+    """Return the event in which a resting contact opens: its force would have to pull, or its gap was lifted.
 
     Where something is ``struck`` at the same instant that goes first, and says what rests then: both set ``resting``.
     With friction (``rough``) pulling is left to the event that changes the modes of all contacts together.
@@ -140,7 +140,7 @@ def _opening(contact: UnilateralContact, struck: sm.Basic, *, rough: bool) -> Ow
 
 
 def _change(contacts: Contacts, u: Sequence[sm.Symbol], independent: Sequence[int]) -> OwnEvent:
-    """Contacts with friction that begin to stick, slide or open, all together; again until all modes are right."""
+    """Return the event in which contacts with friction change mode together; it repeats until all modes are right."""
     changes, now = contacts.changes, contacts.due
     assert changes is not None
     assert now is not None

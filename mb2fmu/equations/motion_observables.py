@@ -76,7 +76,7 @@ class Energy:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """Symbols that outputs may contain and that only a program knows the values of: it has the states as they are.
+    """Symbols of diagnostics that outputs may contain; only a program can compute them.
 
     Attributes:
         position_residual: Largest |phi| at the coordinates that are states, before they are projected.

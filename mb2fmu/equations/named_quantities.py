@@ -1,4 +1,4 @@
-"""Quantities of the theory by their names: partial velocities, generalized forces, energies and their terms.
+"""Named quantities of the theory: partial velocities, generalized forces, energies and their terms.
 
 Input of this stage: none (it is a type). Expressions are in plain symbols; what is long keeps a name of its own, which
 ``intermediates`` assign in order.
@@ -34,7 +34,7 @@ Letter = Literal[
 
 @dataclass(frozen=True, slots=True)
 class NamedQuantity:
-    """One of them.
+    """One named quantity: its name, symbol and value.
 
     Attributes:
         letter: What it is.
@@ -56,7 +56,7 @@ class NamedQuantity:
 
 @dataclass(frozen=True, slots=True)
 class QuantitySection:
-    """Quantities of one kind under a title; ``note`` says what is to be known of them, or why there are none."""
+    """Quantities of one kind under a title; ``note`` adds a remark, or says why there are none."""
 
     kind: str
     title: str
@@ -66,7 +66,7 @@ class QuantitySection:
 
 @dataclass(frozen=True, slots=True)
 class NamedQuantities:
-    """What was asked of the theory of one mechanism.
+    """All quantities of the theory that were asked for, of one mechanism.
 
     Attributes:
         name: Of the model.
@@ -81,7 +81,7 @@ class NamedQuantities:
     rates: dict[sm.Symbol, tuple[sm.Symbol, int]]
 
     def __getitem__(self, kind: str) -> QuantitySection:
-        """The section of one kind."""
+        """Return the section of one kind."""
         return next(section for section in self.sections if section.kind == kind)
 
     def _repr_html_(self) -> str:

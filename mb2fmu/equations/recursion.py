@@ -1,4 +1,4 @@
-"""Recursion: a mechanism as links in tree order, by local relations only, evaluated link by link.
+"""Recursion: a mechanism as links in tree order; local relations between neighbours, evaluated link by link.
 
 A link is what moves as one rigid thing: an origin and axes. Everything is said relative to what comes before it, in
 plain symbols, so that nothing is ever composed symbolically; ``lowering`` evaluates the recursion as nodes.
@@ -212,7 +212,7 @@ class Recursion:
     quantities: tuple[Quantity, ...] = ()
 
     def chain(self, link: int) -> tuple[tuple[LinearVector, ...], bool]:
-        """What a link's angular velocity consists of, and whether the parent's is added to it."""
+        """Return the terms of a link's angular velocity, and whether the parent's angular velocity is added."""
         parent = self.links[link].parent
         goal = self.links[parent].frame if parent >= 0 else 0
         terms: list[LinearVector] = []
@@ -223,7 +223,7 @@ class Recursion:
         return tuple(terms), frame == goal
 
     def speeds(self, link: int) -> frozenset[int]:
-        """Speeds that move a link relative to what comes before it."""
+        """Speeds that move a link relative to its predecessor."""
         record = self.links[link]
         vectors = [*self.chain(link)[0], *(record.velocity or ())]
         if record.velocity is None:

@@ -1,4 +1,4 @@
-"""Unilateral contacts of equations of motion: gaps that never become negative, struck by impacts and held by forces.
+"""Unilateral contacts of equations of motion: gaps ≥ 0, with impact laws and contact forces.
 
 Of contact k with the gap g_k(q, t) >= 0 and G_k = dg_k'/du:
 
@@ -44,17 +44,17 @@ _ROUND_OFF = sm.Integer(2) ** -44
 
 
 def at_events(margin: sm.Expr) -> sm.Basic:
-    """Whether this is positive, which is looked at where an event happens or something is set: it makes no event."""
+    """Return a condition (value > 0) that is evaluated at events only, so it makes no event itself."""
     return sm.Eq(no_event(sm.sign(margin)), 1)  # no Piecewise: SymPy would fold it into those around it
 
 
 def above(state: sm.Expr) -> sm.Basic:
-    """Whether a state that only events change is above one half, which is no switch: it changes at events only."""
+    """Return whether a state that only events change is above one half; it makes no event itself."""
     return at_events(state - sm.Rational(1, 2))
 
 
 def _flag(state: sm.Expr) -> sm.Expr:
-    """Return a condition as 1 or 0 without a Piecewise, which SymPy would fold into those around it."""
+    """Return a condition as 1 or 0, unevaluated: SymPy would fold a Piecewise into those around it."""
     return (1 + no_event(sm.sign(state - sm.Rational(1, 2)))) / 2
 
 
@@ -91,7 +91,7 @@ class ContactFriction:
         return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
 
     def least_slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
-        """The magnitude of slip with which sliding begins: just enough to have a sign in spite of round-off.
+        """The magnitude of slip with which sliding begins, m/s: just large enough to have a sign in spite of round-off.
 
         Where sliding begins because the force along the surface has grown to mu N, the rate of slip is still zero:
         without it round-off decides on which side slip is.
@@ -100,7 +100,7 @@ class ContactFriction:
         return _ROUND_OFF * no_event(sm.Add(*(sm.Abs(term) for term in (*terms, self.offset))))
 
     def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol], back: sm.Expr) -> sm.Expr:
-        """What is zero while it sticks: the rate of slip, with the term that brings back what has drifted.
+        """Return the residual that is zero while it sticks: rate of slip, with a term that removes drift.
 
         Args:
             u: Speeds.
@@ -154,28 +154,28 @@ class UnilateralContact:
     stays: sm.Symbol | None = None
 
     def rate(self, u: Sequence[sm.Symbol]) -> sm.Expr:
-        """The rate of the gap."""
+        """Return the rate of the gap."""
         return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
 
     def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol]) -> sm.Expr:
-        """What is zero while it rests: the second rate of the gap, with the terms that bring back what has drifted."""
+        """Return the residual that is zero while it rests: second rate of the gap, with terms that remove drift."""
         s = self.stabilization
         second = sm.Add(*(slope * rate for slope, rate in zip(self.jacobian, u_dot, strict=True)), self.bias)
         return second + 2 * s * self.rate(u) + s**2 * self.gap
 
     @property
     def closed(self) -> sm.Basic:
-        """Whether the bodies touch; where the contact rests they do, unless something has lifted the gap."""
+        """Return the condition that the bodies touch; a resting contact touches unless its gap was lifted."""
         return sm.And(self.touches, sm.Not(self.lifted))
 
     @property
     def _rests(self) -> sm.Expr:
-        """1 while it rests; 0 while it leaves and else."""
+        """Return 1 while the contact rests, else 0; 0 also in the instant in which it opens."""
         return self.resting * (self.resting - LEAVING) / (1 - LEAVING)
 
     @property
     def touches(self) -> sm.Basic:
-        """Whether the gap is closed, which it counts as while it rests, and from there on until it grows.
+        """Return the condition that the gap is closed: from the first touch (or while resting) until the gap grows.
 
         While it rests neither its gap nor the gap's rate is a switch. Its force keeps the second rate at zero, so that
         both are what the integration errs, and how much that is only the importer knows.
@@ -185,26 +185,26 @@ class UnilateralContact:
 
     @property
     def lifted(self) -> sm.Basic:
-        """Whether it rests where the bodies do not touch: a parameter, or an event of the model, has parted them."""
+        """Return the condition that a resting contact was parted, by a changed parameter or an event of the model."""
         parted = self.stabilization * self.gap - LIFTED * self.rest_below
         return sm.And(above(self.resting), at_events(parted))
 
     def meets(self, u: Sequence[sm.Symbol]) -> sm.Basic:
-        """Whether closed bodies approach: such that do not rest, or that something has set to be fast."""
+        """Return the condition that closed bodies approach each other: not at rest, or set moving by an event."""
         rate = self.rate(u)
         approaches = (1 - self._rests) * (rate + SETTLED * self.rest_below * self.resting) + self._rests < 0
         return sm.Or(sm.And(self.touches, approaches), self._pressed(rate + self.rest_below))
 
     def pressed(self, u: Sequence[sm.Symbol]) -> sm.Basic:
-        """Whether bodies that rest approach: another event has set them to it, or somebody, or it is drift."""
+        """Return the rate by which resting bodies approach, whether an event, an importer or drift has caused it."""
         return self._pressed(self.rate(u) + SETTLED * self.rest_below)
 
     def _pressed(self, slower: sm.Expr) -> sm.Basic:
-        """Whether it rests on what has not been lifted, where this is negative."""
+        """Return the condition that a value is negative at a resting contact whose gap was not lifted."""
         return sm.And(above(self.resting), sm.Not(self.lifted), at_events(-slower))
 
     def gone(self, u: Sequence[sm.Symbol]) -> sm.Basic:
-        """Whether a contact that leaves parts so fast that no round-off strikes it; the gap says that much later.
+        """Return the condition that an opened contact parts faster than round-off; the gap itself shows that later.
 
         While it does not leave this is far from true, so that nothing happens at the top of each bounce.
         """
@@ -213,7 +213,7 @@ class UnilateralContact:
 
     @property
     def pull(self) -> sm.Expr:
-        """Negative where a resting contact would have to pull; 1 where it does not rest."""
+        """Return a value that is negative where a resting contact would have to pull; 1 where it does not rest."""
         return self.force * self.resting + 1 - self.resting
 
 
@@ -240,7 +240,7 @@ class Contacts:
 
     @property
     def rubbing(self) -> tuple[UnilateralContact, ...]:
-        """The contacts with friction."""
+        """Contacts with friction."""
         return tuple(contact for contact in self.each if contact.friction)
 
     @property
@@ -250,12 +250,12 @@ class Contacts:
 
     @property
     def forces(self) -> tuple[sm.Symbol, ...]:
-        """N of each, then T of those with friction."""
+        """Symbols of the contact forces: N of each contact, then T of those with friction."""
         return (*(c.force for c in self.each), *(f.force for f in self.frictions))
 
     @property
     def struck(self) -> tuple[sm.Symbol, ...]:
-        """What is found of impacts and changes at this instant: blows, modes behind them, jumps."""
+        """Symbols of the results of impacts and mode changes at this instant: impulses, new modes, jumps."""
         found = [getattr(c, part) for part in ("blow", "rests") for c in self.each]
         if self.frictions:
             found += [getattr(f, part) for part in ("blow", "slides") for f in self.frictions]
@@ -265,16 +265,16 @@ class Contacts:
 
     @property
     def symbols(self) -> tuple[sm.Symbol, ...]:
-        """What is solved for: forces, what is struck, whether modes change."""
+        """Symbols of all unknowns: forces, results of impacts, whether modes change."""
         return (*self.forces, *self.struck, *((self.due,) if self.due else ()))
 
     @property
     def lifted(self) -> sm.Basic:
-        """Whether any of them is."""
+        """Return the condition that any gap is lifted."""
         return sm.Or(*(contact.lifted for contact in self.each))
 
     def wrong(self, u: Sequence[sm.Symbol]) -> sm.Expr:
-        """1 where modes of resting contacts have to change, else 0; without friction that is where one opens."""
+        """Return 1 where modes of resting contacts must change, else 0; without friction: where a contact opens."""
         margins = [c.pull for c in self.each]
         if self.frictions:
             margins = [margin for contact in self.each for margin in _margins(contact, u)]
@@ -283,7 +283,7 @@ class Contacts:
 
 
 def _margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterator[sm.Expr]:
-    """What is positive while the mode of a contact that rests is right; 1 where it does not rest.
+    """Return the margins of a resting contact's mode: positive while the mode is right, 1 where it does not rest.
 
     The margin that an event brings to zero is far from it in the mode behind: sticking ends by mu N - T = 0 where slip
     backwards begins, whose margin is the other one. So its switch is told apart from what comes next at zero.
@@ -300,7 +300,7 @@ def _margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterator[sm.
 
 
 def _keeps(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> sm.Expr:
-    """0 where something has set a contact in motion that sticks, else 1; as for gaps, drift makes no event."""
+    """Return 0 where an event has set a sticking contact in motion, else 1; drift alone makes no event."""
     f = contact.friction
     assert f is not None
     sticks = _flag(contact.resting) * (1 - _flag(f.sliding) - _flag(-f.sliding))

@@ -27,7 +27,7 @@ def evaluator(
     hoist: bool = True,
     memory: Recollection | None = None,
 ) -> Evaluator:
-    """A callable ``f(t, x, r, p, m=(), s=())`` for an entry point.
+    """Return a callable ``f(t, x, r, p, m=(), s=())`` for an entry point.
 
     Args:
         program: Any.
@@ -75,7 +75,7 @@ class Recollection:
         self._known: dict[tuple[int, ...], npt.NDArray[np.float64]] = {}
 
     def at(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-        """The memory at (t, x, r, p).
+        """Return the memory at (t, x, r, p).
 
         Raises:
             SingularMatrixError: There is none.
@@ -107,7 +107,7 @@ class Recollection:
     def _at_node(
         self, node: tuple[int, ...], r: npt.NDArray[np.float64], p: npt.NDArray[np.float64], size: int
     ) -> npt.NDArray[np.float64]:
-        """The memory there; where it cannot be found that of the node before serves on."""
+        """Return the memory there; where it cannot be found that of the node before serves on."""
         key = r.tobytes() + b"|" + p.tobytes()
         if key != self._key or len(self._known) > _MOST_KNOWN:
             self._key, self._known = key, {}
@@ -124,7 +124,7 @@ class Recollection:
         return last
 
     def along(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-        """The memory at each row of a batch; where there is none it is the first."""
+        """Return the memory at each row of a batch; where there is none it is the first."""
         count = next(len(array) for i, array in enumerate(arrays) if array.ndim == (2 if i else 1))
         rows = np.tile(self._first, (count, 1))
         for k in range(count):
@@ -142,7 +142,7 @@ _MOST_KNOWN = 200_000
 
 
 def _before(node: tuple[int, ...]) -> tuple[int, ...]:
-    """The node before on the way from the origin, as straight as may be; no index changes by more than 1."""
+    """Return the node before on the way from the origin, as straight as may be; no index changes by more than 1."""
     longest = max(map(abs, node))
     return tuple(round(k * (longest - 1) / longest) for k in node)
 
@@ -183,7 +183,7 @@ class Evaluator:
         m: Vector | None = None,
         s: Vector = _EMPTY,
     ) -> npt.NDArray[np.float64]:
-        """The results, shape (n_results,), or (n_batch, n_results) if any argument is a batch.
+        """Return the results, shape (n_results,), or (n_batch, n_results) if any argument is a batch.
 
         Args:
             t: Time; a batch has shape (n_batch,).

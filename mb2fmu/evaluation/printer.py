@@ -92,7 +92,7 @@ class _Printer:
         self._hoist = hoist
 
     def text(self) -> str:
-        """The whole source."""
+        """Return the whole source."""
         handed_over = self._handed_over()
         given = self._leaves | {node: f"h[{i}]" for i, node in enumerate(handed_over)}
         main = self._statements(self._inner & ~self._hoisted, given, self._results)
@@ -107,7 +107,7 @@ class _Printer:
         return tables + "\n\n".join([*bodies, *functions])
 
     def _body(self, body: Program, name: str) -> str:
-        """A function of (y, theta) that returns the residuals, then the steps, of Newton's method."""
+        """Return a function of (y, theta) that returns the residuals, then the steps, of Newton's method."""
         inner = print_function(body, ("residual", "step"), f"{name}_at", chunk=self._chunk)
         return f"{inner}\n\ndef {name}(y, theta):\n    return {name}_at(0.0, y, (), theta, (), ())\n"
 
@@ -247,7 +247,7 @@ def parameter_only(program: Program) -> npt.NDArray[np.bool_]:
 
 
 def literal(value: float) -> str:
-    """A number as Python source that reads back to the same bits."""
+    """Return a number as Python source that reads back to the same bits."""
     if math.isfinite(value):
         return repr(value) if value >= 0.0 else f"({value!r})"
     return {math.inf: "inf", -math.inf: "(-inf)"}.get(value, "nan")

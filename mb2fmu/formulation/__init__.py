@@ -48,7 +48,7 @@ def applicable(mechanism: Mechanism) -> dict[Method, Applies]:
 
 
 def choose(mechanism: Mechanism) -> tuple[Method, str]:
-    """The method that ``auto`` picks, and why.
+    """Return the method that ``auto`` picks, and why.
 
     Kane's equations written out are the shortest for one or two bodies and grow like the fourth power of their number;
     TMT keeps its named intermediates and stays short.

@@ -67,7 +67,7 @@ def _potential(wanted: Forces) -> sm.Expr | None:
 
 
 def too_long(expressions: Iterable[sm.Expr], most: int = LARGEST) -> bool:
-    """Whether expressions have more operations than that; counts no further."""
+    """Return whether expressions have more operations than that; counts no further."""
     left = most
     for expression in expressions:
         for node in sm.preorder_traversal(expression):
@@ -78,7 +78,7 @@ def too_long(expressions: Iterable[sm.Expr], most: int = LARGEST) -> bool:
 
 
 def is_conservative(forces: Forces) -> bool:
-    """Whether ∂F_i/∂q_j = ∂F_j/∂q_i at random places, by central differences.
+    """Return whether ∂F_i/∂q_j = ∂F_j/∂q_i at random places, by central differences.
 
     Args:
         forces: Of all coordinates that stand in them, those along which there is no force as zeros.
@@ -187,13 +187,13 @@ def _by_parts(function: sm.Expr, power: int, slope: sm.Expr, x: sm.Symbol) -> sm
 
 
 def _slope(argument: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
-    """The number a of a x + b; None where it is no number: a parameter may become zero."""
+    """Return the number a of a x + b; None where it is no number: a parameter may become zero."""
     slope = sm.expand(argument.diff(x))
     return slope if slope.is_number and slope != 0 else None
 
 
 def _is_potential(potential: sm.Expr, forces: Forces) -> bool:
-    """Whether F = -∂V/∂q at random places."""
+    """Return whether F = -∂V/∂q at random places."""
     symbols = sorted(potential.free_symbols.union(forces, *(f.free_symbols for f in forces.values())), key=str)
     pairs = [e for q, force in forces.items() for e in (-potential.diff(q), force)]
     evaluate = sm.lambdify(symbols, pairs, modules=["scipy", "numpy"], cse=True)

@@ -31,7 +31,7 @@ def not_because(reason: str) -> Applies:
 
 
 def by_projection(mechanism: Mechanism) -> Applies:
-    """The answer of the methods that project Newton's and Euler's equations on partial velocities."""
+    """Return the answer of the methods that project Newton's and Euler's equations on partial velocities."""
     if mechanism.lagrangian_alone:
         return not_because("a Lagrangian alone has no bodies whose velocities could be projected")
     return applies_because("it needs nothing but the velocities of the bodies")

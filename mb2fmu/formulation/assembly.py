@@ -97,7 +97,7 @@ def _start(m: Mechanism) -> tuple[StartValue, ...]:
 def _asks_for_multipliers(
     kinematics: NamedKinematics, outputs: Sequence[OutputExpression], constraint_forces: LinearSolve | None
 ) -> bool:
-    """Whether an output, or an expression that is named late, needs constraint forces."""
+    """Return whether an output, or an expression that is named late, needs constraint forces."""
     expressions = [*(o.expression for o in outputs), *(a.expression for a in kinematics.late)]
     wanted = set(kinematics.mechanism.multipliers)
     hidden = constraint_forces.right_hand_side.free_symbols if constraint_forces else set()

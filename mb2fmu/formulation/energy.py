@@ -76,7 +76,7 @@ def potential_of_loads(kinematics: NamedKinematics) -> Potential:
 
 
 def _declared(m: Mechanism) -> sm.Expr | None:
-    """The potential energies of the bodies, if ∂V/∂q are the generalized forces of all loads at rest."""
+    """Return the potential energies of the bodies, if ∂V/∂q are the generalized forces of all loads at rest."""
     total = m.declared_potential
     return total if total != 0 and is_potential_of_loads(m, total) else None
 
@@ -101,6 +101,6 @@ def _energy_of_lagrangian(kinematics: NamedKinematics, lagrangian: Lagrangian) -
 
 
 def _quadratic_part(m: Mechanism, expression: sm.Expr) -> sm.Expr:
-    """The part of degree two in q', the kinetic energy where nothing moves by prescription."""
+    """Return the part of degree two in q', the kinetic energy where nothing moves by prescription."""
     slopes = [expression.diff(u) for u in m.u]
     return sm.Add(*(a.diff(v) * u * v for a, u in zip(slopes, m.u, strict=True) for v in m.u)) / 2

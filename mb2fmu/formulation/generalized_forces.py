@@ -61,7 +61,7 @@ def in_inertial_frame(terms: VectorTerms, kinematics: NamedKinematics) -> Compon
 
 
 def magnitude(load: PathwayLoad | TorqueActuatorLoad, kinematics: NamedKinematics) -> sm.Expr:
-    """An actuator's scalar force (expansile positive) or torque."""
+    """Return an actuator's scalar force (expansile positive) or torque."""
     if isinstance(load, TorqueActuatorLoad):
         return kinematics.name(load.torque, f"T_{load.name}")
     kinematics.pathway(load)

@@ -129,7 +129,7 @@ class Integrals:
     # ------------------------------------------------------------------ numbers
 
     def _zero(self, sums: Sequence[_Sum]) -> list[bool]:
-        """Whether each sum is zero at every sample."""
+        """Return whether each sum is zero at every sample."""
         terms, m = self._terms, self._m
         assert terms is not None
         order = [m.t, *m.q, *terms.rates, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
@@ -151,7 +151,7 @@ class Integrals:
         return zero
 
     def _held_by_constraints(self) -> list[bool]:
-        """Whether a constraint's force works along each coordinate."""
+        """Return whether a constraint's force works along each coordinate."""
         held = np.zeros(len(self._m.q), dtype=bool)
         for sample in self._samples:
             move(self._numeric, sample, on_constraints=True)
@@ -159,7 +159,7 @@ class Integrals:
         return [bool(each) for each in held]
 
     def _moved_by_constraints(self) -> bool:
-        """Whether constraints do work."""
+        """Return whether constraints do work."""
         for sample in self._samples:
             move(self._numeric, sample, on_constraints=True)
             if moved_by_constraints(self._numeric):
@@ -167,7 +167,7 @@ class Integrals:
         return False
 
     def _shown(self, one: _Sum) -> bool:
-        """Whether multiplying out leaves nothing."""
+        """Return whether multiplying out leaves nothing."""
         terms = self._terms
         assert terms is not None
         whole: dict[sm.Basic, sm.Expr] = {}
@@ -177,7 +177,7 @@ class Integrals:
 
 
 def _kept(names: Iterable[str], vector: Components, kept: Iterable[bool]) -> Iterator[NamedQuantity]:
-    """The components that keep their value."""
+    """Yield the components that keep their value."""
     for name, component, is_kept in zip(names, vector, kept, strict=True):
         if is_kept:
             yield NamedQuantity("invariant", f"{name} (found with numbers)", None, component)

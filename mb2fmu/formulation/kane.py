@@ -98,7 +98,7 @@ def _kinematic_equations(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[s
 
 
 def _constraints(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
-    """A u + b in functions of time."""
+    """Return a u + b in functions of time."""
     if m.velocity_constraints is None:
         return []
     c = m.velocity_constraints
@@ -131,7 +131,7 @@ def _to_plain(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> dict[sm.Basic, sm
 
 
 def _constraint_forces(method: KanesMethod, m: Mechanism, back: dict[sm.Basic, sm.Expr]) -> LinearSolve:
-    """The auxiliary equations, linear in the unknown forces."""
+    """Return the auxiliary equations, linear in the unknown forces."""
     rows = translate_matrix(method.auxiliary_eqs, back) - m.auxiliary_reactions
     unknown = list(m.constraint_forces)
     matrix = rows.jacobian(unknown)

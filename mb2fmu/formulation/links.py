@@ -72,7 +72,7 @@ class Rates:
         return all(c.is_Number or self._moving.isdisjoint(c.free_symbols) for c in components)
 
     def linear(self, frame: int, components: Components) -> LinearVector:
-        """A velocity, linear in u; auxiliary speeds are zero."""
+        """Return a velocity, linear in u; auxiliary speeds are zero."""
         still = tuple(c.xreplace(self._still) for c in components) if self._still else components
         present = sorted({self._speed[s] for c in still for s in c.free_symbols if s in self._speed})
         columns = {j: _three(slope(c, self._m.u[j]) for c in still) for j in present}
@@ -80,7 +80,7 @@ class Rates:
         return self._vector(frame, columns, _three(c.xreplace(rest) for c in still))
 
     def rate(self, frame: int, components: Components) -> LinearVector:
-        """The rate of a position's components in their frame."""
+        """Return the rate of a position's components in their frame."""
         columns: dict[int, list[sm.Expr]] = {}
         given = {self._m.t: sm.S.One, **dict(self._m.driven)}
         offset = [rate_of(c, given) for c in components]
@@ -116,7 +116,7 @@ class Rates:
 
 
 def grow(mechanism: Mechanism, rates: Rates) -> LinkTree:
-    """The links of a mechanism."""
+    """Return the links of a mechanism."""
     return _Grower(mechanism, rates).tree()
 
 
@@ -130,7 +130,7 @@ class _Grower:
     wanted: set[int] = field(default_factory=set)
 
     def tree(self) -> LinkTree:
-        """The links of all frames and points that bodies, loads and outputs want, from the ground outwards."""
+        """Return the links of all frames and points that bodies, loads and outputs want, from the ground outwards."""
         self._read_frames()
         self.wanted = {self.frames[frame].axes for frame in self._turned_frames()}
         self.links = [Link("ground", -1, 0, ())]
@@ -184,7 +184,7 @@ class _Grower:
         return self._displaced(current, place.position, place.name)
 
     def _displaced(self, current: Homes, terms: VectorTerms, name: str) -> Homes:
-        """The homes of a point that is displaced from another."""
+        """Return the homes of a point that is displaced from another."""
         still = [term for term in terms if self.rates.is_constant(term[1])]
         moving = [term for term in terms if not self.rates.is_constant(term[1])]
         still.sort(key=lambda term: self.frames[term[0]].axes not in current)
@@ -248,7 +248,7 @@ class _Grower:
         return all(self.rates.is_constant(column) for _, column in vector.columns)
 
     def _given(self, i: int) -> Homes:
-        """A link whose origin has the velocity that the user gave."""
+        """Return a link whose origin has the velocity that the user gave."""
         place = self.m.points[i]
         assert place.velocity is not None
         velocity = tuple(self.rates.linear(frame, c) for frame, c in place.velocity)
@@ -261,7 +261,7 @@ class _Grower:
         return {axes: Attachment(self._new(place.name, home.link, axes, (*home.offset, *offset), velocity))}
 
     def _bare(self, axes: int, of_axes: dict[int, int]) -> int:
-        """A massless link for a frame that nothing but torques act on."""
+        """Return a massless link for a frame that nothing but torques act on."""
         current = axes
         while current not in of_axes:
             current = self.frames[self.frames[current].reference].axes
@@ -311,7 +311,7 @@ class _Grower:
         return LinkTree(tuple(self.frames), tuple(links), tuple(points), tuple(bodies), of_axes)
 
     def _is_one_step(self, link: Link, child: Link) -> bool:
-        """Whether a link slides in three directions, or by the speed that turns its child (a screw)."""
+        """Return whether a link slides in three directions, or by the speed that turns its child (a screw)."""
         if link.frame != self.links[link.parent].frame:
             return False
         vectors = link.velocity or [d.rate for d in link.offset if d.rate is not None]

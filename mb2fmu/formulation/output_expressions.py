@@ -30,7 +30,7 @@ _DIAGNOSTICS = {
 
 
 def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
-    """All outputs as scalars, in declared order.
+    """Return all outputs as scalars, in declared order.
 
     Raises:
         FormulationError: With every request that the mechanism cannot answer.
@@ -146,7 +146,7 @@ def _vector(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple[str,
 
 
 def _components(request: RequestedOutput, vector: Components, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
-    """A vector of the inertial frame's components, in the frame that was asked for."""
+    """Yield a vector of the inertial frame's components, in the frame that was asked for."""
     if request.expressed_in is not None:
         vector = times(k.rotation(request.expressed_in).T, vector)
     yield from zip((request.name + axis for axis in AXES), vector, strict=True)

@@ -80,7 +80,7 @@ class _NotKnownError(Exception):
 
 
 def find_potential(kinematics: NamedKinematics) -> Potential:
-    """The potential energy of the loads of a mechanism."""
+    """Return the potential energy of the loads of a mechanism."""
     m = kinematics.mechanism
     terms: list[sm.Expr] = []
     unknown: dict[str, None] = {}
@@ -131,7 +131,7 @@ def _told(m: Mechanism) -> list[tuple[frozenset[str], sm.Expr]]:
 
 
 def is_potential_of_loads(m: Mechanism, energy: sm.Expr) -> bool:
-    """Whether -∂V/∂q are the generalized forces of all loads at rest, at random places and parameters."""
+    """Return whether -∂V/∂q are the generalized forces of all loads at rest, at random places and parameters."""
     arguments = [*m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
     if not energy.free_symbols <= set(arguments):
         return False
@@ -147,7 +147,7 @@ def is_potential_of_loads(m: Mechanism, energy: sm.Expr) -> bool:
 
 
 def of_generalized_forces(forces: Forces, name: str) -> Potential:
-    """The potential of generalized forces that are known as such, of loads that are told by one name."""
+    """Return the potential of generalized forces that are known as such, of loads that are told by one name."""
     energy = potential_of(forces)
     if energy is not None:
         return Potential(energy)
@@ -155,7 +155,7 @@ def of_generalized_forces(forces: Forces, name: str) -> Potential:
 
 
 def at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
-    """A load's scalar without inputs, speeds and unknown forces."""
+    """Return a load's scalar without inputs, speeds and unknown forces."""
     moving = {*m.r, *m.u_all, *m.constraint_forces} | ({load.rate} if isinstance(load, PathwayLoad) else set())
     return sm.sympify(expression).xreplace(dict.fromkeys(moving, sm.S.Zero))
 
@@ -180,7 +180,7 @@ def _constants(m: Mechanism) -> set[sm.Symbol]:
 
 
 def _of_pathway(load: PathwayLoad, force: sm.Expr, m: Mechanism) -> sm.Expr | None:
-    """The potential of a force that depends on the length of its pathway alone."""
+    """Return the potential of a force that depends on the length of its pathway alone."""
     if load.potential is not None:
         return load.potential
     if not force.free_symbols <= {load.length, *_constants(m)}:
@@ -213,7 +213,7 @@ def _vector_at_rest(load: Load, vector: VectorTerms, m: Mechanism) -> VectorTerm
 
 
 def _turns(m: Mechanism, frame: int) -> bool:
-    """Whether a frame turns against the inertial one, or may."""
+    """Return whether a frame turns against the inertial one, or may."""
     constants = _constants(m)
     while frame > 0:
         record = m.frames[frame]
@@ -224,7 +224,7 @@ def _turns(m: Mechanism, frame: int) -> bool:
 
 
 def _passes(m: Mechanism, point: int) -> bool:
-    """Whether a point's velocity is not the rate of its position."""
+    """Return whether a point's velocity is not the rate of its position."""
     while point >= 0:
         if m.points[point].passing:
             return True
@@ -349,7 +349,7 @@ class _Coordinates:
         return {q: dot(force, tuple_of(c.diff(q) for c in place)) for q in self.m.q if q in moving}
 
     def _turned(self, vector: Components, frame: int, into: int) -> Components:
-        """A vector's components in another frame: up to the frame that both hang on, and down from there."""
+        """Return a vector's components in another frame: up to the frame that both hang on, and down from there."""
         m, up, down = self.m, _ancestors(self.m, frame), _ancestors(self.m, into)
         common = next(k for k in up if k in down)
         column = sm.Matrix(vector)

@@ -106,7 +106,7 @@ class Reactions:
         return self._beyond[body]
 
     def _held_at(self, number: int) -> int:
-        """The point of a body where its joint holds it; its mass centre, if it is fixed to another body."""
+        """Return the point of a body where its joint holds it; its mass centre, if it is fixed to another body."""
         joint = self._inward.get(number)
         return joint.point if joint else self._m.bodies[number].masscenter
 
@@ -152,7 +152,7 @@ class Reactions:
         return Wrench(wrench.force, add(wrench.torque, cross(self._k.named(arm, "arm"), wrench.force)))
 
     def _root(self, point: int) -> int:
-        """The point that the chain of positions of ``point`` begins at; the origin where it is located."""
+        """Return the point that the chain of positions of ``point`` begins at; the origin where it is located."""
         while self._m.points[point].parent >= 0:
             point = self._m.points[point].parent
         return point

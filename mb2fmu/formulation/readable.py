@@ -101,14 +101,14 @@ def _as_it_is(expression: sm.Expr) -> sm.Expr:
 
 
 def _put(quantity: NamedQuantity, short: Mapping[sm.Basic, sm.Expr]) -> NamedQuantity:
-    """The quantity with short intermediates written out."""
+    """Return the quantity with short intermediates written out."""
     value = quantity.value
     matrix = isinstance(value, sm.MatrixBase)
     return replace(quantity, value=translate_matrix(value, short) if matrix else translate(value, short))
 
 
 def multiplied_out(expression: sm.Expr) -> sm.Expr:
-    """A sum of products, in each at most one sine or cosine: what is equal looks equal, and 0 is 0."""
+    """Return a sum of products, in each at most one sine or cosine: what is equal looks equal, and 0 is 0."""
     return sm.factor_terms(sm.expand(TR8(sm.expand(expression))))
 
 

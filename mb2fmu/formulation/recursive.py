@@ -70,7 +70,7 @@ def applies_articulated(mechanism: Mechanism) -> Applies:
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
-    """The variant that is usually cheaper: articulated bodies beyond a handful of speeds, where they apply."""
+    """Return the variant that is usually cheaper: articulated bodies beyond a handful of speeds, where they apply."""
     if len(mechanism.u) > _SHORT and applies_articulated(mechanism).yes:
         return formulate_articulated(mechanism)
     return formulate_composite(mechanism)

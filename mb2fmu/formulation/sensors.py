@@ -30,7 +30,7 @@ SENSED = frozenset(
 
 
 def sensed(request: RequestedOutput, k: NamedKinematics) -> Components:
-    """The vector that is asked for, components in the inertial frame.
+    """Return the vector that is asked for, components in the inertial frame.
 
     Raises:
         FormulationError: If a body's mass centre is nowhere, or the bodies have no mass.

@@ -71,7 +71,7 @@ class _Builder:
         return translate(expression, self.mapping)
 
     def vector(self, terms: VectorTerms) -> Vector:
-        """A SymPy vector of components in several frames."""
+        """Return a SymPy vector of components in several frames."""
         return sum((self._in_frame(self.frames[k], c) for k, c in terms), Vector(0))
 
     def _in_frame(self, frame: ReferenceFrame, components: Components) -> Vector:
@@ -95,7 +95,7 @@ class _Builder:
         return tuple(frames)
 
     def _points(self) -> tuple[Point, ...]:
-        """Every velocity is set, so that SymPy never searches for one."""
+        """Return every velocity is set, so that SymPy never searches for one."""
         N = self.frames[0]
         points: list[Point] = []
         for i, place in enumerate(self.m.points):
@@ -146,7 +146,7 @@ class _Builder:
         return tuple(result)
 
     def _pathway(self, load: PathwayLoad) -> list[tuple[Any, Vector]]:
-        """The pathway's named unit vectors and magnitude are opaque to SymPy: nothing expands."""
+        """Return the pathway's named unit vectors and magnitude are opaque to SymPy: nothing expands."""
         N, result = self.frames[0], []
         directions = self.kinematics.pathway(load)
         force = magnitude(load, self.kinematics)

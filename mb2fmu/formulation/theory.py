@@ -119,7 +119,7 @@ class _Theory:
         return "" if answer.yes else answer.because
 
     def section(self, kind: str) -> QuantitySection:
-        """All quantities of one kind."""
+        """Return all quantities of one kind."""
         form: dict[str, Callable[[], Iterator[NamedQuantity]]] = {
             "partial-velocities": self._partial_velocities,
             "generalized-active-forces": self._active_forces,
@@ -375,7 +375,7 @@ class _Theory:
 
 
 def _turns(body: Body) -> bool:
-    """Whether the body has an inertia."""
+    """Return whether the body has an inertia."""
     return body.inertia is not None and not body.inertia.is_zero_matrix
 
 

@@ -151,7 +151,7 @@ def _add_products(
 
 
 def _split(vector: Components, mechanism: Mechanism) -> tuple[Components, Components]:
-    """The parts without and with unknown forces."""
+    """Return the parts without and with unknown forces."""
     unknown = set(mechanism.constraint_forces)
     if not unknown or not any(c.free_symbols & unknown for c in vector):
         return vector, ZERO

@@ -50,7 +50,7 @@ _EXPLICIT = {
 def with_rate(
     mechanism: Mechanism, asked: Constraints | Treatment | None = "auto", baumgarte: float | None = None
 ) -> Mechanism:
-    """The mechanism with one more parameter, ``constraints.rate``, where the treatment asked for has a rate.
+    """Return the mechanism with one more parameter, ``constraints.rate``, where the treatment asked for has a rate.
 
     Args:
         mechanism: As read, its loops closed.
@@ -115,7 +115,7 @@ class Plan:
     row_lengths: tuple[float, ...] = ()
 
     def treated(self, equations: EquationsOfMotion) -> EquationsOfMotion:
-        """The equations so treated."""
+        """Return the equations so treated."""
         equations = dataclasses.replace(equations, redundant=self.redundant, row_lengths=self.row_lengths)
         if self.treatment == "multipliers":
             rate = equations.attractor_rate
@@ -191,7 +191,7 @@ def plan(
 
 
 def _power_of_ten(value: float) -> float:
-    """The nearest one: what depends on it must not depend on a machine's round-off."""
+    """Return the nearest one: what depends on it must not depend on a machine's round-off."""
     return float(f"1e{round(math.log10(value))}")
 
 
@@ -261,7 +261,7 @@ def with_independent_states(
     warm_start: Sequence[float] = (),
     warm_start_at: Sequence[float] = (),
 ) -> EquationsOfMotion:
-    """The equations with independent coordinates and speeds as the only states besides z.
+    """Return the equations with independent coordinates and speeds as the only states besides z.
 
     Args:
         equations: As formulated, over all speeds.

@@ -1,4 +1,4 @@
-"""Interface: what an importer sees of a unit.
+"""Interface: everything that an importer sees of a unit.
 
 Input: ``Declarations``, ``EquationsOfMotion``, ``Program``. Output: ``FmuInterface``.
 

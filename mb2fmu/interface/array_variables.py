@@ -1,4 +1,4 @@
-"""Array variables of FMI 3.0: what a model declares as arrays, made of the scalars that are described already.
+"""Array variables of FMI 3.0, made from scalars that are described already.
 
 Scalars keep their value references; those of arrays come behind. An input or output is in its array only, since two
 inputs for one value contradict each other. Of the motion the scalars stay, because states have start values, limits and
@@ -19,18 +19,18 @@ _DECLARED = frozenset({"input", "position", "velocity", "acceleration"})
 
 
 def arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> tuple[FmuArray, ...]:
-    """The arrays of a unit of FMI 3.0, with the value references behind those of ``variables``."""
+    """Return the arrays of a unit of FMI 3.0; their value references follow those of ``variables``."""
     return tuple(_arrays(definition, variables))
 
 
 def without(terminals: Sequence[Terminal], arrays: Sequence[FmuArray]) -> tuple[Terminal, ...]:
-    """The terminals whose members are all variables: an element of an array is none."""
+    """Return the terminals whose members are all variables of their own: elements of arrays are not."""
     gone = {name for array in arrays if array.replaces for name in array.elements}
     return tuple(each for each in terminals if gone.isdisjoint(member.variable for member in each.members))
 
 
 def _arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> Iterator[FmuArray]:
-    """Yield the declared arrays, with what their elements share; value references count elements."""
+    """Yield the declared arrays with the attributes that their elements share; value references count elements."""
     known = {variable.name: variable for variable in variables}
     motion = {
         item.name for item in (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
@@ -60,17 +60,17 @@ def _arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> Itera
 
 
 def _shared(held: Sequence[FmuVariable], of: Callable[[FmuVariable], Any]) -> Any:
-    """What all elements have alike, or None."""
+    """Return the attribute that all elements share, or None."""
     found = {of(each) for each in held}
     return found.pop() if len(found) == 1 else None
 
 
 def _widest(of: Callable[[Sequence[float]], float], bounds: Sequence[float | None]) -> float | None:
-    """A bound that every element keeps."""
+    """Return the widest bound, which all elements keep."""
     known = [bound for bound in bounds if bound is not None]
     return of(known) if len(known) == len(bounds) else None
 
 
 def _finest(nominals: Sequence[float | None]) -> float | None:
-    """The smallest: what is small against it is small for every element."""
+    """Return the smallest nominal value, so that a small error is small for every element."""
     return min(each or 1.0 for each in nominals) if any(nominals) else None

@@ -1,4 +1,4 @@
-"""``describe``: from model, equations and program to the interface. Every choice about what importers see is made here.
+"""``describe``: decide everything that importers see, from model, equations and program.
 
 Variables, in this order:
 
@@ -89,7 +89,7 @@ _MODE: dict[SwitchKind, str] = {
 def describe(
     definition: Declarations, equations: EquationsOfMotion, program: Program, target: Target = PYTHON_UNIT
 ) -> FmuInterface:
-    """Decides what importers see.
+    """Describe a unit for importers: variables, units, structure, experiment.
 
     Args:
         definition: The checked model: names, units, bounds, start values.
@@ -138,7 +138,7 @@ def describe(
 
 
 def token(interface: FmuInterface, program: Program) -> str:
-    """A UUID made from all that the interface says (but its token) and all that the program computes."""
+    """Return a UUID made from the whole interface (but its token) and the whole program."""
     digest = hashlib.sha256()
     lists: dict[int, bytes] = {}  # of dependencies, which many variables share
     for variable in interface.variables:
@@ -158,7 +158,7 @@ def token(interface: FmuInterface, program: Program) -> str:
 
 
 class _Describer:
-    """Makes the variables one after the other."""
+    """Makes the variables, one kind after the other."""
 
     def __init__(self, definition: Declarations, equations: EquationsOfMotion, program: Program) -> None:
         self._definition = definition
@@ -187,7 +187,7 @@ class _Describer:
         self._dependencies = self._all_dependencies()
 
     def variables(self, first: int) -> Iterator[FmuVariable]:
-        """All, with value references in their order.
+        """Return all variables in the order of their value references.
 
         Args:
             first: Value reference of the first one. In FMI 3 dependencies are value references, in FMI 2 they are
@@ -306,7 +306,7 @@ class _Describer:
             )
 
     def _derivatives(self) -> Iterator[FmuVariable]:
-        """Yield der(x) of each state, then the derivative of each dependent speed, which is der() of no state."""
+        """Yield der(x) of each state, then derivatives of dependent speeds, which are no der() of a state."""
         for i, state in enumerate(self._states):
             yield self._derivative(state, "rhs", i, state.name)
         for i in self._equations.u_dependent:
@@ -380,7 +380,7 @@ class _Describer:
 
 
 def _from_quantity(quantity: Quantity, source: Source, index: int) -> FmuVariable:
-    """An output with what all quantities have."""
+    """Return an output with the attributes common to all quantities."""
     return FmuVariable(
         name=quantity.name,
         value_reference=0,
@@ -400,7 +400,7 @@ def _from_quantity(quantity: Quantity, source: Source, index: int) -> FmuVariabl
 def _with_types(
     variables: tuple[FmuVariable, ...],
 ) -> tuple[tuple[FmuVariable, ...], tuple[TypeDefinition, ...]]:
-    """The variables with their types declared, and the types."""
+    """Return the variables with their declared types, and these types."""
     types = quantity_types(variables)
     enumerated = solver_type([*(variable.name for variable in variables), *(item.name for item in types.values())])
     typed = tuple(
@@ -421,7 +421,7 @@ def _number(value: float | None) -> float | None:
 
 
 def _units(variables: Sequence[FmuVariable], model: str) -> tuple[UnitDefinition, ...]:
-    """Every unit and display unit in use, in the order of first use."""
+    """Return every unit and display unit in use, in the order of first use."""
     shown: dict[str, dict[str, DisplayUnit]] = {}
     faults = []
     for variable in variables:
@@ -450,7 +450,7 @@ def _default_experiment(experiment: Experiment) -> DefaultExperiment:
 
 
 def _solver(experiment: Experiment, target: Target) -> SolverSettings:
-    """The solver that was chosen, else the one that the experiment asks for."""
+    """Return the settings of the chosen solver, or of the one that the experiment asks for."""
     if target.solver is not None:
         kind = solver_called(target.solver).kind
     elif experiment.solver == "fixed":
@@ -472,7 +472,7 @@ def _experiment_faults(experiment: Experiment, target: Target) -> Iterator[Fault
 
 
 def _shape_faults(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Iterator[Fault]:
-    """Whether the three belong together."""
+    """Yield faults where model, equations and program do not belong together."""
     free = sum(not parameter.calculated for parameter in definition.parameters)
     pairs = {
         "coordinates": (len(definition.coordinates), len(equations.q)),

@@ -18,7 +18,7 @@ def indices(interface: FmuInterface) -> dict[str, int]:
 
 
 def model_structure(interface: FmuInterface) -> ModelStructure:
-    """The structure; numbers are indices."""
+    """Return the structure; numbers are indices."""
     able = interface.capabilities
     if able.model_exchange or able.directional_derivatives:
         return structure(interface, indices(interface), ("time", "input", "state"))

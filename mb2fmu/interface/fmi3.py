@@ -18,5 +18,5 @@ def references(interface: FmuInterface) -> dict[str, int]:
 
 
 def model_structure(interface: FmuInterface) -> ModelStructure:
-    """The structure; numbers are value references."""
+    """Return the structure; numbers are value references."""
     return structure(interface, references(interface), ("time", "input", "state", "parameter"))

@@ -74,7 +74,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """For which standard, and in which way, a unit is built.
+    """FMI version, interface types and backend that a unit is built for.
 
     Attributes:
         fmi: Major version of the standard: 2.0 or 3.0.
@@ -200,7 +200,7 @@ class FmuVariable:
     declared_type: str | None = None
 
     def faults(self) -> Iterator[str]:
-        """What breaks the standards' laws for a single variable."""
+        """Return the rules of the standards that a single variable breaks."""
         if not _NAME.fullmatch(self.name):
             yield "is not a structured FMI name (letters, digits, _, parts joined by '.', indices in [])"
         if (self.causality, self.variability, self.initial) not in _LEGAL:
@@ -264,7 +264,7 @@ class SolverSettings:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a unit can do beyond the least.
+    """Optional abilities of a unit.
 
     Attributes:
         needs_execution_tool: Something must be installed on the importer's machine (a Python host).
@@ -295,7 +295,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FmuInterface:
-    """A unit, seen from outside.
+    """Everything that an importer sees of a unit.
 
     Attributes:
         model_name: As the user calls it.
@@ -352,16 +352,16 @@ class FmuInterface:
 
     @property
     def scalars(self) -> tuple[FmuVariable, ...]:
-        """The variables that are not in an array only."""
+        """Variables that do not stand in arrays only."""
         gone = {name for array in self.arrays if array.replaces for name in array.elements}
         return tuple(variable for variable in self.variables if variable.name not in gone) if gone else self.variables
 
     def of(self, *sources: Source) -> tuple[FmuVariable, ...]:
-        """The variables that live in, or are computed by, ``sources``, in their order."""
+        """Return the variables that live in, or are computed by, ``sources``, in their order."""
         return tuple(variable for variable in self.variables if variable.source in sources)
 
     def named(self, name: str) -> FmuVariable:
-        """The variable of that name.
+        """Return the variable of that name.
 
         Raises:
             KeyError: If there is none.
@@ -422,7 +422,7 @@ class FmuInterface:
                 yield Fault(f"its display unit {variable.display_unit!r} is not declared", variable.name)
 
     def _link_faults(self) -> Iterator[Fault]:
-        """Yield states without exactly one derivative, and dependencies on what the unit does not know."""
+        """Yield faults of links: states without exactly one derivative, dependencies on unknown variables."""
         states = {variable.name for variable in self.of("state")}
         known = {variable.name for variable in self.variables if variable.source in MEMORY}
         derived = Counter(variable.derivative_of for variable in self.variables if variable.derivative_of is not None)

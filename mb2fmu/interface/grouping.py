@@ -1,4 +1,4 @@
-"""How variables are grouped: types that they share, arrays, and terminals where units are connected.
+"""Groups of variables: shared types, arrays, and terminals at which units are connected.
 
 Sources: FMI 3.0.2, sections 2.4.5 (type definitions), 2.4.7.6 (dimensions) and 2.4.9 (terminals and icons).
 """
@@ -14,7 +14,7 @@ MemberKind = Literal["signal", "inflow", "outflow"]
 
 @dataclass(frozen=True, slots=True)
 class EnumerationItem:
-    """One value of an enumeration type, and what it means."""
+    """One value of an enumeration type, and its meaning."""
 
     name: str
     value: int
@@ -23,7 +23,7 @@ class EnumerationItem:
 
 @dataclass(frozen=True, slots=True)
 class TypeDefinition:
-    """A type that variables share.
+    """A type that several variables share.
 
     Attributes:
         name: Unlike that of every other type and of every variable.
@@ -57,7 +57,7 @@ class TerminalMember:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Variables that belong together where units are connected."""
+    """Variables that are connected together to another unit."""
 
     name: str
     members: tuple[TerminalMember, ...]
@@ -102,6 +102,6 @@ class FmuArray:
 
     @property
     def element_names(self) -> tuple[str, ...]:
-        """What the elements are called as parts of the array: ``q[1]``, ``M[2,1]``."""
+        """Names of the elements as parts of the array: ``q[1]``, ``M[2,1]``."""
         places = itertools.product(*(range(1, size + 1) for size in self.dimensions))
         return tuple(f"{self.name}[{','.join(map(str, place))}]" for place in places)

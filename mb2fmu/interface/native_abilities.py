@@ -1,4 +1,4 @@
-"""What native units have beyond the variables of the model: abilities, and the parameters that choose the solver.
+"""Abilities of native units, and the parameters that choose their solver.
 
 FMI knows structural parameters from 3.0 on only, and they are about sizes of arrays: the solver is chosen by a fixed
 parameter of an enumeration type. It acts in Co-Simulation; in Model Exchange the importer integrates.
@@ -14,7 +14,7 @@ from mb2fmu.solvers import SOLVERS
 
 
 def capabilities(target: Target, *, remembers: bool = False, switches: bool = False) -> Capabilities:
-    """What units of that kind can do; those that remember something want to know of accepted steps.
+    """Return the abilities of such units; those with discrete memory must be told of accepted steps.
 
     Args:
         target: Kind of unit.
@@ -40,7 +40,7 @@ def capabilities(target: Target, *, remembers: bool = False, switches: bool = Fa
 
 
 def solver_type(taken: Sequence[str]) -> TypeDefinition:
-    """The enumeration of solvers, named unlike anything in ``taken``."""
+    """Return the enumeration of solvers, with a name that is not in ``taken``."""
     items = tuple(EnumerationItem(row.item, row.number, row.method) for row in SOLVERS)
     return TypeDefinition(free_name("Solver", taken), items=items, description="how the Co-Simulation integrates")
 
@@ -48,7 +48,7 @@ def solver_type(taken: Sequence[str]) -> TypeDefinition:
 def solver_parameters(
     variables: Sequence[FmuVariable], settings: SolverSettings, internal_step: float | None = None
 ) -> tuple[FmuVariable, ...]:
-    """The parameters that choose the solver and the step of those with fixed steps, to be put behind ``variables``.
+    """Return parameters for the choice of solver and its fixed step; they are placed behind ``variables``.
 
     Args:
         variables: Those of the model; names and value references of theirs are not taken again.
@@ -86,7 +86,7 @@ def solver_parameters(
 
 
 def free_name(wanted: str, taken: Sequence[str]) -> str:
-    """``wanted``, with as many underscores behind it as it takes to be another name than those of ``taken``."""
+    """Return ``wanted``, with underscores added until the name is not in ``taken``."""
     while wanted in taken:
         wanted += "_"
     return wanted

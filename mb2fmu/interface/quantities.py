@@ -1,4 +1,4 @@
-"""Which physical quantity is measured in a unit, as far as the unit alone says it.
+"""Physical quantities that can be told from a unit of measurement alone.
 
 Names are those of Modelica's library of quantities. A unit is recognized by its exponents of the base units, whatever
 its prefix: ``mm`` measures a length. Where exponents are not enough (newton metres and joules, ``N.s/m`` and ``kg/s``)
@@ -57,7 +57,7 @@ _SYMBOL = re.compile(r"[A-Za-z]+")
 
 
 def quantity(unit: str) -> str | None:
-    """What is measured in ``unit``, or None if that cannot be known.
+    """Return the physical quantity of ``unit``, or None if the unit does not tell it.
 
     Args:
         unit: In Modelica's notation.
@@ -74,7 +74,7 @@ def quantity(unit: str) -> str | None:
 
 
 class _Typed(Protocol):
-    """What is asked of a variable."""
+    """Protocol: anything with a name and a unit."""
 
     @property
     def name(self) -> str:
@@ -86,7 +86,7 @@ class _Typed(Protocol):
 
 
 def quantity_types(variables: Sequence[_Typed]) -> dict[str, TypeDefinition]:
-    """Unit → type, for the units that say what they measure, in the order of first use.
+    """Return unit → type, for units that tell their quantity, in the order of first use.
 
     A type is named as its quantity, with the unit behind it if the quantity is measured in several units; an underscore
     is appended as long as a variable has that name.

@@ -1,4 +1,4 @@
-"""The model structure: which unknowns there are, and on which of the knowns each depends.
+"""The model structure: all unknowns, and the knowns that each depends on.
 
 Both standards have the same three lists and differ in what is known, and in how variables are numbered.
 
@@ -40,7 +40,7 @@ class Unknown:
 
     @property
     def plain(self) -> bool:
-        """Whether every kind is ``dependent``, which is what kinds that are not written mean."""
+        """Whether every kind is ``dependent``, FMI's default for kinds that are not written."""
         return set(self.kinds) <= {"dependent"}
 
 
@@ -55,7 +55,7 @@ class ModelStructure:
 
 
 def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[Source, ...]) -> ModelStructure:
-    """The lists, for a way to number variables.
+    """Return the model structure, with variables numbered by ``numbers``.
 
     Args:
         interface: Whose.
@@ -118,13 +118,13 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
 
 
 def _joined(array: FmuArray, elements: list[Unknown]) -> Unknown:
-    """An array depends on what any of its elements depends on."""
+    """Return the dependencies of arrays: the union of those of their elements."""
     on = [pair for each in elements for pair in zip(each.dependencies, each.kinds, strict=True)]
     return Unknown(array.value_reference, *_numbered(on))
 
 
 def _numbered(on: list[tuple[int, Kind]]) -> _Numbered:
-    """In order, each once: by the least that is known of the elements of an array."""
+    """Return dependencies in order, each once; an array gets the least specific kind of its elements."""
     kinds: dict[int, Kind] = {}
     for number, kind in sorted(on):
         kinds[number] = max(kinds.get(number, kind), kind, key=_KNOWN_LESS.index)
@@ -132,5 +132,5 @@ def _numbered(on: list[tuple[int, Kind]]) -> _Numbered:
 
 
 def _at_start(kind: Kind) -> Kind:
-    """Before initialization no parameter has its value yet: nothing is ``fixed`` or ``tunable``."""
+    """Return dependencies for initialization: parameters have no value yet, so no kind is ``fixed`` or ``tunable``."""
     return "constant" if kind == "constant" else "dependent"

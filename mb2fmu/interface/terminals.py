@@ -1,4 +1,4 @@
-"""Terminals: an input that does work on one coordinate, together with that coordinate and its speed.
+"""Terminals: each joins an input that does work with its coordinate and speed.
 
 A terminal is made only where it cannot be mistaken: the generalized force of one speed is the input itself (or minus
 the input), no other equation of motion contains the input, and input times speed is a power by its units. Then the
@@ -32,7 +32,7 @@ _TRANSLATION = ("f", "s", "v")
 
 
 def terminals(definition: Declarations, equations: EquationsOfMotion, program: Program) -> tuple[Terminal, ...]:
-    """The terminals of a unit: those that the model declares, then the others in the order of the inputs.
+    """Return the terminals of a unit: the declared ones, then others in the order of the inputs.
 
     Args:
         definition: Names, units, start values.
@@ -55,7 +55,7 @@ def _declared(terminal: DeclaredTerminal) -> Terminal:
 def _terminals(
     definition: Declarations, equations: EquationsOfMotion, program: Program, connected: Collection[str]
 ) -> Iterator[Terminal]:
-    """Terminals of inputs that are not ``connected`` by a declared one."""
+    """Yield terminals of inputs that no declared terminal contains."""
     entry = program.entries.get("equations")
     rows = [] if entry is None else [i for i, label in enumerate(entry.labels) if label.startswith("f[")]
     if not rows or all(item.name in connected for item in definition.inputs):
@@ -81,7 +81,7 @@ def _terminals(
 
 
 def _speeds(definition: Declarations, equations: EquationsOfMotion, rows: int) -> Sequence[Speed]:
-    """The speed that each equation of motion belongs to: all of them, or the independent ones."""
+    """Return the speed that each equation of motion belongs to: all speeds, or the independent ones."""
     if rows == len(definition.speeds):
         return definition.speeds
     return [definition.speeds[i] for i in equations.u_independent]
@@ -108,7 +108,7 @@ def _sign(
 
 
 def _is_power(force: str, speed: str) -> bool:
-    """Whether the product of the two units is a power, radians aside."""
+    """Return whether the product of two units is a power (radians ignored)."""
     product = [a + b for a, b in zip(parse_unit(force).exponents, parse_unit(speed).exponents, strict=True)]
     return product[:-1] == list(parse_unit("W").exponents[:-1])
 
@@ -116,7 +116,7 @@ def _is_power(force: str, speed: str) -> bool:
 def _coordinate(
     definition: Declarations, equations: EquationsOfMotion, program: Program, speed: Speed
 ) -> Coordinate | None:
-    """The coordinate whose derivative is ``speed`` itself."""
+    """Return the coordinate whose derivative is ``speed``."""
     coordinates = [definition.coordinates[i] for i in equations.q_independent]
     rates = program.entries["rhs"].results[: len(coordinates)]
     independent = [definition.speeds[i] for i in equations.u_independent]

@@ -50,7 +50,7 @@ class DependentCoordinates:
         self._name = f"the dependent coordinates {names}: the motion leaves what the independent ones describe"
 
     def solve(self, nodes: Sequence[int], last: Sequence[int]) -> list[int]:
-        """The dependent coordinates.
+        """Return the dependent coordinates.
 
         Args:
             nodes: Of :attr:`needs`.

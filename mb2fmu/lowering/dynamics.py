@@ -129,7 +129,7 @@ class ConstrainedDynamics:
         return [*e.mass_and_forcing.mass_matrix, *c.jacobian, *c.offset]
 
     def projected_speeds(self, nodes: Sequence[int]) -> list[int]:
-        """The speeds on the constraints that are nearest to given ones, where all are states."""
+        """Return the speeds on the constraints that are nearest to given ones, where all are states."""
         n, m = len(self._equations.u), self._m
         A, rest = nodes[n * n : n * n + m * n], nodes[n * n + m * n :]
         return self._multiplier_system(nodes[: n * n], A).project(rest[m:], rest[:m])

@@ -78,7 +78,7 @@ class FrictionLaws(ContactResponse):
         return frictions, list(nodes[size * size + count :])
 
     def _modes(self, states: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
-        """Whether each contact rests, which rows are held, and senses: 1, -1 or 0 to the bit."""
+        """Return whether each contact rests, which rows are held, and senses: 1, -1 or 0 to the bit."""
         b, k = self._builder, len(self._contacts.each)
         half, one, zero = b.constant(0.5), b.constant(1.0), b.constant(0.0)
         rests = [b.binary(Op.LT, half, state) for state in states[:k]]

@@ -28,7 +28,7 @@ Optional = Literal["forward", "inverse"]
 
 
 def lower(equations: EquationsOfMotion, optional: Collection[Optional] = (), *, forces: int = 1) -> Program:
-    """The equations as one scalar program.
+    """Return the equations as one scalar program.
 
     Entry points: ``prepare``, ``position``, ``velocity``, ``acceleration``, ``dependent_speeds``, ``rhs``,
     ``accelerations``, ``outputs``, ``energy``, ``equations``, ``initialize`` where start values are solved for, and
@@ -84,7 +84,7 @@ class Lowering:
 
     @classmethod
     def start(cls, equations: EquationsOfMotion, seeds: Sequence[str] = ()) -> Lowering:
-        """A builder with the leaves, a walker with all definitions, no entry points yet."""
+        """Return a builder with the leaves, a walker with all definitions, no entry points yet."""
         layout = Layout(
             states=tuple(map(str, equations.states)),
             inputs=tuple(map(str, equations.r)),
@@ -131,7 +131,7 @@ class Lowering:
         n, columns = item.right_hand_side.shape
 
         def make(nodes: Sequence[int]) -> list[int]:
-            """The solutions, row by row, of the matrix and the right-hand side."""
+            """Return the solutions, row by row, of the matrix and the right-hand side."""
             matrix, right = nodes[: n * n], nodes[n * n :]
             solutions = solve_dense(
                 self.builder,
@@ -151,7 +151,7 @@ class Lowering:
             clause = f"the loop cannot be closed, or comes to where two of its branches meet ({form.name})"
 
             def make(nodes: Sequence[int], clause: str = clause) -> list[int]:
-                """The first node, where the others, its conditions, are positive."""
+                """Return the first node, where the others, its conditions, are positive."""
                 value, *conditions = nodes
                 for condition in conditions:
                     b.require_domain(condition, clause)

@@ -73,7 +73,7 @@ class PositionProjection:
         return [*x, *self._others, *entries, *(magnitude(row).xreplace(at_x) for row in self._phi)]
 
     def project(self, nodes: Sequence[int]) -> list[int]:
-        """The projected coordinates."""
+        """Return the projected coordinates."""
         b, n, m = self._builder, len(self._q), len(self._phi)
         first = n + len(self._others)
         x, others, entries, sizes = nodes[:n], nodes[n:first], nodes[first : first + m * n], nodes[first + m * n :]

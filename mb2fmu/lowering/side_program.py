@@ -42,7 +42,7 @@ class Beside:
         return [self._lowering.builder.add(x, y) for x, y in zip(a, b, strict=True)]
 
     def product(self, a: Sequence[int], b: Sequence[int]) -> list[int]:
-        """A 3 × 3 matrix, row by row, times a vector or another matrix."""
+        """Return a 3 × 3 matrix, row by row, times a vector or another matrix."""
         builder, columns = self._lowering.builder, len(b) // 3
         return [
             builder.sum([builder.mul(a[3 * i + k], b[columns * k + j]) for k in range(3)])

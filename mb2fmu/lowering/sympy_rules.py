@@ -42,14 +42,14 @@ def _rule(combine: Callable[[ProgramBuilder, sm.Basic, Nodes], int]) -> Rule:
 
 
 def _function(row: Operation) -> Rule:
-    """The rule of a class of SymPy that is an operation."""
+    """Return the rule of a class of SymPy that is an operation."""
     if row.arity == 1:
         return _rule(lambda b, _, n: b.unary(row.op, n[0]))
     return _rule(lambda b, _, n: b.binary(row.op, n[0], n[1]))
 
 
 def _sympy_class(name: str) -> type:
-    """A class of SymPy, or of its functions of C."""
+    """Return a class of SymPy, or of its functions of C."""
     found: type = getattr(sm, name, None) or getattr(cfunctions, name)
     return found
 
@@ -70,7 +70,7 @@ def _of_reciprocal(op: Op) -> Rule:
 
 
 def _nested(op: Op) -> Rule:
-    """A function of any number of arguments."""
+    """Return a function of any number of arguments."""
 
     def combine(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
         ordered = sorted(n)
@@ -106,7 +106,7 @@ def _product_children(expression: sm.Basic) -> tuple[sm.Basic, ...]:
 
 
 def _product(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
-    """All divisors in one division."""
+    """Return all divisors in one division."""
     factors, divisors = [], []
     for factor, node in zip(expression.args, n, strict=True):
         if _is_divisor(factor):
@@ -187,7 +187,7 @@ def _sign(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
 
 
 def _expanded(expression: sm.Basic) -> tuple[sm.Basic, ...]:
-    """The formula behind a named curve, its arguments as they are."""
+    """Return the formula behind a named curve, its arguments as they are."""
     return (expression.doit(deep=False),)
 
 

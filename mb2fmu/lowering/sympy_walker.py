@@ -100,7 +100,7 @@ class SympyWalker:
         return [self._memo[id(root)] for root in roots]
 
     def _open(self, expression: sm.Basic) -> tuple[Rule, tuple[sm.Basic, ...]]:
-        """The rule of an expression and what has to be lowered before."""
+        """Return the rule of an expression and what has to be lowered before."""
         if isinstance(expression, sm.Symbol):
             definition = self._definitions.get(expression)
             if expression in self._symbols or definition is None:
@@ -152,7 +152,7 @@ class SympyWalker:
 
 
 def _number(expression: sm.Basic) -> float | None:
-    """The nearest double of an expression without symbols; None if it is no finite real number."""
+    """Return the nearest double of an expression without symbols; None if it is no finite real number."""
     if expression.is_Integer or expression.is_Rational:
         return expression.p / expression.q if expression.q != 1 else float(expression.p)
     if not isinstance(expression, sm.Expr):

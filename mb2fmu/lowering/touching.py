@@ -82,7 +82,7 @@ def define_where_touching(
     flat = touching.flat
 
     def columns(nodes: Sequence[int]) -> Rows:
-        """The columns of G^T."""
+        """Return the columns of G^T."""
         return [list(nodes[n * i : n * i + n]) for i in range(k)]
 
     if dynamics is None or isinstance(e.dynamics, RecursiveDynamics):

@@ -60,7 +60,7 @@ class _Table:
         self._signs = np.array([p.sign for p in pieces])
 
     def evaluated(self, numbers: Array, rotations: Array) -> Actions:
-        """All of them."""
+        """Return all of them."""
         vectors = (rotations[self._frames] @ numbers[self._components][:, :, None])[:, :, 0]
         return Actions(self._nodes, self._loads, (self._signs * numbers[self._factors])[:, None] * vectors)
 

@@ -101,7 +101,7 @@ class Closing:
         return [i for i, value in enumerate(self.residual(q)) if not abs(value) <= allowed[i]]
 
     def left_open(self, q: Floats) -> str:
-        """The rows that do not vanish, and by how much."""
+        """Return the rows that do not vanish, and by how much."""
         residual = self.residual(q)
         return ", ".join(f"{self.names[i]} by {residual[i]:.3g}" for i in self.open_rows(q))
 

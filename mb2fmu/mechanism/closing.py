@@ -23,7 +23,7 @@ _REMEDY = 'correct lengths and start values, or say kind="guess" for those that 
 
 
 def close_loops(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with start values on its constraints; itself if it has no holonomic ones.
+    """Return the mechanism with start values on its constraints; itself if it has no holonomic ones.
 
     Coordinates follow the Newton path from their guesses, so that they stay on the branch of these; then guessed
     speeds are the nearest to theirs with A u + b = 0.

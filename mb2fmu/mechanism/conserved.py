@@ -214,7 +214,7 @@ class ConservedQuantities:
         return turned @ forces, np.abs(turned) @ sizes
 
     def _same_kinetic_energy(self, sample: Sample, rates: Floats, ways: Sequence[tuple[float, Floats]]) -> bool:
-        """Whether T is the same at other times and places for the same q'."""
+        """Return whether T is the same at other times and places for the same q'."""
         numeric, (T, *others) = self._numeric, [(sample.t, sample.q), *ways]
         found = []
         for t, q in (T, *others):
@@ -226,7 +226,7 @@ class ConservedQuantities:
         return bool(np.ptp(found) <= ZERO * np.max(found))
 
     def _quadratic(self, samples: Sequence[Sample]) -> bool:
-        """Whether h is T + V, at all samples."""
+        """Return whether h is T + V, at all samples."""
         for sample in samples:
             move(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematics()
@@ -237,7 +237,7 @@ class ConservedQuantities:
         return True
 
     def _kept_energy(self, samples: Sequence[Sample]) -> bool:
-        """Whether h keeps its value."""
+        """Return whether h keeps its value."""
         m, V = self.m, self._potential
         if V is None or m.driven:
             return False
@@ -272,7 +272,7 @@ def worked_along(numeric: NumericMechanism, K: Floats) -> npt.NDArray[np.bool_]:
 
 
 def moved_by_constraints(numeric: NumericMechanism) -> bool:
-    """Whether constraints do work: A u + b = 0 with b ≠ 0."""
+    """Return whether constraints do work: A u + b = 0 with b ≠ 0."""
     A, b, _ = numeric.constraints()
     return bool(len(A) and np.any(np.abs(b) > ZERO * np.max(np.abs(A))))
 

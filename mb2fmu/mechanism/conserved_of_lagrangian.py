@@ -46,7 +46,7 @@ class ConservedOfLagrangian:
         return values[places], sizes[places]
 
     def _sums(self, expressions: Sequence[sm.Expr]) -> Callable[[Sequence[float]], tuple[Floats, Floats]]:
-        """A function of numbers: each sum, and the sum of the sizes of its terms."""
+        """Return a function of numbers: each sum, and the sum of the sizes of its terms."""
         terms = [sm.Add.make_args(e) for e in expressions]
         evaluate = sm.lambdify(self._symbols, [e for each in terms for e in each], cse=True)
         ends = np.cumsum([len(each) for each in terms])[:-1]

@@ -151,7 +151,7 @@ def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sampl
 
 
 def _mass_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
-    """The mass matrix over the independent speeds must be positive definite."""
+    """Return the mass matrix over the independent speeds must be positive definite."""
     m = numeric.mechanism
     n = len(m.u)
     worst: Array | None = None
@@ -212,7 +212,7 @@ def _constraint_force_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]
 
 
 def _act_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
-    """The points' and frames' velocities along a constraint's vectors must add up to its row."""
+    """Return the points' and frames' velocities along a constraint's vectors must add up to its row."""
     m = numeric.mechanism
     faults = []
     for i, acts in enumerate(m.acts):
@@ -236,7 +236,7 @@ def _act_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]
 
 
 def _frame_instead(m: Mechanism, acts: Sequence[ForceApplication]) -> str:
-    """A body may have been given where its frame was meant."""
+    """Return a body may have been given where its frame was meant."""
     centres = {body.masscenter: body for body in m.bodies if body.frame >= 0}
     bodies = [centres[act.at] for act in acts if not act.torque and act.at in centres]
     if not bodies:

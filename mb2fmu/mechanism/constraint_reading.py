@@ -110,7 +110,7 @@ def _auxiliary_part(row: sm.Expr, motion: Motion) -> sm.Expr:
 
 
 def _auxiliary_columns(parts: Sequence[sm.Expr], motion: Motion) -> sm.ImmutableMatrix | None:
-    """The derivatives of these parts with respect to the auxiliary speeds; None where all vanish."""
+    """Return the derivatives of these parts with respect to the auxiliary speeds; None where all vanish."""
     if not any(part != 0 for part in parts):
         return None
     slopes = [directional_derivative(sm.sympify(part), {u: sm.S.One}) for part in parts for u in motion.auxiliary]
@@ -323,7 +323,7 @@ def _equal(a: sm.Expr, b: sm.Expr) -> bool:
 
 
 def proportional(a: sm.Expr, b: sm.Expr) -> bool:
-    """Whether a = c b with a constant c, at random places."""
+    """Return whether a = c b with a constant c, at random places."""
     x, y = _samples(a, b)
     good = np.isfinite(x) & np.isfinite(y)
     x, y = x[good], y[good]
@@ -331,7 +331,7 @@ def proportional(a: sm.Expr, b: sm.Expr) -> bool:
 
 
 def _factor(a: sm.Expr, b: sm.Expr) -> sm.Expr:
-    """The constant c of a = c b, of what is ``proportional``."""
+    """Return the constant c of a = c b, of what is ``proportional``."""
     if a == b:
         return sm.S.One
     x, y = _samples(a, b)

@@ -27,7 +27,7 @@ Rates = tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]
 def read_contacts(
     declared: Sequence[DeclaredContact], plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]
 ) -> Contacts | None:
-    """The contacts of a definition; None if it has none.
+    """Return the contacts of a definition; None if it has none.
 
     Args:
         declared: As the model says them.
@@ -127,13 +127,13 @@ def free_directions(constraints: VelocityConstraints, start: Mapping[sm.Symbol, 
 
 
 def held_by(free: Floats, jacobian: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> bool:
-    """Whether none of these speeds changes what a row is the gradient of."""
+    """Return whether none of these speeds changes what a row is the gradient of."""
     G = _at(jacobian, start).ravel()
     return bool(np.linalg.norm(free @ G) <= _RANK * np.linalg.norm(G))
 
 
 def _at(matrix: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> Floats:
-    """A matrix of expressions as numbers."""
+    """Return a matrix of expressions as numbers."""
     values = {symbol: sm.Float(value, 17) for symbol, value in start.items()}
     return np.array(matrix.xreplace(values).evalf(17), dtype=float)
 
@@ -207,7 +207,7 @@ def _read_friction(
 
 
 def fresh(name: str, taken: set[str]) -> sm.Symbol:
-    """A symbol whose name nothing has yet."""
+    """Return a symbol whose name nothing has yet."""
     while name in taken:
         name += "_"
     taken.add(name)

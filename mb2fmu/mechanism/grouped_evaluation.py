@@ -80,7 +80,7 @@ class Evaluation:
         self._function = sm.lambdify(arguments, rest, modules=_MODULES, cse=True) if rest else None
 
     def __call__(self, *values: float) -> Array:
-        """The values of the expressions, in their order."""
+        """Return the values of the expressions, in their order."""
         result = self._values.copy()
         if self._function is not None:
             result[self._others] = self._function(*values)

@@ -26,7 +26,7 @@ _RANK = 1e-6  # of the largest singular value of rows of unit length
 
 
 def without_redundant_rows(m: Mechanism) -> Mechanism:
-    """The mechanism without the velocity constraints that follow from others: two wheels that roll on one axle.
+    """Return the mechanism without the velocity constraints that follow from others: two wheels that roll on one axle.
 
     Of dependent speeds as many are left as there are rows left, those that these determine best at the start. Where
     loops are closed all rows stay: their treatment knows of redundant ones.
@@ -94,7 +94,7 @@ def _ranks_elsewhere(m: Mechanism) -> set[int]:
 
 
 def _unit_rows(m: Mechanism, parameters: Sequence[float] | Floats, q: Floats) -> Floats:
-    """The rows of A, each divided by its length."""
+    """Return the rows of A, each divided by its length."""
     d = m.declared
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
     A = NumericConstraints(m).at(0.0, q, z, r, parameters)[0]

@@ -33,7 +33,7 @@ def jumping_terms(m: Mechanism) -> dict[str, str]:
 
 
 def has_events(m: Mechanism) -> bool:
-    """Whether the motion or an output may have events: own ones, or functions that jump or have a kink."""
+    """Return whether the motion or an output may have events: own ones, or functions that jump or have a kink."""
     written = [item.expression for item in m.outputs if isinstance(item, WrittenOutput)]
     expressions = [*written, *m.z_dot, *(e for load in m.loads for e in _expressions(load))]
     expressions += [m.lagrangian.expression, *m.lagrangian.forces] if m.lagrangian else []

@@ -18,7 +18,7 @@ from mb2fmu.variables import plain_name
 def read_latches(
     declared: Sequence[DeclaredLatch], plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]
 ) -> Latches | None:
-    """The latches of a definition; None if it has none.
+    """Return the latches of a definition; None if it has none.
 
     Args:
         declared: As the model says them.

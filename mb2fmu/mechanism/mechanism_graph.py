@@ -69,7 +69,7 @@ class MechanismGraph:
 
 
 def mechanism_graph(mechanism: Mechanism) -> MechanismGraph:
-    """The graph of a mechanism; without bodies (a Lagrangian alone) it has the ground only."""
+    """Return the graph of a mechanism; without bodies (a Lagrangian alone) it has the ground only."""
     return _Grown(mechanism).graph()
 
 
@@ -88,7 +88,7 @@ class _Grown:
         self._base_body = self._bases()
 
     def graph(self) -> MechanismGraph:
-        """All of it."""
+        """Return all of it."""
         m = self.m
         alone: list[list[str]] = [[] for _ in range(len(m.bodies) + 1)]
         seen: list[list[str]] = [[] for _ in range(len(m.bodies) + 1)]
@@ -120,7 +120,7 @@ class _Grown:
             yield Bond("joint", told[number].name if number in told else "", parent, number, free)
 
     def _carrier(self, number: int, body: Body) -> int:
-        """The body that a body's frame is oriented from, or that a particle is located from."""
+        """Return the body that a body's frame is oriented from, or that a particle is located from."""
         frame = self.m.frames[body.frame].parent if body.frame > 0 else 0
         found = self._of_frame(frame) if body.frame > 0 else GROUND
         if found not in (GROUND, number):
@@ -161,13 +161,13 @@ class _Grown:
             yield from (Bond("loop", name, a, b) for a, b in itertools.pairwise(ends))
 
     def _held_at(self, act: ForceApplication) -> int:
-        """The body on which a constraint's force acts."""
+        """Return the body on which a constraint's force acts."""
         if act.body >= 0:
             return act.body
         return self._of_frame(act.at) if act.torque else self._of_place(act.at)
 
     def _moved_by(self, row: int) -> list[int]:
-        """The outermost bodies that the coordinates or speeds of a constraint move."""
+        """Return the outermost bodies that the coordinates or speeds of a constraint move."""
         m, c = self.m, self.m.velocity_constraints
         assert c is not None
         speeds = {j for j in range(len(m.u)) if c.jacobian[row, j] != 0}
@@ -209,7 +209,7 @@ class _Grown:
         return []
 
     def _of_frame(self, frame: int) -> int:
-        """The body that a frame turns with, or the nearest one before it."""
+        """Return the body that a frame turns with, or the nearest one before it."""
         while frame > 0 and frame not in self._frame_body:
             frame = self.m.frames[frame].parent
         return self._frame_body.get(frame, GROUND)
@@ -227,7 +227,7 @@ class _Grown:
         return {point: min(bodies) for point, bodies in claims.items() if len(bodies) == 1}
 
     def _of_place(self, point: int, without: int = -2) -> int:
-        """The body that a point is fixed in, or the nearest one before it."""
+        """Return the body that a point is fixed in, or the nearest one before it."""
         while point > 0:
             found = self._of_point_itself(point, without)
             if found is not None:
@@ -249,7 +249,7 @@ class _Grown:
 
 
 def _in_ring(carriers: Mapping[int, int], number: int) -> bool:
-    """Whether a body hangs on itself, through others."""
+    """Return whether a body hangs on itself, through others."""
     at, met = carriers[number], set[int]()
     while at not in met and at not in {GROUND, number}:
         met.add(at)

@@ -189,7 +189,7 @@ class NumericMechanism:
         return np.asarray(total + np.einsum("ki,kij->j", spin[:, :, 0], self._omega_partials[at]))
 
     def vector(self, terms: VectorTerms) -> Array:
-        """A vector that was written when :class:`NumericMechanism` was made (``acts``), components in N."""
+        """Return a vector that was written when :class:`NumericMechanism` was made (``acts``), components in N."""
         parts = zip(terms, self._acts[terms], strict=True)
         return sum((self.frames[k].rotation @ self._take(at, (3,)) for (k, _), at in parts), np.zeros(3))
 
@@ -379,6 +379,6 @@ class NumericMechanism:
 
 
 def _numbered(parts: Sequence[Sequence[Term]]) -> list[list[int]]:
-    """The numbers of the terms of each part, counted through all."""
+    """Return the numbers of the terms of each part, counted through all."""
     ends = np.cumsum([0, *map(len, parts)]).tolist()
     return [list(range(start, end)) for start, end in itertools.pairwise(ends)]

@@ -62,7 +62,7 @@ class Numbers:
     joints: Sequence[Any] = ()
 
     def joint_records(self) -> tuple[Joint, ...]:
-        """The joints by numbers."""
+        """Return the joints by numbers."""
         return tuple(
             Joint(
                 joint.name,
@@ -255,7 +255,7 @@ class _Asked:
 
 
 def _is_of_joint(item: OutputRequest) -> bool:
-    """Whether a reaction is that of one joint."""
+    """Return whether a reaction is that of one joint."""
     return item.kind.startswith("reaction") and len(item.subject) == 1 and isinstance(item.subject[0], SympyJoint)
 
 

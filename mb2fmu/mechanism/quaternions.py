@@ -80,7 +80,7 @@ def drawn_to_unit_length(
 
 
 def of_unit_length(expression: sm.Expr, groups: Iterable[Group], q: Sequence[sm.Symbol]) -> sm.Expr:
-    """The expression with e / |e| for each quaternion e in it."""
+    """Return the expression with e / |e| for each quaternion e in it."""
     for group in groups:
         e = _symbols(group, q)
         if expression.free_symbols & set(e):
@@ -90,7 +90,7 @@ def of_unit_length(expression: sm.Expr, groups: Iterable[Group], q: Sequence[sm.
 
 
 def vanishes(expression: sm.Expr, groups: Iterable[Group], q: Sequence[sm.Symbol]) -> bool:
-    """Whether it contains a quaternion, and is zero all the same: e·e − 1 at unit length, e·e' of a rotation."""
+    """Return whether it contains a quaternion, and is zero all the same: e·e − 1 at unit length, e·e' of a rotation."""
     symbols = [e for group in groups if expression.free_symbols & set(e := _symbols(group, q))]
     return bool(symbols) and abs(float(_numbers([expression], symbols[0])[0])) < _NOTHING
 
@@ -115,7 +115,7 @@ def _normalized(frame: Frame, q: Sequence[sm.Symbol]) -> Frame:
 
 
 def _of_unit_length(components: Components, e: Sequence[sm.Symbol], square: sm.Expr) -> Components:
-    """An angular velocity that grows with the square of the length, divided by it."""
+    """Return an angular velocity that grows with the square of the length, divided by it."""
     if not any(c.free_symbols & set(e) for c in components):
         return components
     here, there = _numbers(components, e), _numbers(components, e, _LONGER)
@@ -125,7 +125,7 @@ def _of_unit_length(components: Components, e: Sequence[sm.Symbol], square: sm.E
 
 
 def _group(rotation: sm.MatrixBase, q: Sequence[sm.Symbol]) -> Group | None:
-    """The four coordinates that a rotation is made of, and nothing else."""
+    """Return the four coordinates that a rotation is made of, and nothing else."""
     symbols = rotation.free_symbols
     if len(symbols) != 4:
         return None

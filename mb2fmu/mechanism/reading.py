@@ -189,7 +189,7 @@ class _Reader:
         return (self.t, *self.q, *self.u, *self.z, *self.r)
 
     def _frames(self, trees: Trees) -> tuple[Frame, ...]:
-        """All frames; quaternions among the coordinates are drawn to unit length from here on."""
+        """Return all frames; quaternions among the coordinates are drawn to unit length from here on."""
         wanted = self._wanted_frames()
         frames = trees.read_frames(wanted)
         groups = self.quaternions = quaternion_groups((frame.rotation for frame in frames), self.q)
@@ -290,7 +290,7 @@ class _Reader:
         }
 
     def _events(self) -> tuple[OwnEvent, ...]:
-        """The model's own events in plain symbols.
+        """Return the model's own events in plain symbols.
 
         Raises:
             MechanismError: If one sets what is no coordinate, speed or state by itself.
@@ -311,7 +311,7 @@ class _Reader:
         return tuple(found)
 
     def _contacts(self, constraints: Constraints) -> Contacts | None:
-        """The unilateral contacts in plain symbols.
+        """Return the unilateral contacts in plain symbols.
 
         Raises:
             MechanismError: If no speed, or no motion that constraints leave free, changes a gap, or two have the same.
@@ -328,7 +328,7 @@ class _Reader:
         return contacts
 
     def _latches(self, constraints: Constraints) -> Latches | None:
-        """The latches in plain symbols.
+        """Return the latches in plain symbols.
 
         Raises:
             MechanismError: If no speed, or no motion that constraints leave free, changes a row.
@@ -341,7 +341,7 @@ class _Reader:
         return latches
 
     def _declarations(self) -> Declarations:
-        """The plain part of the definition, and what the mechanics name as dependent."""
+        """Return the plain part of the definition, and what the mechanics name as dependent."""
         d = self.definition
         named = {str(q) for q in mechanics_source.dependent_coordinates(self.mechanics)}
         named |= {str(u) for u in self.speeds.dependent}
@@ -350,7 +350,7 @@ class _Reader:
         return d.declarations(dependent, mechanics_source.named_kind(self.mechanics))
 
     def _asks_for_multipliers(self, constraints: Constraints, acts: tuple[tuple[ForceApplication, ...], ...]) -> bool:
-        """Whether an output or unknown force may need multipliers."""
+        """Return whether an output or unknown force may need multipliers."""
         d = self.definition
         kinds = {item.kind for item in d.outputs if isinstance(item, OutputRequest)}
         reactions = bool(kinds & {"reaction_force", "reaction_torque"}) and any(acts)
@@ -427,7 +427,7 @@ class _Reader:
         return tuple(bodies)
 
     def _constraints(self) -> Constraints:
-        """All constraints; the rates of holonomic ones come first. They know no length of a quaternion."""
+        """Return all constraints; the rates of holonomic ones come first. They know no length of a quaternion."""
         if self.quaternions:
             self._translate_rates(self.unattracted)
         symbols, rates, t = self._rates()

@@ -68,7 +68,7 @@ def recast(definition: ModelDefinition) -> Recast:
 
 
 def _with_prescribed_coordinates(definition: ModelDefinition) -> tuple[ModelDefinition, list[sm.Expr]]:
-    """The definition with states that move the mechanism as coordinates, and their kinematic equations."""
+    """Return the definition with states that move the mechanism as coordinates, and their kinematic equations."""
     states = {state.symbol: state for state in definition.auxiliary_states}
     if not states:
         return definition, []
@@ -168,7 +168,7 @@ def _quaternion_rates(definition: ModelDefinition, equations: Sequence[sm.Expr])
 
 
 def _of_unit_length(phi: sm.Expr, definition: ModelDefinition) -> list[sm.Expr]:
-    """The four coordinates e of a row c (e·e − 1); empty for any other row."""
+    """Return the four coordinates e of a row c (e·e − 1); empty for any other row."""
     e = [c.symbol for c in definition.coordinates if sm.sympify(phi).has(c.symbol)]
     if len(e) != 4:
         return []
@@ -182,7 +182,7 @@ def _of_unit_length(phi: sm.Expr, definition: ModelDefinition) -> list[sm.Expr]:
 
 
 def _says(equations: Sequence[sm.Expr], speed: sm.Expr, rate: sm.Expr) -> bool:
-    """Whether one of the equations is c (speed − rate) = 0."""
+    """Return whether one of the equations is c (speed − rate) = 0."""
     return any(
         sm.sympify(equation).has(speed, rate) and sm.expand(sm.sympify(equation).xreplace({speed: rate})) == 0
         for equation in equations

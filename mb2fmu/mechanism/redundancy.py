@@ -49,7 +49,7 @@ class Redundancy:
 
 
 def find_redundancy(mechanism: Mechanism) -> Redundancy:
-    """The redundant rows of a mechanism with velocity constraints; its start values are on the constraints.
+    """Return the redundant rows of a mechanism with velocity constraints; its start values are on the constraints.
 
     Rows are compared per typical speed, so that no choice of units makes one of them follow from others.
     """

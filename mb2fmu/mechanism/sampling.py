@@ -75,7 +75,7 @@ def random_samples(numeric: NumericMechanism) -> list[Sample]:
 
 
 def with_auxiliary(m: Mechanism, u: Array) -> Array:
-    """All speeds: auxiliary ones, last, are zero."""
+    """Return all speeds: auxiliary ones, last, are zero."""
     return np.concatenate([u, np.zeros(len(m.u_auxiliary))])
 
 
@@ -93,7 +93,7 @@ def _even(rows: Array, values: Array | None = None) -> Array:
 
 
 def far(a: Array, b: Array, beside: float) -> bool:
-    """Whether two vectors differ by more than round-off.
+    """Return whether two vectors differ by more than round-off.
 
     Args:
         a: One.
@@ -114,5 +114,5 @@ def fastest_frame(numeric: NumericMechanism) -> float:
 
 
 def listed(vector: Array) -> str:
-    """The components for a message."""
+    """Return the components for a message."""
     return "(" + ", ".join(f"{value:.4g}" for value in vector) + ")"

@@ -28,7 +28,7 @@ class Reader(Protocol):
     point_of: dict[Any, int]
 
     def terms(self, vector: Vector) -> VectorTerms:
-        """The vector's components in the frames it is written in."""
+        """Return the vector's components in the frames it is written in."""
 
 
 def looked_at(definition: ModelDefinition) -> Iterator[Point]:

@@ -35,7 +35,7 @@ _REMEDY = 'correct start values, or say kind="guess" for speeds that may change'
 
 
 def start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> Floats:
-    """All speeds at the start.
+    """Return all speeds at the start.
 
     Args:
         m: As read.
@@ -89,7 +89,7 @@ def _constraints(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _Const
 def _on_a_branch(
     m: Mechanism, constraints: _Constraints, u: Floats, free: list[int], units: Floats, typical: Floats
 ) -> Floats:
-    """The speeds themselves; in a singular position the nearest that one of the branches has.
+    """Return the speeds themselves; in a singular position the nearest that one of the branches has.
 
     Args:
         m: As read.
@@ -125,7 +125,7 @@ def _on_a_branch(
 
 
 def _vanishes(left: Floats, speeds: Floats, units: Floats) -> bool:
-    """Whether lᵀγ does, which is of second degree in the speeds."""
+    """Return whether lᵀγ does, which is of second degree in the speeds."""
     return bool(np.max(np.abs(left)) <= OPEN * max(1.0, float(np.max(np.abs(speeds) / units))) ** 2)
 
 
@@ -151,7 +151,7 @@ def _solved(
 
 
 def _told(m: Mechanism, branches: list[Floats], u: Floats, free: list[int], units: Floats) -> Floats:
-    """The branch of the guesses if one is clearly the nearest, speeds measured in ``units``."""
+    """Return the branch of the guesses if one is clearly the nearest, speeds measured in ``units``."""
     speeds = m.declared.speeds
     declared = np.array([s.start for s in speeds])
     distances = [round(float(np.linalg.norm((v - declared) / units)), 9) for v in branches]

@@ -34,7 +34,7 @@ class SymbolMap:
     to_dynamic: dict[sm.Basic, sm.Expr]
 
     def __call__(self, expression: sm.Basic) -> sm.Expr:
-        """The expression in plain symbols.
+        """Return the expression in plain symbols.
 
         Raises:
             MechanismError: If a function of time or a derivative is left that nothing declares.
@@ -59,7 +59,7 @@ class SymbolMap:
         return plain
 
     def dynamic(self, expression: sm.Basic) -> sm.Expr:
-        """The expression with functions of time instead of plain symbols."""
+        """Return the expression with functions of time instead of plain symbols."""
         return expression.xreplace(self.to_dynamic)
 
 
@@ -89,7 +89,7 @@ def slope(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr:
 
 
 def _is_scaled(term: sm.Expr) -> bool:
-    """Whether it is a number, or a symbol times a number."""
+    """Return whether it is a number, or a symbol times a number."""
     return bool(term.is_Number or term.is_Symbol or (term.is_Mul and term.as_coeff_Mul()[1].is_Symbol))
 
 
@@ -148,7 +148,7 @@ def directional_derivative(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Exp
 
 
 def _is_elementary(node: sm.Basic) -> bool:
-    """Whether its derivative follows from those of its arguments by a rule that is written here."""
+    """Return whether its derivative follows from those of its arguments by a rule that is written here."""
     return isinstance(node, (sm.Add, sm.Mul, sm.Pow, sm.sin, sm.cos, sm.tan))
 
 
@@ -225,7 +225,7 @@ def solve_kinematics(
 
 
 def _carried_out(equation: sm.Expr, stand_in: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
-    """The equation in stand-ins of q'; what is left to be carried out in it is."""
+    """Return the equation in stand-ins of q'; what is left to be carried out in it is."""
     replaced = equation.xreplace(stand_in)
     if all(_is_scaled(term) for term in sm.Add.make_args(replaced)):
         return replaced
@@ -233,7 +233,7 @@ def _carried_out(equation: sm.Expr, stand_in: Mapping[sm.Basic, sm.Expr]) -> sm.
 
 
 def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
-    """The inverse of a square matrix, diagonal block by diagonal block (after permutation).
+    """Return the inverse of a square matrix, diagonal block by diagonal block (after permutation).
 
     Raises:
         MechanismError: If it is singular.

@@ -64,7 +64,7 @@ class Terms:
             self._groups.append((numbers, places.reshape(-1, 3, size + 3), columns))
 
     def expressed(self, values: Array, rotations: Array) -> Expressed:
-        """The terms in N.
+        """Return the terms in N.
 
         Args:
             values: Where the places of the terms point to.
@@ -95,7 +95,7 @@ class Ways:
         self._steps = [(k, above[k]) for k in _above_first(above) if above[k] >= 0]
 
     def sum(self, values: Array) -> Array:
-        """The terms' values added up along the way to each node; shapes (n_terms, …) and (n_nodes, …)."""
+        """Return the terms' values added up along the way to each node; shapes (n_terms, …) and (n_nodes, …)."""
         total = np.asarray(self._own @ values.reshape(len(values), math.prod(values.shape[1:])))
         for k, up in self._steps:
             total[k] += total[up]
@@ -121,7 +121,7 @@ def crossed(a: Array, b: Array) -> Array:
 
 
 def levers(rho: Array) -> Array:
-    """The matrices of w × rho as linear in w, shape (n, 3, 3)."""
+    """Return the matrices of w × rho as linear in w, shape (n, 3, 3)."""
     matrices = np.zeros((len(rho), 3, 3))
     x, y, z = rho.T
     matrices[:, 0, 1], matrices[:, 0, 2], matrices[:, 1, 2] = z, -y, x

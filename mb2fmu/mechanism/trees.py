@@ -38,11 +38,11 @@ class Trees:
         self._axes_of: dict[ReferenceFrame, ReferenceFrame] = {}  # of frames that are not oriented
 
     def axes(self, frame: ReferenceFrame) -> ReferenceFrame:
-        """The frame whose axes stand for those of ``frame``: itself, if it is oriented."""
+        """Return the frame whose axes stand for those of ``frame``: itself, if it is oriented."""
         return self._axes_of.get(frame, frame)
 
     def terms(self, vector: Vector) -> VectorTerms:
-        """A SymPy vector as components in the frames it is written in.
+        """Return a SymPy vector as components in the frames it is written in.
 
         Raises:
             MechanismError: If one of them is not connected to the inertial frame.
@@ -61,7 +61,7 @@ class Trees:
         )
 
     def read_frames(self, wanted: Mapping[ReferenceFrame, ReferenceFrame | None]) -> tuple[Frame, ...]:
-        """All frames that are oriented, directly or not, in N; and of ``wanted`` those that only turn.
+        """Return all frames that are oriented, directly or not, in N; and of ``wanted`` those that only turn.
 
         A wheel whose angle is no coordinate has an angular velocity and no orientation.
 
@@ -112,7 +112,7 @@ class Trees:
         frames.append(Frame(frame.name, parent, unturned, number, omega, oriented=False))
 
     def read_points(self, origin: Point, wanted: Sequence[Point]) -> tuple[KinematicPoint, ...]:
-        """The origin, the wanted points, and those between.
+        """Return the origin, the wanted points, and those between.
 
         What no chain of positions joins to the origin hangs on given velocities.
 

@@ -1,4 +1,4 @@
-"""Model: what the user says about a mechanism, judged.
+"""Model: the user's declarations of a mechanism, and their checks.
 
 Input: a model file (``load``) or a ``Model`` built in Python. Output: ``ModelDefinition`` (``check``), a frozen record.
 

@@ -1,4 +1,4 @@
-"""What is added to mechanics that stay as they were handed over: loads in a line, and elements that bring theirs."""
+"""Additions to mechanics that stay unchanged: loads in one line, and elements with their own parts."""
 # ruff: noqa: SLF001 - what a System and SymPy's methods were given stands in private attributes only
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class Element(Protocol):
-    """What ``model.add`` takes: something that puts its own loads, parameters, events and outputs to a model."""
+    """Protocol of ``model.add``: an object that adds its own loads, parameters, events and outputs to a model."""
 
     def add_to(self, model: Model) -> Iterable[Fault]:
-        """Declares all that the element consists of; what cannot be is told as faults, and then nothing is declared."""
+        """Declare all parts of the element; if any part is wrong, report the faults and declare nothing."""
 
 
 SomeElement = TypeVar("SomeElement", bound=Element)
@@ -67,7 +67,7 @@ class Additions:
         super().__init__()
 
     def add(self, element: SomeElement) -> SomeElement:
-        """Adds an element: friction, a brake, a stop (docs/events.md); its variables bear its name.
+        """Add an element: friction, a brake, a stop (docs/events.md); its variables carry its name.
 
         Example:
             >>> model.add(CoulombFriction("bearing", joint, kinetic=0.2))                       # doctest: +SKIP
@@ -82,7 +82,7 @@ class Additions:
         return element
 
     def add_loads(self, *loads: Any, potential: sm.Expr | None = None) -> None:
-        """Adds loads to the mechanics, whatever was handed over; the objects that were handed over stay as they are.
+        """Add loads to any kind of mechanics; the objects that were handed over stay unchanged.
 
         Args:
             loads: (point, frame or body, vector) or SymPy's ``Force``, ``Torque`` and actuators; with a robot
@@ -96,11 +96,11 @@ class Additions:
 
     @property
     def takes_bodies(self) -> bool:
-        """Whether bodies can be added: a Lagrangian has its energies already, a robot's file its bodies."""
+        """Whether bodies can be added: not to a Lagrangian (its energies are complete) nor to a robot's file."""
         return isinstance(self.mechanics, System | KanesMethod | Parts)
 
     def add_bodies(self, *bodies: BodyBase) -> None:
-        """Adds bodies that move with the frames and points of the mechanics; what was handed over stays as it is.
+        """Add bodies that move with the frames and points of the mechanics; these stay unchanged.
 
         Args:
             bodies: ``RigidBody`` and ``Particle`` objects.
@@ -114,7 +114,7 @@ class Additions:
 
 
 def addition_faults(model: Model) -> Iterator[Fault]:
-    """What is wrong with what was added."""
+    """Return the faults of what was added."""
     yield from model.element_faults
     recorded = isinstance(model.mechanics, RecordedMechanics)
     remedy = "give (joint, effort)" if recorded else "give (point or frame, vector), or an actuator of SymPy"
@@ -124,7 +124,7 @@ def addition_faults(model: Model) -> Iterator[Fault]:
 
 
 def complete(model: Model) -> Model:
-    """The model with all its loads and bodies in its mechanics; the model itself where none can be added."""
+    """Return the model with all loads and bodies in its mechanics; the same model where nothing can be added."""
     loads = [added.load for added in model.added_loads if _fits(added.load, model.mechanics)]
     if not loads and not model.added_bodies:
         return model
@@ -134,7 +134,7 @@ def complete(model: Model) -> Model:
 
 
 def with_bodies(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics:
-    """Return the mechanics with more bodies; equations that were formed already are dropped."""
+    """Return the mechanics with more bodies; equations that were already formed are dropped."""
     if not bodies:
         return mechanics
     if isinstance(mechanics, Parts):
@@ -150,7 +150,7 @@ def with_bodies(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics:
 
 
 def with_loads(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
-    """Return the mechanics with more loads; what was handed over stays as it is.
+    """Return the mechanics with more loads; the original stays unchanged.
 
     Equations that were formed already are dropped, for they lack the added loads: whoever needs them forms them anew,
     from the same objects.
@@ -185,12 +185,12 @@ def with_loads(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
 
 
 def _placed(load: Any) -> tuple[Any, Any]:
-    """A load as SymPy's methods take it: of a body at its mass centre."""
+    """Return a load in the form of SymPy's methods: a body stands for its mass centre."""
     return (load[0].masscenter, load[1]) if isinstance(load[0], BodyBase) else load
 
 
 def _fits(load: Any, mechanics: Mechanics) -> bool:
-    """Whether a load can be added to the mechanics."""
+    """Return whether a load can be added to the mechanics."""
     if isinstance(mechanics, RecordedMechanics):
         pair = isinstance(load, tuple) and len(load) == 2
         return pair and load[0] in mechanics.speed and isinstance(load[1], sm.Basic)

@@ -1,4 +1,4 @@
-"""From ``Model`` to ``ModelDefinition``: every fault that can be told without forming equations, raised at once."""
+"""From ``Model`` to ``ModelDefinition``: find all faults that need no equations, and raise them together."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Kind = TypeVar("Kind", bound=Quantity)
 
 
 def check(model: Model) -> ModelDefinition:
-    """Judges a model by all that can be told without forming equations.
+    """Check a model: find every fault that needs no equations.
 
     Args:
         model: As the user wrote it.
@@ -145,7 +145,7 @@ def _model_name_faults(model: Model) -> Iterator[Fault]:
 
 
 def _declaration_faults(model: Model) -> Iterator[Fault]:
-    """What can be told from the declarations alone."""
+    """Yield faults of the declarations by themselves."""
     yield from text_faults(model.description, "the description of the model", model.where)
     yield from text_faults(model.diagram, "the diagram of the model", model.where, lines=True)
     for item in model.declared:
@@ -163,7 +163,7 @@ def _declaration_faults(model: Model) -> Iterator[Fault]:
 
 
 def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
-    """A parameter is a symbol, the others are functions of time."""
+    """Yield symbols of the wrong kind: parameters are symbols, all others functions of time."""
     symbol = getattr(item, "symbol", None)
     if symbol is None or isinstance(item, ConstraintForce):
         return
@@ -230,12 +230,12 @@ def out_of_bounds(item: Quantity, value: float) -> Iterator[Fault]:
 
 
 def _within(number: float, low: float | None, high: float | None) -> bool:
-    """Whether a number keeps its bounds; what is no number is told elsewhere."""
+    """Return whether a number keeps its bounds; values that are not numbers have faults elsewhere."""
     return not (math.isfinite(number) and ((low is not None and number < low) or (high is not None and number > high)))
 
 
 def _start(item: Quantity) -> float | None:
-    """The number an item starts with; None for outputs, and for calculated parameters, which are judged when known."""
+    """Return an item's start value; None for outputs and for calculated parameters, which are checked later."""
     value = getattr(item, "value", getattr(item, "start", None))
     return None if isinstance(value, sm.Basic) else value
 
@@ -260,13 +260,13 @@ def _double_symbols(model: Model) -> Iterator[Fault]:
 
 
 def _alike(symbol: Any, other: Any) -> bool:
-    """Whether two plain symbols are different and printed alike: readers take them for one, and printed code too."""
+    """Return whether two different plain symbols print alike; readers and printed code would confuse them."""
     plain = isinstance(symbol, sm.Symbol) and isinstance(other, sm.Symbol)
     return plain and symbol != other and symbol.name == other.name
 
 
 def _double_names(model: Model) -> Iterator[Fault]:
-    """Every FMU variable, those that mb2fmu adds included, by its name."""
+    """Yield faults of names that two FMU variables have, those that mb2fmu adds included."""
     owners: dict[str, tuple[str, str]] = {"time": ("the independent variable", "")}
     for name, owner, where in sorted(_all_names(model), key=lambda entry: str(entry[0]).startswith("der(")):
         if name in owners:
@@ -277,7 +277,7 @@ def _double_names(model: Model) -> Iterator[Fault]:
 
 
 def _all_names(model: Model) -> Iterator[tuple[str, str, str]]:
-    """(name, owner, where) of each FMU variable."""
+    """Return (name, owner, where) of each FMU variable."""
     dependent = mechanics_source.speeds(model.mechanics).dependent
     for item in model.declared:
         if isinstance(item, OutputRequest):
@@ -295,7 +295,7 @@ _OF_BODIES = ("centre_of_mass", "centre_of_mass_velocity", "linear_momentum", "a
 
 
 def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
-    """Whether an output in one line asks for what the mechanics can have."""
+    """Yield faults of one-line outputs that ask for something the mechanics do not have."""
     call, name = f"output_{request.kind}", request.name
     recorded = isinstance(model.mechanics, RecordedMechanics)
     point = (RecordedPoint, "a point of the mechanics: .point(frame)") if recorded else (Point, "a Point")
@@ -330,7 +330,7 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
 
 
 def _handed_over(model: Model, subject: Any) -> bool:
-    """Whether a load or actuator is one of the mechanics'; vectors are compared as written, for SymPy's == computes."""
+    """Return whether a load or actuator belongs to the mechanics; vectors are compared as written, which is cheap."""
     if isinstance(subject, ActuatorBase):
         return any(subject is actuator for actuator in mechanics_source.actuators(model.mechanics))
     if not isinstance(subject, tuple) or len(subject) != 2:
@@ -343,7 +343,7 @@ def _handed_over(model: Model, subject: Any) -> bool:
 
 
 def _look_faults(model: Model) -> Iterator[Fault]:
-    """What is wrong with shapes, traces and arrows."""
+    """Yield faults of shapes, traces and arrows."""
     parameters = frozenset(parameter.symbol for parameter in _of(model, Parameter))
     if model.looks and mechanics_source.inertial_frame(model.mechanics) is None and model.ground is None:
         remedy = "say model.place_in(N, O) with the inertial frame and origin of your points"

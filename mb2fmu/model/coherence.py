@@ -1,4 +1,4 @@
-"""Whether the mechanics are complete and fit the declarations: coordinates, speeds, equations, constraints, bodies."""
+"""Check that mechanics are complete and match the declarations: coordinates, speeds, equations, bodies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mb2fmu.variables import AuxiliaryState, ConstraintForce, Coordinate, Speed,
 
 
 def mechanics_faults(model: Model) -> list[Fault]:
-    """Everything that is missing from the mechanics, or stands in one of mechanics and declarations only."""
+    """Return faults of parts that are missing from the mechanics, or differ between mechanics and declarations."""
     speeds = mechanics_source.speeds(model.mechanics)
     coordinates = mechanics_source.coordinates(model.mechanics)
     return [
@@ -36,7 +36,7 @@ def mechanics_faults(model: Model) -> list[Fault]:
 
 
 def _origin_faults(model: Model) -> Iterator[Fault]:
-    """Two points that could be the origin, nobody said which, and events of the model change their distance."""
+    """Yield a fault if the origin is ambiguous: two points qualify, none is named, events change their distance."""
     if isinstance(model.mechanics, (System, Parts, RecordedMechanics)):
         return
     origin, frame = mechanics_source.origin(model.mechanics), mechanics_source.inertial_frame(model.mechanics)
@@ -59,7 +59,7 @@ def _origin_faults(model: Model) -> Iterator[Fault]:
 def _start_faults(
     model: Model, kind: type[Coordinate | Speed], word: str, of_mechanics: Sequence[sm.Expr], example: str
 ) -> Iterator[Fault]:
-    """Every coordinate and speed has a start value, and nothing else has."""
+    """Yield faults of start values: every coordinate and speed needs one, nothing else may have one."""
     declared = {item.symbol: item for item in model.declared if isinstance(item, kind)}
     known = set(of_mechanics)
     for symbol in of_mechanics:
@@ -74,7 +74,7 @@ def _start_faults(
 
 
 def _meant(model: Model, word: str, symbol: sm.Expr) -> str:
-    """What a declaration that fits nothing may have been meant for."""
+    """Return the symbol that was probably meant by a declaration that matches nothing."""
     other = "speed" if word == "coordinate" else "coordinate"
     speeds = mechanics_source.speeds(model.mechanics)
     if symbol in (speeds.all if word == "coordinate" else mechanics_source.coordinates(model.mechanics)):
@@ -87,7 +87,7 @@ def _meant(model: Model, word: str, symbol: sm.Expr) -> str:
 
 
 def _double_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
-    """SymPy checks its own objects; ``Parts`` are checked here."""
+    """Yield parts that stand twice in ``Parts``; SymPy checks its own objects."""
     everything = [*coordinates, *speeds]
     for symbol, count in Counter(everything).items():
         if count > 1:
@@ -120,7 +120,7 @@ def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequ
 
 
 def _constraint_faults(model: Model, speeds: mechanics_source.Speeds) -> Iterator[Fault]:
-    """No more dependent speeds than velocity constraints; fewer where loops are closed, or rows follow from others."""
+    """Yield a fault if the number of dependent speeds does not fit the velocity constraints."""
     mechanics = model.mechanics
     velocity, holonomic = (
         len(mechanics_source.velocity_constraints(mechanics)),
@@ -143,7 +143,7 @@ def _constraint_faults(model: Model, speeds: mechanics_source.Speeds) -> Iterato
 
 
 def _joint_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
-    """A joint's own coordinates and speeds belong to the system."""
+    """Yield coordinates and speeds of joints that the system does not have."""
     for joint in mechanics_source.joints(model.mechanics):
         for word, own, of_system in (("coordinate", joint.coordinates, coordinates), ("speed", joint.speeds, speeds)):
             for symbol in own:
@@ -177,7 +177,7 @@ def _body_faults(model: Model) -> Iterator[Fault]:
 
 
 def _constraint_force_faults(model: Model, speeds: mechanics_source.Speeds) -> Iterator[Fault]:
-    """A noncontributing force comes to light by an auxiliary speed only."""
+    """Yield constraint forces that nothing determines: each needs an auxiliary speed."""
     forces = [item for item in model.declared if isinstance(item, ConstraintForce)]
     if len(forces) > len(speeds.auxiliary):
         what = f"there are {len(forces)} constraint forces and {len(speeds.auxiliary)} auxiliary speeds"
@@ -186,7 +186,7 @@ def _constraint_force_faults(model: Model, speeds: mechanics_source.Speeds) -> I
 
 
 def written(symbol: sm.Expr) -> str:
-    """A symbol as one writes it in a model file: ``q``, ``q.diff()``."""
+    """Return a symbol as one writes it in a model file: ``q``, ``q.diff()``."""
     if isinstance(symbol, sm.Derivative):
         return (
             f"{plain_name(symbol.expr)}.diff({f't, {symbol.derivative_count}' if symbol.derivative_count > 1 else ''})"

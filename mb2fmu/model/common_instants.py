@@ -1,4 +1,4 @@
-"""Events at set times that coincide are counted by one clock, so that round-off does not put them in an order.
+"""Give events at set times that coincide one common clock, so that round-off cannot order them.
 
 0.3 s is the third instant of a period of 0.1 s and the first of one of 0.3 s: 3 * 0.1 and 0.3 are two numbers, and a
 unit that finds instants by their sign meets one before the other. All events of an instant read what is there before
@@ -29,7 +29,7 @@ _MOST_STEPS = 16
 
 
 def counted_together(events: Sequence[DeclaredEvent]) -> tuple[DeclaredEvent, ...]:
-    """The same events, those that coincide at some time with one clock.
+    """Return the same events; those that coincide at some time share a clock.
 
     Args:
         events: Without faults; instants are taken as they are written, in decimals.
@@ -49,7 +49,7 @@ def counted_together(events: Sequence[DeclaredEvent]) -> tuple[DeclaredEvent, ..
 
 
 def _groups(events: Sequence[DeclaredEvent]) -> list[list[int]]:
-    """Places of events at set times that coincide, directly or through others."""
+    """Return groups of indices of events at set times that coincide, directly or through others."""
     groups: list[list[int]] = []
     for i, event in enumerate(events):
         if event.kind != "ticks" or not is_regular(event):
@@ -64,7 +64,7 @@ def _groups(events: Sequence[DeclaredEvent]) -> list[list[int]]:
 
 
 def _clock(instants: Sequence[tuple[Fraction, Fraction | None]]) -> tuple[Fraction, Fraction] | None:
-    """First instant and step of the clock that counts all; None where each has its own: alike, or too far apart."""
+    """Return first instant and step of a common clock; None where separate clocks do (alike, or too far apart)."""
     periods = [period for _, period in instants if period is not None]
     if len(set(instants)) < 2 or not periods:
         return None
@@ -74,13 +74,13 @@ def _clock(instants: Sequence[tuple[Fraction, Fraction | None]]) -> tuple[Fracti
 
 
 def _common_divisor(numbers: Sequence[Fraction]) -> Fraction:
-    """The largest number of which all are whole multiples."""
+    """Return the largest number of which all are whole multiples."""
     below = math.lcm(*[number.denominator for number in numbers])
     return Fraction(math.gcd(*[int(number * below) for number in numbers]), below)
 
 
 def _on_clock(event: DeclaredEvent, first: Fraction, step: Fraction) -> DeclaredEvent:
-    """An event that looks at the clock's number of steps."""
+    """Return the event, due at counts of the common clock."""
     begin, period = instants_of(event)
     if (begin, period) == (first, step):
         return event

@@ -1,4 +1,4 @@
-"""Terminals and arrays that a model declares: variables that belong together where units are connected."""
+"""Terminals and arrays that a model declares for connections between units."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DeclaredTerminal:
 
 
 class Connections:
-    """The part of a model that says how its unit is connected.
+    """Part of ``Model``: how its unit is connected.
 
     Attributes:
         terminals: Those declared, in order.
@@ -61,7 +61,7 @@ class Connections:
         outflow: Iterable[str] = (),
         description: str = "",
     ) -> None:
-        """Declares a terminal: variables that belong together where units are connected, like a flange of Modelica.
+        """Declare a terminal: variables that are connected together, like a flange of Modelica.
 
         An input that does work on one coordinate gets its terminal by itself; this is for all others.
 
@@ -91,7 +91,7 @@ class Connections:
         shape: Sequence[int] | None = None,
         description: str = "",
     ) -> None:
-        """Declares an array: variables that a unit of FMI 3.0 has as one; units of FMI 2.0 have the scalars.
+        """Declare an array: one variable of a unit of FMI 3.0; units of FMI 2.0 have its scalars.
 
         Inputs and outputs stand in the array instead of by themselves. Coordinates, speeds, auxiliary states and their
         rates stand there beside: as an output that repeats them. Value references of scalars stay what they are.
@@ -112,7 +112,7 @@ class Connections:
 
 
 def terminal_faults(model: Model) -> Iterator[Fault]:
-    """What is wrong with the terminals of a model."""
+    """Return the faults of a model's terminals."""
     names = _names(model)
     for name, count in Counter(terminal.name for terminal in model.terminals).items():
         if count > 1:
@@ -127,7 +127,7 @@ def terminal_faults(model: Model) -> Iterator[Fault]:
 
 
 def resolved(model: Model) -> tuple[DeclaredTerminal, ...]:
-    """The terminals of a model without faults, with names of variables in place of symbols."""
+    """Return the terminals of a faultless model, with names of variables in place of symbols."""
     names = _names(model)
     return tuple(
         DeclaredTerminal(
@@ -155,7 +155,7 @@ def _member_faults(
 
 
 def _names(model: Model) -> dict[sm.Expr | str, str]:
-    """Name of a variable by its symbol, and by itself."""
+    """Return the name of each variable, by its symbol and by itself."""
     names: dict[sm.Expr | str, str] = {}
     for item in model.declared:
         if isinstance(item, OutputRequest):

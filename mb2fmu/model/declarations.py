@@ -1,4 +1,4 @@
-"""Declarations: what a model says of its quantities, plain data that every later stage takes; and its experiment."""
+"""Declarations: quantities, names and experiment of a model as plain data for all later stages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Signal: TypeAlias = float | sm.Expr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """The default experiment, which is also what the proof runs.
+    """The default experiment; the proof runs it too.
 
     Attributes:
         stop: Stop time in s; the start time is 0.
@@ -45,7 +45,7 @@ class Experiment:
 
 
 def communication_step(stop: float) -> float:
-    """The communication step in s of an experiment that says only when it ends.
+    """Return a communication step in s for an experiment that gives only its end.
 
     0.01 s, as long as this makes 20 to 20,000 steps; else the longest of 1, 2 or 5 times a power of ten that makes at
     least 1,000: a resonator that is looked at for 0.2 ms and a planet for a year need no step of their own.
@@ -63,7 +63,7 @@ def communication_step(stop: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declarations:
-    """The quantities of a mechanism, its names and its experiment: all that stages after the reading need of a model.
+    """Quantities of a mechanism, its names and its experiment: all that stages after the reading need of a model.
 
     Attributes:
         name: FMU model name, a C identifier.

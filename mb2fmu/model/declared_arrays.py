@@ -1,4 +1,4 @@
-"""Arrays that a model declares: variables that units of FMI 3.0 have as one."""
+"""Arrays that a model declares: each is one variable in units of FMI 3.0."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DeclaredArray:
 
 
 def array_faults(model: Model) -> Iterator[Fault]:
-    """What is wrong with the arrays of a model."""
+    """Return the faults of a model's arrays."""
     roles = _roles(model)
     own = (item.name for item in model.declared if not isinstance(item, OutputRequest))
     names = {"time", *own, *(name for name in roles if isinstance(name, str))}
@@ -77,7 +77,7 @@ def _element_faults(
 
 
 def resolved_arrays(model: Model) -> tuple[DeclaredArray, ...]:
-    """The arrays of a model without faults, with names of variables in place of symbols."""
+    """Return the arrays of a faultless model, with names of variables in place of symbols."""
     roles = _roles(model)
     return tuple(
         DeclaredArray(
@@ -88,12 +88,12 @@ def resolved_arrays(model: Model) -> tuple[DeclaredArray, ...]:
 
 
 def shape_of(elements: Sequence[object], shape: Sequence[int] | None) -> tuple[int, ...]:
-    """As given, or that of a list."""
+    """Return the shape as declared, or that of a list."""
     return (len(elements),) if shape is None else tuple(int(size) for size in shape)
 
 
 def _roles(model: Model) -> dict[sm.Expr | str, tuple[str, str]]:
-    """(name, role) of a variable by its symbol and by its name: ``input``, ``output``, or ``motion``."""
+    """Return (name, role) of a variable by its symbol and by its name: ``input``, ``output``, or ``motion``."""
     roles: dict[sm.Expr | str, tuple[str, str]] = {}
     for item in model.declared:
         if isinstance(item, OutputRequest):

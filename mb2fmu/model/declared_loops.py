@@ -1,4 +1,4 @@
-"""Closed forms of loops that a model knows by itself: for loops of a kind that is not recognised."""
+"""Closed forms of loops that the model gives itself, for kinds of loops that are not recognised."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DeclaredLoop:
 
 
 class Loops:
-    """The part of a model that says closed forms.
+    """Part of ``Model``: closed forms of loops.
 
     Attributes:
         loops: In order of declaration.
@@ -47,7 +47,7 @@ class Loops:
         relation: Sequence[sm.Expr] = (),
         name: str = "loop",
     ) -> None:
-        """Says dependent coordinates of a loop in closed form, for ``--constraints explicit``.
+        """Declare the dependent coordinates of a loop in closed form, for ``--constraints explicit``.
 
         Example:
             A ladder of length l against a wall, x and y of its ends, slides down; y follows from x.
@@ -78,7 +78,7 @@ class Loops:
 
 
 def loop_faults(model: Model) -> Iterator[Fault]:
-    """What is wrong with declared closed forms."""
+    """Return the faults of declared closed forms."""
     q = set(mechanics_source.coordinates(model.mechanics))
     for loop in model.loops:
         given = [set(branch) for branch in loop.branches]

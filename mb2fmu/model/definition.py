@@ -1,4 +1,4 @@
-"""Model: what the user writes, and ModelDefinition: the frozen record that the pipeline takes.
+"""Model: the declarations of the user, and ModelDefinition: the frozen record that the pipeline reads.
 
 A ``Model`` collects declarations without judging them; ``mb2fmu.model.checks.check`` judges all of them at once and
 hands back a ``ModelDefinition``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics are handed
@@ -100,7 +100,7 @@ class ModelDefinition(Declarations):
     latches: tuple[DeclaredLatch, ...] = ()
 
     def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:
-        """The plain part, for all that follows the reading.
+        """Declarations as plain data, for all stages after the reading.
 
         Args:
             dependent: Names of the coordinates and speeds that the mechanics name as dependent.
@@ -119,7 +119,7 @@ class ModelDefinition(Declarations):
 
 
 class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
-    """A mechanism and what has to be said about its quantities; docs/models.md shows how.
+    """A mechanism and the declarations of its quantities; docs/models.md shows how.
 
     Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check``. Numbers
     are in the declared unit; units are written as Modelica does.
@@ -158,7 +158,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         self.where = caller()
 
     def at(self, values: Mapping[str, Value] | None = None, **named: Value) -> Self:
-        """Return the model with other values of parameters, start values and inputs; this one stays as it is.
+        """Return a copy of the model with other values of parameters, start values and inputs.
 
         Args:
             values: FMU name → number in its unit, or text with a unit (``"30 deg"``). An input keeps the value:
@@ -262,7 +262,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         display_unit: str | None = None,
         description: str = "",
     ) -> None:
-        """Declares a generalized coordinate with its start value (``fixed``: kept; ``guess``: may be solved for)."""
+        """Declare a generalized coordinate with its start value (``fixed``: kept; ``guess``: may be solved for)."""
         self.declared.append(
             Coordinate(
                 symbol=symbol,
@@ -367,7 +367,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         multiplier: sm.Expr | None = None,
         acts: Sequence[tuple[Any, ...]] = (),
     ) -> None:
-        """Says more of a constraint of the mechanics: its name in messages, its multiplier, where its force acts.
+        """Add to a constraint of the mechanics: its name in messages, its multiplier, the place of its force.
 
         Args:
             row: The constraint, the expression that was given to the mechanics.
@@ -408,7 +408,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         )
 
     def potential_energy(self, expression: sm.Expr) -> None:
-        """Gives the potential energy in J, where it cannot be found from the loads."""
+        """Set the potential energy in J, where it cannot be derived from the loads."""
         self.potential = sm.sympify(expression)
 
     def experiment(
@@ -443,7 +443,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
 
 
 def _quantity(symbol: sm.Expr | None, name: str | None, **rest: Any) -> dict[str, Any]:
-    """The keyword arguments that all ``Quantity`` records share; bounds and nominals may be SymPy numbers."""
+    """Return the keyword arguments common to all ``Quantity`` records; bounds and nominals may be SymPy numbers."""
     for key in ("minimum", "maximum", "nominal"):
         if rest.get(key) is not None:
             rest[key] = float(rest[key])

@@ -1,4 +1,4 @@
-"""The default experiment: what its numbers and signals may be."""
+"""Check the default experiment: its numbers and signals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_STEPS = 1_000_000
 
 
 def experiment_faults(model: Model) -> Iterator[Fault]:
-    """Whether the default experiment can be run."""
+    """Yield faults of the default experiment."""
     experiment = model.default_experiment
     for holds, what, remedy in _laws(experiment):
         if not holds:
@@ -35,7 +35,7 @@ def experiment_faults(model: Model) -> Iterator[Fault]:
 
 
 def _laws(experiment: Experiment) -> Iterator[tuple[bool, str, str]]:
-    """(holds, what is said if not, remedy). A comparison with NaN never holds."""
+    """Return (holds, message if it does not, remedy); comparisons with NaN never hold."""
     stop, step, tolerance = experiment.stop, experiment.step, experiment.tolerance
     yield 0.0 < stop < math.inf, f"the experiment's stop time is {stop}", "the start time is 0: give a stop > 0, in s"
     yield 0.0 < step < math.inf, f"the experiment's step is {step}", "give a communication step > 0, in s"
@@ -59,7 +59,7 @@ def _laws(experiment: Experiment) -> Iterator[tuple[bool, str, str]]:
 
 
 def _signal_faults(experiment: Experiment, symbol: sm.Expr, signal: sm.Expr) -> Iterator[Fault]:
-    """Yield what keeps an experiment's signal from being a finite function of time alone."""
+    """Yield signals of an experiment that are not finite functions of time alone."""
     inside = contents(signal)
     others = sorted(map(str, (*inside.constants, *inside.varying)))
     if others:

@@ -1,4 +1,4 @@
-"""What an expression contains: parameters, functions of time, their derivatives, and what no Program can compute."""
+"""Contents of an expression: parameters, functions of time, derivatives, and nodes that no Program can compute."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _STRUCTURE = (
 
 
 def rate_in_time(function: sm.Expr, order: int = 1) -> sm.Expr:
-    """d/dt of a function of time, each of which is asked for many times."""
+    """Return d/dt of a function of time; results are cached, since each is asked for many times."""
     return _rate(function, order, dynamicsymbols._t)  # noqa: SLF001 - SymPy keeps its symbol of time there
 
 
 @lru_cache(maxsize=4096)
 def _rate(function: sm.Expr, order: int, t: sm.Symbol) -> sm.Expr:
-    """The derivative by ``t``, which is a part of the key: users replace SymPy's symbol of time.
+    """Return the derivative by ``t``, which is part of the cache key: users replace SymPy's symbol of time.
 
     A function that nothing else is known of has its derivative written down as ``diff`` would, in a hundredth of the
     time.
@@ -53,7 +53,7 @@ def _rate(function: sm.Expr, order: int, t: sm.Symbol) -> sm.Expr:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What stands in an expression.
+    """Atoms of an expression, by kind.
 
     Attributes:
         constants: Symbols, without time.
@@ -73,12 +73,12 @@ class Contents:
 
     @property
     def varying(self) -> frozenset[sm.Expr]:
-        """Functions of time that stand in it, be it as derivatives only."""
+        """Functions of time in the expression, those included that occur only in derivatives."""
         return self.functions | {function for function, _ in self.derivatives}
 
 
 def contents(expression: sm.Basic) -> Contents:
-    """Looks an expression through; equal subexpressions are visited once."""
+    """Collect the contents of an expression; equal subexpressions are visited once."""
     t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
     constants: set[sm.Symbol] = set()
     functions: set[sm.Expr] = set()

@@ -1,4 +1,4 @@
-"""A frame that turns freely, by a quaternion: what SymPy's joints have no kind for."""
+"""A freely rotating frame, by a quaternion: SymPy has no joint of this kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sympy.physics.vector import dynamicsymbols
 def orient_by_quaternion(
     frame: ReferenceFrame, parent: ReferenceFrame, quaternion: Sequence[sm.Expr], speeds: Sequence[sm.Expr]
 ) -> list[sm.Expr]:
-    """Orients a frame by a quaternion, with its angular velocity's components along its own axes as speeds.
+    """Orient a frame by a quaternion; the speeds are the components of its angular velocity along its own axes.
 
     Args:
         frame: Is oriented in ``parent`` and gets its angular velocity in it.

@@ -1,4 +1,4 @@
-"""From a model file to the ``Model`` that its function returns, and what the models of a folder are called.
+"""Load a ``Model`` from a model file, and list the models of a folder.
 
 A model file is Python: one function of it is annotated ``-> Model``, or is the only one; the parameters of that
 function, if any, have defaults. Functions whose names begin with an underscore are not looked at.
@@ -38,7 +38,7 @@ Promised = TypeVar("Promised", bound=_Sourced)
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model file, as ``mb2fmu list`` shows it.
+    """A model file as ``mb2fmu list`` shows it.
 
     Attributes:
         name: The file's name without ``.py``.
@@ -52,7 +52,7 @@ class ListedModel:
 
 
 def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
-    """Runs a model file and its model function.
+    """Run a model file and its model function.
 
     The file is imported under a name of its own, so that models never meet each other or an installed module; modules
     beside it can be imported, and are forgotten again afterwards.
@@ -99,19 +99,19 @@ def load_promised(path: Path | str, arguments: Mapping[str, Any] | None, promise
 
 
 def _word(promised: type) -> str:
-    """``Model`` is a model, ``CoupledSystem`` a system."""
+    """Return the word for a class in messages: model for ``Model``, system for ``CoupledSystem``."""
     return "model" if issubclass(promised, Model) else "system"
 
 
 def shipped_models() -> Path:
-    """The folder of the models that come with mb2fmu: in the package, or beside it in the repository."""
+    """Return the folder of the models that come with mb2fmu: in the package, or beside it in the repository."""
     package = Path(mb2fmu.__file__).parent
     installed = package / "shipped_models"
     return installed if installed.is_dir() else package.parent / "models"
 
 
 def located(path: Path | str) -> Path:
-    """The file that a user means: a path, a name of a file here without ``.py``, or of a model of mb2fmu's own."""
+    """Return the file that a user means: a path, a name here without ``.py``, or a model that comes with mb2fmu."""
     path = Path(path)
     if path.is_file() or path.suffix or path.name != str(path):
         return path
@@ -120,7 +120,7 @@ def located(path: Path | str) -> Path:
 
 
 def list_models(folder: Path | str) -> list[ListedModel]:
-    """The model files of a folder, by name, without running them.
+    """Return the model files of a folder, by name, without running them.
 
     Raises:
         ModelError: If there is no such folder.
@@ -144,7 +144,7 @@ def list_models(folder: Path | str) -> list[ListedModel]:
 
 
 def _written_functions(tree: ast.Module) -> list[ast.FunctionDef]:
-    """Functions annotated ``-> Model``; if there are none, the only function of a file that imports mb2fmu."""
+    """Return the functions annotated ``-> Model``; otherwise the only function of a file that imports mb2fmu."""
     public = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
     annotated = [node for node in public if _promises_model(node)]
     if annotated or len(public) != 1 or public[0].returns is not None:
@@ -160,19 +160,19 @@ def _promises_model(node: ast.FunctionDef) -> bool:
 
 
 def _names_model(annotation: object) -> bool:
-    """Whether an annotation (a class, or its text) means ``Model``."""
+    """Return whether an annotation (a class, or its text) means ``Model``."""
     return _names(annotation, Model)
 
 
 def _names(annotation: object, promised: type) -> bool:
-    """Whether an annotation (a class, or its text) means ``promised``."""
+    """Return whether an annotation (a class, or its text) means ``promised``."""
     if isinstance(annotation, str):
         return annotation.strip("'\"").rpartition(".")[2] == promised.__name__
     return isinstance(annotation, type) and issubclass(annotation, promised)
 
 
 def _refuse_unreadable(path: Path, promised: type) -> None:
-    """Raise for a file that is absent or no Python; else something else would be taken for it."""
+    """Raise for a file that is absent or is no Python: a shipped model of that name must not take its place."""
     is_model, word = issubclass(promised, Model), _word(promised)
     if path.suffix == ".py" and path.is_file():
         return
@@ -195,7 +195,7 @@ def _refuse_unreadable(path: Path, promised: type) -> None:
 
 @contextmanager
 def _importable_beside(folder: Path) -> Iterator[None]:
-    """Lets imports find modules in ``folder``; afterwards ``sys`` is as before."""
+    """Let imports find modules in ``folder``; restore ``sys`` afterwards."""
     known, old_path, old_switch = set(sys.modules), list(sys.path), sys.dont_write_bytecode
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True  # nothing is left beside the user's files
@@ -211,7 +211,7 @@ def _importable_beside(folder: Path) -> Iterator[None]:
 
 
 def _run_file(path: Path) -> ModuleType:
-    """The file as a module, named by its path: two files of one name are two modules."""
+    """Return the file as a module, named by its path: two files of one name are two modules."""
     name = f"mb2fmu_model_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
     loader = importlib.machinery.SourceFileLoader(name, str(path))
     spec = importlib.util.spec_from_loader(name, loader)
@@ -229,7 +229,7 @@ def _run_file(path: Path) -> ModuleType:
 
 
 def _told(path: Path, error: BaseException) -> Fault:
-    """An exception of the user's code as a fault: at the deepest line that is in the model file's folder."""
+    """Return an exception of the user's code as a fault, at the deepest line inside the model file's folder."""
     steps = traceback.extract_tb(error.__traceback__)
     own = [step for step in steps if Path(step.filename).resolve().is_relative_to(path.parent)]
     where = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else path.name
@@ -239,7 +239,7 @@ def _told(path: Path, error: BaseException) -> Fault:
 
 
 def _promising_function(path: Path, module: ModuleType, promised: type) -> Callable[..., Any]:
-    """Return the one public function of a file that returns what is promised; raise with all candidates else."""
+    """Return the one public function of a file with the wanted annotation; else raise with all candidates."""
     found = [
         function
         for name, function in vars(module).items()
@@ -273,14 +273,14 @@ def _promising_function(path: Path, module: ModuleType, promised: type) -> Calla
 
 
 def _called_with_nothing(function: Callable[..., Any]) -> bool:
-    """Whether every argument has a default: a helper such as ``bump(s)`` cannot be the function of a model."""
+    """Return whether a function can be called without arguments; helpers such as ``bump(s)`` cannot."""
     kinds = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
     parameters = inspect.signature(function).parameters.values()
     return all(item.default is not item.empty or item.kind in kinds for item in parameters)
 
 
 def _converted(path: Path, function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments for ``function``, each converted to its default's type."""
+    """Return the keyword arguments for ``function``, each converted to its default's type."""
     where = f"{path.name}:{function.__code__.co_firstlineno}"
     parameters = inspect.signature(function).parameters
     faults = []

@@ -1,4 +1,4 @@
-"""What a model says about its looks: the part of ``Model`` that only pictures use."""
+"""Part of ``Model`` that only pictures use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mb2fmu.model.visuals import Arrow, Cylinder, Look, Shape, Size, Trace, Visu
 
 
 class Looks:
-    """Collects shapes, traced points and arrows; without any, pictures show bodies by their inertia.
+    """Shapes, traced points and arrows of a model; without any, pictures show bodies by their inertia.
 
     Attributes:
         looks: In order of declaration.
@@ -91,7 +91,7 @@ class Looks:
         self.looks.append(Arrow(load=load, scale=scale, color=color, where=caller()))
 
     def place_in(self, frame: ReferenceFrame, origin: Point) -> None:
-        """Says the inertial frame and a point fixed in it, for pictures of mechanics that have none.
+        """Set the inertial frame and a point fixed in it, for pictures of mechanics that have none.
 
         A Lagrangian alone knows no bodies; with frames and points of the user's own, shapes can be fixed in those.
         """

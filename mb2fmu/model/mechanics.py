@@ -1,4 +1,4 @@
-"""One way to ask any source of mechanics: ``System``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``, recorded.
+"""One interface to all sources of mechanics: ``System``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``, recorded.
 
 Nothing here changes the objects: SymPy's ``Point.vel`` and ``ReferenceFrame.dcm`` write what they compute into the
 points and frames they pass, so neither is called; only local relations are looked at. What a source cannot know comes
@@ -45,12 +45,12 @@ class Speeds:
 
 
 def is_mechanics(candidate: object) -> bool:
-    """Whether ``candidate`` is a mechanics source."""
+    """Return whether ``candidate`` is a mechanics source."""
     return isinstance(candidate, System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics)
 
 
 def coordinates(mechanics: Mechanics) -> Expressions:
-    """The generalized coordinates q, independent before dependent ones where the source tells them apart."""
+    """Return the generalized coordinates q, independent before dependent ones where the source distinguishes them."""
     return mechanics.coordinates if isinstance(mechanics, RecordedMechanics) else tuple(mechanics.q)
 
 
@@ -65,7 +65,7 @@ def dependent_coordinates(mechanics: Mechanics) -> Expressions:
 
 
 def named_kind(mechanics: Mechanics) -> str:
-    """What was handed over, a noun phrase for the report."""
+    """Return a noun phrase for the kind of mechanics, for the report."""
     if isinstance(mechanics, RecordedMechanics):
         return mechanics.kind
     kinds = {System: "a SymPy System", KanesMethod: "a KanesMethod", LagrangesMethod: "a LagrangesMethod"}
@@ -73,7 +73,7 @@ def named_kind(mechanics: Mechanics) -> str:
 
 
 def speeds(mechanics: Mechanics) -> Speeds:
-    """The generalized speeds.
+    """Return the generalized speeds.
 
     A ``LagrangesMethod`` has none of its own: there, and wherever the user chose so, a speed is ``Derivative(q)``.
     """
@@ -126,7 +126,7 @@ def holonomic_constraints(mechanics: Mechanics) -> Expressions:
 
 
 def velocity_constraints(mechanics: Mechanics) -> Expressions:
-    """Expressions that vanish, linear in u or q': the holonomic constraints differentiated come before the others.
+    """Return expressions that vanish, linear in u or q'; rates of holonomic constraints come first.
 
     As many as there are dependent speeds; a ``LagrangesMethod`` names none of those.
     """
@@ -144,7 +144,7 @@ def velocity_constraints(mechanics: Mechanics) -> Expressions:
 
 
 def bodies(mechanics: Mechanics) -> tuple[Any, ...]:
-    """The ``RigidBody`` and ``Particle`` objects that can move.
+    """Return the ``RigidBody`` and ``Particle`` objects that can move.
 
     A body that is the ground itself (its frame is N, its mass centre the origin: ``System.from_newtonian`` adds such a
     one) is left out: its mass and inertia do not matter and need no values.
@@ -154,7 +154,7 @@ def bodies(mechanics: Mechanics) -> tuple[Any, ...]:
 
 
 def is_rigid(body: Any) -> bool:
-    """Whether a body has a frame and a rotational inertia, as opposed to a particle.
+    """Return whether a body has a frame and a rotational inertia, as opposed to a particle.
 
     SymPy's own ``Body`` is a ``RigidBody`` and a ``Particle`` at once: it says of itself which of the two it is, by
     ``is_rigidbody``. Of all other bodies their inertia tells it.
@@ -164,7 +164,7 @@ def is_rigid(body: Any) -> bool:
 
 
 def inertia_matters(body: Any, frame: ReferenceFrame | None) -> bool:
-    """Whether a body's rotational inertia needs values.
+    """Return whether a body's rotational inertia needs values.
 
     SymPy gives a ``RigidBody`` symbols of its own (``cart_ixx``, …) where it was told none. Of a body that never turns
     they are in no equation, and nobody declares them.
@@ -183,7 +183,7 @@ def inertia_matters(body: Any, frame: ReferenceFrame | None) -> bool:
 
 
 def _turns(frame: ReferenceFrame, inertial: ReferenceFrame) -> bool:
-    """Whether a frame turns in the inertial one; so does one that is not connected to it, as far as is known."""
+    """Return whether a frame can turn in the inertial frame; unconnected frames count as turning."""
     try:
         return bool(frame.ang_vel_in(inertial) != 0)
     except ValueError:
@@ -191,7 +191,7 @@ def _turns(frame: ReferenceFrame, inertial: ReferenceFrame) -> bool:
 
 
 def potential_energy(body: Any) -> sm.Expr:
-    """The potential energy that a body was given; 0 for one of a class that knows of none."""
+    """Return the potential energy that a body was given; 0 for classes without one."""
     return sm.sympify(getattr(body, "potential_energy", 0))
 
 
@@ -216,7 +216,7 @@ def loads(mechanics: Mechanics) -> tuple[Any, ...]:
 
 
 def actuators(mechanics: Mechanics) -> tuple[Any, ...]:
-    """SymPy actuators; a ``KanesMethod`` or ``LagrangesMethod`` holds their loads only."""
+    """Return SymPy actuators; ``KanesMethod`` and ``LagrangesMethod`` hold only their loads."""
     return tuple(mechanics.actuators) if isinstance(mechanics, System | Parts) else ()
 
 
@@ -226,7 +226,7 @@ def joints(mechanics: Mechanics) -> tuple[Any, ...]:
 
 
 def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | RecordedFrame | None:
-    """The inertial frame N; None for a Lagrangian that was given none."""
+    """Return the inertial frame N; None for a Lagrangian that was given none."""
     match mechanics:
         case RecordedMechanics():
             return RecordedFrame(mechanics.ground)
@@ -238,7 +238,7 @@ def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | RecordedFrame | Non
 
 
 def origin(mechanics: Mechanics) -> Point | RecordedPoint | None:
-    """A point fixed in N, from which positions count.
+    """Return a point fixed in N, the origin of positions.
 
     A ``System`` and ``Parts`` say it. Otherwise it is the nearest point, in steps of given positions from the first
     body's mass centre (from the loads' points where there are no bodies), whose velocity in N was set to zero; None if
@@ -262,7 +262,7 @@ def origin(mechanics: Mechanics) -> Point | RecordedPoint | None:
 
 
 def connected_points(start: Point) -> list[Point]:
-    """All points joined to ``start`` by given positions, nearest first."""
+    """Return all points joined to ``start`` by given positions, nearest first."""
     found = {start: None}
     queue = deque([start])
     while queue:

@@ -1,4 +1,4 @@
-"""Names: FMI's structured names for variables, identifiers for models, and what an output request is called."""
+"""Names: FMI's structured names for variables, identifiers for models, names of requested outputs."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def is_variable_name(name: object) -> bool:
 
 
 def is_model_name(name: object) -> bool:
-    """Whether ``name`` is an identifier of C and of Python."""
+    """Return whether ``name`` is an identifier of C and of Python."""
     return isinstance(name, str) and _IDENTIFIER.match(name) is not None and not keyword.iskeyword(name)
 
 
 def suggested_name(name: object, otherwise: str) -> str:
-    """A legal identifier that looks like ``name``; ``otherwise`` if nothing is left of it."""
+    """Return a legal identifier similar to ``name``; ``otherwise`` if no character is left."""
     kept = re.sub(r"\W+", "_", str(name), flags=re.ASCII).strip("_")
     if not kept:
         return otherwise
@@ -54,7 +54,7 @@ _LATEX = re.compile(r"\\([A-Za-z]+)")
 
 
 def plain_latex(name: str) -> str:
-    r"""A symbol's name without LaTeX: ``\dot{\theta}_{1}`` → ``theta_1_dot``; a name that is legal stays as it is."""
+    r"""Return a symbol's name without LaTeX: ``\dot{\theta}_{1}`` → ``theta_1_dot``; legal names stay unchanged."""
     if is_variable_name(name):
         return name
     ending = "".join(_DOTS.get(command, "") for command in _LATEX.findall(name))
@@ -70,7 +70,7 @@ _STYLES = frozenset(
 
 
 def requested_names(request: OutputRequest) -> tuple[str, ...]:
-    """The FMU variables that one output request makes, in order."""
+    """Return the FMU variables that one output request makes, in order."""
     name = request.name
     if request.kind == "orientation":
         if request.representation == "quaternion":

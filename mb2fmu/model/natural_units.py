@@ -1,4 +1,4 @@
-"""Natural units of a model: typical magnitudes of length, mass, time and the other base units, from its own numbers.
+"""Natural units of a model: typical length, mass, time and other base units, estimated from its own numbers.
 
 A parameter of 0.3 m, a start value of 2 m/s, a gravity of 9.81 m/s2 and an experiment of 10 s say how large lengths,
 times and speeds are in a model. Every such number v with the unit Π b^e_b (b: kg, m, s, A, K, mol, cd) asks for
@@ -49,7 +49,7 @@ class NaturalUnits:
     logarithms: tuple[float, ...]
 
     def magnitude(self, unit: str) -> float:
-        """The natural magnitude of what is measured in ``unit``, in that unit, > 0.
+        """Return the natural magnitude of what is measured in ``unit``, in that unit, > 0.
 
         Raises:
             ValueError: If it is no unit.
@@ -59,12 +59,12 @@ class NaturalUnits:
         return math.exp(exponent) / parsed.factor
 
     def typical(self, quantity: Quantity) -> float:
-        """The ``nominal`` of a quantity, or where it has none the natural magnitude of its unit."""
+        """Return the ``nominal`` of a quantity; otherwise the natural magnitude of its unit."""
         return quantity.nominal if quantity.nominal is not None else self.magnitude(quantity.unit)
 
 
 def natural_units(definition: Declarations, further: Iterable[tuple[float, str]] = ()) -> NaturalUnits:
-    """The natural units of a model.
+    """Estimate the natural units of a model.
 
     Args:
         definition: Values of free parameters, start values, nominals, communication step and stop time are used.
@@ -90,7 +90,7 @@ def typical_motion(definition: Declarations) -> tuple[float, ...]:
 
 
 def _fitted(rows: Floats, right: Floats) -> Floats:
-    """Logarithms n with ``rows`` n ≈ ``right``: Huber's estimate by least squares with weights, round after round."""
+    """Return logarithms n with ``rows`` n ≈ ``right``: Huber's estimate by iteratively reweighted least squares."""
 
     def solved(weights: Floats) -> Floats:
         """Solve by weighted least squares of least norm."""
@@ -107,7 +107,7 @@ def _fitted(rows: Floats, right: Floats) -> Floats:
 
 
 def _said(definition: Declarations) -> Iterable[tuple[float, str]]:
-    """Numbers of a model with their units, zeros among them."""
+    """Return the numbers of a model with their units, zeros included."""
     d = definition
     yield d.experiment.stop, "s"
     yield d.experiment.step, "s"

@@ -1,4 +1,4 @@
-"""Outputs in one line each: what of a mechanism is asked for most often, kept as requests until it is known."""
+"""One-line outputs: frequent quantities of a mechanism, kept as requests until the mechanism is read."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Outputs:
         )
 
     def output_pose(self, name: str, at: Place, *, relative_to: Place, representation: str = "quaternion") -> None:
-        """Outputs where a frame is, seen from another: ``name.position.x``, …, and ``name.orientation.w``, ….
+        """Output the pose of a frame relative to another: ``name.position.x``, …, and ``name.orientation.w``, ….
 
         Args:
             name: FMU name.
@@ -92,7 +92,7 @@ class Outputs:
         self.output_orientation(f"{name}.orientation", frame, relative_to=base, representation=representation)
 
     def output_twist(self, name: str, at: Place, *, relative_to: Place) -> None:
-        """Outputs how a frame moves, seen from another: ``name.velocity.x``, … in m/s, ``name.omega.x``, … in rad/s.
+        """Output the twist of a frame relative to another: ``name.velocity.x``, … in m/s, ``name.omega.x``, … in rad/s.
 
         Args:
             name: FMU name.
@@ -105,7 +105,7 @@ class Outputs:
         self.output_angular_velocity(f"{name}.omega", frame, relative_to=base, expressed_in=base)
 
     def output_joint_motion(self, name: str, joint: Any, *, representation: str = "quaternion") -> None:
-        """Outputs what a joint's coordinates do: pose and twist of its child against its parent, at the joint itself.
+        """Output the motion of a joint: pose and twist of its child against its parent, at the joint itself.
 
         ``name.position``, ``.orientation``, ``.velocity``, ``.omega``: of the child's point and frame of the joint
         against the parent's, in the parent's frame; all zero (and the unit quaternion) where the joint is closed.
@@ -118,7 +118,7 @@ class Outputs:
     def output_centre_of_mass(
         self, name: str, bodies: Sequence[Any] = (), *, expressed_in: ReferenceFrame | None = None
     ) -> None:
-        """Outputs the centre of mass of bodies together (of all unless given) and how it moves.
+        """Output position, velocity and acceleration of the mass centre of bodies together (all unless given).
 
         ``name.position.x``, … from the origin in m, ``name.velocity.x``, … in the inertial frame in m/s.
         """
@@ -178,7 +178,7 @@ class Outputs:
         self._request("momentum", name, unit, (speed,))
 
     def output_jacobi_integral(self, name: str = "jacobi_integral") -> None:
-        """Outputs Jacobi's integral Σ q' ∂T/∂q' - T + V in J: T + V, unless something moves by prescription."""
+        """Output Jacobi's integral Σ q' ∂T/∂q' - T + V in J; it is T + V unless motion is prescribed."""
         self._request("jacobi_integral", name, "J")
 
     def output_reaction(
@@ -190,7 +190,7 @@ class Outputs:
         expressed_in: ReferenceFrame | None = None,
         torque: bool = True,
     ) -> None:
-        """Outputs ``name.force.x``, … in N and ``name.torque.x``, … in N.m: what a joint transmits.
+        """Output ``name.force.x``, … in N and ``name.torque.x``, … in N.m: the reaction of a joint.
 
         The force and the torque about ``at`` that the joint's parent exerts on its child, loads and actuators not
         counted: those are loads. Of bodies: what everything but loads exerts on them together; constraints of which
@@ -222,7 +222,7 @@ class Outputs:
         self._request("total_energy", name, "J")
 
     def output_diagnostics(self, name: str = "diagnostics", *, energy: bool = True) -> None:
-        """Outputs how well the constraints are kept, and how well they are posed.
+        """Output residuals of the constraints, and measures of how well they are posed.
 
         ``name.position_residual``: the largest |φ| of the holonomic constraints (where there are any) at the states
         themselves, before they are projected, in the rows' own units. ``name.velocity_residual``: the same of

@@ -1,4 +1,4 @@
-"""Unilateral contacts that a model has: what elements declare, to be read with the mechanism."""
+"""Unilateral contacts that elements declare, before the mechanism is read."""
 
 from __future__ import annotations
 
@@ -78,18 +78,18 @@ class DeclaredContact:
 
     @property
     def expressions(self) -> tuple[sm.Expr, ...]:
-        """All that it is declared by."""
+        """All expressions of the declaration."""
         rough = (self.friction.slip, self.friction.coefficient) if self.friction else ()
         return (self.gap, self.restitution, self.rest_below, self.stabilization, *rough)
 
     @property
     def forces(self) -> tuple[sm.Expr, ...]:
-        """What outputs may contain."""
+        """Symbols of the contact forces, which outputs may contain."""
         return (self.force, *((self.friction.force,) if self.friction else ()))
 
 
 def contact_faults(model: Model) -> Iterator[Fault]:
-    """What is wrong with the contacts of a model."""
+    """Return the faults of a model's contacts."""
     coordinates = set(mechanics_source.coordinates(model.mechanics))
     speeds = set(mechanics_source.speeds(model.mechanics).all)
     for contact in model.own_contacts:
@@ -111,7 +111,7 @@ def contact_faults(model: Model) -> Iterator[Fault]:
 
 
 def _crowd_faults(model: Model) -> Iterator[Fault]:
-    """What contacts cannot be together."""
+    """Yield faults of contacts that cannot stand together."""
     orders = {contact.order for contact in model.own_contacts}
     if len(orders) > 1:
         last = model.own_contacts[-1]
@@ -135,7 +135,7 @@ def _crowd_faults(model: Model) -> Iterator[Fault]:
 
 
 def _restitutions(model: Model) -> Iterator[Fault]:
-    """Coefficients that parameters of the user's make more than elastic, or less than plastic."""
+    """Yield restitution coefficients outside of [0, 1] at the values of the user's parameters."""
     values = {item.symbol: sm.sympify(item.value) for item in model.declared if isinstance(item, Parameter)}
     for contact in model.own_contacts:
         e = contact.restitution
@@ -147,7 +147,7 @@ def _restitutions(model: Model) -> Iterator[Fault]:
 
 
 def _slip_faults(contact: DeclaredContact, speeds: Collection[sm.Basic]) -> Iterator[Fault]:
-    """What is wrong with the slip of a contact with friction."""
+    """Yield faults of the slip of a contact with friction."""
     if contact.friction is None:
         return
     slip = contact.friction.slip

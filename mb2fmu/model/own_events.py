@@ -1,4 +1,4 @@
-"""Events that a model says itself: when a condition becomes true, at an instant, or again and again."""
+"""Events that a model declares: when a condition becomes true, at an instant, or periodically."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DeclaredEvent:
 
 
 class OwnEvents:
-    """The part of a model that says events.
+    """Part of ``Model``: events.
 
     Attributes:
         own_events: In order of declaration.
@@ -88,7 +88,7 @@ class OwnEvents:
         self._add("ticks", passed, settings, name, f"t = {_told(at, time)} s", offset=at)
 
     def every(self, period: float, settings: Mapping[sm.Expr, sm.Expr], *, offset: float = 0.0, name: str = "") -> None:
-        """Sets values again and again: at ``offset``, ``offset`` + ``period``, and so on, in s.
+        """Set values periodically: at ``offset``, ``offset`` + ``period``, and so on, in s.
 
         A controller that samples: its outputs are ``discrete`` values that only such events change.
 
@@ -115,7 +115,7 @@ class OwnEvents:
         max: float | None = None,
         description: str = "",
     ) -> None:
-        """Declares a value that changes at events only; it is a state whose rate is zero.
+        """Declare a value that only events change; it is a state whose rate is zero.
 
         Args:
             symbol: A function of time.
@@ -161,7 +161,7 @@ class OwnEvents:
 
 
 def _number(value: float | sm.Expr) -> float:
-    """Convert to a number; NaN where it is none, which ``event_faults`` tells."""
+    """Convert to a number; NaN if it is none, which ``event_faults`` reports."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -169,12 +169,12 @@ def _number(value: float | sm.Expr) -> float:
 
 
 def _told(number: float, given: float | sm.Expr) -> str:
-    """Write a number for people, or what was given in its place."""
+    """Write a number for people; a value that is none is written as it was given."""
     return str(given) if math.isnan(number) else f"{number:g}"
 
 
 def event_faults(model: Model) -> Iterator[Fault]:
-    """What is wrong with the events that a model says."""
+    """Return the faults of events that a model declares."""
     states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
     settable = (
         states | set(mechanics_source.coordinates(model.mechanics)) | set(mechanics_source.speeds(model.mechanics).all)
@@ -209,7 +209,7 @@ def event_faults(model: Model) -> Iterator[Fault]:
 
 
 def _named_twice(model: Model) -> Iterator[Fault]:
-    """Names that two events have: reports, messages and the table of events could not tell which of them happened."""
+    """Yield names that two events share: reports and messages could not tell which of them happened."""
     first: dict[str, DeclaredEvent] = {}
     for event in model.own_events:
         if event.is_named and event.name in first:
@@ -220,7 +220,7 @@ def _named_twice(model: Model) -> Iterator[Fault]:
 
 
 def _set_twice(model: Model) -> Iterator[Fault]:
-    """Two events that happen at one instant and set a value differently: which of them is right, nobody can say.
+    """Yield pairs of events that may coincide and set one value differently.
 
     What cannot be seen here, conditions that become true together by the motion, is told as it happens.
     """
@@ -236,7 +236,7 @@ def _set_twice(model: Model) -> Iterator[Fault]:
 
 
 def _common_instant(one: DeclaredEvent, other: DeclaredEvent, stop: float) -> str | None:
-    """When two events surely happen together up to ``stop``, in words; None if that cannot be seen."""
+    """Return an instant up to ``stop`` at which two events certainly coincide, in words; None if none is known."""
     if one.kind == other.kind == "when":
         return "at the same instants" if _normal(one.condition) == _normal(other.condition) else None
     if one.kind != other.kind or not all(is_regular(event) for event in (one, other)):
@@ -246,19 +246,19 @@ def _common_instant(one: DeclaredEvent, other: DeclaredEvent, stop: float) -> st
 
 
 def is_regular(event: DeclaredEvent) -> bool:
-    """Whether its instants are such as :func:`event_faults` lets pass."""
+    """Return whether an event's instants are valid for :func:`event_faults`."""
     return event.period > 0.0 and 0.0 <= event.offset < math.inf
 
 
 def instants_of(event: DeclaredEvent) -> tuple[Fraction, Fraction | None]:
-    """First instant and period as they are written, in decimals; None: it happens once."""
+    """Return first instant and period as exact decimals; period None: it happens once."""
     return Fraction(repr(event.offset)), Fraction(repr(event.period)) if math.isfinite(event.period) else None
 
 
 def first_common_instant(
     one: tuple[Fraction, Fraction | None], other: tuple[Fraction, Fraction | None]
 ) -> Fraction | None:
-    """The first number that is in both of two arithmetic sequences (first, step); a step of None: one number."""
+    """Return the first number that two arithmetic sequences (first, step) share; a step of None: one number."""
     (begin, step), (start, stride) = one, other
     if step is None:
         fits = begin == start if stride is None else begin >= start and (begin - start) % stride == 0
@@ -277,7 +277,7 @@ def first_common_instant(
 
 
 def _normal(condition: sm.Basic) -> Hashable:
-    """What is the same for conditions that are only written differently: h <= 0, 0 >= 2*h, in any order."""
+    """Return a normal form of a condition: h <= 0 and 0 >= 2*h become the same."""
     if isinstance(condition, sm.Lt | sm.Le | sm.Gt | sm.Ge):
         over = sm.nsimplify(condition.gts - condition.lts, rational=True)  # 2.0*h is no multiple of h
         return isinstance(condition, sm.Lt | sm.Gt), sm.expand(over).primitive()[1]
@@ -287,5 +287,5 @@ def _normal(condition: sm.Basic) -> Hashable:
 
 
 def event_expressions(event: DeclaredEvent) -> list[sm.Basic]:
-    """All expressions of an event, conditions as the comparisons in them."""
+    """Return all expressions of an event; conditions as the comparisons in them."""
     return [event.condition, *event.settings.values()]

@@ -1,4 +1,4 @@
-"""Latches that a model has: what elements declare, to be read with the mechanism."""
+"""Latches that elements declare, before the mechanism is read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DeclaredRow:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredLatch:
-    """Rows that are held together from one condition to another, in the user's symbols.
+    """Position rows that are held together from one condition until another, in the user's symbols.
 
     Attributes:
         name: In front of the names of its variables.
@@ -59,7 +59,7 @@ class DeclaredLatch:
 
 
 def latch_faults(model: Model) -> Iterator[Fault]:
-    """What is wrong with the latches of a model."""
+    """Return the faults of a model's latches."""
     coordinates = set(mechanics_source.coordinates(model.mechanics))
     speeds = set(mechanics_source.speeds(model.mechanics).all)
     for latch in model.own_latches:
@@ -79,5 +79,5 @@ def latch_faults(model: Model) -> Iterator[Fault]:
 
 
 def latch_expressions(latch: DeclaredLatch) -> list[sm.Basic]:
-    """All expressions of a latch."""
+    """Return all expressions of a latch."""
     return [latch.close, latch.open, latch.stabilization, *(row.position for row in latch.rows)]

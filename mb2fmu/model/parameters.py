@@ -1,4 +1,4 @@
-"""Calculated parameters: the order of their evaluation, their cycles, and whether their values are numbers."""
+"""Calculated parameters: order of evaluation, cycles, and check of their values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mb2fmu.variables import Parameter
 
 
 def ordered_parameters(parameters: Sequence[Parameter]) -> tuple[tuple[Parameter, ...], list[Fault]]:
-    """Puts calculated parameters behind all they depend on.
+    """Sort calculated parameters so that each follows all that it depends on.
 
     Args:
         parameters: In order of declaration.
@@ -45,7 +45,7 @@ def ordered_parameters(parameters: Sequence[Parameter]) -> tuple[tuple[Parameter
 
 
 def _value_faults(free: Sequence[Parameter], calculated: Sequence[Parameter]) -> Iterator[Fault]:
-    """Evaluates the calculated parameters once."""
+    """Evaluate the calculated parameters once; yield those without a finite value."""
     values: dict[sm.Symbol, sm.Expr] = {parameter.symbol: sm.Float(parameter.value, 17) for parameter in free}
     for parameter in calculated:
         expression = sm.sympify(parameter.value)

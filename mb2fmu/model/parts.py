@@ -19,7 +19,7 @@ from mb2fmu.model.places import caller
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The mechanics in parts.
+    """Mechanics as separate parts: frames, points, bodies, loads, coordinates, speeds, constraints.
 
     Attributes:
         frame: The inertial frame N.
@@ -80,7 +80,7 @@ class Parts:
 
 
 def method_of_joints(joints: JointsMethod) -> Any:
-    """The method object of a ``JointsMethod``; one by Kane's method of its parts where its equations are not formed."""
+    """Return the method of a ``JointsMethod``; Kane's method of its parts if its equations are not formed yet."""
     if joints.method is not None:
         return joints.method
     return KanesMethod(
@@ -99,7 +99,7 @@ def _is_expression(item: object) -> bool:
 
 
 def _is_load(item: object) -> bool:
-    """A pair of place and vector; a vector that vanishes may be written 0."""
+    """Return whether an item is a pair of place and vector; a zero vector may be written 0."""
     if not isinstance(item, tuple) or len(item) != 2:
         return False
     place, vector = item

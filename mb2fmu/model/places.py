@@ -1,4 +1,4 @@
-"""Where in the user's file something was said."""
+"""Find the line of the user's file that made a declaration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def caller() -> str:
-    """``file:line`` of the user's line that is being run: the nearest one outside of mb2fmu."""
+    """Return ``file:line`` of the user's running line: the innermost one outside of mb2fmu."""
     frame = sys._getframe(1)  # noqa: SLF001 - there is no cheaper public way
     while str(frame.f_globals.get("__name__")).startswith("mb2fmu.") and frame.f_back is not None:
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""``RecordedMechanics``: mechanics that are plain records already, as a robot file gives them.
+"""``RecordedMechanics``: mechanics that are plain records from the start, such as a robot file's.
 
 Its frames and points are names, not SymPy objects; whoever made it can read it (``mb2fmu.robots``).
 """
@@ -13,7 +13,7 @@ import sympy as sm
 
 @dataclass(frozen=True, slots=True)
 class RecordedFrame:
-    """A frame by its name; its axes serve orientations, angular velocities, and as those of components."""
+    """A frame by its name; used for orientations, angular velocities and components."""
 
     name: str
 
@@ -40,7 +40,7 @@ class RecordedJoint:
 
 @dataclass(eq=False, kw_only=True)
 class RecordedMechanics:
-    """What every kind of recorded mechanics tells a ``Model``.
+    """Protocol: what every kind of recorded mechanics offers to a ``Model``.
 
     Attributes:
         kind: In words, such as ``a URDF file``.
@@ -65,7 +65,7 @@ class RecordedMechanics:
     """Joint → its speed u(t)."""
 
     def point(self, frame: str, offset: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> RecordedPoint:
-        """A point fixed in a frame, for outputs; ``offset`` in m along the frame's axes.
+        """Return a point fixed in a frame, for outputs; ``offset`` in m along the frame's axes.
 
         Raises:
             KeyError: If there is no such frame.
@@ -74,7 +74,7 @@ class RecordedMechanics:
         return RecordedPoint(self.frame(frame).name, (x, y, z))
 
     def frame(self, name: str) -> RecordedFrame:
-        """A frame, for outputs.
+        """Return a frame, for outputs.
 
         Raises:
             KeyError: If there is no such frame.
@@ -84,7 +84,7 @@ class RecordedMechanics:
         return RecordedFrame(name)
 
     def add_effort(self, joint: str, expression: sm.Expr) -> None:
-        """Adds an effort along a joint: an expression of coordinates, speeds, inputs, states, parameters and time.
+        """Add an effort along a joint: an expression of coordinates, speeds, inputs, states, parameters and time.
 
         Args:
             joint: Its name.
@@ -100,6 +100,6 @@ class RecordedMechanics:
         self.efforts.setdefault(joint, []).append(sm.sympify(expression))
 
     def added(self) -> Iterator[tuple[str, sm.Expr]]:
-        """(place in words, expression) of all efforts that were added."""
+        """Return (place in words, expression) of all efforts that were added."""
         for joint, expressions in self.efforts.items():
             yield from ((f"the effort added to joint {joint}", expression) for expression in expressions)

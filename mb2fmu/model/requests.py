@@ -1,4 +1,4 @@
-"""OutputRequest: an output asked for in one line, before the mechanism has computed it."""
+"""OutputRequest: a one-line output before the mechanism is read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OutputKind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputRequest(Quantity):
-    """An output in one line: a kinematic, load or energy quantity that the mechanism knows how to compute.
+    """A one-line output: a kinematic, load or energy quantity that the mechanism can compute.
 
     Attributes:
         kind: What is asked.

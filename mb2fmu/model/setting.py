@@ -1,4 +1,4 @@
-"""Other values than the model file's: parameters, start values and inputs by their FMU names."""
+"""Set other values than the model file's: parameters, start values and inputs, by their FMU names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*
 
 
 def number_in(value: Value, unit: str) -> float:
-    """A value as a number in ``unit``: ``2``, ``"2"``, or with a unit of its own, ``"30 deg"``.
+    """Return a value as a number in ``unit``: ``2``, ``"2"``, or with its own unit, ``"30 deg"``.
 
     Raises:
         ValueError: If it is no finite number, or its unit does not measure what ``unit`` does.
@@ -43,7 +43,7 @@ def number_in(value: Value, unit: str) -> float:
 
 
 def with_values(model: AnyModel, values: Mapping[str, Value]) -> AnyModel:
-    """Return the model with other values; ``model`` itself stays as it is.
+    """Return a copy of the model with other values.
 
     Args:
         model: As the user wrote it.
@@ -73,7 +73,7 @@ def with_values(model: AnyModel, values: Mapping[str, Value]) -> AnyModel:
 
 
 def _changed(model: AnyModel, numbers: Mapping[str, float]) -> AnyModel:
-    """A copy of the model with these numbers in its declarations."""
+    """Return a copy of the model with these numbers in its declarations."""
     import copy
 
     other = copy.copy(model)
@@ -96,7 +96,7 @@ def _with_number(item: Quantity, numbers: Mapping[str, float]) -> Quantity:
 
 
 def _unsettable(name: str, item: Quantity | None, names: Sequence[str]) -> Fault:
-    """Why a name cannot be given a value."""
+    """Return why a name cannot be given a value."""
     if isinstance(item, Parameter):
         symbols = sorted(map(str, getattr(item.value, "free_symbols", ())))
         return Fault(f"{name} is calculated from {', '.join(symbols)}", item.where, "set those")

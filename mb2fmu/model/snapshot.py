@@ -1,4 +1,4 @@
-"""Frames and points as they were before: SymPy writes what it computes into them."""
+"""Restore frames and points after SymPy has written computed results into them."""
 # ruff: noqa: SLF001 - SymPy keeps what it knows of points and frames in private attributes only
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 
 @contextmanager
 def restored(roots: Iterable[Any]) -> Iterator[None]:
-    """Restores, when it is left, what SymPy has written into frames and points in the meantime.
+    """Restore on leaving all that SymPy has written into frames and points in the meantime.
 
     ``Point.vel``, ``Point.pos_from`` and ``ReferenceFrame.dcm`` keep what they compute in the objects. A point without
     a velocity would have one from then on, which is another model.
@@ -31,19 +31,19 @@ def restored(roots: Iterable[Any]) -> Iterator[None]:
 
 
 def frames_in(vector: Any) -> Sequence[ReferenceFrame]:
-    """The frames that a vector is written in; none for what is no vector."""
+    """Return the frames that a vector is written in; none if it is no vector."""
     return [frame for _, frame in getattr(vector, "args", ())]
 
 
 def _stores(item: Any) -> list[dict[Any, Any]]:
-    """The dictionaries in which SymPy keeps what it knows of a frame or a point."""
+    """Return the dictionaries in which SymPy keeps its knowledge of a frame or a point."""
     if isinstance(item, Point):
         return [item._pos_dict, item._vel_dict, item._acc_dict]
     return [item._dcm_dict, item._dcm_cache, item._ang_vel_dict, item._ang_acc_dict, item._var_dict]
 
 
 def _reachable(roots: Iterable[Any]) -> list[Any]:
-    """The frames and points among the roots, and all that those are linked with."""
+    """Return the frames and points among the roots, and all that are linked with them."""
     found: dict[Any, None] = {}
     queue = [root for root in roots if isinstance(root, Point | ReferenceFrame)]
     while queue:
@@ -55,7 +55,7 @@ def _reachable(roots: Iterable[Any]) -> list[Any]:
 
 
 def _linked(item: Any) -> list[Any]:
-    """What a frame or a point is linked with."""
+    """Return the frames or points that a frame or point is linked with."""
     if isinstance(item, Point):
         vectors = [*item._pos_dict.values(), *item._vel_dict.values()]
         return [*item._pos_dict, *item._vel_dict, *(frame for vector in vectors for frame in frames_in(vector))]

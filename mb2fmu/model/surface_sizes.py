@@ -1,4 +1,4 @@
-"""Natural magnitudes of what switches look at, from their own numbers: 1 mm is much in a watch, little in a ship.
+"""Natural magnitudes of switching functions, from a model's numbers: 1 mm is much in a watch, little in a ship.
 
 A switch looks at a surface s(t, x, r, p) whose unit nobody has written down. It is found by changing units: if all
 that is measured in metres is twice as large, s is 2^e times as large, and e is the power of the metre in its unit. The
@@ -37,7 +37,7 @@ _PARTS = 12  # powers are whole numbers or halves, thirds, quarters
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """Time, states, inputs and free parameters at which surfaces are tried, and the powers of their units.
+    """Time, states, inputs and free parameters at which switching functions are tried, and powers of their units.
 
     Attributes:
         values: In this order.
@@ -50,7 +50,7 @@ class _Numbers:
     ends: tuple[int, int, int]
 
     def seen(self, surfaces: Surfaces, base: int | None = None) -> Floats:
-        """All surfaces; with a base unit half as large, so that numbers are twice as large per power of it."""
+        """Return all switching functions; ``base``: evaluate them with that base unit half as large."""
         factors = 1.0 if base is None else 2.0 ** self.powers[:, base]
         (t,), x, r, p = np.split(self.values * factors, self.ends)
         return np.array(surfaces(float(t), x.tolist(), r.tolist(), p.tolist()), dtype=np.float64)
@@ -59,7 +59,7 @@ class _Numbers:
 def surface_sizes(
     definition: Declarations, states: Sequence[Quantity], surfaces: Surfaces, count: int
 ) -> tuple[float, ...]:
-    """The size of each surface, in base units: a power of two, > 0; 1 where the numbers do not tell it.
+    """Return the size of each switching function in base units: a power of two > 0; 1 where numbers do not tell it.
 
     Args:
         definition: The checked model: units of inputs and parameters, natural magnitudes.
@@ -94,13 +94,13 @@ def surface_sizes(
 
 
 def _powers(unit: str) -> list[float]:
-    """Powers of the base units."""
+    """Return the powers of the base units."""
     pairs = zip(BASE_UNITS, parse_unit(unit).exponents, strict=True)
     return [0.0 if name == "rad" else float(e) for name, e in pairs]
 
 
 def _powers_of(surfaces: Surfaces, numbers: _Numbers) -> list[Floats | None]:
-    """Powers of the base units of each surface; None where numbers do not tell them; empty where it has none there."""
+    """Return the powers of base units of each function; None where numbers do not tell; empty if undefined there."""
     with np.errstate(all="ignore"):
         try:
             here = numbers.seen(surfaces)
@@ -112,5 +112,5 @@ def _powers_of(surfaces: Surfaces, numbers: _Numbers) -> list[Floats | None]:
 
 
 def _rounded(powers: Floats, natural: NaturalUnits) -> float:
-    """The natural magnitude of a unit, as a power of two."""
+    """Return the natural magnitude of a unit as a power of two."""
     return float(2.0 ** round(float(powers @ np.array(natural.logarithms)) / math.log(2.0)))

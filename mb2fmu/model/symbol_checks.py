@@ -1,4 +1,4 @@
-"""Whether every symbol of the mechanics and of the declarations is declared, and stands where it may stand."""
+"""Check that every symbol of mechanics and declarations is declared, and allowed where it stands."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class _Known:
 
 
 def symbol_faults(model: Model, uses: Iterable[Use]) -> list[Fault]:
-    """Every fault that one symbol or function in one expression makes, each told once with all its places.
+    """Return every fault of a symbol or function; each is told once, with all its places.
 
     Args:
         model: The model.
@@ -127,7 +127,7 @@ class _Lists:
         self.texts: dict[tuple[str, str], tuple[str, str]] = {}
 
     def faults(self) -> Iterator[Fault]:
-        """All that was found, in the order found."""
+        """Yield all that was found, in the order found."""
         for key, occurrences in self.places.items():
             what, remedy = self.texts[key]
             names = list(dict.fromkeys(occurrence.place for occurrence in occurrences))
@@ -135,7 +135,7 @@ class _Lists:
             yield Fault(f"{what} (in {', '.join(names[:3])}{more})", occurrences[0].where, remedy)
 
     def look(self, occurrence: _Occurrence) -> None:
-        """Judges what stands in one expression."""
+        """Check the contents of one expression."""
         inside = contents(occurrence.expression)
         for symbol in sorted(inside.constants - self.known.parameters - self.known.forces, key=str):
             self._undeclared_constant(symbol, occurrence)
@@ -166,7 +166,7 @@ class _Lists:
         self._add(f"{symbol} is not declared", str(symbol), occurrence, remedy)
 
     def _output_named(self, name: str, occurrence: _Occurrence) -> str:
-        """What to do about an output that is used as a symbol, perhaps in what it is computed from."""
+        """Record an output that is used as a symbol, perhaps in its own expression, with the remedy."""
         if occurrence.place == f"output {name}":
             return f"the output {name} depends on itself: model.discrete keeps a value from one event to the next"
         expression = str(self.known.outputs[name].expression)
@@ -219,7 +219,7 @@ class _Lists:
             self._undeclared_function(function, occurrence)
 
     def _motion(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
-        """A derivative of a coordinate or speed: accelerations in outputs only, nothing beyond them."""
+        """Record derivatives of coordinates or speeds where they may not stand: accelerations only in outputs."""
         name = plain_name(rate_in_time(function, order))
         is_coordinate = function in self.known.coordinates
         if order > (2 if is_coordinate else 1):
@@ -246,7 +246,7 @@ class _Lists:
         self._add(f"{name}(t) is not declared", name, occurrence, remedy)
 
     def _speed_in_lagrangian(self, function: sm.Expr, occurrence: _Occurrence) -> None:
-        """L = L(q, q', t): a speed symbol u ≠ q' in it would be held constant by ∂L/∂q', with no word from SymPy."""
+        """Record a speed u ≠ q' in a Lagrangian L(q, q', t): SymPy would treat it as a constant without a warning."""
         name = plain_name(function)
         what = f"{name} is no q', and LagrangesMethod differentiates with respect to q' only: its equations are wrong"
         remedy = "write q.diff() for it (a joint takes speeds=q.diff()), or hand over the System or Parts instead; "
@@ -254,7 +254,7 @@ class _Lists:
         self._add(what, name, occurrence, remedy)
 
     def _prescribed(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
-        """Motion that follows an input: positions need its rate and acceleration, velocities one derivative."""
+        """Record inputs that prescribe motion and lack derivatives: positions need two of them, velocities one."""
         further = 2 if occurrence.role == "position" else 1
         missing = [
             derivative
@@ -271,7 +271,7 @@ class _Lists:
 
 
 def _unused_force_faults(model: Model, occurrences: Sequence[_Occurrence]) -> Iterator[Fault]:
-    """A constraint force must stand in a load, else nothing determines it."""
+    """Yield constraint forces that stand in no load: nothing determines them."""
     loaded: set[sm.Basic] = set()
     for occurrence in occurrences:
         if occurrence.role == "load":

@@ -1,4 +1,4 @@
-"""A model file to start from."""
+"""Write a model file to start from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADLINE = "no model was written:"
 
 
 def write_template(name: str, folder: Path | str) -> Path:
-    """Writes ``folder``/``name``.py, a commented model file that works as it is; the folder is made if need be.
+    """Write ``folder``/``name``.py, a commented model file that runs unchanged; the folder is made if needed.
 
     Args:
         name: A Python identifier such as ``crane``; the model in the file is called ``Crane``.

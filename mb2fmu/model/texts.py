@@ -1,4 +1,4 @@
-"""What the user writes as text: names, descriptions, the diagram; whether it is text that a unit can carry."""
+"""Check the user's texts (names, descriptions, diagram): a unit must be able to carry them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST_NAME = 200
 
 
 def text_faults(text: object, what: str, where: str, *, lines: bool = False) -> Iterator[Fault]:
-    """Judges a text.
+    """Return the faults of a text.
 
     Args:
         text: What stands where a text belongs.
@@ -32,6 +32,6 @@ def text_faults(text: object, what: str, where: str, *, lines: bool = False) -> 
 
 
 def _short(value: object) -> str:
-    """A value as Python writes it, cut where it is long."""
+    """Return a value as Python writes it, shortened where it is long."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}…"

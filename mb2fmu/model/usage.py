@@ -1,4 +1,4 @@
-"""Every expression that a mechanism rests on, and where it stands.
+"""Collect every expression that a mechanism depends on, and its place.
 
 Only what matters is looked at: the frames and points between a body (load, actuator, output) and the ground. SymPy's
 caches are not written: nothing asks for ``.vel``, ``.dcm`` or ``.pos_from``.
@@ -44,7 +44,7 @@ class Use:
 
 
 def uses(mechanics: Mechanics, requests: Iterable[OutputRequest] = ()) -> list[Use]:
-    """Every expression that the motion, or one of the requested outputs, depends on."""
+    """Return every expression that the motion, or one of the requested outputs, depends on."""
     if isinstance(mechanics, RecordedMechanics):
         return [Use(place, "load", expression) for place, expression in mechanics.added()]
     collector = _Collector(mechanics)
@@ -73,7 +73,7 @@ def uses(mechanics: Mechanics, requests: Iterable[OutputRequest] = ()) -> list[U
 
 
 class _Collector:
-    """Follows vectors to frames and points, and those to the ground."""
+    """Follows vectors to their frames and points, and these to the ground."""
 
     def __init__(self, mechanics: Mechanics) -> None:
         self.frame = mechanics_source.inertial_frame(mechanics)
@@ -85,7 +85,7 @@ class _Collector:
         self.ways: dict[str, dict[Any, Any]] = {}  # what is left to walk
 
     def expression(self, place: str, role: Role, expression: sm.Basic) -> None:
-        """Notes one expression, if there is anything in it."""
+        """Note one expression, if it has contents."""
         if not getattr(expression, "is_Number", False) or expression in {sm.nan, sm.oo, -sm.oo, sm.zoo}:
             self.found.append(Use(place, role, expression))
 
@@ -147,7 +147,7 @@ class _Collector:
             self.anchor(value)
 
     def geometry(self) -> None:
-        """Follows all noted frames and points to the ground; more may come to light on the way."""
+        """Follow all noted frames and points to the ground; this may add more of them."""
         finished: set[Any] = set()
         while pending := [item for item in (*self.points, *self.frames) if item not in finished]:
             for item in pending:
@@ -177,7 +177,7 @@ class _Collector:
                 self.vector(f"the velocity of {passed.name}", "velocity", passed._vel_dict[self.frame])
 
     def _new_steps(self, what: str, start: Any) -> Iterator[tuple[Any, Any]]:
-        """The shortest way from ``start`` to the ground as (node, next node), up to where it was walked before."""
+        """Yield the shortest path from ``start`` to the ground as (node, next node), up to a node already visited."""
         if what not in self.ways:
             goal = self.origin if what == "position" else self.frame
             self.ways[what] = _towards(goal, lambda node: getattr(node, _NEIGHBOURS[what]))
@@ -189,7 +189,7 @@ class _Collector:
 
 
 def _towards(goal: Any, neighbours: Callable[[Any], Iterable[Any]]) -> dict[Any, Any]:
-    """Each node that hangs together with ``goal`` → the next one on the shortest way to it; ``goal`` is left out."""
+    """Return each node connected with ``goal`` → the next node on its shortest path there, without ``goal`` itself."""
     towards = {goal: goal}
     queue = deque([goal] if goal is not None else [])
     while queue:

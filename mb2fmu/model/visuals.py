@@ -1,4 +1,4 @@
-"""What a mechanism looks like: shapes on bodies, traced points, arrows for forces; all of it optional.
+"""Appearance of a mechanism: shapes on bodies, traced points, arrows for forces; all optional.
 
 Sizes are numbers in m or expressions of parameters; a shape's own axes are x, y, z of the frame it is fixed in. Nothing
 here enters the equations or the interface of a unit.
@@ -24,7 +24,7 @@ COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 
 @dataclass(frozen=True, slots=True)
 class Cylinder:
-    """A cylinder about its y axis, its middle where it is put.
+    """A cylinder about its y axis, centred at its position.
 
     Attributes:
         length: m.
@@ -42,7 +42,7 @@ class Cylinder:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box, its middle where it is put; edges along x, y and z, in m."""
+    """A box, centred at its position; edges along x, y and z, in m."""
 
     x: Size
     y: Size
@@ -139,7 +139,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrow:
-    """A load drawn as an arrow.
+    """An arrow that shows a load.
 
     Attributes:
         load: A load or actuator of the mechanics, or a pair of a point and a vector.
@@ -158,7 +158,7 @@ Look = Visual | Trace | Arrow
 
 
 def look_faults(look: Look, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
-    """(what is wrong, what to do) about a declaration, as far as it can be told by itself.
+    """Return (what is wrong, what to do) of a declaration by itself.
 
     Args:
         look: What was declared.

@@ -215,7 +215,7 @@ def least_squares(
 
 
 def scaled(b: ProgramBuilder, scales: Sequence[int], rows: Rows) -> Rows:
-    """Each row times its scale."""
+    """Return each row times its scale."""
     return [[b.mul(scale, e) for e in row] for scale, row in zip(scales, rows, strict=True)]
 
 
@@ -244,7 +244,7 @@ def project_speeds(
     redundant: Collection[int] = (),
     lengths: Sequence[float] = (),
 ) -> list[int]:
-    """The speeds with A u + b = 0 that are nearest to v.
+    """Return the speeds with A u + b = 0 that are nearest to v.
 
     Args:
         b: Takes the nodes.
@@ -268,7 +268,7 @@ def project_speeds(
 def least_norm_multipliers(
     b: ProgramBuilder, A: Rows, forces: Sequence[int], lengths: Sequence[float] = ()
 ) -> list[int]:
-    """The λ of least norm with Aᵀλ = forces, which A's rows span; regular where A loses rank.
+    """Return the λ of least norm with Aᵀλ = forces, which A's rows span; regular where A loses rank.
 
     ``lengths`` are typical ones of the rows; (): all 1.
     """

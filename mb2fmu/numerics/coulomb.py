@@ -101,7 +101,7 @@ class Chosen:
 
 
 def choose(b: ProgramBuilder, rubbing: Rubbing) -> Chosen:
-    """The modes of all contacts, at most three, by Coulomb's law."""
+    """Return the modes of all contacts, at most three, by Coulomb's law."""
     zero, one = b.constant(0.0), b.constant(1.0)
     size = b.sum(b.select(p, b.unary(Op.ABS, rubbing.q[i]), zero) for i, p in _present(rubbing))
     tried = [*_candidates(b, rubbing)]
@@ -181,7 +181,7 @@ def _present(rubbing: Rubbing) -> Iterator[tuple[int, int]]:
 
 
 def _candidates(b: ProgramBuilder, rubbing: Rubbing) -> Iterator[tuple[tuple[Mode, ...], int, list[int]]]:
-    """All combinations: modes, merit, y."""
+    """Yield all combinations: modes, merit, y."""
     rough = _ROUGH if rubbing.least is None else _PUSHED
     choices = [rough if tangent >= 0 else _SMOOTH for tangent in rubbing.tangents]
     for combination in product(*choices):

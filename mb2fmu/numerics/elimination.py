@@ -127,7 +127,7 @@ class Elimination:
         return reduced
 
     def whole(self, w: Sequence[int], right: Sequence[int]) -> list[int]:
-        """All speeds, or rates of them, with A u + right = 0 from those that are left."""
+        """Return all speeds, or rates of them, with A u + right = 0 from those that are left."""
         b = self._b
         reduced = self._reduced(right)
         u = [b.constant(0.0)] * self._n

@@ -47,11 +47,11 @@ class LinearSystem:
             self._solver = _SymmetricBlock(builder, matrix, name)
 
     def solve(self, right: Sequence[int]) -> list[int]:
-        """The solution for one right-hand side."""
+        """Return the solution for one right-hand side."""
         return self._solver.solve(list(right)) if self._n else []
 
     def solve_all(self, rights: Sequence[Sequence[int]]) -> Rows:
-        """The solutions for several right-hand sides."""
+        """Return the solutions for several right-hand sides."""
         return [self.solve(right) for right in rights]
 
 
@@ -77,12 +77,12 @@ class OrderedSystem:
         self._system = LinearSystem(builder, _permuted(builder, matrix, self._order), name, symmetric=True)
 
     def solve(self, right: Sequence[int]) -> list[int]:
-        """The solution for one right-hand side."""
+        """Return the solution for one right-hand side."""
         found = self._system.solve([right[i] for i in self._order])
         return [node for _, node in sorted(zip(self._order, found, strict=True))]
 
     def solve_all(self, rights: Sequence[Sequence[int]]) -> Rows:
-        """The solutions for several right-hand sides."""
+        """Return the solutions for several right-hand sides."""
         return [self.solve(right) for right in rights]
 
 
@@ -125,7 +125,7 @@ class HalvedSystem:
 
 
 def _permuted(b: ProgramBuilder, matrix: Rows, order: Sequence[int]) -> Rows:
-    """A symmetric matrix in another order; its lower triangle only."""
+    """Return a symmetric matrix in another order; its lower triangle only."""
     zero = b.constant(0.0)
     return [
         [matrix[max(i, j)][min(i, j)] if column <= row else zero for column, j in enumerate(order)]
@@ -145,7 +145,7 @@ def _neighbours(b: ProgramBuilder, matrix: Rows) -> dict[int, set[int]]:
 
 
 def _minimum_degree(near: dict[int, set[int]]) -> list[int]:
-    """An order of elimination with little fill-in; of equal degrees the first. Empties ``near``."""
+    """Return an order of elimination with little fill-in; of equal degrees the first. Empties ``near``."""
     order = []
     while near:
         chosen = min(near, key=lambda i: (len(near[i]), i))
@@ -158,7 +158,7 @@ def _minimum_degree(near: dict[int, set[int]]) -> list[int]:
 
 
 def _is_sparse(b: ProgramBuilder, matrix: Rows) -> bool:
-    """Whether elimination in the given order, fill-in counted, is much cheaper than that of a full matrix."""
+    """Return whether elimination in the given order, fill-in counted, is much cheaper than that of a full matrix."""
     n = len(matrix)
     return _cost(_neighbours(b, matrix), range(n)) < _SPARSE * sum(k * (k + 3) // 2 for k in range(n))
 
@@ -245,7 +245,7 @@ class _WrittenOut(_Factors):
 
 
 def solved_again(builder: ProgramBuilder, system: System, right: Sequence[int]) -> list[int]:
-    """The solution of a system that is written out, for another right-hand side."""
+    """Return the solution of a system that is written out, for another right-hand side."""
     rows = [list(system.rows[i * (i - 1) // 2 : i * (i + 1) // 2]) for i in range(len(system.right))]
     return _Factors(builder, rows, system.pivots).solve(list(right))
 
@@ -289,7 +289,7 @@ class _Substitution:
             self._blocks.append((part, unknowns, builder.block(Block("lu_factor", len(part), operands, name=name))))
 
     def solve(self, right: list[int]) -> list[int]:
-        """The unknowns, block after block of the triangular form."""
+        """Return the unknowns, block after block of the triangular form."""
         b = self._builder
         x: dict[int, int] = {}
 
@@ -339,7 +339,7 @@ def _triangular(entries: list[set[int]], rows: set[int], columns: set[int]) -> l
 
 
 def _single(entries: list[set[int]], rows: set[int], columns: set[int]) -> tuple[int, int, bool] | None:
-    """A row with one entry in the remaining columns, else a column with one entry in the remaining rows."""
+    """Return a row with one entry in the remaining columns, else a column with one entry in the remaining rows."""
     for i in sorted(rows):
         left = entries[i] & columns
         if len(left) == 1:

@@ -121,7 +121,7 @@ class MultiplierSystem:
         return u_dot, self._shared(multipliers) if self._redundant else multipliers
 
     def project(self, v: Sequence[int], offset: Sequence[int]) -> list[int]:
-        """The speeds with A u + b = 0 that are nearest to v in kinetic energy."""
+        """Return the speeds with A u + b = 0 that are nearest to v in kinetic energy."""
         b, taken = self._builder, self._taken
         kept, bias = [v[j] for j in taken.columns], taken.left(offset)
         off = [b.add(b.dot(row, kept), free) for row, free in zip(self._A, bias, strict=True)]

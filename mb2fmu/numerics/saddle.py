@@ -106,7 +106,7 @@ class _Sparse:
             self._rows.append(scaled)
 
     def _entries(self, M: Rows, A: Rows, before: Iterable[int], unknown: int) -> dict[int, int]:
-        """A row of the matrix left of the diagonal."""
+        """Return a row of the matrix left of the diagonal."""
         b, n = self._builder, self._n
         found = {}
         for j, other in enumerate(before):
@@ -216,7 +216,7 @@ class _Pattern:
 
 
 def _ordered(near: dict[int, set[int]], waiting: dict[int, set[int]]) -> tuple[list[int], list[int]]:
-    """An order of elimination with little fill-in, and the entries of each column of L. Empties both.
+    """Return an order of elimination with little fill-in, and the entries of each column of L. Empties both.
 
     Args:
         near: Of each unknown those that share an entry with it.

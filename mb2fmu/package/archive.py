@@ -26,7 +26,7 @@ _HEAVY = 1 << 24
 
 
 def archived(tree: FileTree) -> bytes:
-    """The tree as the bytes of an archive; the same tree gives the same bytes."""
+    """Return the tree as the bytes of an archive; the same tree gives the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in tree:

@@ -65,7 +65,7 @@ def _symbols(library: bytes) -> Iterator[tuple[bytes, int]]:
 
 
 def _offset(library: bytes, address: int) -> int:
-    """The place in the file of what is loaded to ``address``.
+    """Return the place in the file of what is loaded to ``address``.
 
     Raises:
         PackageError: If nothing is.

@@ -85,7 +85,7 @@ def _removed(path: Path) -> Iterator[None]:
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Whether an open file is still the one that its path names."""
+    """Return whether an open file is still the one that its path names."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:

@@ -67,7 +67,7 @@ def build_native(
 
 
 def with_page(core: FileTree, page: bytes) -> FileTree:
-    """The core unit with a page about it: ``documentation/index.html``.
+    """Return the core unit with a page about it: ``documentation/index.html``.
 
     Args:
         core: Of either backend.
@@ -77,7 +77,7 @@ def with_page(core: FileTree, page: bytes) -> FileTree:
 
 
 def with_proof(core: FileTree, page: bytes, references: FileTree) -> FileTree:
-    """The core unit with its report and its reference trajectory.
+    """Return the core unit with its report and its reference trajectory.
 
     Args:
         core: From :func:`build_native`.
@@ -94,7 +94,7 @@ def with_proof(core: FileTree, page: bytes, references: FileTree) -> FileTree:
 
 
 def core_of(unit: FileTree) -> FileTree:
-    """The unit without report and reference: the inverse of :func:`with_proof`."""
+    """Return the unit without report and reference: the inverse of :func:`with_proof`."""
     return FileTree({path: unit[path] for path in unit if path != REPORT and not path.startswith(f"{FOLDER}/")})
 
 

@@ -39,7 +39,7 @@ _COLUMNS = 48
 
 
 def pictures(interface: FmuInterface, diagram: str) -> FileTree:
-    """The pictures of a unit.
+    """Return the pictures of a unit.
 
     Args:
         interface: Names the unit; its standard says where pictures stand.
@@ -88,7 +88,7 @@ def _written(drawing: etree._Element) -> bytes:
 
 
 def _plain(drawing: etree._Element) -> etree._Element:
-    """The drawing without what cannot be read when it is small: letters and dashed lines; no stroke is thin.
+    """Return the drawing without what cannot be read when it is small: letters and dashed lines; no stroke is thin.
 
     A drawing of nothing but such things stays as it is.
     """
@@ -109,7 +109,7 @@ def _plain(drawing: etree._Element) -> etree._Element:
 
 
 def _square(drawing: etree._Element) -> etree._Element:
-    """The drawing in the middle of a square, so that an icon is not distorted."""
+    """Return the drawing in the middle of a square, so that an icon is not distorted."""
     copy = deepcopy(drawing)
     size = [copy.get(name, "") for name in ("width", "height")]
     if "viewBox" not in copy.attrib and all(_NUMBER.fullmatch(number) for number in size):
@@ -153,7 +153,7 @@ def _card(interface: FmuInterface, text: str) -> str:
 
 
 def raster(drawing: bytes, width: int) -> bytes:
-    """The drawing as PNG, ``width`` pixels wide."""
+    """Return the drawing as PNG, ``width`` pixels wide."""
     import resvg_py
 
     return bytes(
@@ -172,7 +172,7 @@ def raster(drawing: bytes, width: int) -> bytes:
 
 @cache
 def _font_files() -> tuple[str, ...]:
-    """The fonts that matplotlib brings along; found without importing it, which takes long."""
+    """Return the fonts that matplotlib brings along; found without importing it, which takes long."""
     package = find_spec("matplotlib")
     assert package is not None
     assert package.origin is not None

@@ -141,7 +141,7 @@ def write_tree(tree: FileTree, folder: Path) -> tuple[Path, ...]:
 
 
 def way_between(folder: Path, file: Path) -> str:
-    """The path of a file as seen from a folder, with slashes."""
+    """Return the path of a file as seen from a folder, with slashes."""
     return Path(os.path.relpath(file.resolve(), folder.resolve())).as_posix()
 
 

@@ -53,7 +53,7 @@ class Table:
 def reference_files(
     interface: FmuInterface, reference: Table, *, stimuli: Table | None = None, origin: str, report: bool = True
 ) -> FileTree:
-    """The folder of the layered standard.
+    """Return the folder of the layered standard.
 
     Args:
         interface: Whose default experiment it is.

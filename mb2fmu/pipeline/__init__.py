@@ -89,7 +89,7 @@ def run(
     observer: Observer | None = None,
     **options: Unpack[UnitOptions],
 ) -> Finished:
-    """The whole way: ``folder/<ModelName>.fmu`` with the report in it, and ``<ModelName>.html`` beside it.
+    """Return the whole way: ``folder/<ModelName>.fmu`` with the report in it, and ``<ModelName>.html`` beside it.
 
     The report is made from the core unit and packed with it afterwards; the packed one has neither times nor a date in
     it. Both are published together, after the verdict, whatever it is: until then, and if anything fails, the folder

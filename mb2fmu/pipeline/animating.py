@@ -53,7 +53,7 @@ def animate(
     step: float | None = None,
     observer: Observer | None = None,
 ) -> tuple[Drawing, Signals]:
-    """A mechanism in motion: for ``animation.page`` and ``animation.still``.
+    """Return a mechanism in motion: for ``animation.page`` and ``animation.still``.
 
     Args:
         source: A model, its file, or a unit (``.fmu``), which is run by fmpy.
@@ -107,7 +107,7 @@ def _refuse_ghost(model: AnyModel | None) -> None:
 
 
 def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:
-    """The scene of a mechanism, with the mesh files that its model names; None where nothing can be drawn.
+    """Return the scene of a mechanism, with the mesh files that its model names; None where nothing can be drawn.
 
     Raises:
         ModelError: If a mesh file cannot be read, naming each.
@@ -156,7 +156,7 @@ def turned_meshes(uses: Sequence[MeshUse]) -> dict[str, animation.Triangles]:
 
 
 def scene_needed(simulated: Simulated) -> Scene:
-    """The scene of a model.
+    """Return the scene of a model.
 
     Raises:
         ModelError: If there is nothing to be drawn.
@@ -174,17 +174,17 @@ def scene_needed(simulated: Simulated) -> Scene:
 
 
 def _moved(simulated: Simulated | SimulatedUnit) -> tuple[Drawing, Signals]:
-    """A model as its own equations move it, or its unit."""
+    """Return a model as its own equations move it, or its unit."""
     return simulated.drawing(), simulated.signals
 
 
 def model_drawn(simulated: Simulated) -> tuple[Drawing, Signals]:
-    """A model as its own equations move it."""
+    """Return a model as its own equations move it."""
     return animation.draw(scene_needed(simulated), simulated.motion), simulated.signals
 
 
 def scene_in(unit: FileTree, where: str) -> Scene:
-    """The scene that a unit carries.
+    """Return the scene that a unit carries.
 
     Raises:
         PackageError: If it carries none.
@@ -255,7 +255,7 @@ def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signal
 
 
 def _stored_reference(unit: FileTree, scene: Scene, motion: Motion) -> Motion | None:
-    """The reference trajectory in the unit at the motion's times, if it has all states."""
+    """Return the reference trajectory in the unit at the motion's times, if it has all states."""
     path = f"{FOLDER}/{RESULT}"
     if path not in unit.files:
         return None

@@ -146,7 +146,7 @@ def _refuse_component(options: BuildOptions) -> None:
 
 
 def _component(sources: FileTree, identifier: str) -> FileTree:
-    """The unit as a component of WebAssembly: ``binaries/wasm32-wasip2/<identifier>.wasm``."""
+    """Return the unit as a component of WebAssembly: ``binaries/wasm32-wasip2/<identifier>.wasm``."""
     from mb2fmu import toolchain
     from mb2fmu.emit import c
 

@@ -41,7 +41,7 @@ class Choice:
 
 
 def candidates(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[EquationsOfMotion, ...]:
-    """The equations by every formulation that may be the cheapest; by the one that is asked for, where one is.
+    """Return the equations by every formulation that may be the cheapest; by the one that is asked for, where one is.
 
     Args:
         mechanism: As read.

@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 def compiled(
     model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
 ) -> Ensemble:
-    """A model as machine code for many instances at once.
+    """Return a model as machine code for many instances at once.
 
     Args:
         model: A model, or the file that has its function.
@@ -79,13 +79,13 @@ def compiled(
 
 
 def _switches(derivation: Derivation) -> bool:
-    """Whether instances go different ways: at events, at kinks of x', and where a loop's memory changes."""
+    """Return whether instances go different ways: at events, at kinks of x', and where a loop's memory changes."""
     program = derivation.program
     return needs_events(derivation) or bool(program.layout.memory) or switching.freeze(program) is not program
 
 
 def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
-    """The same, each instance run by the model's unit, which knows events."""
+    """Return the same, each instance run by the model's unit, which knows events."""
     alone = replace(
         ensemble,
         motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "explicit"))),
@@ -100,7 +100,7 @@ def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
 
 
 def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: Solver) -> UnitMotion:
-    """The unit of a model, loaded, in a loop of C."""
+    """Return the unit of a model, loaded, in a loop of C."""
     from mb2fmu import toolchain
     from mb2fmu.emit import c
     from mb2fmu.pipeline.building import build
@@ -129,7 +129,7 @@ class _Entries(TypedDict):
 
 
 def _entries(program: Program) -> _Entries:
-    """The entry points of a program, each compiled when it is first needed."""
+    """Return the entry points of a program, each compiled when it is first needed."""
     from mb2fmu import toolchain
 
     def entry(name: str) -> Batch:
@@ -153,7 +153,7 @@ class _Carrying(_Entries):
 
 
 def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _Carrying:
-    """The same model with derivatives by parameters and start values behind its states."""
+    """Return the same model with derivatives by parameters and start values behind its states."""
     from mb2fmu import derivatives, toolchain
 
     groups: dict[Group, tuple[str, ...]] = {"parameters": ensemble.parameters, "states": ensemble.states}
@@ -172,7 +172,7 @@ def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _Car
 
 
 def _with_dependent_variables(derivation: Derivation) -> Program:
-    """The program with coordinates and speeds that are no states behind its outputs, by their FMU names."""
+    """Return the program with coordinates and speeds that are no states behind its outputs, by their FMU names."""
     program, definition, equations = derivation.program, derivation.definition, derivation.equations
     q, u = equations.q_dependent, equations.u_dependent
     if not q and not u:
@@ -186,7 +186,7 @@ def _with_dependent_variables(derivation: Derivation) -> Program:
 
 
 def _varied_implicit(program: Program, leaves: Sequence[Variable], own: int) -> CompiledMotion:
-    """The integrator for stiff models, derivatives behind the states."""
+    """Return the integrator for stiff models, derivatives behind the states."""
     from mb2fmu import derivatives, toolchain
 
     native = derivatives.with_varied_jacobian(_with_jacobian(program, "the model"), leaves)
@@ -194,14 +194,14 @@ def _varied_implicit(program: Program, leaves: Sequence[Variable], own: int) -> 
 
 
 def _implicit(program: Program, name: str) -> CompiledMotion:
-    """The integrator for stiff models."""
+    """Return the integrator for stiff models."""
     from mb2fmu import toolchain
 
     return toolchain.compile_implicit_motion(_with_jacobian(program, name))
 
 
 def _with_jacobian(program: Program, name: str) -> NativeProgram:
-    """The program with its Jacobian written out."""
+    """Return the program with its Jacobian written out."""
     from mb2fmu import derivatives
 
     native = derivatives.with_derivatives(program, adjoint=False)
@@ -213,7 +213,7 @@ def _with_jacobian(program: Program, name: str) -> NativeProgram:
 
 
 def _batch(program: Callable[[], CompiledProgram]) -> Batch:
-    """The program, compiled when it is first needed, as a function of t, x, r, p."""
+    """Return the program, compiled when it is first needed, as a function of t, x, r, p."""
 
     def call(t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
         return np.asarray(program()(t, x, r, p))
@@ -222,7 +222,7 @@ def _batch(program: Callable[[], CompiledProgram]) -> Batch:
 
 
 def _motion(compiled_motion: Callable[[], CompiledMotion | UnitMotion]) -> Motion:
-    """The integrator, compiled when it is first needed."""
+    """Return the integrator, compiled when it is first needed."""
 
     def move(x0: Floats, p: Floats, course: Course, states: bool, outputs: Sequence[int]) -> Moved:
         return compiled_motion()(x0, p, course, states=states, outputs=outputs)

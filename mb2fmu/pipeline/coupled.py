@@ -80,7 +80,7 @@ class Coupled:
         return bound is None or all(each.relative <= bound for each in self.deviations)
 
     def to_json(self) -> str:
-        """The verdict in numbers: errors in their variables' units and of their sizes, energy defects in J."""
+        """Return the verdict in numbers: errors in their variables' units and of their sizes, energy defects in J."""
         motion, bound = self.motion, self.joined.system.run.bound
         whole: dict[str, Any] = {
             "system": self.joined.system.name,
@@ -110,7 +110,7 @@ class Coupled:
 
 
 def load_system(path: Path | str, arguments: Mapping[str, Any] | None = None) -> CoupledSystem:
-    """The system that a file's function (annotated ``-> CoupledSystem``) returns."""
+    """Return the system that a file's function (annotated ``-> CoupledSystem``) returns."""
     return load_promised(path, arguments or {}, CoupledSystem)
 
 
@@ -134,7 +134,7 @@ def joined_system(
 
 
 def _components(system: CoupledSystem, folder: Path, observer: Observer | None) -> list[Component]:
-    """All units; what keeps several of them from being had is told together, with the line of each.
+    """Return all units; what keeps several of them from being had is told together, with the line of each.
 
     Raises:
         CouplingError: With every fault of models and archives, and of names and numbers.
@@ -308,7 +308,7 @@ def table(motion: SystemMotion) -> bytes:
 
 
 def _truth(joined: Joined, motion: SystemMotion, observer: Observer | None) -> dict[str, Floats]:
-    """The whole model's variables at the motion's times."""
+    """Return the whole model's variables at the motion's times."""
     declared = joined.system.whole
     assert declared is not None
     source = resolved_path(declared.source, joined.system.source)

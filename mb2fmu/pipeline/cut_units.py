@@ -99,7 +99,7 @@ def _unit(part: Part, observer: Observer | None) -> bytes:
 
 
 def started(whole: Derivation, at: Sequence[str], way: Way | None, settings: Settings, step: float = 0.001) -> Settings:
-    """The settings with what is known of the whole at its start, and with what nobody chose of elements."""
+    """Return the settings with what is known of the whole at its start, and with what nobody chose of elements."""
     rates, starts = _start(whole)
     known = replace(settings, accelerations=rates, starts=starts)
     if way not in {"bushing", "line"}:
@@ -154,6 +154,6 @@ def _start(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _way_to(whole: Derivation, folder: Path) -> str:
-    """The model's file as seen from the folder."""
+    """Return the model's file as seen from the folder."""
     source = whole.definition.source
     return "" if source is None else package.way_between(folder, source)

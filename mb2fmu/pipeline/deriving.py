@@ -22,7 +22,7 @@ DerivableModel = AnyModel | ModelDefinition
 
 
 def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> mb2fmu.model.Model:
-    """The model that a model file's function returns, or of a robot description.
+    """Return the model that a model file's function returns, or of a robot description.
 
     Args:
         path: Python, or URDF.
@@ -82,7 +82,7 @@ def read_model(
 
 
 def _read(definition: ModelDefinition) -> Mechanism:
-    """The mechanism of a checked model, by whoever can read its mechanics."""
+    """Return the mechanism of a checked model, by whoever can read its mechanics."""
     match definition.mechanics:
         case robots.RobotMechanics():
             return robots.read_robot(definition)

@@ -30,7 +30,7 @@ class Model(mb2fmu.model.Model):
 
     @classmethod
     def from_urdf(cls, path: Path | str, **settings: Any) -> Model:
-        """The model of a robot description; outputs, states and efforts can be added to it.
+        """Return the model of a robot description; outputs, states and efforts can be added to it.
 
         ``model.mechanics`` has the robot's ``position`` and ``speed`` by the names of joints, ``point`` and ``frame``
         by those of links, and ``add_effort``.
@@ -47,7 +47,7 @@ class Model(mb2fmu.model.Model):
         return robots.load_robot(path, settings, cls)
 
     def __repr__(self) -> str:
-        """A line: its name and what it says of itself."""
+        """Return a line: its name and what it says of itself."""
         return f"<Model {self.name}: {self.description}>" if self.description else f"<Model {self.name}>"
 
     def _repr_html_(self) -> str:
@@ -55,20 +55,20 @@ class Model(mb2fmu.model.Model):
         return displays.html(self)
 
     def compile(self, **options: Unpack[FormulationOptions]) -> Ensemble:
-        """The model as machine code for many instances: ``model.compile().simulate(1000, {"m": masses})``."""
+        """Return the model as machine code for many instances: ``model.compile().simulate(1000, {"m": masses})``."""
         from mb2fmu.pipeline.compiling import compiled
 
         return compiled(self, **options)
 
     def rhs(self, method: Method | Literal["auto"] = "auto") -> RightHandSide:
-        """The equations of motion as a NumPy callable, without any FMU."""
+        """Return the equations of motion as a NumPy callable, without any FMU."""
         return rhs(self, method=method)
 
 
 def rhs(
     model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
 ) -> RightHandSide:
-    """The equations of motion of a model as a NumPy callable; arguments as for :func:`derive`."""
+    """Return the equations of motion of a model as a NumPy callable; arguments as for :func:`derive`."""
     return right_hand_side(derive(model, arguments=arguments, **options))
 
 
@@ -99,7 +99,7 @@ def _names(derivation: Derivation) -> tuple[tuple[str, ...], tuple[str, ...], tu
 
 
 def right_hand_side(derivation: Derivation) -> RightHandSide:
-    """The equations of motion of a derivation as a NumPy callable."""
+    """Return the equations of motion of a derivation as a NumPy callable."""
     program = derivation.program
     x0, r0, p0 = start_values(derivation)
     evaluate = evaluation.evaluator(program, "rhs")

@@ -19,20 +19,20 @@ Floats = npt.NDArray[np.float64]
 
 
 def needs_events(derivation: Derivation) -> bool:
-    """Whether x' alone cannot tell the motion: events of the model's own, contacts, friction that sticks."""
+    """Return whether x' alone cannot tell the motion: events of the model's own, contacts, friction that sticks."""
     if derivation.mechanism.has_own_events:
         return True
     return bool(sticking(derivation.program))
 
 
 def sticking(program: Program) -> tuple[switching.Switch, ...]:
-    """The switches of a lowered program in which friction can stick."""
+    """Return the switches of a lowered program in which friction can stick."""
     switches = switching.switches_of(switching.freeze(program))
     return tuple(switch for switch in switches if switch.kind == "sticking")
 
 
 def with_modes(derivation: Derivation) -> Program:
-    """The program with modes, its surfaces over their natural magnitudes; the very same one if nothing switches.
+    """Return the program with modes, its surfaces over their natural magnitudes; the very same one if nothing switches.
 
     Args:
         derivation: Of the model.

@@ -33,7 +33,7 @@ def why_not(ensemble: Ensemble, derivation: Derivation) -> str:
 
 
 def with_derivatives(ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...]) -> Ensemble:
-    """The same ensemble with ∂x/∂to behind its states and ∂y/∂to behind its outputs.
+    """Return the same ensemble with ∂x/∂to behind its states and ∂y/∂to behind its outputs.
 
     Args:
         ensemble: Whose instances are run one by one.

@@ -13,7 +13,7 @@ from mb2fmu.pipeline.stopwatch import Stopwatch
 
 
 def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observer: Observer | None = None) -> str:
-    """The picture of a model's graph as SVG: bodies, joints, loads, constraints, sensors.
+    """Return the picture of a model's graph as SVG: bodies, joints, loads, constraints, sensors.
 
     Args:
         model: A model, or the file that has its function.

@@ -88,7 +88,7 @@ def _webp(pictures: list[Picture]) -> bytes:
 
 
 def _even(picture: Picture) -> bytes:
-    """A PNG of even width and height, as films need it."""
+    """Return a PNG of even width and height, as films need it."""
     file = io.BytesIO()
     picture.crop((0, 0, picture.width // 2 * 2, picture.height // 2 * 2)).save(file, "PNG")
     return file.getvalue()

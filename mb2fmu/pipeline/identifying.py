@@ -136,7 +136,7 @@ def _with_faults_of_tables(error: AnalysisError, derivation: Derivation, data: S
 
 
 def _curves(derivation: Derivation, file: str, experiment: _Experiment, found: Floats) -> list[FittedCurve]:
-    """The columns of an experiment beside what was found."""
+    """Return the columns of an experiment beside what was found."""
     units = _units(derivation)
     return [
         FittedCurve(file, name, units[name], experiment.time, experiment.values[:, j], found[:, j])
@@ -152,7 +152,7 @@ def _units(derivation: Derivation) -> dict[str, str]:
 
 
 def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, float]) -> analysis.Sensitivities:
-    """The motion with these values, and its derivatives by them, at the instants of an experiment."""
+    """Return the motion with these values, and its derivatives by them, at the instants of an experiment."""
     definition, equations = derivation.definition, derivation.equations
     start = analysis.start_at(definition, equations, at)
     tolerance = _WITH_INPUTS if experiment.inputs else _TOLERANCE
@@ -177,7 +177,7 @@ def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, fl
 
 
 def _course(time: Floats, values: Floats, between: Between) -> Callable[[float], float]:
-    """An input from row to row, for one instant at a time: SciPy's own curves take 50 times as long for that.
+    """Return an input from row to row, for one instant at a time: SciPy's own curves take 50 times as long for that.
 
     Akima's cubic is nearer to what was smooth than a monotone one by an order, and beside a step it does not swing.
     Before the first row with a value it has that one, after the last the last. Source: H. Akima, J. ACM 17 (1970)
@@ -257,7 +257,7 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
 
 
 def _times(table: Table) -> tuple[Floats, list[Fault]]:
-    """The column of times, in s, and what is wrong with it."""
+    """Return the column of times, in s, and what is wrong with it."""
     clock = table.column("time")
     if clock is None:
         return np.arange(float(table.rows)), [Fault("it has no column time", table.source, "add it, in s")]
@@ -278,7 +278,7 @@ def _times(table: Table) -> tuple[Floats, list[Fault]]:
 def _unknowns(
     derivation: Derivation, free: Sequence[str], bounds: Mapping[str, tuple[float, float]], experiments: int
 ) -> tuple[list[Unknown], list[tuple[str, int, int]]]:
-    """The unknowns, and of each its FMU name, its experiment (−1: all) and its place."""
+    """Return the unknowns, and of each its FMU name, its experiment (−1: all) and its place."""
     d = derivation.definition
     parameters = {p.name: p for p in d.parameters if not p.calculated}
     start = analysis.start_at(d, derivation.equations, {})

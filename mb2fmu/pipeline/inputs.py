@@ -57,7 +57,7 @@ class InputSignal:
 
 
 def formula(text: str) -> Callable[[float], float]:
-    """A formula of ``t`` as a function: ``5*sin(2*pi*t)``, ``3*step(t - 1)``, ``1 if t < 2 else 0``.
+    """Return a formula of ``t`` as a function: ``5*sin(2*pi*t)``, ``3*step(t - 1)``, ``1 if t < 2 else 0``.
 
     Raises:
         ValueError: Says what in it is not understood.
@@ -89,7 +89,7 @@ def formula(text: str) -> Callable[[float], float]:
 def read_inputs(
     given: Mapping[str, InputValue], tables: tuple[Path, ...], units: Mapping[str, str], stop: float
 ) -> tuple[InputSignal, ...]:
-    """Every input that is given, checked.
+    """Return every input that is given, checked.
 
     Args:
         given: FMU name → number, formula of ``t``, or function of time.
@@ -133,7 +133,7 @@ def _unknown(name: str, units: Mapping[str, str], where: str = "") -> Fault:
 
 
 def _signal(name: str, value: InputValue, stop: float) -> InputSignal:
-    """A number, formula or function as a signal that is finite at some times up to the end."""
+    """Return a number, formula or function as a signal that is finite at some times up to the end."""
     if callable(value):
         function: Callable[[float], float] = value
         text = getattr(value, "__name__", "function")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def described(derivation: Derivation) -> FmuInterface:
-    """The variables as a native FMI 3.0 unit of the model has them."""
+    """Return the variables as a native FMI 3.0 unit of the model has them."""
     from mb2fmu import analysis, interface
 
     target = interface.Target("3", "native", None, "zig", fast=False)
@@ -148,7 +148,7 @@ def _refuse_rest(derivation: Derivation) -> None:
 
 
 def _sampled(derivation: Derivation) -> dict[int, Sampled]:
-    """Which events of the model's own come at set times, and when."""
+    """Return which events of the model's own come at set times, and when."""
     from mb2fmu.emit.modelica import Sampled
 
     found = {}

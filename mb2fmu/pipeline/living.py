@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def living(built: Build) -> LiveUnit | None:
-    """The unit as a page runs it.
+    """Return the unit as a page runs it.
 
     Args:
         built: A unit of ours.

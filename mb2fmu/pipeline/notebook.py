@@ -62,13 +62,13 @@ def _row(item: Quantity) -> str:
 
 @displays.html.register
 def _page_html(page: MotionPage) -> str:
-    """A page in motion."""
+    """Return a page in motion."""
     return _framed(page.content, page.name, _TALL)
 
 
 @displays.html.register
 def _unit_html(simulated: SimulatedUnit) -> str:
-    """The motion of a unit; its numbers where it does not say what it looks like."""
+    """Return the motion of a unit; its numbers where it does not say what it looks like."""
     from mb2fmu.errors import PackageError
 
     try:
@@ -79,7 +79,7 @@ def _unit_html(simulated: SimulatedUnit) -> str:
 
 @displays.html.register
 def _simulated_html(simulated: Simulated) -> str:
-    """The motion and its plot, to be played."""
+    """Return the motion and its plot, to be played."""
     from mb2fmu import animation
     from mb2fmu.pipeline import animating
 
@@ -93,13 +93,13 @@ def _simulated_html(simulated: Simulated) -> str:
 
 @displays.html.register
 def _validated_html(validated: Validated) -> str:
-    """The verdict, and the report, folded."""
+    """Return the verdict, and the report, folded."""
     return _verdict(validated) + _folded(pages.beside(None, validated, "", ()), validated.definition.name)
 
 
 @displays.html.register
 def _finished_html(finished: Finished) -> str:
-    """The verdict, the motion with sliders that run the unit where a page can, and the report, folded."""
+    """Return the verdict, the motion with sliders that run the unit where a page can, and the report, folded."""
     built, name = finished.exported.build, finished.exported.build.interface.model_name
     motion = pages.playable(built, finished.validated)
     moving = "" if motion is None else _framed(motion, name, _TALL)
@@ -116,7 +116,7 @@ def _exported_html(exported: Exported) -> str:
 
 
 def _table(simulated: Trajectories) -> str:
-    """The ends of all signals, where there is nothing to be drawn."""
+    """Return the ends of all signals, where there is nothing to be drawn."""
     signals, time = simulated.signals, simulated.time
     head = f"<tr><th></th><th>at {time[0]:g} s</th><th>at {time[-1]:g} s</th><th></th></tr>"
     rows = "".join(
@@ -134,14 +134,14 @@ def _value(item: Quantity) -> str:
 
 
 def _verdict(validated: Validated) -> str:
-    """The line that the terminal ends with."""
+    """Return the line that the terminal ends with."""
     from mb2fmu.report.terminal import verdict_line
 
     return f"<p><strong>{escape(verdict_line(validated.result).plain)}</strong></p>"
 
 
 def _folded(content: bytes, title: str, summary: str = "The whole report") -> str:
-    """A long page, which is shown when it is asked for."""
+    """Return a long page, which is shown when it is asked for."""
     return f"<details><summary>{escape(summary)}</summary>{_framed(content, title, _HIGH)}</details>"
 
 

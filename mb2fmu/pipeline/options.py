@@ -58,12 +58,12 @@ class UnitOptions(FormulationOptions, BuildOptions, total=False):
 
 
 def formulation_options(options: UnitOptions) -> FormulationOptions:
-    """The part of the options that says how equations are formed."""
+    """Return the part of the options that says how equations are formed."""
     return cast("FormulationOptions", {k: v for k, v in options.items() if k in FormulationOptions.__annotations__})
 
 
 def build_options(options: UnitOptions) -> BuildOptions:
-    """The part of the options that says how a unit is built."""
+    """Return the part of the options that says how a unit is built."""
     return cast("BuildOptions", {k: v for k, v in options.items() if k in BuildOptions.__annotations__})
 
 
@@ -75,7 +75,7 @@ def compiler_of(options: BuildOptions) -> Compiler:
 
 
 def major_version(options: BuildOptions) -> Literal["2", "3"]:
-    """The version of the standard that a unit is built for, however it was written.
+    """Return the version of the standard that a unit is built for, however it was written.
 
     Raises:
         InterfaceError: It is none that units are built for.

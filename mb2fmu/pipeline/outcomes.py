@@ -68,12 +68,12 @@ class Derivation:
     treated: str = ""
 
     def __repr__(self) -> str:
-        """A line: the model, its states, how its equations were formed."""
+        """Return a line: the model, its states, how its equations were formed."""
         states = ", ".join(map(str, self.equations.states))
         return f"<Derivation {self.definition.name}: by {self.equations.method}; states {states}>"
 
     def _repr_latex_(self) -> str:
-        """The equations, for notebooks."""
+        """Return the equations, for notebooks."""
         return displays.latex(self.equations)
 
     @property
@@ -109,7 +109,7 @@ class Build:
     live: LiveUnit | None = None
 
     def __repr__(self) -> str:
-        """A line: the model, and what is in the unit."""
+        """Return a line: the model, and what is in the unit."""
         return f"<Build {self.derivation.definition.name}: {len(self.core)} files in the unit>"
 
 
@@ -123,7 +123,7 @@ class Exported:
     sources: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:
-        """A line: the model, and where its unit is."""
+        """Return a line: the model, and where its unit is."""
         return f"<Exported {self.build.derivation.definition.name}: {self.path}>"
 
     def _repr_html_(self) -> str:
@@ -150,7 +150,7 @@ class Validated:
     timings: tuple[Timing, ...]
 
     def __repr__(self) -> str:
-        """A line: the model and the verdict."""
+        """Return a line: the model and the verdict."""
         return f"<Validated {self.definition.name}: {'passed' if self.passed else 'FAILED'}>"
 
     def _repr_html_(self) -> str:
@@ -180,7 +180,7 @@ class Finished:
     timings: tuple[Timing, ...]
 
     def __repr__(self) -> str:
-        """A line: the model, the verdict, where unit and report are."""
+        """Return a line: the model, the verdict, where unit and report are."""
         verdict = "passed" if self.passed else "FAILED"
         return f"<Finished {self.validated.definition.name}: {verdict}; {self.exported.path}, {self.page}>"
 

@@ -86,14 +86,14 @@ def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
 
 
 def described(built: Build) -> FileTree:
-    """The core unit with the page that describes it."""
+    """Return the core unit with the page that describes it."""
     from mb2fmu import package
 
     return package.with_page(built.core, description(built))
 
 
 def proved(built: Build, validated: Validated, page: bytes) -> FileTree:
-    """The core unit with its report; native units carry the reference too."""
+    """Return the core unit with its report; native units carry the reference too."""
     from mb2fmu import package
 
     if built.interface.target.backend == "python":
@@ -136,7 +136,7 @@ def command(definition: Declarations, arguments: Mapping[str, Any], options: Uni
 
 
 def report(validated: Validated) -> bytes:
-    """The page of a unit of which only the verdict is known."""
+    """Return the page of a unit of which only the verdict is known."""
     source = validated.definition.source
     command = f"mb2fmu validate UNIT.fmu --model {source.name} --report REPORT.html" if source else ""
     return beside(None, validated, command, validated.timings)
@@ -150,7 +150,7 @@ def inside(built: Build, validated: Validated, command: str) -> bytes:
 def beside(
     built: Build | None, validated: Validated, command: str, timings: tuple[Timing, ...], unit: bytes | None = None
 ) -> bytes:
-    """The report for a folder: with times.
+    """Return the report for a folder: with times.
 
     Args:
         built: None where only the verdict on a unit is known.
@@ -224,7 +224,7 @@ def _platforms(built: Build) -> tuple[str, ...]:
 
 
 def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signals] | None) -> str:
-    """The unit as a page runs it; empty where it cannot."""
+    """Return the unit as a page runs it; empty where it cannot."""
     from mb2fmu.animation.live import live_json, live_record
 
     if built is None or scene is None or motion is None or built.live is None:
@@ -233,7 +233,7 @@ def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signa
 
 
 def playable(built: Build, validated: Validated) -> bytes | None:
-    """The proof's motion as a page, with the unit that runs in it; None where nothing can be drawn."""
+    """Return the proof's motion as a page, with the unit that runs in it; None where nothing can be drawn."""
     from mb2fmu import animation
     from mb2fmu.pipeline import animating
 

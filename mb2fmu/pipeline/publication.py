@@ -149,7 +149,7 @@ def held_still(unit: Path) -> Iterator[Path]:
 
 
 def is_report(page: Path) -> bool:
-    """Whether a file is there and is a report of a unit; any other page is none of our business."""
+    """Return whether a file is there and is a report of a unit; any other page is none of our business."""
     return page.is_file() and _claim(page) is not None
 
 

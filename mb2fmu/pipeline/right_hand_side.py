@@ -27,7 +27,7 @@ class CompilableProgram(Program):
         return cls(**{field.name: getattr(program, field.name) for field in fields(program)})
 
     def compile(self, entry: str = "rhs", *, compiler: Compiler | None = None) -> CompiledProgram:
-        """An entry point as machine code for this computer: ``f(t, x, r, p)``, of one instance or a row of each.
+        """Return an entry point as machine code for this computer: ``f(t, x, r, p)``, of one instance or a row of each.
 
         Args:
             entry: One of ``entries``: ``rhs``, ``outputs``, ``accelerations``, ….
@@ -45,7 +45,7 @@ class Evaluation(Protocol):
     """An entry point of a program: by NumPy, or compiled."""
 
     def __call__(self, t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike, /) -> Floats:
-        """The results, shape (n_results,), or (n_batch, n_results) if any argument is a batch."""
+        """Return the results, shape (n_results,), or (n_batch, n_results) if any argument is a batch."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -77,7 +77,7 @@ class RightHandSide:
     program: CompilableProgram
 
     def __repr__(self) -> str:
-        """A line: what stands where."""
+        """Return a line: what stands where."""
         given = f"states {', '.join(self.states)}; inputs {', '.join(self.inputs) or 'none'}"
         return f"<RightHandSide f(t, x, r, p): {given}; parameters {', '.join(self.parameters) or 'none'}>"
 
@@ -98,7 +98,7 @@ class RightHandSide:
         r: npt.ArrayLike | None = None,
         p: npt.ArrayLike | None = None,
     ) -> npt.NDArray[np.float64]:
-        """The outputs in declared order, shape (n_y,), or (n, n_y) of a batch."""
+        """Return the outputs in declared order, shape (n_y,), or (n, n_y) of a batch."""
         return self.evaluate_outputs(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
 
     def conditioning(

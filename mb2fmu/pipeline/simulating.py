@@ -144,7 +144,7 @@ def _by_its_unit(
 
 
 def _held(values: Floats, step: float) -> Callable[[float], float]:
-    """An input that has ``values[k]`` from ``k * step`` on, as a function of time in s."""
+    """Return an input that has ``values[k]`` from ``k * step`` on, as a function of time in s."""
     return lambda t: float(values[min(int(t / step + 0.5), len(values) - 1)])
 
 

@@ -22,7 +22,7 @@ def linearize(
     observer: Observer | None = None,
     **options: Unpack[FormulationOptions],
 ) -> analysis.Linearization:
-    """The linear equations about an equilibrium or steady motion near the start values, on the constraints.
+    """Return the linear equations about an equilibrium or steady motion near the start values, on the constraints.
 
     Args:
         model: A model, or the file that has its function.

@@ -130,7 +130,7 @@ def _run(engine: Engine, store: Store, left: Sequence[int], say: Told) -> Effort
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """The plan's file."""
+    """Return the plan's file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
@@ -144,7 +144,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 def _prepared(
     base: Path, plan: StudyPlan, observer: Observer | None, earlier: Sequence[Fault] = ()
 ) -> tuple[Study, str, bytes]:
-    """The study, and the unit's file name and archive; raises with the earlier faults, too."""
+    """Return the study, and the unit's file name and archive; raises with the earlier faults, too."""
     from mb2fmu import validation
     from mb2fmu.audit.description.parse_description import read_description
     from mb2fmu.package.archive import unarchived

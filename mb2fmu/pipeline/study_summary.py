@@ -26,7 +26,7 @@ _OF_SHARES = (
 
 
 def replay(study: Study, unit: Path, case: int) -> str:
-    """The command that runs one case again, with the same numbers to the last bit.
+    """Return the command that runs one case again, with the same numbers to the last bit.
 
     Args:
         study: What was run.
@@ -72,7 +72,7 @@ def index_table(study: Study, found: Mapping[str, Indices]) -> bytes:
 
 
 def _index_cells(name: str, quantity: str, row: Sequence[float]) -> tuple[str, ...]:
-    """A row of the table of indices."""
+    """Return a row of the table of indices."""
     alone, low, high, together, least, most = ("–" if np.isnan(v) else f"{v:.3f}" for v in row)
     return (name, quantity, alone, f"{low} … {high}", together, f"{least} … {most}")
 
@@ -138,7 +138,7 @@ def _worst(values: Floats, worst: str) -> list[int]:
 
 
 def _range(name: str, unit: str, values: Floats) -> tuple[str, ...]:
-    """A row of the table of ranges."""
+    """Return a row of the table of ranges."""
     finite = values[np.isfinite(values)]
     numbers = np.quantile(finite, [0.0, 0.05, 0.5, 0.95, 1.0]) if len(finite) else np.full(5, np.nan)
     return (name, unit, *("–" if np.isnan(v) else f"{v:.6g}" for v in numbers))

@@ -39,7 +39,7 @@ class MotionPage:
     content: bytes
 
     def __repr__(self) -> str:
-        """A line: what it shows, and how to see it."""
+        """Return a line: what it shows, and how to see it."""
         return f"<MotionPage {self.name}: {len(self.content):,} bytes; save it with .save('{self.name}.html')>"
 
     def save(self, path: Path | str) -> Path:
@@ -92,7 +92,7 @@ class Trajectories(ABC):
         return np.asarray(self._table[:, self.names.index(name)])
 
     def __repr__(self) -> str:
-        """A line: what it is of, its times and variables."""
+        """Return a line: what it is of, its times and variables."""
         names = ", ".join(self.names[:_NAMED]) + (f" and {len(self.names) - _NAMED} more" * (len(self.names) > _NAMED))
         times = f"{len(self.time):,} times from {self.time[0]:g} to {self.time[-1]:g} s"
         return f"<{type(self).__name__} {self.name}: {times}; {names}>"
@@ -116,7 +116,7 @@ class Trajectories(ABC):
         return frame
 
     def to_csv(self, path: Path | str | None = None) -> str:
-        """A table with a head ``time,theta [rad],…``; written to ``path``, if there is one, and returned.
+        """Return a table with a head ``time,theta [rad],…``; written to ``path``, if there is one, and returned.
 
         Numbers read back to the same bits. ``mb2fmu validate --data`` reads it.
         """
@@ -181,14 +181,14 @@ class Trajectories(ABC):
 
     @abstractmethod
     def drawing(self) -> Drawing:
-        """The mechanism in motion, for ``animation``.
+        """Return the mechanism in motion, for ``animation``.
 
         Raises:
             Mb2FmuError: If nothing says what it looks like.
         """
 
     def animate(self, *shown: str) -> MotionPage:
-        """A page in which it moves, with the variables ``shown`` in its plot.
+        """Return a page in which it moves, with the variables ``shown`` in its plot.
 
         Raises:
             Mb2FmuError: If nothing says what it looks like.
@@ -224,7 +224,7 @@ class Simulated(Trajectories):
         return self.motion.time
 
     def drawing(self) -> Drawing:
-        """The mechanism in motion."""
+        """Return the mechanism in motion."""
         from mb2fmu.pipeline import animating
 
         return animating.model_drawn(self)[0]
@@ -257,14 +257,14 @@ class SimulatedUnit(Trajectories):
     parameters: dict[str, float]
 
     def drawing(self) -> Drawing:
-        """The mechanism in motion, as the scene that the unit carries shows it."""
+        """Return the mechanism in motion, as the scene that the unit carries shows it."""
         from mb2fmu.pipeline import unit_simulating
 
         return unit_simulating.drawn(self)
 
 
 def parquet_file(time: Floats, units: Mapping[str, str], table: Floats) -> bytes:
-    """A table over time as a Parquet file, each column with its unit in its metadata.
+    """Return a table over time as a Parquet file, each column with its unit in its metadata.
 
     Args:
         time: In s, shape (n_t,).

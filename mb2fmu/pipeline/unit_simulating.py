@@ -106,7 +106,7 @@ def simulate_unit(
 
 
 def drawn(simulated: SimulatedUnit) -> Drawing:
-    """The motion of a unit, as the scene that it carries shows it.
+    """Return the motion of a unit, as the scene that it carries shows it.
 
     Raises:
         PackageError: If the unit does not say what it looks like.
@@ -172,7 +172,7 @@ def _set(variables: Mapping[str, Variable], at: Mapping[str, Value]) -> tuple[di
 
 
 def _unknown(name: str, variables: Mapping[str, Variable]) -> Fault:
-    """A name that is no variable: what may be meant, or what can be set."""
+    """Return a name that is no variable: what may be meant, or what can be set."""
     names = [each for each, v in variables.items() if v.causality == "input" or v.initial in _SET_BEFORE]
     near = difflib.get_close_matches(name, names)
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

@@ -130,7 +130,7 @@ class ProgramBuilder(Nodes):
         return self._binary(_MUL, a, b) if a < b else self._binary(_MUL, b, a)
 
     def _known_product(self, a: int, b: int) -> int | None:
-        """A node that is a·b with the factors of a or b in another order."""
+        """Return a node that is a·b with the factors of a or b in another order."""
         nodes, op = self._nodes, self._op
         for one, other in ((a, b), (b, a)):
             if op[other] == _MUL:
@@ -217,7 +217,7 @@ class ProgramBuilder(Nodes):
         return result
 
     def sum(self, positive: Iterable[int], negative: Iterable[int] = ()) -> int:
-        """The sum of some nodes less the sum of others, common factors taken out."""
+        """Return the sum of some nodes less the sum of others, common factors taken out."""
         plus, minus = self._signed(positive, negative)
         count = len(plus) + len(minus)
         if count < 2 or (count == 2 and not self._share_factor(*plus, *minus)):  # most sums
@@ -232,11 +232,11 @@ class ProgramBuilder(Nodes):
         return not set(self.factors(a)).isdisjoint(self.factors(b))
 
     def plain_sum(self, positive: Iterable[int], negative: Iterable[int] = ()) -> int:
-        """The sum of some nodes less the sum of others, in an order that lets equal partial sums be shared."""
+        """Return the sum of some nodes less the sum of others, in an order that lets equal partial sums be shared."""
         return self._added(*self._signed(positive, negative))
 
     def _added(self, plus: list[int], minus: list[int]) -> int:
-        """The sum of ``plus`` less the sum of ``minus``, where no term is a negation."""
+        """Return the sum of ``plus`` less the sum of ``minus``, where no term is a negation."""
         result = self.constant(0.0)
         for term in self._ordered(plus or minus):
             result = self.add(result, term)
@@ -260,7 +260,7 @@ class ProgramBuilder(Nodes):
         return plus, minus
 
     def product(self, factors: Iterable[int]) -> int:
-        """The product of some nodes: numbers first, then what depends on parameters only, then the rest."""
+        """Return the product of some nodes: numbers first, then what depends on parameters only, then the rest."""
         result = self.constant(1.0)
         for factor in self._ordered(list(factors)):
             result = self.mul(result, factor)
@@ -287,7 +287,7 @@ class ProgramBuilder(Nodes):
         return (self._a[node], self._b[node]) if self._op[node] == _DIV else None
 
     def dot(self, left: Sequence[int], right: Sequence[int]) -> int:
-        """The sum of products of two rows of nodes."""
+        """Return the sum of products of two rows of nodes."""
         return self.sum(self.mul(a, b) for a, b in zip(left, right, strict=True))
 
     def _ordered(self, nodes: list[int]) -> list[int]:
@@ -297,7 +297,7 @@ class ProgramBuilder(Nodes):
     # --- functions ---------------------------------------------------------------------------------------------------
 
     def unary(self, op: Op, a: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
-        """A function of one argument."""
+        """Return a function of one argument."""
         value = self._value[a]
         if op is Op.FROZEN:
             return a if value is not None else self._intern(op, a, -1, -1, self._rank[a])
@@ -315,7 +315,7 @@ class ProgramBuilder(Nodes):
         return self._intern(op, a, -1, -1, self._rank[a])
 
     def binary(self, op: int, a: int, b: int) -> int:
-        """An operation with two operands."""
+        """Return an operation with two operands."""
         rule = _ARITHMETIC.get(op)
         return self._folded(Op(op), a, b) if rule is None else rule(self, a, b)
 
@@ -350,7 +350,7 @@ class ProgramBuilder(Nodes):
         return self._intern(Op.SELECT, condition, a, b, rank)
 
     def table(self, table: Table, order: int, a: int) -> int:
-        """The derivative of that order of a table at a; beyond the table's degree it is 0."""
+        """Return the derivative of that order of a table at a; beyond the table's degree it is 0."""
         if order >= len(table.coefficients):
             return self.constant(0.0)
         index = self._table_index.setdefault(table, len(self._tables))
@@ -368,7 +368,7 @@ class ProgramBuilder(Nodes):
         return index
 
     def solution(self, factor: int, right_hand_side: Sequence[int]) -> list[int]:
-        """The nodes of the solution of one right-hand side with the factors of a block."""
+        """Return the nodes of the solution of one right-hand side with the factors of a block."""
         if all(self.is_zero(node) for node in right_hand_side):
             return list(right_hand_side)
         factored = self._blocks[factor]
@@ -430,7 +430,7 @@ class ProgramBuilder(Nodes):
     def newton(
         self, body: Program, theta: Sequence[int], guess: Sequence[int], name: str, rows: Sequence[str] = ()
     ) -> list[int]:
-        """The nodes of the solution y of F(y, theta) = 0.
+        """Return the nodes of the solution y of F(y, theta) = 0.
 
         Args:
             body: F and its step (see :class:`Program`); the same object is stored once.
@@ -469,7 +469,7 @@ class ProgramBuilder(Nodes):
         self._adopt_nodes(program)
 
     def build(self) -> Program:
-        """The program as it stands, with nodes that no entry needs (see ``passes.prune``)."""
+        """Return the program as it stands, with nodes that no entry needs (see ``passes.prune``)."""
         for entry, named in self._divisors.items():
             if named:
                 known = self._entries.get(entry, Entry(entry, (), ()))

@@ -94,7 +94,7 @@ class _Evaluation:
         self._inverses: dict[int, Residues] = {}
 
     def of(self, results: Iterable[int]) -> Mapping[int, _Dual]:
-        """All nodes that the results need."""
+        """Return all nodes that the results need."""
         program = self._program
         nodes, _ = needed(program, results)
         for node in np.flatnonzero(nodes).tolist():
@@ -133,7 +133,7 @@ class _Evaluation:
         return _Dual(known[0], _scaled(known[1], x[0].partials))
 
     def _opaque(self, name: str, x: Sequence[_Dual]) -> _Dual:
-        """An unknown function with unknown slopes: the same of the same."""
+        """Return an unknown function with unknown slopes: the same of the same."""
         key = tuple(operand.value.tobytes() for operand in x)
         partials = self._zero
         for i, operand in enumerate(x):
@@ -149,7 +149,7 @@ class _Evaluation:
         return self._solutions[index]
 
     def _solve(self, block: Block) -> list[_Dual]:
-        """A y = b: y' = A⁻¹ (b' − A' y)."""
+        """Return a y = b: y' = A⁻¹ (b' − A' y)."""
         factor = self._program.blocks[block.factor]
         entries = [[self._found[node] for node in row] for row in _matrix(factor)]
         if factor.kind == "least_norm_factor":
@@ -228,7 +228,7 @@ def _unknown(name: str, key: object) -> Residues:
 
 
 def _residue(number: float) -> int:
-    """A double is a fraction."""
+    """Return a double is a fraction."""
     if not np.isfinite(number):
         raise ZeroDivisionError
     numerator, denominator = number.as_integer_ratio()
@@ -294,7 +294,7 @@ _ARITHMETIC: dict[Op, Callable[..., _Dual]] = {
 
 
 def _matrix(factor: Block) -> list[list[int]]:
-    """The nodes of the matrix that a block factors."""
+    """Return the nodes of the matrix that a block factors."""
     n, nodes = factor.size, factor.operands
     if factor.kind == "lu_factor":
         return [list(nodes[i * n : i * n + n]) for i in range(n)]

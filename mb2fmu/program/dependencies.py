@@ -223,7 +223,7 @@ class _Bits:
         )
 
     def named(self, reads: _Reads) -> Iterator[Dependency]:
-        """The variables of a set."""
+        """Yield the variables of a set."""
         rest = reads.any
         while rest:
             bit = rest & -rest

@@ -29,15 +29,15 @@ class Arithmetic(Protocol):
         ...
 
     def sum(self, plus: Sequence[int], minus: Sequence[int]) -> int:
-        """The sum of nodes less the sum of others, common factors taken out."""
+        """Return the sum of nodes less the sum of others, common factors taken out."""
         ...
 
     def product(self, factors: Iterable[int]) -> int:
-        """The product of nodes."""
+        """Return the product of nodes."""
         ...
 
     def plain_sum(self, plus: Sequence[int], minus: Sequence[int]) -> int:
-        """The sum of nodes less the sum of others."""
+        """Return the sum of nodes less the sum of others."""
         ...
 
     def factors(self, node: int) -> list[int]:
@@ -58,7 +58,7 @@ class _Term(NamedTuple):
 
 
 def factored_sum(b: Arithmetic, plus: Sequence[int], minus: Sequence[int]) -> int:
-    """The sum of nodes less the sum of others, common factors taken out.
+    """Return the sum of nodes less the sum of others, common factors taken out.
 
     Args:
         b: The builder.

@@ -15,7 +15,7 @@ from mb2fmu.operations import OPERATIONS, Op
 
 
 def evaluate(op: Op, *values: float) -> float:
-    """The operation on numbers: inf and NaN as IEEE has them, all else rounded to the nearest double."""
+    """Return the operation on numbers: inf and NaN as IEEE has them, all else rounded to the nearest double."""
     row = OPERATIONS[op]
     with np.errstate(all="ignore"):
         if op is Op.DIV:

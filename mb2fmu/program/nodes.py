@@ -31,7 +31,7 @@ class Nodes:
         return len(self._op)
 
     def constant(self, value: float) -> int:
-        """A number; −0.0 becomes 0.0."""
+        """Return a number; −0.0 becomes 0.0."""
         node = self._constants.get(value)
         return self._new_constant(float(value)) if node is None else node
 
@@ -46,7 +46,7 @@ class Nodes:
         return node
 
     def time(self) -> int:
-        """The time t."""
+        """Return the time t."""
         return self._intern(Op.TIME, 0, -1, -1, 2)
 
     def state(self, index: int) -> int:
@@ -70,7 +70,7 @@ class Nodes:
         return self._intern(Op.SEED, index, -1, -1, 2)
 
     def value(self, node: int) -> float | None:
-        """The number that a node is, None if it is not one."""
+        """Return the number that a node is, None if it is not one."""
         return self._value[node]
 
     def is_zero(self, node: int) -> bool:
@@ -82,7 +82,7 @@ class Nodes:
         return self._rank[node]
 
     def shortest(self, ways: Iterable[Callable[[], int]]) -> int:
-        """The node of that way to build one which needs the fewest new nodes; the first of equals."""
+        """Return the node of that way to build one which needs the fewest new nodes; the first of equals."""
         start, best, fewest = len(self._op), None, math.inf
         for way in ways:
             count = self._new_below(way(), start)

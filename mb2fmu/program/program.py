@@ -148,7 +148,7 @@ class Table:
         assert all(len(row) == pieces for row in self.coefficients), "one coefficient per piece and power"
 
     def derivative(self, order: int) -> Table:
-        """The table of the derivative of that order (of each piece; jumps between pieces are no part of it)."""
+        """Return the table of the derivative of that order (of each piece; jumps between pieces are no part of it)."""
         rows = self.coefficients
         for _ in range(order):
             rows = tuple(tuple(k * c for c in row) for k, row in enumerate(rows) if k > 0)
@@ -215,7 +215,7 @@ class Program:
         return len(self.op)
 
     def operands(self, node: int) -> tuple[int, ...]:
-        """The nodes that a node reads; for a block's result those that the block and its factors read."""
+        """Return the nodes that a node reads; for a block's result those that the block and its factors read."""
         op = Op(self.op[node])
         a, b, c = int(self.a[node]), int(self.b[node]), int(self.c[node])
         if op in BINARY:
@@ -231,7 +231,7 @@ class Program:
         return ()
 
     def all_operands(self, stop: int | None = None) -> list[tuple[int, ...]]:
-        """The operands of every node (before ``stop``) at once, much faster than one by one."""
+        """Return the operands of every node (before ``stop``) at once, much faster than one by one."""
         blocks = [self.block_operands(i) for i in range(len(self.blocks))]
         arity = _ARITY[self.op[:stop]]
         result: list[tuple[int, ...]] = list(zip(self.a[:stop].tolist(), self.b[:stop].tolist(), strict=True))
@@ -264,7 +264,7 @@ class Program:
         return first.tolist(), second.tolist(), {node: self.operands(node) for node in others}
 
     def block_operands(self, index: int) -> tuple[int, ...]:
-        """The nodes that a block reads, those of its factor block included."""
+        """Return the nodes that a block reads, those of its factor block included."""
         block = self.blocks[index]
         if block.factor < 0:
             return block.operands
@@ -272,12 +272,12 @@ class Program:
 
 
 def first_memory(program: Program) -> tuple[float, ...]:
-    """The discrete memory to begin with; empty where there is none."""
+    """Return the discrete memory to begin with; empty where there is none."""
     return constants_of(program, "first_memory")
 
 
 def constants_of(program: Program, name: str) -> tuple[float, ...]:
-    """The results of an entry point that are numbers all; empty where there is no such entry point."""
+    """Return the results of an entry point that are numbers all; empty where there is no such entry point."""
     entry = program.entries.get(name)
     return tuple(float(program.constants[program.a[node]]) for node in entry.results) if entry else ()
 

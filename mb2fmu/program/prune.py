@@ -14,7 +14,7 @@ _NODE_OPERANDS = {"a": UNARY | BINARY | TERNARY, "b": BINARY | TERNARY, "c": TER
 
 
 def prune(program: Program) -> Program:
-    """The program with only what its entry points need, in the same order."""
+    """Return the program with only what its entry points need, in the same order."""
     results = [node for entry in program.entries.values() for node in entry.results]
     nodes, blocks = needed(program, results)
     new_node = _renumbered(nodes)

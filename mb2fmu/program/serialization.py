@@ -14,7 +14,7 @@ VERSION = 1
 
 
 def to_record(program: Program) -> dict[str, Any]:
-    """The program by its fields; operations by their names, so that their numbers may change."""
+    """Return the program by its fields; operations by their names, so that their numbers may change."""
     record = {
         "version": VERSION,
         "layout": {field.name: list(getattr(program.layout, field.name)) for field in fields(Layout)},
@@ -35,7 +35,7 @@ def to_record(program: Program) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Program:
-    """The program of :func:`to_record`.
+    """Return the program of :func:`to_record`.
 
     Raises:
         ValueError: If the record is of another version, or breaks a law of programs.

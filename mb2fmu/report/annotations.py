@@ -100,7 +100,7 @@ def _sarif_result(result: AuditResult, found: Finding, place: int | None) -> dic
 
 
 def junit(result: AuditResult) -> bytes:
-    """A case per rule: failed where there is an error or a warning, skipped where it was not judged."""
+    """Return a case per rule: failed where there is an error or a warning, skipped where it was not judged."""
     broken = dict(_grouped(result))
     suite = ET.Element("testsuite", name=f"mb2fmu audit {result.fmu}", time=f"{result.seconds:.3f}")
     failed = 0

@@ -15,7 +15,7 @@ STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
 
 
 def headline(result: AuditResult) -> str:
-    """The counts in words."""
+    """Return the counts in words."""
     parts = [
         f"{result.count(each)} {each}{'s' * (result.count(each) != 1)}" for each in SEVERITIES if result.count(each)
     ]
@@ -76,7 +76,7 @@ def _unjudged(result: AuditResult) -> Mapping[str, list[str]]:
 
 
 def rule_lines() -> Iterator[str]:
-    """All rules as lines of text."""
+    """Yield all rules as lines of text."""
     for rule in rules().values():
         yield f"{rule.id:26} {rule.severity:8} {rule.says}"
         for version, section in rule.sections.items():
@@ -84,7 +84,7 @@ def rule_lines() -> Iterator[str]:
 
 
 def rules_markdown() -> str:
-    """All rules as tables for the documentation."""
+    """Return all rules as tables for the documentation."""
     lines: list[str] = []
     titles = {"description": "What the archive and the description show", "behaviour": "What the running unit shows"}
     for half, group in groupby(rules().values(), key=lambda each: each.half):

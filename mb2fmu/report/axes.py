@@ -58,7 +58,7 @@ class Axis:
 
 
 def linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> Axis:
-    """A linear axis that shows all finite ``values``.
+    """Return a linear axis that shows all finite ``values``.
 
     Args:
         values: What is to be shown; may be empty.
@@ -90,7 +90,7 @@ def linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> Axis
 
 
 def log_axis(*signals: Samples, about: int = 4) -> Axis:
-    """A logarithmic axis over whole decades, at most fourteen, on whose edges no signal lies.
+    """Return a logarithmic axis over whole decades, at most fourteen, on whose edges no signal lies.
 
     Args:
         signals: What is to be shown; each may be empty. Where an error crosses zero, its logarithm dives: what only one

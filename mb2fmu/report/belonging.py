@@ -31,7 +31,7 @@ class Claim:
     core: str
 
     def is_about(self, unit: str, core: str) -> bool:
-        """Whether it is about the unit with these hashes: the archive decides, if the report names it."""
+        """Return whether it is about the unit with these hashes: the archive decides, if the report names it."""
         if self.unit:
             return self.unit == unit
         return bool(self.core) and self.core == core

@@ -108,7 +108,7 @@ class Chart:
 
 
 def draw(chart: Chart, *, columns: int = 2 * _COLUMNS) -> Markup:
-    """The chart as an SVG element.
+    """Return the chart as an SVG element.
 
     Args:
         chart: What to draw.
@@ -206,7 +206,7 @@ def _ticks(time_axis: Axis, instants: tuple[float, ...], lower: int) -> Iterator
 
 
 def _strip(time_axis: Axis, strip: Strip, top: int) -> Iterator[str]:
-    """A label and, below it, a row of spans, each with what it is for those who point at it."""
+    """Yield a label and, below it, a row of spans, each with what it is for those who point at it."""
     yield f'<text class="label" x="4" y="{top + 12}">{escape(strip.label)}</text>'
     for begin, end, style, text in strip.spans:
         x, to = _across(time_axis, begin), _across(time_axis, end)
@@ -218,7 +218,7 @@ def _strip(time_axis: Axis, strip: Strip, top: int) -> Iterator[str]:
 
 
 def _path(line: Line, frame: _Frame, columns: int) -> str:
-    """The line as a path of relative steps in tenths of a unit, which take the fewest characters."""
+    """Return the line as a path of relative steps in tenths of a unit, which take the fewest characters."""
     y = np.abs(line.y) if frame.scale == "log" else line.y
     chosen = decimate(line.t, y, columns)
     if not chosen.size:

@@ -61,7 +61,7 @@ def gaps(y: Samples, indices: Indices) -> Indices:
 
 
 def _columns_of(t: Samples, start: float, stop: float, columns: int) -> Indices:
-    """The pixel column of each time, 0 … columns − 1."""
+    """Return the pixel column of each time, 0 … columns − 1."""
     if stop <= start:
         return np.zeros(t.size, dtype=np.intp)
     position = (t - start) / (stop - start) * columns

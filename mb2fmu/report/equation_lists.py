@@ -76,7 +76,7 @@ class Operations:
 
 
 def equation_blocks(equations: EquationsOfMotion, room: int = ROOM) -> tuple[EquationBlock, ...]:
-    """All that the equations of motion consist of: what matters first, what it is made of last.
+    """Return all that the equations of motion consist of: what matters first, what it is made of last.
 
     Args:
         equations: Of the unit.
@@ -331,7 +331,7 @@ _LETTERS = 20
 
 
 def _entry(name: str, row: int, column: int | None = None) -> str:
-    """The name of an entry of a matrix, counted from 1."""
+    """Return the name of an entry of a matrix, counted from 1."""
     comma = "," if max(row, column or 0) > 8 else ""
     index = f"{row + 1}" if column is None else f"{row + 1}{comma}{column + 1}"
     return f"<msub><mi>{name}</mi><mn>{index}</mn></msub>"

@@ -22,7 +22,7 @@ _SHOWN = 12  # of the moved experiment's quantities, the worst; the rest is in t
 
 
 def exercise(result: ValidationResult) -> Exercise | None:
-    """All that was exercised; None where only the default experiment was asked for."""
+    """Return all that was exercised; None where only the default experiment was asked for."""
     moved = result.moved
     if moved is None:
         return None

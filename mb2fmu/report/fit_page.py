@@ -103,7 +103,7 @@ def _motions(curves: Sequence[FittedCurve]) -> bytes:
 
 
 def _correlation(names: Sequence[str], correlation: Floats) -> bytes:
-    """The matrix as coloured fields with its numbers. SVG."""
+    """Return the matrix as coloured fields with its numbers. SVG."""
     from matplotlib.figure import Figure
 
     size = min(9.0, 2.2 + 0.7 * len(names))

@@ -58,7 +58,7 @@ class _Box:
 
 
 def graph_picture(graph: MechanismGraph) -> str:
-    """The picture as an SVG document: bodies from the ground outwards, left to right.
+    """Return the picture as an SVG document: bodies from the ground outwards, left to right.
 
     What acts between two bodies and what holds them together runs beside their columns and below all boxes.
 
@@ -92,7 +92,7 @@ def _rows(graph: MechanismGraph, number: int) -> list[tuple[str, str]]:
 
 
 def _parents(graph: MechanismGraph) -> dict[int, int]:
-    """The body that each hangs on in the picture; what no joints lead to from the ground hangs on the ground."""
+    """Return the body that each hangs on in the picture; what no joints lead to from the ground hangs on the ground."""
     parents: dict[int, int] = {}
     for bond in graph.bonds:
         if bond.kind == "joint" and bond.child not in parents and not _above(parents, bond.parent, bond.child):
@@ -145,7 +145,7 @@ def _places(
 
 
 def _above(parents: Mapping[int, int], number: int, wanted: int) -> bool:
-    """Whether a body stands between another one and the ground, or is that one."""
+    """Return whether a body stands between another one and the ground, or is that one."""
     while number != wanted and number in parents:
         number = parents[number]
     return number == wanted

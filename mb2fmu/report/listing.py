@@ -54,7 +54,7 @@ class Values:
 
 
 def listing(equations: EquationsOfMotion, name: str, form: Format = "text", values: Values | None = None) -> str:
-    """The equations of ``name`` in one of the formats, ending in a line break.
+    """Return the equations of ``name`` in one of the formats, ending in a line break.
 
     Args:
         equations: What is printed.
@@ -75,7 +75,7 @@ def listing(equations: EquationsOfMotion, name: str, form: Format = "text", valu
 
 
 def sections(equations: EquationsOfMotion) -> Iterator[Section]:
-    """All parts in the order in which they are evaluated; matrices by their entries that are not 0."""
+    """Yield all parts in the order in which they are evaluated; matrices by their entries that are not 0."""
     u = sm.Matrix(equations.u)
     k, d, c = equations.kinematics, equations.dynamics, equations.velocity_constraints
     recursion = equations.recursion
@@ -194,7 +194,7 @@ def _latex(equations: EquationsOfMotion, name: str) -> str:
     printer = LatexPrinter({"symbol_names": dots, "order": "none"})
 
     def side(value: Any) -> str:
-        """An equation's side in LaTeX: an expression, an entry of a matrix, or a name."""
+        """Return an equation's side in LaTeX: an expression, an entry of a matrix, or a name."""
         if isinstance(value, _Dot):
             return rf"\dot{{{printer.doprint(value.symbol)}}}"
         if isinstance(value, sm.Basic):
@@ -231,7 +231,7 @@ class _PythonListing:
         self._scipy = needs_scipy
 
     def text(self) -> str:
-        """The module's text."""
+        """Return the module's text."""
         e = self.equations
         head = [
             f'"""{self.name}: M u\' = f by {e.method}, as plain NumPy code.',
@@ -317,7 +317,7 @@ class _PythonListing:
         yield f"    return {self._vector(e.z_dot)}"
 
     def _dependent_coordinates(self) -> Iterator[str]:
-        """All coordinates from the independent ones."""
+        """Yield all coordinates from the independent ones."""
         e = self.equations
         yield "def coordinates(t, q, r, p):"
         yield '    """All coordinates from the independent ones."""'

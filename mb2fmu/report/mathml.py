@@ -54,11 +54,11 @@ class MathML:
         return f"<mrow>{self._print(sm.sympify(expression))[0]}</mrow>"
 
     def terms(self, expression: Any) -> list[str]:
-        """The terms of a sum, each with its sign (the first one without a plus)."""
+        """Return the terms of a sum, each with its sign (the first one without a plus)."""
         return [sign + self._within(term, _PRODUCT) for sign, term in _signed_terms(expression)]
 
     def pieces(self, expression: Any, widest: int) -> list[str]:
-        """An expression in pieces between which a line may be broken.
+        """Return an expression in pieces between which a line may be broken.
 
         Sums are broken between their terms, within brackets too; a fraction that is too wide becomes a quotient in one
         line, a root a sign before brackets.
@@ -293,7 +293,7 @@ def _bracketed(pieces: list[str], *, before: str = "", after: str = "") -> list[
 
 
 def identifier(name: str, dots: int = 0) -> str:
-    """A name in mathematical notation, with ``dots`` over it for derivatives by time (at most three).
+    """Return a name in mathematical notation, with ``dots`` over it for derivatives by time (at most three).
 
     ``theta_1`` becomes θ with index 1, ``q12`` q with index 12, ``k_knee`` k with index knee.
     """

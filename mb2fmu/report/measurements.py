@@ -66,7 +66,7 @@ def _heading(result: TableResult) -> str:
 
 
 def _where(result: TableResult, column: ColumnResult) -> str:
-    """The place of the largest error."""
+    """Return the place of the largest error."""
     return f"row {column.row}" if result.points else f"{column.time:.6g} s"
 
 
@@ -103,7 +103,7 @@ def _line(result: TableResult) -> Text:
 
 
 def _table(result: TableResult, *, wide: bool) -> Table:
-    """Each column's largest error."""
+    """Return each column's largest error."""
     table = Table(title=_heading(result), box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
     table.add_column("column", overflow="fold")
     headings = ["error", "tolerance", "ratio"]

@@ -33,7 +33,7 @@ def short(value: float | None, digits: int = 3) -> str:
 
 
 def exact(value: float) -> str:
-    """The shortest text that reads back to the same bits, for machines and for copying."""
+    """Return the shortest text that reads back to the same bits, for machines and for copying."""
     return repr(float(value))
 
 

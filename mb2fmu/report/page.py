@@ -31,13 +31,13 @@ def print_page(page: Page) -> bytes:
 
 
 def style_text(text: str) -> str:
-    """A string of a style sheet: letters, digits and blanks as they are, everything else by its code point."""
+    """Return a string of a style sheet: letters, digits and blanks as they are, everything else by its code point."""
     return "".join(c if (c.isascii() and c.isalnum()) or c == " " else f"\\{ord(c):x} " for c in text)
 
 
 @cache
 def own_script(environment: Environment) -> tuple[Markup, str]:
-    """The pages' own script as it stands between its tags, and the SHA-256 of that in base64."""
+    """Return the pages' own script as it stands between its tags, and the SHA-256 of that in base64."""
     text = f"/*<![CDATA[*/\n{source(environment, 'report.js').strip()}\n/*]]>*/"  # the page is XML, too
     lines = (line.rstrip() for line in text.splitlines())
     text = "\n".join(line for line in lines if line)  # as print_page leaves them
@@ -65,6 +65,6 @@ def _template(environment: Environment) -> Template:
 
 
 def source(environment: Environment, name: str) -> str:
-    """A template's text as it is."""
+    """Return a template's text as it is."""
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0]

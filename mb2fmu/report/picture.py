@@ -11,7 +11,7 @@ _SVG = "{http://www.w3.org/2000/svg}svg"
 
 
 def picture(diagram: str, alternative: str) -> Markup:
-    """An ``img`` element with the drawing in it; empty if ``diagram`` is no SVG document.
+    """Return an ``img`` element with the drawing in it; empty if ``diagram`` is no SVG document.
 
     Args:
         diagram: What the model gives: SVG, text, or nothing.

@@ -39,7 +39,7 @@ def bordered(axes: Axes) -> None:
 
 
 def drawn(figure: Figure, form: str, *, dpi: int = 150) -> bytes:
-    """The figure as a file; the same figure gives the same bytes with the same version of matplotlib.
+    """Return the figure as a file; the same figure gives the same bytes with the same version of matplotlib.
 
     Raises:
         ValidationError: If there is no such form.

@@ -86,7 +86,7 @@ class _Blocks(FormulaLines):
 
 @displays.html.register
 def _in_notebook(quantities: NamedQuantities) -> str:
-    """A section per kind, to be unfolded; the first one is open."""
+    """Return a section per kind, to be unfolded; the first one is open."""
     parts = []
     for number, block in enumerate(quantity_blocks(quantities)):
         lines = "".join(f"<div style='margin:.3em 0;overflow-x:auto'>{line}</div>" for line in block.lines)

@@ -31,7 +31,7 @@ _TEXT = {
 
 
 def quantity_listing(quantities: NamedQuantities, form: Literal["text", "latex"] = "text") -> str:
-    """All sections, what stands in them last; ends in a line break.
+    """Return all sections, what stands in them last; ends in a line break.
 
     Args:
         quantities: What is printed.
@@ -46,7 +46,7 @@ def _text(quantities: NamedQuantities) -> str:
     printer = StrPrinter({"order": "none"})
 
     def shown(value: sm.Basic) -> str:
-        """A scalar, a column in parentheses, a matrix by its rows."""
+        """Return a scalar, a column in parentheses, a matrix by its rows."""
         if not isinstance(value, sm.MatrixBase):
             return str(printer.doprint(value.xreplace(dots)))
         rows = [", ".join(shown(e) for e in value.row(i)) for i in range(value.rows)]

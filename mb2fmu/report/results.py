@@ -23,7 +23,7 @@ _DEFECT = "step defect of "
 
 
 def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: str = "") -> Verdict:
-    """The judgement in words, as it stands in the result.
+    """Return the judgement in words, as it stands in the result.
 
     Args:
         result: Of the validation.
@@ -83,7 +83,7 @@ def error_rows(result: ValidationResult, most: int | None = None) -> tuple[Error
 
 
 def other_kinds(result: ValidationResult) -> dict[str, tuple[ErrorRow, ...]]:
-    """The other ways in which the unit was run → one row per variable and invariant, the worst first."""
+    """Return the other ways in which the unit was run → one row per variable and invariant, the worst first."""
     kinds = {}
     for other in result.others:
         rows = [*map(judged_row, other.variables), *map(judged_row, other.invariants)]
@@ -207,7 +207,7 @@ def check_rows(result: ValidationResult) -> tuple[CheckRow, ...]:
 
 
 def _importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
-    """The unit ran to its end in each of these, or there would be no result."""
+    """Yield the unit ran to its end in each of these, or there would be no result."""
     versions = result.provenance.get("versions")
     version = versions.get("fmpy", "") if isinstance(versions, Mapping) else ""
     for simulation in (result.simulation, *(other.simulation for other in result.others)):
@@ -289,7 +289,7 @@ def _invariant(i: InvariantResult, anchor: str, time: Any) -> Figure:
 
 
 def _defects(defects: list[InvariantResult], time: Any) -> Figure:
-    """The largest of all states' step defects, each divided by its bound."""
+    """Return the largest of all states' step defects, each divided by its bound."""
     parts = [np.divide(i.values, i.bounds, where=i.bounds > 0, out=np.zeros_like(i.values)) for i in defects]
     ratios = np.max(parts, axis=0)
     at = time[-len(ratios) :]
@@ -321,7 +321,7 @@ def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
 
 
 def _worst_of_all(result: ValidationResult) -> Fact:
-    """The number that the terminal ends with: the worst of all quantities, of every kind and experiment."""
+    """Return the number that the terminal ends with: the worst of all quantities, of every kind and experiment."""
     worst = max(result.judged, key=lambda v: v.ratio if not math.isnan(v.ratio) else math.inf)
     bounded: State = "bad" if any(v.verdict == "failed" for v in result.judged) else "good"
     runs = [("", result.others), ("moved, ", result.moved.kinds if result.moved else ())]
@@ -336,7 +336,7 @@ def _worst_of_all(result: ValidationResult) -> Fact:
 
 
 def _uncertainty(result: ValidationResult) -> float:
-    """The largest uncertainty of the reference in parts of the bound, within the horizons."""
+    """Return the largest uncertainty of the reference in parts of the bound, within the horizons."""
     reference = result.reference.trajectory
     parts = [0.0]
     for v in result.variables:
@@ -385,14 +385,14 @@ def _columns(charts: int) -> int:
 
 
 def bar(ratio: float) -> float:
-    """A bar of 12.5 % per decade; the bound stands at 75 %, where the style sheet marks it."""
+    """Return a bar of 12.5 % per decade; the bound stands at 75 %, where the style sheet marks it."""
     if not math.isfinite(ratio):
         return 100.0
     return round(min(max(75 + 12.5 * math.log10(ratio), 0.0), 100.0), 1) if ratio > 0 else 0.0
 
 
 def number(value: float) -> Number:
-    """A number for people and for machines."""
+    """Return a number for people and for machines."""
     return Number(short(value), exact(value))
 
 

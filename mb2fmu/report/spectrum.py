@@ -14,7 +14,7 @@ _ZERO = 1e-7
 
 
 def spectrum_text(found: Linearization) -> str:
-    """The operating point and the eigenvalues with their frequencies and damping."""
+    """Return the operating point and the eigenvalues with their frequencies and damping."""
     return "\n".join(_lines(found)) + "\n"
 
 

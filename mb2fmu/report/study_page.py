@@ -77,6 +77,6 @@ def study_page(page: StudyPage) -> bytes:
 
 
 def _image(svg: bytes, words: str) -> Markup:
-    """A drawing of ours as an image."""
+    """Return a drawing of ours as an image."""
     data = base64.b64encode(svg).decode("ascii")
     return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(escape(words), data)

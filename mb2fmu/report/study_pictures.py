@@ -36,7 +36,7 @@ class Shares:
 def parallels(
     varied: Mapping[str, tuple[str, Floats]], result: tuple[str, str, Floats], *, log: Sequence[str]
 ) -> bytes:
-    """Each case as a line over the varied quantities, coloured by a result; failed cases in red. SVG.
+    """Return each case as a line over the varied quantities, coloured by a result; failed cases in red. SVG.
 
     Args:
         varied: FMU name → unit, values of all cases.
@@ -83,7 +83,7 @@ def parallels(
 def responses(
     varied: Mapping[str, tuple[str, Floats]], results: Sequence[tuple[str, str, Floats]], *, log: Sequence[str]
 ) -> bytes:
-    """Each result over each varied quantity: all cases as points, the median of neighbours as a line. SVG."""
+    """Return each result over each varied quantity: all cases as points, the median of neighbours as a line. SVG."""
     names = list(varied)[:MOST_ACROSS]
     rows = results[:MOST_DOWN]
     figure = _figure(min(11.0, 1.2 + 2.4 * len(names)), 0.5 + 2.1 * len(rows))

@@ -61,7 +61,7 @@ def verdict_line(result: ValidationResult) -> Text:
 
 
 def _events(result: ValidationResult) -> Iterator[Text]:
-    """A line for each run in which there are events, and for each event that is wrong."""
+    """Yield a line for each run in which there are events, and for each event that is wrong."""
     moved = result.moved.kinds if result.moved else ()
     for prefix, kinds in (("Events", result.kinds), ("Events of the moved experiment", moved)):
         for kind in kinds:
@@ -81,7 +81,7 @@ def _events(result: ValidationResult) -> Iterator[Text]:
 
 
 def _exercised(result: ValidationResult) -> Iterator[Text]:
-    """A line for each kind of the moved experiment, for calls that are not passed, for what is not proven."""
+    """Yield a line for each kind of the moved experiment, for calls that are not passed, for what is not proven."""
     if result.moved is None:
         return
     yield Text(f"Moved experiment: {result.moved.text}")

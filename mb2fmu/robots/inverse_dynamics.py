@@ -52,7 +52,7 @@ def driven_joints(description: RobotDescription, settings: RobotSettings) -> tup
 def efforts_asked_for(
     tree: MovingTree, variables: Mapping[int, JointVariables], where: Callable[[int], str]
 ) -> list[OutputRequest]:
-    """The effort along every joint that is given a motion, with what its followers take.
+    """Return the effort along every joint that is given a motion, with what its followers take.
 
     Args:
         tree: The parts that move.

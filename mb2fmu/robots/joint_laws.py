@@ -103,14 +103,14 @@ def laws_of_tendons(
 
 
 def clamped(force: sm.Expr, bounds: tuple[float, float]) -> sm.Expr:
-    """A force between its bounds."""
+    """Return a force between its bounds."""
     low, high = bounds
     force = sm.Min(force, high) if np.isfinite(high) else force
     return sm.Max(force, low) if np.isfinite(low) else force
 
 
 def _times(factor: float, expression: sm.Expr) -> sm.Expr:
-    """A product; plain numbers 0 and ±1 leave no floating factor."""
+    """Return a product; plain numbers 0 and ±1 leave no floating factor."""
     if factor in (0.0, 1.0, -1.0):
         return int(factor) * expression
     return sm.Float(factor) * expression

@@ -67,7 +67,7 @@ class LoopRows:
         return part, own @ pose
 
     def _common(self, first: int, second: int) -> int:
-        """The last part that carries both."""
+        """Return the last part that carries both."""
         while first != second:
             if first > second:
                 first = self.tree.parts[first].parent
@@ -76,7 +76,7 @@ class LoopRows:
         return first
 
     def _turned(self, common: int, part: int, vector: Array) -> Components:
-        """A vector fixed in a part, in the axes of one that carries it."""
+        """Return a vector fixed in a part, in the axes of one that carries it."""
         x, y, z = (sm.Float(c) if c not in (0.0, 1.0, -1.0) else sm.Integer(int(c)) for c in map(float, vector))
         return self._up(self.own[part], self.own[common], (x, y, z))
 
@@ -89,7 +89,7 @@ class LoopRows:
         return vector
 
     def _seen(self, common: int, part: int, position: Array) -> Components:
-        """A point fixed in a part, from the origin and in the axes of one that carries it."""
+        """Return a point fixed in a part, from the origin and in the axes of one that carries it."""
         at = self._turned(part, part, position)
         while part != common:
             before = self.tree.parts[part].parent
@@ -110,7 +110,7 @@ def velocity_rows(
     q: Sequence[sm.Symbol],
     u: Sequence[sm.Symbol],
 ) -> VelocityConstraints:
-    """A u = 0 and its bias, from φ(q) = 0 and q' = K u."""
+    """Return a u = 0 and its bias, from φ(q) = 0 and q' = K u."""
     rates = dict(zip(q, rates_of(kinematics, u), strict=True))
     rows = [directional_derivative(phi, rates) for _, phi in holonomic]
     slopes = {
@@ -127,7 +127,7 @@ def velocity_rows(
 
 
 def that_say_something(rows: Sequence[tuple[str, sm.Expr]]) -> list[tuple[str, sm.Expr]]:
-    """The rows that some coordinate changes: of a planar loop those across its plane say nothing."""
+    """Return the rows that some coordinate changes: of a planar loop those across its plane say nothing."""
     kept, random = [], np.random.default_rng(5)
     for name, phi in rows:
         symbols = sorted(phi.free_symbols, key=str)

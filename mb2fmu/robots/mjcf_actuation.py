@@ -54,7 +54,7 @@ class Actuation:
     loops: list[LoopRecord] = field(default_factory=list)
 
     def read_tendons(self, root: Element) -> tuple[TendonRecord, ...]:
-        """All fixed tendons; those without springs, dampers and friction only carry actuators."""
+        """Return all fixed tendons; those without springs, dampers and friction only carry actuators."""
         found = []
         for element in (one for section in root.children("tendon") for one in section.all()):
             name = element.attribute("name") or f"tendon_{len(self.tendons) + 1}"
@@ -81,7 +81,7 @@ class Actuation:
         return self._joint(element, "joint"), element.number("coef", required=True)
 
     def _joint(self, element: Element, key: str) -> str:
-        """The name of a joint with one coordinate."""
+        """Return the name of a joint with one coordinate."""
         name = element.attribute(key)
         joint = self.joints.get(name)
         if joint is None:
@@ -182,7 +182,7 @@ class Actuation:
         return (*(found or (default,)), 0.0, 0.0)
 
     def couple(self, root: Element) -> dict[str, JointRecord]:
-        """The joints, those that ``<equality>`` ties to others as their followers, or held where it says so."""
+        """Return the joints, those that ``<equality>`` ties to others as their followers, or held where it says so."""
         joints = dict(self.joints)
         for element in (one for section in root.children("equality") for one in section.all()):
             if word(element, "active", ("true", "false")) == "false":

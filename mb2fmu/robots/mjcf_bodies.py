@@ -83,7 +83,7 @@ class Bodies:
         self._scale_masses()
 
     def _name(self, element: Element, instead: str) -> str:
-        """The name of an element, or one that nothing else has."""
+        """Return the name of an element, or one that nothing else has."""
         own = element.attribute("name")
         if own:
             return own
@@ -214,7 +214,7 @@ class Bodies:
         self.joints.append(joint)
 
     def _joint(self, element: Element, kind: str, body: str) -> JointRecord:
-        """A joint without its place."""
+        """Return a joint without its place."""
         check_attributes(element, _OF_JOINTS, _SOLVER)
         turns = kind in {"hinge", "ball"}
         name = self._name(element, f"{body}_{kind}")

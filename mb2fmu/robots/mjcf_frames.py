@@ -47,12 +47,12 @@ class Compiler:
     meshes: str = ""
 
     def angle(self, value: float) -> float:
-        """An angle of the file in rad."""
+        """Return an angle of the file in rad."""
         return float(np.deg2rad(value)) if self.degrees else value
 
 
 def read_compiler(root: Element) -> Compiler:
-    """The settings of all ``<compiler>``; later ones replace what earlier ones say."""
+    """Return the settings of all ``<compiler>``; later ones replace what earlier ones say."""
     found: dict[str, str] = {}
     element = None
     for element in root.children("compiler"):
@@ -85,7 +85,7 @@ def read_compiler(root: Element) -> Compiler:
 
 
 def word(element: Element, name: str, known: tuple[str, ...]) -> str:
-    """An attribute that is one of some words; the first of them where it is not given."""
+    """Return an attribute that is one of some words; the first of them where it is not given."""
     text = element.attribute(name) or known[0]
     if text not in known:
         element.faults.add(element.line, f'{name} of <{element.name}> is "{text}"', f"it is one of {', '.join(known)}")
@@ -108,7 +108,7 @@ def check_attributes(element: Element, honoured: tuple[str, ...], harmless: tupl
 
 
 def called(element: Element) -> str:
-    """An element's name in a message."""
+    """Return an element's name in a message."""
     name = element.node.get("name")
     return f' name="{name}"' if name else ""
 
@@ -152,7 +152,7 @@ def _from_two_axes(element: Element) -> Array:
 
 
 def _direction(element: Element, name: str, default: tuple[float, ...]) -> Array:
-    """An attribute of unit length; a fault where it has none."""
+    """Return an attribute of unit length; a fault where it has none."""
     value = np.array(element.vector(name, default))
     length = float(np.linalg.norm(value))
     if length < _TINY:
@@ -179,7 +179,7 @@ def from_euler(angles: tuple[float, ...], compiler: Compiler) -> Array:
 
 
 def z_to(direction: Array) -> Array:
-    """The smallest rotation that takes the z axis to a unit vector; about x where it is the opposite."""
+    """Return the smallest rotation that takes the z axis to a unit vector; about x where it is the opposite."""
     axis = np.cross([0.0, 0.0, 1.0], direction)
     sine = float(np.linalg.norm(axis))
     if sine < _TINY:

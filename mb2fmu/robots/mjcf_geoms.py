@@ -52,7 +52,7 @@ def read_assets(root: Element, compiler: Compiler) -> Assets:
 
 
 def color_of(element: Element) -> str:
-    """The colour of ``rgba``; empty where there is none."""
+    """Return the colour of ``rgba``; empty where there is none."""
     if not element.attribute("rgba"):
         return ""
     parts = element.vector("rgba", (0.5, 0.5, 0.5, 1.0))
@@ -100,7 +100,7 @@ def _size_and_pose(element: Element, kind: str, compiler: Compiler) -> tuple[Arr
 
 
 def _first_sizes(element: Element, text: str, count: int) -> Array:
-    """The first numbers of ``size``; more may follow, which this kind does not use."""
+    """Return the first numbers of ``size``; more may follow, which this kind does not use."""
     found = element.numbers_of(" ".join(text.split()[:count]), "size", count)
     sizes = np.array(found or (1.0,) * count)
     if np.any(sizes <= 0):
@@ -182,7 +182,7 @@ def _shape(element: Element, kind: str, size: Array, pose: Pose, assets: Assets)
 
 
 def bounded(inertial: Inertial | None, compiler: Compiler, line: int) -> Inertial | None:
-    """A body's inertia with what ``<compiler>`` demands of masses and moments."""
+    """Return a body's inertia with what ``<compiler>`` demands of masses and moments."""
     if inertial is None and (compiler.least_mass > 0 or compiler.least_inertia > 0):
         inertial = Inertial(0.0, np.zeros(3), np.zeros((3, 3)), line)
     if inertial is None:

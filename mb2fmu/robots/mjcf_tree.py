@@ -25,7 +25,7 @@ Class = dict[str, dict[str, str]]
 
 
 def whole_tree(content: bytes, path: Path, faults: Faults, content_of: ContentOf) -> etree._Element:
-    """The root of an MJCF file: includes and defaults are gone, every attribute stands where it acts.
+    """Return the root of an MJCF file: includes and defaults are gone, every attribute stands where it acts.
 
     Args:
         content: Of the file.
@@ -125,7 +125,7 @@ def _write_out(element: etree._Element, childclass: str, classes: Mapping[str, C
 
 
 def _defaults(name: str, child: etree._Element, of: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
-    """The defaults of one element; actuators share theirs, rows of equality take those of ``equality``."""
+    """Yield the defaults of one element; actuators share theirs, rows of equality take those of ``equality``."""
     parent = child.getparent()
     section = "" if parent is None else tag(parent)
     if section == "actuator":

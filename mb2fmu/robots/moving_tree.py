@@ -104,7 +104,7 @@ class _Draft:
 
 
 def moving_tree(description: RobotDescription, settings: RobotSettings) -> MovingTree:
-    """The parts of a robot.
+    """Return the parts of a robot.
 
     Raises:
         ModelError: Naming every inertia that no body can have, every joint of the settings that there is not, and
@@ -130,7 +130,7 @@ def moving_tree(description: RobotDescription, settings: RobotSettings) -> Movin
 
 
 def _with_settings(description: RobotDescription, settings: RobotSettings, where: str) -> list[JointRecord]:
-    """The joints with what the settings say of them; mimics of locked joints are locked."""
+    """Return the joints with what the settings say of them; mimics of locked joints are locked."""
     known = {joint.name: joint for joint in description.joints}
     asked = {
         "inputs": settings.inputs or (), "locked": settings.locked, "prescribed": settings.prescribed,
@@ -178,7 +178,7 @@ def _contradictions(
 
 
 def _starts_out_of_range(known: Mapping[str, JointRecord], settings: RobotSettings, where: str) -> list[Fault]:
-    """A fault for each start value that its joint cannot have."""
+    """Return a fault for each start value that its joint cannot have."""
     return [
         Fault(
             f"start gives joint {name} {value:g}, out of its range {limits.lower:g} … {limits.upper:g}",
@@ -191,7 +191,7 @@ def _starts_out_of_range(known: Mapping[str, JointRecord], settings: RobotSettin
 
 
 def _links_that_are_not(description: RobotDescription, settings: RobotSettings, where: str) -> list[Fault]:
-    """A fault for each link that outputs and loops of the settings name and the file does not have."""
+    """Return a fault for each link that outputs and loops of the settings name and the file does not have."""
     links = [link.name for link in description.links]
     remedy = f"there are {', '.join(links)}"
     asked = {
@@ -218,7 +218,7 @@ def _locked_position(
 
 
 def locked_joint(joint: JointRecord, position: float) -> JointRecord:
-    """A joint as a fixed one at a position."""
+    """Return a joint as a fixed one at a position."""
     moved = Pose(position=position * joint.axis)
     if joint.kind == "revolute":
         moved = Pose(turned_about(joint.axis, position))
@@ -301,7 +301,7 @@ def _axes(joint: JointRecord) -> tuple[int, float, Array]:
 
 
 def z_along(axis: Array) -> Array:
-    """A rotation whose third column is ``axis``, the others as near to the joint's own as they can be."""
+    """Return a rotation whose third column is ``axis``, the others as near to the joint's own as they can be."""
     helper = np.zeros(3)
     helper[int(np.argmin(np.abs(axis)))] = 1.0
     x = helper - (helper @ axis) * axis

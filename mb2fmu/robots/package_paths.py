@@ -14,7 +14,7 @@ class UnresolvedError(Exception):
 
 
 def mesh_path(name: str, source: Path, packages: Mapping[str, str]) -> Path:
-    """The file that a robot means.
+    """Return the file that a robot means.
 
     Args:
         name: As the robot's file has it.

@@ -37,7 +37,7 @@ def inertial_faults(inertial: Inertial) -> list[str]:
 
 
 def repaired(inertial: Inertial) -> Inertial:
-    """The nearest inertia that a body can have: principal axes kept, ∫ x² dm along each not negative.
+    """Return the nearest inertia that a body can have: principal axes kept, ∫ x² dm along each not negative.
 
     A negative mass becomes its magnitude; an inertia without mass is dropped.
     """

@@ -32,12 +32,12 @@ _READERS: dict[str, tuple[Reader, str]] = {
 
 
 def is_robot_file(path: Path | str) -> bool:
-    """Whether a file is a robot description, by its name."""
+    """Return whether a file is a robot description, by its name."""
     return Path(path).suffix.lower() in _READERS
 
 
 def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelKind]) -> ModelKind:
-    """The model of a robot file.
+    """Return the model of a robot file.
 
     Settings come from ``<file's name>.toml`` beside it, else ``robot.toml``, and then from the arguments; the argument
     ``settings`` names another side file.
@@ -66,7 +66,7 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
 
 
 def content_of(path: Path) -> bytes | None:
-    """The content of a file that another one includes; None where there is none."""
+    """Return the content of a file that another one includes; None where there is none."""
     return path.read_bytes() if path.is_file() else None
 
 

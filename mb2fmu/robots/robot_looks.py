@@ -55,7 +55,7 @@ def drawn_geometries(
 def mesh_uses(
     description: RobotDescription, tree: MovingTree, packages: Mapping[str, str]
 ) -> tuple[tuple[MeshUse, ...], tuple[str, ...]]:
-    """Every use of a mesh file that is there, and a note for each one that is not."""
+    """Return every use of a mesh file that is there, and a note for each one that is not."""
     uses, notes = [], []
     for number, (_, _, shape, pose) in enumerate(drawn_geometries(description, tree)):
         if shape.kind != "mesh":
@@ -71,7 +71,7 @@ def mesh_uses(
 
 
 def robot_scenery(robot: RobotMechanics, numbers: Places) -> Scenery:
-    """All shapes, and the axes of hinges and slides."""
+    """Return all shapes, and the axes of hinges and slides."""
     there = {mesh.key for mesh in robot.meshes}
     shapes = [
         drawn

@@ -81,7 +81,7 @@ class _Modeller:
     desired: tuple[sm.Expr, ...] = ()
 
     def model(self, kind: type[ModelKind], format_: str) -> ModelKind:
-        """The whole model."""
+        """Return the whole model."""
         self.notes += [*self.description.notes, *self.tree.notes]
         if self.settings.arrays:
             self.taken |= ARRAY_NAMES
@@ -137,7 +137,7 @@ class _Modeller:
         return f"{file}:{line}" if line else file
 
     def _legal(self, name: str, what: str) -> str:
-        """A name that FMI allows and that stands once; told where it is another one."""
+        """Return a name that FMI allows and that stands once; told where it is another one."""
         found = suggested_name(name, what)
         number = 2
         while found in self.taken:

@@ -150,7 +150,7 @@ def settings_of(table: Mapping[str, Any], where: str, before: RobotSettings | No
 
 
 def read_side_file(content: bytes, path: Path) -> RobotSettings:
-    """The settings of a side file.
+    """Return the settings of a side file.
 
     Raises:
         ModelError: If it is no TOML, or has wrong settings.
@@ -232,7 +232,7 @@ def _inputs(value: Any) -> tuple[str, ...] | None:
 
 
 def _numbers(value: Any) -> dict[str, float]:
-    """A table of numbers; as a text ``name=1.0,other=2``."""
+    """Return a table of numbers; as a text ``name=1.0,other=2``."""
     return {name: _number(number) for name, number in _pairs(value).items()}
 
 

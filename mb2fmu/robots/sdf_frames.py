@@ -76,7 +76,7 @@ class SdfFrames:
         return at
 
     def link_of(self, name: str, links: set[str], line: int) -> str:
-        """The link that a frame moves with; empty, and a fault, where there is none."""
+        """Return the link that a frame moves with; empty, and a fault, where there is none."""
         seen: set[str] = set()
         while name not in links and name != WORLD:
             if name in seen or name not in self.attached:
@@ -88,7 +88,7 @@ class SdfFrames:
 
 
 def read_pose(element: Element, default: str) -> Placed:
-    """The ``pose`` of an element; the identity relative to ``default`` where there is none."""
+    """Return the ``pose`` of an element; the identity relative to ``default`` where there is none."""
     pose = element.child("pose")
     if pose is None:
         return Placed(default, Pose(), element.line)

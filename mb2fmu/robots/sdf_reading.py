@@ -289,7 +289,7 @@ class _SdfModel:
         )  # fmt: skip
 
     def _direction(self, axis: Element, joint: str) -> Array:
-        """A unit vector in the joint's frame."""
+        """Return a unit vector in the joint's frame."""
         xyz = axis.child("xyz")
         given = np.array([0.0, 0.0, 1.0])
         turned = MODEL if _truth(axis, "use_parent_model_frame") else ""
@@ -344,7 +344,7 @@ def _text(element: Element | None) -> str:
 
 
 def _number(element: Element, name: str, default: float) -> float:
-    """The number in a child; bounds may be infinite."""
+    """Return the number in a child; bounds may be infinite."""
     child = element.child(name)
     if child is None:
         return default

@@ -63,7 +63,7 @@ class Faults:
 
 
 def parse(content: bytes, path: Path, expected: Collection[str]) -> etree._Element:
-    """The root element of a file.
+    """Return the root element of a file.
 
     Args:
         content: Of the file.
@@ -121,12 +121,12 @@ def _refuse_foreign(element: etree._Element, faults: Faults) -> None:
 
 
 def tag(element: etree._Element) -> str:
-    """An element's name without its namespace."""
+    """Return an element's name without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
 def line_of(element: etree._Element) -> Line:
-    """The line that an element begins in."""
+    """Return the line that an element begins in."""
     line = Line(element.sourceline or 0)
     line.file = element.get(FILE) or ""
     return line
@@ -147,7 +147,7 @@ class Element:
         self.name = tag(node)
 
     def attribute(self, name: str, *, required: bool = False) -> str:
-        """An attribute's text; empty where there is none."""
+        """Return an attribute's text; empty where there is none."""
         value = self.node.get(name)
         if value is None and required:
             self.faults.add(self.line, f"<{self.name}{self._called(name)}> has no {name}", f'add {name}="…"')
@@ -156,13 +156,13 @@ class Element:
         return "" if value is None else value.strip()
 
     def number(self, name: str, default: float = 0.0, *, required: bool = False, infinite: bool = False) -> float:
-        """An attribute that is one number."""
+        """Return an attribute that is one number."""
         text = self.attribute(name, required=required)
         found = self.numbers_of(text, name, 1, infinite=infinite) if text else None
         return default if found is None else found[0]
 
     def vector(self, name: str, default: tuple[float, ...], *, required: bool = False) -> tuple[float, ...]:
-        """An attribute that is as many numbers as ``default``."""
+        """Return an attribute that is as many numbers as ``default``."""
         text = self.attribute(name, required=required)
         found = self.numbers_of(text, name, len(default)) if text else None
         return default if found is None else found
@@ -187,7 +187,7 @@ class Element:
         return [Element(child, self.faults) for child in self.node if tag(child) == name]
 
     def child(self, name: str, *, required: bool = False) -> Element | None:
-        """The one element of a name right below; the first, and a fault, where there are several."""
+        """Return the one element of a name right below; the first, and a fault, where there are several."""
         found = self.children(name)
         if len(found) > 1:
             self.faults.add(found[1].line, f"<{self.name}> has {len(found)} <{name}>", "leave one")
@@ -201,7 +201,7 @@ class Element:
         return f' name="{own}"' if own else ""
 
     def all(self) -> Iterator[Element]:
-        """All elements right below."""
+        """Yield all elements right below."""
         for child in self.node:
             yield Element(child, self.faults)
 

@@ -12,7 +12,7 @@ from mb2fmu.robots.strict_xml import Faults
 
 
 def checked_tree(description: RobotDescription, faults: Faults, told: Collection[str] = ()) -> RobotDescription:
-    """The description with its root, joints of parents before those of their children.
+    """Return the description with its root, joints of parents before those of their children.
 
     Args:
         description: As read, without root.

@@ -37,7 +37,7 @@ class Weights:
 
 
 def directions(tree: MovingTree) -> list[Dof]:
-    """The directions in which the tree can move, parents first; followers of other joints have none."""
+    """Return the directions in which the tree can move, parents first; followers of other joints have none."""
     sizes = {"revolute": 1, "prismatic": 1, "planar": 3, "floating": 6, "ball": 3}
     own = [(i, part) for i, part in enumerate(tree.parts[1:], 1) if part.coordinate is None or part.coordinate[0] == i]
     return [(i, k) for i, part in own for k in range(sizes[part.moved_by.kind])]
@@ -128,7 +128,7 @@ def refuse_singular(tree: MovingTree, where: str) -> None:
 
 
 def _several(part: Part, at: Pose) -> list[Array]:
-    """The columns of a joint with several directions, in the order of its speeds."""
+    """Return the columns of a joint with several directions, in the order of its speeds."""
     axes = [at.rotation[:, k] for k in range(3)]
     match part.moved_by.kind:
         case "planar":

@@ -29,14 +29,14 @@ ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
 def read_robot(definition: ModelDefinition) -> Mechanism:
-    """The mechanism of a checked model whose mechanics are a robot's."""
+    """Return the mechanism of a checked model whose mechanics are a robot's."""
     mechanics = definition.mechanics
     assert isinstance(mechanics, RobotMechanics)
     return _RobotReader(definition, mechanics).mechanism()
 
 
 def number(value: float) -> sm.Expr:
-    """A double as a SymPy number: the same bits, and 0, ±1 as integers that products drop."""
+    """Return a double as a SymPy number: the same bits, and 0, ±1 as integers that products drop."""
     return sm.Integer(int(value)) if value in (0.0, 1.0, -1.0) else sm.Float(value)
 
 
@@ -47,7 +47,7 @@ def components(vector: Iterable[float]) -> Components:
 
 
 def matrix(rotation: Array) -> sm.ImmutableMatrix:
-    """A constant rotation."""
+    """Return a constant rotation."""
     return sm.ImmutableMatrix(3, 3, [number(float(c)) for c in rotation.flat])
 
 
@@ -113,7 +113,7 @@ class _RobotReader:
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
 
     def _closed(self, records: Mechanism) -> Mechanism:
-        """The records with the rows of all loops."""
+        """Return the records with the rows of all loops."""
         writer = LoopRows(self.robot.tree, self.frames, self.points, self.own, self.origin)
         rows = that_say_something([row for loop in self.robot.loops for row in writer.rows(loop)])
         if not rows:
@@ -189,7 +189,7 @@ class _RobotReader:
             self._read_joint(i, part, before, start)
 
     def _fixed_frame(self, name: str, parent: int, pose: Pose) -> int:
-        """A frame that never turns against its parent; the parent itself where it has the same axes."""
+        """Return a frame that never turns against its parent; the parent itself where it has the same axes."""
         if np.array_equal(pose.rotation, np.eye(3)):
             return parent
         self.frames.append(Frame(name, parent, matrix(pose.rotation), parent, ()))
@@ -329,7 +329,7 @@ class _RobotReader:
         return bodies, loads
 
     def _rotor(self, i: int) -> Body | None:
-        """A joint's rotor as felt at the joint: it turns about the ground's z axis with the joint's speed."""
+        """Return a joint's rotor as felt at the joint: it turns about the ground's z axis with the joint's speed."""
         part = self.robot.tree.parts[i]
         joint = part.moved_by
         if not joint.armature:

@@ -75,7 +75,7 @@ def read_urdf(content: bytes, path: Path) -> RobotDescription:
 
 
 def _pose(parent: Element) -> Pose:
-    """The ``origin`` of an element; the identity where there is none."""
+    """Return the ``origin`` of an element; the identity where there is none."""
     origin = parent.child("origin")
     if origin is None:
         return Pose()
@@ -128,7 +128,7 @@ def _inertial(element: Element) -> Inertial:
 
 
 def _shape(element: Element, colors: dict[str, str]) -> Iterator[Geometry]:
-    """The geometry of a ``visual`` or ``collision``."""
+    """Yield the geometry of a ``visual`` or ``collision``."""
     geometry = element.child("geometry", required=True)
     if geometry is None:
         return

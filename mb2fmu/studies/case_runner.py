@@ -227,7 +227,7 @@ class Runner:
         return ""
 
     def _last_words(self) -> str:
-        """The unit's last message."""
+        """Return the unit's last message."""
         lines = self._said.getvalue().splitlines()
         return f" ({json.loads(lines[-1])[2]})" if lines else ""
 
@@ -239,7 +239,7 @@ class Runner:
 
 
 def reduced(path: Floats, job: Job) -> Floats:
-    """The results of a case.
+    """Return the results of a case.
 
     Args:
         path: What was read at communication points, shape (n_t, n_read).

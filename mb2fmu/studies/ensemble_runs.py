@@ -44,7 +44,7 @@ class Runs:
     no_derivatives: tuple[str, ...]
 
     def __getitem__(self, name: str | tuple[str, str]) -> Floats:
-        """A state or an output by its name: shape (n, n_t), or (n,) of the end; or what was reduced.
+        """Return a state or an output by its name: shape (n, n_t), or (n,) of the end; or what was reduced.
 
         ``runs["tip.x", "m2"]`` is the derivative of the first by the second, of the same shape.
         """

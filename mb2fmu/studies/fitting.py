@@ -145,7 +145,7 @@ class _Search:
         return self.at(values)[0] - self._measured
 
     def run(self, weights: Floats, start: Floats) -> Floats:
-        """The unknowns at which the weighted squares are least."""
+        """Return the unknowns at which the weighted squares are least."""
         bounds = np.array([each.low for each in self.unknowns]), np.array([each.high for each in self.unknowns])
 
         def left(scaled: Floats) -> Floats:

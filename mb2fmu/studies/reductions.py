@@ -48,7 +48,7 @@ class Reduction(Protocol):
         ...
 
     def finish(self, memory: Floats) -> Floats:
-        """The numbers, shape (n,)."""
+        """Return the numbers, shape (n,)."""
         ...
 
 

@@ -60,7 +60,7 @@ class Axis:
 
 
 def sample(method: Method, axes: Sequence[Axis], count: int, seed: int, *, indices: bool = False) -> Floats:
-    """The cases, one row each, shape (n, n_axes).
+    """Return the cases, one row each, shape (n, n_axes).
 
     With ``indices`` the rows are those of ``sensitivity_indices``: two samples A and B of ``count`` rows, then for each
     axis A with this column from B (Saltelli and others, Comput. Phys. Commun. 181 (2010), table 1).

@@ -92,7 +92,7 @@ class Effort:
         return self.workers * self.elapsed / self.cases - 1.0 if self.cases > 0.0 else 0.0
 
     def words(self) -> str:
-        """The effort in words, for people."""
+        """Return the effort in words, for people."""
         beside = self.workers * self.elapsed - self.cases
         # A share of next to nothing says nothing.
         part = f" ({self.overhead:.1%})" if self.cases >= _LONG else ""
@@ -102,7 +102,7 @@ class Effort:
         )
 
     def facts(self) -> dict[str, float]:
-        """The effort as JSON values, for the manifest."""
+        """Return the effort as JSON values, for the manifest."""
         return {
             "workers": self.workers,
             "elapsed [s]": round(self.elapsed, 3),

@@ -180,7 +180,7 @@ class _Resolver:
         )  # fmt: skip
 
     def _spread(self, plan: StudyPlan) -> StudyPlan:
-        """The plan with every parameter that can vary by a part of its value, within its bounds."""
+        """Return the plan with every parameter that can vary by a part of its value, within its bounds."""
         if not plan.spread:
             return plan
         found = []
@@ -300,7 +300,7 @@ class _Resolver:
         return tuple(columns), read
 
     def _outputs(self) -> tuple[Wanted, ...]:
-        """All outputs at the end; of a unit without outputs its continuous variables."""
+        """Return all outputs at the end; of a unit without outputs its continuous variables."""
         reals = {name: v for name, v in self._unit.variables.items() if v.real}
         found = [name for name, v in reals.items() if v.causality == "output"]
         found = found or [n for n, v in reals.items() if v.variability == "continuous" and v.causality == "local"]
@@ -313,7 +313,7 @@ class _Resolver:
         return [name for name, v in self._unit.variables.items() if v.real and v.causality != "independent"]
 
     def _set(self, name: str, where: str) -> bool:
-        """Whether a variable can be set; told if not."""
+        """Return whether a variable can be set; told if not."""
         found = self._unit.variables.get(name)
         if found is not None and found.real and (found.causality == "input" or found.settable):
             return True

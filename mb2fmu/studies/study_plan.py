@@ -146,7 +146,7 @@ def read_plan(content: Mapping[str, Any]) -> StudyPlan:
 
 
 def names_no_source(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
-    """Whether a wrong plan says too little for a unit to be made or taken: nothing can be held against one."""
+    """Return whether a wrong plan says too little for a unit to be made or taken: nothing can be held against one."""
     of_arguments = [fault for fault in faults if fault.where == "arguments" or fault.what.startswith("argu")]
     return not plan.source or bool(of_arguments and not plan.of_unit)
 

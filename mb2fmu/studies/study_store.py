@@ -209,7 +209,7 @@ class Store:
         return np.array(cases, dtype=np.intp), values, [found[case][1] for case in cases]
 
     def _before(self) -> dict[str, Any] | None:
-        """The manifest of a study that is there."""
+        """Return the manifest of a study that is there."""
         path = self.folder / MANIFEST
         if not path.exists():
             return None

@@ -15,7 +15,7 @@ _DEEPEST = 6
 
 
 def expression_name(program: Program, node: int) -> str:
-    """The expression in one line; parts that are too long are ``…``."""
+    """Return the expression in one line; parts that are too long are ``…``."""
     text = _name(program, node, _DEEPEST, _output_names(program))
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 

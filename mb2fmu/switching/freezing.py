@@ -60,7 +60,7 @@ _PREFIX: dict[SwitchKind, str] = {
 
 
 def switches_of(program: Program) -> tuple[Switch, ...]:
-    """The modes of a program that :func:`freeze` gave, in the order of their margins; conditions come last."""
+    """Return the modes of a program that :func:`freeze` gave, in the order of their margins; conditions come last."""
     found = []
     for place, label in enumerate(program.layout.memory):
         for kind, prefix in _PREFIX.items():
@@ -70,7 +70,7 @@ def switches_of(program: Program) -> tuple[Switch, ...]:
 
 
 def freeze(program: Program, sizes: Callable[[Program], Sequence[float]] | None = None) -> Program:
-    """The program with modes; the very same one if nothing in it switches.
+    """Return the program with modes; the very same one if nothing in it switches.
 
     Args:
         program: As it was lowered.
@@ -187,7 +187,7 @@ class _Plan:
         return tuple(each for each in self.switches if each.kind not in {"condition", "ticks"})
 
     def frozen(self) -> Program:
-        """The program with modes, in which the values of sticking signs are further inputs."""
+        """Return the program with modes, in which the values of sticking signs are further inputs."""
         old = self.program
         factors = tuple(f"factor {i}" for i in range(len(self.sticking)))
         layout = dataclasses.replace(old.layout, memory=self.memory, inputs=(*old.layout.inputs, *factors))
@@ -221,7 +221,7 @@ class FrozenCopy(ProgramCopy):
                 builder.entry(name, entry.labels, [self.node[result] for result in entry.results])
 
     def surface(self, surface: _Surface) -> int:
-        """The node of what a switch looks at."""
+        """Return the node of what a switch looks at."""
         a = self.node[surface.a]
         return a if surface.b < 0 else self.builder.sub(a, self.node[surface.b])
 

@@ -89,7 +89,7 @@ class Sliding:
         return found
 
     def at_rest(self, b: ProgramBuilder, modes: Sequence[int], slip: Sequence[int], x: Sequence[int]) -> list[int]:
-        """The states x with s = 0 of those held."""
+        """Return the states x with s = 0 of those held."""
         _, matrix, reach = self._at_modes(b, modes)
         none = [b.constant(0.0)] * self.count
         y = self._solved(b, modes, matrix, [b.neg(s) for s in slip], none, "the end of slip")
@@ -188,7 +188,7 @@ class _AtModes(ProgramCopy):
 
 
 def with_sliding(program: Program, sticking: Sequence[int]) -> Sliding:
-    """The system of the signs of a frozen program.
+    """Return the system of the signs of a frozen program.
 
     Args:
         program: With entry ``slip``, the arguments s; its last inputs are σ.

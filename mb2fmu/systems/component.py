@@ -106,7 +106,7 @@ class Component:
         return tuple(name for name, each in self.variables.items() if each.causality == "output")
 
     def unit(self, variable: str) -> UnitOfMeasure | None:
-        """The unit of a variable; None if it has none."""
+        """Return the unit of a variable; None if it has none."""
         name = self.variables[variable].get("unit")
         return None if name is None else self.units.get(name, UnitOfMeasure(name, None))
 

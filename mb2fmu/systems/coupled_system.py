@@ -256,7 +256,7 @@ class CoupledSystem:
         return made
 
     def source_of(self, name: str) -> Any:
-        """A component's source, with its path from the folder of the system's file."""
+        """Return a component's source, with its path from the folder of the system's file."""
         declared = next(each for each in self.components if each.name == name)
         return resolved_path(declared.source, self.source)
 
@@ -267,7 +267,7 @@ class CoupledSystem:
 
 
 def resolved_path(source: Any, file: Path | None) -> Any:
-    """A path counted from the folder of the system's file; models as they are."""
+    """Return a path counted from the folder of the system's file; models as they are."""
     if not isinstance(source, str | Path):
         return source
     path = Path(source)

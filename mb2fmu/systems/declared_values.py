@@ -64,7 +64,7 @@ class DeclaredValues:
                 yield made
 
     def _finite(self, value: float, where: str) -> bool:
-        """Whether a value is a finite number; add a fault if it is not."""
+        """Return whether a value is a finite number; add a fault if it is not."""
         try:
             if math.isfinite(float(value)):
                 return True

@@ -67,7 +67,7 @@ class TerminalBond:
     sides: tuple[tuple[int, Mapping[str, Member]], ...]
 
     def __call__(self, ins: Ports, outs: Ports) -> Iterator[Bond]:
-        """The bond, if both sides have a flow and a motion."""
+        """Yield the bond, if both sides have a flow and a motion."""
         made = []
         for component, members in self.sides:
             side = self._side(component, members, ins, outs)

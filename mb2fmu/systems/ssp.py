@@ -50,7 +50,7 @@ Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
 def ssp_files(joined: Joined, version: SspVersion = "1.0") -> FileTree:
-    """A system as the files of an ``.ssp``.
+    """Return a system as the files of an ``.ssp``.
 
     Args:
         joined: The system.
@@ -208,12 +208,12 @@ def _connector(parent: Element, component: Component, name: str, kind: str) -> E
 
 
 def _values(component: Component, values: Mapping[str, float], version: SspVersion) -> Element:
-    """The set of a component's own values."""
+    """Return the set of a component's own values."""
     return _parameter_set(VALUES, [(name, value, component.unit(name)) for name, value in values.items()], version)
 
 
 def _parameters(joined: Joined, version: SspVersion) -> Element:
-    """The set of the system's parameters, as declared."""
+    """Return the set of the system's parameters, as declared."""
     found = []
     for each in joined.system.parameters:
         value, name = each.value if isinstance(each.value, tuple) else (each.value, None)

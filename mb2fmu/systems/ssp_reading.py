@@ -79,7 +79,7 @@ class _Reader:
         self.faults: list[Fault] = []
 
     def system(self, run: ForeignRun) -> CoupledSystem:
-        """The declared system, not joined yet."""
+        """Return the declared system, not joined yet."""
         root = self._parsed(STRUCTURE)
         top = None if root is None else root.find("{*}System")
         made = CoupledSystem(_identifier((top.get("name") if top is not None else "") or Path(self._where).stem))
@@ -106,7 +106,7 @@ class _Reader:
         return f"{self._where}: {STRUCTURE}:{element.sourceline}"
 
     def _parsed(self, name: str) -> Element | None:
-        """A file of the archive as XML that follows its schema; None after a fault."""
+        """Return a file of the archive as XML that follows its schema; None after a fault."""
         try:
             root = etree.fromstring(self._tree[name], etree.XMLParser(resolve_entities=False, no_network=True))
         except etree.XMLSyntaxError as error:
@@ -117,7 +117,7 @@ class _Reader:
         return root
 
     def _inside(self, source: str, place: str) -> str | None:
-        """The archive's member that a source names; None after a fault."""
+        """Return the archive's member that a source names; None after a fault."""
         name = PurePosixPath(source.removeprefix("./"))
         if ":" in source or name.is_absolute() or ".." in name.parts or "\\" in source:
             self._tell(f"{source!r} lies outside of the archive", place, "put it into resources/")
@@ -209,7 +209,7 @@ class _Reader:
         return None if name is None else self._parsed(name)
 
     def _value(self, parameter: Element, place: str) -> Value | None:
-        """A number, with its unit if it says one; None after a fault."""
+        """Return a number, with its unit if it says one; None after a fault."""
         for kind in _NUMBERS:
             typed = parameter.find(f"{{*}}{kind}")
             if typed is not None:
@@ -276,6 +276,6 @@ def _followers(made: CoupledSystem) -> set[str]:
 
 
 def _identifier(name: str) -> str:
-    """The name with _ for what an identifier cannot have."""
+    """Return the name with _ for what an identifier cannot have."""
     text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
     return text if text[:1].isalpha() or text[:1] == "_" else f"_{text}"

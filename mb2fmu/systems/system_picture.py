@@ -24,7 +24,7 @@ _DROP = 16.0
 
 
 def system_picture(wiring: Wiring, title: str) -> str:
-    """The picture as an SVG document.
+    """Return the picture as an SVG document.
 
     Args:
         wiring: The system.
@@ -65,7 +65,7 @@ def _is_backward(wiring: Wiring, places: tuple[Box, ...], source: int, target: i
 
 
 def _around(start: tuple[float, float], end: tuple[float, float], low: float, lane: int) -> str:
-    """A wire that goes back below all boxes."""
+    """Return a wire that goes back below all boxes."""
     out, back = start[0] + 10.0 + 6.0 * lane, end[0] - 10.0 - 6.0 * lane
     way = f"M{start[0]:.1f} {start[1]:.1f}H{out:.1f}V{low:.1f}H{back:.1f}V{end[1]:.1f}H{end[0] - 1:.1f}"
     return f'<path class="wire" d="{way}" marker-end="url(#tip)"/>'

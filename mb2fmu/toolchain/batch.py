@@ -59,7 +59,7 @@ class CompiledProgram:
         *,
         out: Floats | None = None,
     ) -> Floats:
-        """The results, shape (n_results,), or (n_batch, n_results) if any argument is a batch.
+        """Return the results, shape (n_results,), or (n_batch, n_results) if any argument is a batch.
 
         Args:
             t: Time; a batch has shape (n_batch,).

@@ -118,7 +118,7 @@ def find(compiler: Compiler) -> Tool:
 
 
 def installed() -> Compiler:
-    """The compiler that is taken if none is asked for: zig, or the system's where that alone is installed."""
+    """Return the compiler that is taken if none is asked for: zig, or the system's where that alone is installed."""
     if importlib.util.find_spec("ziglang") is None:
         with suppress(ToolError):
             return find("cc").compiler
@@ -144,7 +144,7 @@ def _zig() -> Tool:
 
 @cache
 def _cc(named: str) -> Tool:
-    """The system's compiler: ``named`` (command and options, as the variable CC has them), else the first found.
+    """Return the system's compiler: ``named`` (command and options, as the variable CC has them), else the first found.
 
     What it is told there comes before what it is told here, so that it cannot allow other arithmetic by accident.
     """

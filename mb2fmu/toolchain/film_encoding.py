@@ -18,7 +18,7 @@ _CODERS = {
 
 
 def has_ffmpeg() -> bool:
-    """Whether this machine has ffmpeg."""
+    """Return whether this machine has ffmpeg."""
     return shutil.which("ffmpeg") is not None
 
 
@@ -34,7 +34,7 @@ def refuse_without_ffmpeg(path: str) -> None:
 
 
 def encoded(pictures: Sequence[bytes], suffix: str, rate: int) -> bytes:
-    """A film of PNGs.
+    """Return a film of PNGs.
 
     Args:
         pictures: Of one size, even in width and height.

@@ -46,7 +46,7 @@ def loaded(content: bytes, name: str) -> ctypes.CDLL:
 
 
 def _compiled(sources: Mapping[str, bytes], name: str, compiler: Compiler, *, often: bool) -> bytes:
-    """The library's bytes, from the cache where it was compiled before."""
+    """Return the library's bytes, from the cache where it was compiled before."""
     tool, platform = find(compiler), host()
     units = sorted(path for path in sources if path.endswith(".c"))
     told = [*alone(compiler, platform, often=often), *linking(compiler, platform, name)]

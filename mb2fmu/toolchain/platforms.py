@@ -83,7 +83,7 @@ _SYSTEMS = MappingProxyType({"linux": "linux", "win32": "windows", "cygwin": "wi
 
 
 def host() -> Platform:
-    """The platform of the running Python.
+    """Return the platform of the running Python.
 
     Raises:
         PlatformError: If no unit can be built for it.

@@ -84,7 +84,7 @@ def version() -> str:
 
 
 def licence() -> bytes:
-    """The licence under which pythonfmu's files may be passed on.
+    """Return the licence under which pythonfmu's files may be passed on.
 
     Raises:
         ToolError: If the installed package does not contain it.

@@ -69,7 +69,7 @@ class Processes:
     def _started(
         self, command: Sequence[str], work: Path, variables: Mapping[str, str]
     ) -> subprocess.Popen[bytes] | None:
-        """The process; None after the end."""
+        """Return the process; None after the end."""
         with self._lock:
             if self._stopped:
                 return None
@@ -104,7 +104,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def failure(what: str, command: Sequence[str], how: str, output: str) -> ToolError:
-    """A command that failed: on what, how, and what it said."""
+    """Return a command that failed: on what, how, and what it said."""
     text = f"{how} from {shlex.join(command)}"
     full = any(words in output for words in _FULL)
     remedy = "free some space, or name other folders by the variables TMPDIR and MB2FMU_CACHE_DIR" if full else ""

@@ -30,7 +30,7 @@ KEPT = 800
 
 
 def folder() -> Path:
-    """The cache folder, which exists afterwards.
+    """Return the cache folder, which exists afterwards.
 
     Raises:
         ToolError: If it cannot be made or written to.

@@ -151,7 +151,7 @@ class Compilation:
         )
 
     def _side_by_side(self, sources: FileTree) -> dict[Platform, bytes]:
-        """All platforms; after a failure no further one is begun, and all failures are told."""
+        """Return all platforms; after a failure no further one is begun, and all failures are told."""
         with ThreadPoolExecutor(max_workers=min(len(self._platforms), os.cpu_count() or 1) or 1) as threads:
             futures: dict[Platform, Future[bytes]] = {
                 each: threads.submit(self._library, each, sources) for each in self._platforms
@@ -175,7 +175,7 @@ class Compilation:
         return {platform: future.result() for platform, future in futures.items()}
 
     def _library(self, platform: Platform, sources: FileTree) -> bytes:
-        """The library for one platform."""
+        """Return the library for one platform."""
         begin = time.monotonic()
         if self._observer:
             with self._lock:

@@ -22,7 +22,7 @@ _Value = tuple[int, int | float | bytes]
 
 
 def webm(pictures: Sequence[Picture], rate: int, *, quality: int = 80) -> bytes:
-    """A film of pictures of one size; the same bytes for the same pictures.
+    """Return a film of pictures of one size; the same bytes for the same pictures.
 
     Larger than a video encoder's, since no frame is told by its difference from the one before.
 
@@ -77,7 +77,7 @@ def _blocks(pictures: Iterable[Picture], times: Iterable[int], quality: int) -> 
 
 
 def _key_frame(picture: Picture, quality: int) -> bytes:
-    """The VP8 key frame within a lossy WebP picture (RFC 9649, section 2.5)."""
+    """Return the VP8 key frame within a lossy WebP picture (RFC 9649, section 2.5)."""
     file = io.BytesIO()
     picture.save(file, "WEBP", quality=quality, method=4)
     content, at = file.getvalue(), 12
@@ -89,7 +89,7 @@ def _key_frame(picture: Picture, quality: int) -> bytes:
 
 
 def _element(identifier: int, values: Sequence[_Value]) -> bytes:
-    """An element that holds others."""
+    """Return an element that holds others."""
     return _packed(identifier, _elements(values))
 
 

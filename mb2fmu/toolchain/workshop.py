@@ -84,7 +84,7 @@ def units(sources: FileTree, order: Order, platform: Platform) -> tuple[Translat
 
 
 def compiled_files(sources: FileTree) -> list[str]:
-    """The files that compilers read: names have no prefix in a shared library, so not that of prefixes."""
+    """Return the files that compilers read: names have no prefix in a shared library, so not that of prefixes."""
     return [path for path in sources if path.endswith((".c", ".h", ".inc")) and path != f"sources/{NAMES}"]
 
 

@@ -104,7 +104,7 @@ class Admissible:
         return found if found is not None and np.all(np.isfinite(found)) else None
 
     def _alike_assembled(self, found: list[float]) -> bool:
-        """Whether what the unit computes is on the branch of the start."""
+        """Return whether what the unit computes is on the branch of the start."""
         if not self._computed:
             return True
         d, slot = self._definition, self._symbols.slot
@@ -182,7 +182,7 @@ class Admissible:
         return r.nominal or size or self._alike(r)
 
     def _alike(self, item: Quantity) -> float:
-        """The magnitude of what has the same unit, of free parameters before all; 1 where nothing has."""
+        """Return the magnitude of what has the same unit, of free parameters before all; 1 where nothing has."""
         d = self._definition
         if item.nominal:
             return item.nominal
@@ -197,7 +197,7 @@ class Admissible:
 
 
 def _within(item: Quantity, value: float) -> float:
-    """The value, mirrored at the bounds that it has passed, and never zero by being cut off there."""
+    """Return the value, mirrored at the bounds that it has passed, and never zero by being cut off there."""
     low, high = item.minimum, item.maximum
     if low is not None and value < low:
         value = 2 * low - value

@@ -50,7 +50,7 @@ class Anatomy:
     units: Mapping[str, Unit]
 
     def unit(self, name: str) -> Unit | None:
-        """A unit by its name: as the FMU defines it, else as Modelica writes it; None if it is neither."""
+        """Return a unit by its name: as the FMU defines it, else as Modelica writes it; None if it is neither."""
         if name in self.units:
             return self.units[name]
         try:

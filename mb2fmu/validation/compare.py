@@ -133,7 +133,7 @@ def _enough(values: Floats) -> int:
 
 
 def compare_variables(reference: Reference, limits: Bounds, simulation: Simulation) -> tuple[VariableResult, ...]:
-    """Every variable of the reference against the FMU's."""
+    """Return every variable of the reference against the FMU's."""
     time = reference.trajectory.time
     whole = _on_its_side(reference, limits, simulation)
     results = []
@@ -210,7 +210,7 @@ def _away(reference: Reference, limits: Bounds, simulation: Simulation, k: int) 
 
 
 def _on_its_side(reference: Reference, limits: Bounds, simulation: Simulation) -> Floats:
-    """The reference's values, near events those of the side on which the unit is."""
+    """Return the reference's values, near events those of the side on which the unit is."""
     truth = reference.trajectory.values.copy()
     for k, side in sides_taken(reference, limits, simulation).items():
         truth[k] = limits.sides[k].values[side]

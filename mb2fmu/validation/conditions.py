@@ -81,7 +81,7 @@ class Conditions:
 
 
 def conditions(definition: Declarations, parameters: Mapping[str, float] | None = None) -> Conditions:
-    """The default experiment of a model, as numbers.
+    """Return the default experiment of a model, as numbers.
 
     Args:
         definition: The checked model.
@@ -137,7 +137,7 @@ def calculated_values(definition: Declarations, parameters: Sequence[float]) -> 
 
 
 def _sampled(signal: Any, time: Floats, name: str) -> tuple[Floats, Fault | None]:
-    """The signal at each time (shape of ``time``), and what is wrong with it."""
+    """Return the signal at each time (shape of ``time``), and what is wrong with it."""
     expression = sm.sympify(signal).subs(dynamicsymbols._t, sm.Symbol("t", real=True))  # noqa: SLF001  SymPy's time
     unknown = {str(s) for s in expression.free_symbols} - {"t"}
     if unknown:

@@ -53,7 +53,7 @@ SAME = 1e-9
 def conformity(
     fmu: Path, definition: Declarations, equations: EquationsOfMotion, *, redundant: bool = False
 ) -> tuple[Finding, ...]:
-    """All that checkers, the auditor and the model say against a unit; who has no objections gives one note.
+    """Return all that checkers, the auditor and the model say against a unit; who has no objections gives one note.
 
     Args:
         fmu: The archive.
@@ -163,12 +163,12 @@ def _starts(declared: Description, definition: Declarations) -> Iterator[str]:
 
 
 def _variables(declared: Description) -> dict[str, Variable]:
-    """The variables of the description by name."""
+    """Return the variables of the description by name."""
     return {variable.name: variable for variable in declared.variables}
 
 
 def _same_unit(one: str, other: str) -> bool:
-    """Whether two texts name the same unit of the same size."""
+    """Return whether two texts name the same unit of the same size."""
     if one == other:
         return True
     try:
@@ -179,5 +179,5 @@ def _same_unit(one: str, other: str) -> bool:
 
 
 def _same(one: float | None, other: float) -> bool:
-    """Whether two numbers are equal but for their last digits."""
+    """Return whether two numbers are equal but for their last digits."""
     return one is not None and math.isclose(one, other, rel_tol=SAME, abs_tol=1e-300)

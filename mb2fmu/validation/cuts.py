@@ -45,7 +45,7 @@ class Cuts:
         self.m, self.sights = mechanism, sights
 
     def of(self, request: RequestedOutput) -> sm.Matrix:
-        """The force or torque that was asked for, in N."""
+        """Return the force or torque that was asked for, in N."""
         subject = request.subject
         at = request.relative_to
         if request.of_joint:
@@ -60,13 +60,13 @@ class Cuts:
         return self._torque(bodies, at)
 
     def through(self, number: int, *, force: bool) -> sm.Matrix:
-        """The force through a joint, or the torque about its point, in N."""
+        """Return the force through a joint, or the torque about its point, in N."""
         joint = self.m.joints[number]
         bodies = self._beyond(joint.child)
         return self._force(bodies) if force else self._torque(bodies, joint.point)
 
     def _beyond(self, body: int) -> set[int]:
-        """A body, those that hang on it by joints, and those that are fixed in any of them."""
+        """Return a body, those that hang on it by joints, and those that are fixed in any of them."""
         held = {joint.child for joint in self.m.joints}
         found: set[int] = set()
         waiting = [body]
@@ -134,7 +134,7 @@ class Cuts:
                 yield from self._along(load)
 
     def _along(self, load: PathwayLoad) -> Iterator[_Piece]:
-        """Each segment pushes its ends apart."""
+        """Yield each segment pushes its ends apart."""
         for a, b in zip(load.points, load.points[1:], strict=False):
             d = self.sights.vector("position", b) - self.sights.vector("position", a)
             push = load.force * d / sm.sqrt(d.dot(d))
@@ -168,7 +168,7 @@ class _Fixed:
             self._points.append((places, np.array([point.partials for point in numeric.points])))
 
     def of_frame(self, frame: int, among: Sequence[int]) -> int:
-        """The body that a frame turns with, or the ground."""
+        """Return the body that a frame turns with, or the ground."""
         turning = [W[frame] for W in self._frames]
         if all(_same(W, 0 * W, W) for W in turning):
             return GROUND
@@ -179,7 +179,7 @@ class _Fixed:
         return GROUND
 
     def of_point(self, point: int, among: Sequence[int]) -> int:
-        """The body that a point is a particle of, or the ground."""
+        """Return the body that a point is a particle of, or the ground."""
         for number in among:
             if self._bodies[number].masscenter == point:
                 return number
@@ -191,7 +191,7 @@ class _Fixed:
         return GROUND
 
     def _moves_with(self, number: int, point: int) -> bool:
-        """Whether v_P = v_B + w_B x r_BP for every speed alone."""
+        """Return whether v_P = v_B + w_B x r_BP for every speed alone."""
         body = self._bodies[number]
         for W, (r, J) in zip(self._frames, self._points, strict=True):
             rigid = J[body.masscenter].copy()
@@ -203,5 +203,5 @@ class _Fixed:
 
 
 def _same(a: Any, b: Any, scale: Any) -> bool:
-    """Whether two arrays are equal but for round-off of the largest number of a third."""
+    """Return whether two arrays are equal but for round-off of the largest number of a third."""
     return bool(np.max(np.abs(a - b), initial=0.0) <= _CLOSE * max(float(np.max(np.abs(scale), initial=0.0)), 1e-300))

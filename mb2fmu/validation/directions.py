@@ -101,7 +101,7 @@ def rate_in_time(reference: Reference, point: Point) -> tuple[Floats, Floats]:
     step = _STEP * reference.conditions.step
 
     def along(size: float) -> Floats:
-        """All variables a little later."""
+        """Return all variables a little later."""
         return _at(reference, point, size, x + size * x_dot, point.held, point.parameters)[0]
 
     with _modes_kept(reference, point):
@@ -111,7 +111,7 @@ def rate_in_time(reference: Reference, point: Point) -> tuple[Floats, Floats]:
 
 
 def _state(reference: Reference, point: Point) -> Floats:
-    """The state there: a contact, say, may have been parted by the event in which parameters became others."""
+    """Return the state there: a contact, say, may have been parted by the event in which parameters became others."""
     x, run, numeric = reference.states[point.row], reference.conditions, reference.numeric
     if not point.settled:
         return np.asarray(x)
@@ -170,7 +170,7 @@ def _measured(reference: Reference, point: Point, states: Floats, inputs: Floats
 def _at(
     reference: Reference, point: Point, later: float, state: Floats, held: Floats, parameters: Sequence[float] | Floats
 ) -> tuple[Floats, Floats]:
-    """All compared variables and x', at the point's time + ``later`` and a state, put onto the constraints.
+    """Return all compared variables and x', at the point's time + ``later`` and a state, put onto the constraints.
 
     Raises:
         ValidationError, ArithmeticError, ValueError: Where an expression leaves its domain.

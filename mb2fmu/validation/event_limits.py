@@ -62,7 +62,7 @@ class EventLimit:
 
 
 def event_limits(reference: Reference, bounds: Floats) -> tuple[EventLimit, ...]:
-    """All events of a reference.
+    """Return all events of a reference.
 
     Args:
         reference: Its events are those of its motion.

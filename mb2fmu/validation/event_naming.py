@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def event_name(frozen: FrozenEquations, sides: tuple[Floats, Floats], fired: str, switch: str) -> str:
-    """The name of an event.
+    """Return the name of an event.
 
     Args:
         frozen: The equations.
@@ -36,7 +36,7 @@ def switch_names(frozen: FrozenEquations) -> list[str]:
 
 
 def _of_a_contact(frozen: FrozenEquations, surface: sm.Expr) -> str:
-    """The quantity of a contact that a surface is made of; empty if it is of none."""
+    """Return the quantity of a contact that a surface is made of; empty if it is of none."""
     found = surface.free_symbols
     for c in frozen.contacts.each if frozen.contacts else ():
         if c.resting not in found:

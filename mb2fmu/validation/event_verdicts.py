@@ -92,7 +92,7 @@ class Watch:
         }
 
     def has_passed(self, request: Mapping[str, float], time: float, values: Sequence[float]) -> bool:
-        """Whether the event has happened by what is read at an instant."""
+        """Return whether the event has happened by what is read at an instant."""
         level = request["level"] + request["rate"] * (time - request["at"])
         return request["sign"] * (values[self.place] - level) > 0.0
 
@@ -112,7 +112,7 @@ def _rates(reference: Reference, description: UnitDescription) -> dict[int, str]
 
 
 def watches(reference: Reference, limits: Bounds, description: UnitDescription) -> tuple[Watch, ...]:
-    """The events of a reference, at most ``MOST``, but those that inputs make by jumping."""
+    """Return the events of a reference, at most ``MOST``, but those that inputs make by jumping."""
     numeric = reference.numeric
     if not isinstance(numeric, HybridEquations):
         return ()
@@ -166,19 +166,19 @@ def _watch(reference: Reference, limits: Bounds, events: Sequence[EventLimit], k
 
 
 def _reaches(event: EventLimit, time: float) -> bool:
-    """Whether an event grazes, and may be at an instant."""
+    """Return whether an event grazes, and may be at an instant."""
     return event.grazing and abs(event.occasion.time - time) <= event.widest
 
 
 def _beside(reference: Reference, occasion: Occasion, rates: Sequence[int]) -> tuple[Floats, Floats]:
-    """All that is watched just before and after an event, and its slopes, shapes (2, n)."""
+    """Return all that is watched just before and after an event, and its slopes, shapes (2, n)."""
     h = 1e-4 * float(np.min(np.diff(reference.trajectory.time)))
     here = _continued(reference, occasion, occasion.time, rates)
     return here, (_continued(reference, occasion, occasion.time + h, rates) - here) / h
 
 
 def _continued(reference: Reference, occasion: Occasion, time: float, rates: Sequence[int]) -> Floats:
-    """All that is watched on both sides of an event, continued to an instant; shape (2, n)."""
+    """Return all that is watched on both sides of an event, continued to an instant; shape (2, n)."""
     numeric, run = reference.numeric, reference.conditions
     assert isinstance(numeric, HybridEquations)
     prepared, r = numeric.prepare(run.parameters), run.inputs[occasion.first.step].tolist()
@@ -263,7 +263,7 @@ def _answers(driven: Driven, number: int) -> Sequence[Any]:
 
 
 def _noted(watch: Watch, kind: UnitKind, events: Sequence[Any]) -> Any:
-    """The event of Model Exchange in which the watched variable comes to its other side."""
+    """Return the event of Model Exchange in which the watched variable comes to its other side."""
     request = watch.request(kind)
     near = [event for event in events if watch.low <= event[0] <= watch.high]
     for time, before, after in near:
@@ -276,7 +276,7 @@ def _noted(watch: Watch, kind: UnitKind, events: Sequence[Any]) -> Any:
 def _judged(
     reference: Reference, limits: Bounds, watch: Watch, kind: UnitKind, found: Any, rates: Sequence[int]
 ) -> EventResult:
-    """The verdict on one event."""
+    """Return the verdict on one event."""
     if found == "not looked at":
         return _unjudged(reference, watch, kind, "the unit's state cannot be kept and restored, or that failed")
     occasion, allowed = watch.limit.occasion, watch.limit.allowed[kind]

@@ -207,7 +207,7 @@ class _Walk:
         return self.numeric.margins(t, y[:-1], r, self.prepared, self.modes)
 
     def _crossing(self, solver: DOP853, r: Sequence[float]) -> float | None:
-        """The first instant of the last step at which a mode is no longer right."""
+        """Return the first instant of the last step at which a mode is no longer right."""
         dense = solver.dense_output()
         low = solver.t_old
         start = self._margins(low, dense(low), r)
@@ -222,7 +222,7 @@ class _Walk:
 
     @staticmethod
     def _bracketed(low: float, high: float, wrong: Callable[[float], bool]) -> float:
-        """The first instant, to the last digit, at which something is wrong that is so at ``high``."""
+        """Return the first instant, to the last digit, at which something is wrong that is so at ``high``."""
         while True:
             middle = 0.5 * (low + high)
             if not low < middle < high:
@@ -238,7 +238,7 @@ class _Walk:
         return [i for i, margin in enumerate(margins) if margin < min(0.0, 2.0 * start[i]) - 1e-15]
 
     def _up_to(self, t: float, y: Floats, instant: float, r: Sequence[float], most: float) -> tuple[float, Floats]:
-        """The step made anew up to an event, and the event."""
+        """Return the step made anew up to an event, and the event."""
         before = self._margins(t, y, r)
         solver = self._solver(t, y, instant, r, most)
         while solver.status == "running":

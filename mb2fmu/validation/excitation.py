@@ -151,7 +151,7 @@ def _intended(
     any_step: bool,
     followers: tuple[int, ...],
 ) -> _Intention:
-    """All moves at their full size."""
+    """Return all moves at their full size."""
     run, gauge = reference.conditions, Gauge.of(definition, reference)
     steps = len(run.time) - 1
     count = max(min(steps, 10), min(STEPS, steps // 2))
@@ -191,13 +191,13 @@ def row_sizes(reference: Reference) -> Floats:
 
 
 def state_records(definition: Declarations, reference: Reference) -> tuple[Quantity, ...]:
-    """The records of x = (q, independent u, z), in order."""
+    """Return the records of x = (q, independent u, z), in order."""
     independent = reference.numeric.equations.u_independent
     return (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
 
 
 def _largest(intention: _Intention, smallest: int) -> tuple[float, Conditions] | None:
-    """The largest part of the intention that the mechanism allows."""
+    """Return the largest part of the intention that the mechanism allows."""
     for part in PARTS[smallest:]:
         run = _started(intention, part)
         if run is not None and _runs(intention.reference, run, intention.followers):
@@ -206,7 +206,7 @@ def _largest(intention: _Intention, smallest: int) -> tuple[float, Conditions] |
 
 
 def _started(intention: _Intention, part: float) -> Conditions | None:
-    """The experiment with part of the moves, started on its constraints; None where it cannot be."""
+    """Return the experiment with part of the moves, started on its constraints; None where it cannot be."""
     definition, reference = intention.definition, intention.reference
     numeric, given = reference.numeric, reference.conditions
     moved = intention.parameters * part
@@ -249,7 +249,7 @@ def _started(intention: _Intention, part: float) -> Conditions | None:
 
 
 def _calculated_within(definition: Declarations, parameters: Sequence[float]) -> bool:
-    """Whether calculated parameters stay within their bounds."""
+    """Return whether calculated parameters stay within their bounds."""
     found = calculated_values(definition, parameters)
     for parameter in definition.parameters:
         if parameter.name in found:
@@ -260,7 +260,7 @@ def _calculated_within(definition: Declarations, parameters: Sequence[float]) ->
 
 
 def _runs(reference: Reference, run: Conditions, followers: tuple[int, ...]) -> bool:
-    """Whether a rough integration reaches the end, without singularities and not far beyond the default motion.
+    """Return whether a rough integration reaches the end, without singularities and not far beyond the default motion.
 
     The unit has no word in this: where its ``followers`` are determined is what the mechanism's constraints say.
     """
@@ -329,7 +329,7 @@ def _moves(
 
 
 def _move(record: Quantity, role: str, default: float, moved: float, reason: str) -> Move:
-    """A record of the report."""
+    """Return a record of the report."""
     return Move(name=record.name, role=role, unit=record.unit, default=default, moved=moved, reason=reason)  # type: ignore[arg-type]
 
 

@@ -132,7 +132,7 @@ def _while_close(reference: Reference, limits: Bounds, latest: int) -> int:
 
 
 def _apart_from_events(limits: Bounds, latest: int) -> int:
-    """The latest point that is not near an event; where each is (samples), the latest of all."""
+    """Return the latest point that is not near an event; where each is (samples), the latest of all."""
     return next((row for row in range(latest, 0, -1) if row not in limits.sides), latest)
 
 
@@ -192,7 +192,7 @@ class Asked:
 
 
 def asked(chance: Occasion, definition: Declarations, description: UnitDescription, kind: UnitKind) -> Asked:
-    """The sessions for one kind of a unit."""
+    """Return the sessions for one kind of a unit."""
     variables, reference = description.variables, chance.reference
     offers = description.offers[kind]
     free = [p.name for p in definition.parameters if not p.calculated]

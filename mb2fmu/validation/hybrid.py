@@ -207,7 +207,7 @@ class HybridEquations(NumericEquations):
             raise ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)]) from error
 
     def kinetic_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
-        """The kinetic energy in J, which no mode changes."""
+        """Return the kinetic energy in J, which no mode changes."""
         return super().motion(t, x, [*r, *self._whole(np.ones(self._count)).tolist()], prepared).kinetic
 
     @contextmanager
@@ -233,7 +233,7 @@ class HybridEquations(NumericEquations):
     def changed(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
     ) -> Floats:
-        """The state behind the event in which parameters become ``after``."""
+        """Return the state behind the event in which parameters become ``after``."""
         return self.settle(t, x, r, after, self.modes_at(t, x, r, prepared), ())[0]
 
     def modes_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Modes:
@@ -382,7 +382,7 @@ class HybridEquations(NumericEquations):
     def _fired(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> tuple[str, Floats]:
-        """The first of the model's own events that happens, and what they set, with the values before."""
+        """Return the first of the model's own events that happens, and what they set, with the values before."""
         look, values = self._held(t, x, r, prepared, modes)
         if self._contacts or self._latched:
             forces = values[: self._count + self._lines + self._latched]
@@ -462,7 +462,7 @@ class HybridEquations(NumericEquations):
                 modes.values[i] = np.sign(look.surfaces[i])
 
     def kept_at_rest(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
-        """The state with speeds such that what these modes hold stands still."""
+        """Return the state with speeds such that what these modes hold stands still."""
         return self._at_rest(t, x, r, prepared, modes) if self._holding(x, modes) else x
 
     def begin(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Modes, Floats]:

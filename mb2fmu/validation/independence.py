@@ -196,7 +196,7 @@ def judged(
 def _outputs_rung(
     made: OwnMotions, description: UnitDescription, answers: Mapping[str, Sequence[Any]], allowed: float
 ) -> Sequence[Rung]:
-    """The outputs at the same points; no rung where the objects tell none; ``allowed`` as for :func:`judged`."""
+    """Return the outputs at the same points; no rung where the objects tell none; ``allowed`` as for :func:`judged`."""
     names, errors = _outputs(made, description), []
     for number, sample in enumerate(made.samples):
         answer = answers[_session(number)][0]

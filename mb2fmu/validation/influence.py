@@ -84,7 +84,7 @@ def _ratios(moved: Reference, limits: Bounds, changes: Sequence[_Change]) -> lis
 def _result(
     move: Move, followed: Floats | None, default: Reference, moved: Reference, limits: Bounds
 ) -> InfluenceResult:
-    """The verdict on one quantity."""
+    """Return the verdict on one quantity."""
     if followed is None:  # a start value: it is a variable itself
         column = moved.trajectory.column(move.name)
         allowed = float(limits.values[0, column])

@@ -42,7 +42,7 @@ class Reading:
 
 
 def read_off(mechanism: Mechanism, equations: EquationsOfMotion) -> Reading:
-    """All outputs of ``equations`` and the kinetic energy, from a mechanism's motion.
+    """Return all outputs of ``equations`` and the kinetic energy, from a mechanism's motion.
 
     Args:
         mechanism: With bodies.
@@ -125,7 +125,7 @@ class _Instruments:
             yield from answers[request.kind](request)
 
     def _scalar(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """A distance, a multiplier, or dT/du."""
+        """Yield a distance, a multiplier, or dT/du."""
         if request.kind == "distance":
             d = self._between("position", *request.subject)
             yield request.name, sm.sqrt(d.dot(d))
@@ -187,7 +187,7 @@ class _Instruments:
             yield request.name, total
 
     def _partial(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """An entry of a Jacobian."""
+        """Yield an entry of a Jacobian."""
         node, speed = request.subject
         of_point = request.kind == "partial_velocity"
         yield (
@@ -212,7 +212,7 @@ class _Instruments:
         yield from self._components(request, vector)
 
     def _relative_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """The velocity of a point less that of the place of the other body where it is now."""
+        """Yield the velocity of a point less that of the place of the other body where it is now."""
         point, origin = request.subject
         base = request.relative_to or 0
         there = self.sights.vector("velocity", origin)
@@ -257,7 +257,7 @@ class _Instruments:
         yield from self._components(request, vector)
 
     def _components(self, request: RequestedOutput, vector: sm.Matrix) -> Iterator[tuple[str, sm.Expr]]:
-        """A vector's components in the frame that was asked for."""
+        """Yield a vector's components in the frame that was asked for."""
         if request.expressed_in is not None:
             vector = self.sights.rotation(request.expressed_in).T * vector
         yield from zip((request.name + axis for axis in AXES), vector, strict=True)

@@ -145,7 +145,7 @@ def one_by_one(slope: Slope) -> Slopes:
 
 
 def stuck(t: float, why: str) -> ValidationError:
-    """The error of an integration that ends at t, in s."""
+    """Return the error of an integration that ends at t, in s."""
     return ValidationError(
         "the reference cannot be integrated:",
         [

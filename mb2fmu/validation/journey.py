@@ -83,7 +83,7 @@ class Journey:
         return integrate(self.slope, self.time, start, tolerance, scales, self.budget, parts, project)
 
     def slope(self, k: int) -> Slope:
-        """The slope of (x, W) while the inputs of step k hold."""
+        """Return the slope of (x, W) while the inputs of step k hold."""
         numeric, prepared = self.numeric, self.prepared
         r: Sequence[float] = self.inputs[k].tolist()
 
@@ -94,7 +94,7 @@ class Journey:
         return held
 
     def slopes(self, k: int) -> Slopes:
-        """The slopes of (x, W) at several instants while the inputs of step k hold."""
+        """Return the slopes of (x, W) at several instants while the inputs of step k hold."""
         machine, prepared = self.numeric.machine, self.prepared
         if machine is None:
             return one_by_one(self.slope(k))

@@ -38,7 +38,7 @@ Conserved = ConservedQuantities | ConservedOfLagrangian
 
 
 def conserved_quantities(mechanism: Mechanism, equations: EquationsOfMotion) -> Conserved:
-    """The integrals of a mechanism.
+    """Return the integrals of a mechanism.
 
     Args:
         mechanism: As read.
@@ -120,5 +120,5 @@ class KeptIntegrals:
         return np.asarray(self._size[:, None] * grown[None, :])
 
     def told(self, row: int) -> bool:
-        """Whether any step is judged."""
+        """Return whether any step is judged."""
         return bool(np.any(self.judged[:, row]))

@@ -135,7 +135,7 @@ class TableResult:
 
 
 def _record(column: ColumnResult) -> dict[str, Any]:
-    """A column's numbers by name, with its ratio and verdict."""
+    """Return a column's numbers by name, with its ratio and verdict."""
     values = {name: getattr(column, name) for name in (*column.__slots__, "ratio", "verdict")}
     return {n: str(v) if isinstance(v, float) and not math.isfinite(v) else v for n, v in values.items()}
 
@@ -322,7 +322,7 @@ class _Plan:
                 )
 
     def along(self) -> Operations:
-        """The calls of one session along all rows."""
+        """Return the calls of one session along all rows."""
         inputs = [(scalar, values) for scalar, values in self.driven if scalar.role == "input"]
         references = [scalar.reference for scalar, _ in inputs]
         grid, rows = self._grid()
@@ -368,7 +368,7 @@ class _Plan:
     def _opening(
         self, stop: float, inputs: Sequence[Scalar], more: Sequence[tuple[Scalar, float]] = ()
     ) -> dict[str, Any]:
-        """An experiment as the driver reads it; inputs are set besides."""
+        """Return an experiment as the driver reads it; inputs are set besides."""
         given = [*self.starts, *more]
         return {
             "tolerance": self.settings.tolerance,
@@ -381,7 +381,7 @@ class _Plan:
         }
 
     def at_points(self, kind: UnitKind) -> dict[str, Operations]:
-        """The calls of one session per point, by its number.
+        """Return the calls of one session per point, by its number.
 
         Raises:
             ValidationError: If a unit of Co-Simulation alone is asked for another time than 0.
@@ -410,7 +410,7 @@ class _Plan:
         return sessions
 
     def judged(self, kind: UnitKind, found: Floats) -> TableResult:
-        """The verdict on each column."""
+        """Return the verdict on each column."""
         columns = []
         for k, (column, scalar, given) in enumerate(self.compared):
             own = self.anatomy.unit(scalar.unit or "1")

@@ -36,7 +36,7 @@ _DIGITS = 6
 
 
 def fraction(index: int) -> float:
-    """A signed part between 10 and 30 %, another for each index."""
+    """Return a signed part between 10 and 30 %, another for each index."""
     size = LEAST + (MOST - LEAST) * ((index + 1) * _GOLDEN % 1.0)
     return math.copysign(size, (index + 1) * _PLASTIC % 1.0 - 0.5)
 
@@ -167,7 +167,7 @@ def _size_of_zero(parameter: Parameter, index: int, free: Sequence[Parameter], g
 
 
 def within(quantity: Quantity, value: float, target: float) -> float:
-    """The target, mirrored at the value or moved half-way to the bound where it lies outside of the bounds."""
+    """Return the target, mirrored at the value or moved half-way to the bound where it lies outside of the bounds."""
     low = -math.inf if quantity.minimum is None else quantity.minimum
     high = math.inf if quantity.maximum is None else quantity.maximum
     for candidate in (target, 2 * value - target):
@@ -228,7 +228,7 @@ class Signal:
         return np.asarray(self.centre + part * self.size * (waves + 0.4 * (time >= self.jump)))
 
     def text(self, part: float) -> str:
-        """The signal as a formula."""
+        """Return the signal as a formula."""
         (a, c), (b, d) = self.rates, self.phases
         waves = f"0.5 sin({a:g} t + {b:g}) + 0.3 sin({c:g} t + {d:g})"
         return f"{self.centre:g} + {part * self.size:g} ({waves} + 0.4 [t ≥ {self.jump:g}])"

@@ -28,7 +28,7 @@ _OFF = ("mjDSBL_CONTACT", "mjDSBL_LIMIT", "mjDSBL_FRICTIONLOSS", "mjDSBL_EQUALIT
 
 
 def mujoco_there() -> bool:
-    """Whether MuJoCo is installed."""
+    """Return whether MuJoCo is installed."""
     return importlib.util.find_spec("mujoco") is not None
 
 

@@ -44,7 +44,7 @@ def outgrows_symbols(mechanism: Mechanism) -> bool:
 
 
 def newton_euler_applies(mechanism: Mechanism) -> bool:
-    """Whether the reference can be integrated from a mechanism itself, without any formulation's equations.
+    """Return whether the reference can be integrated from a mechanism itself, without any formulation's equations.
 
     It cannot where there are no bodies, where loads or z' depend on forces of constraints or on accelerations, and
     where auxiliary speeds stand in the constraints.

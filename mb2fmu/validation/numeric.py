@@ -39,12 +39,12 @@ _SLOWER = 4.0
 
 
 def _least_norm(A: Floats, right: Floats, units: Floats) -> Floats:
-    """The shortest x with A x = right, if each component is measured in its unit."""
+    """Return the shortest x with A x = right, if each component is measured in its unit."""
     return np.asarray(units * np.linalg.lstsq(A * units, right, rcond=_RANK)[0])
 
 
 def _astray(t: float) -> ValidationError:
-    """The error of a projection that finds nothing."""
+    """Return the error of a projection that finds nothing."""
     return ValidationError(
         "the reference cannot be integrated:",
         [Fault(f"at t = {t:.6g} s no coordinates near those found obey the holonomic constraints")],
@@ -178,7 +178,7 @@ class NumericEquations:
         )
 
     def _plans(self) -> dict[str, Plan]:
-        """The plans by the names that the compiled functions know them by."""
+        """Return the plans by the names that the compiled functions know them by."""
         plans = {
             "holonomic": self._holonomic,
             "slopes": self._holonomic_slopes,
@@ -242,7 +242,7 @@ class NumericEquations:
     def _asked(
         machine: Machine, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], wanted: str
     ) -> dict[str, Floats]:
-        """The compiled functions' answer; errors as for :meth:`x_dot`."""
+        """Return the compiled functions' answer; errors as for :meth:`x_dot`."""
         try:
             return machine.motion(t, x, r, prepared, wanted)
         except FailureError as error:
@@ -287,7 +287,7 @@ class NumericEquations:
     def changed(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
     ) -> Floats:
-        """The state behind the event in which parameters become ``after``: without events the same."""
+        """Return the state behind the event in which parameters become ``after``: without events the same."""
         del t, r, prepared, after
         return x
 
@@ -301,7 +301,7 @@ class NumericEquations:
         return float(np.linalg.slogdet(A[:, list(dependent)])[0])
 
     def has_redundant_rows(self, t: float, x: Floats, prepared: Sequence[float]) -> bool:
-        """Whether rows of A u + b = 0 follow from others at a state on the constraints."""
+        """Return whether rows of A u + b = 0 follow from others at a state on the constraints."""
         if not self.m:
             return False
         A, _ = self._rows(self._constraints(self._values(t, x, prepared)))
@@ -314,7 +314,7 @@ class NumericEquations:
         return self.m > 0 and not self._dependent
 
     def project(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
-        """The state where it belongs: unit quaternions, then coordinates and speeds onto the constraints.
+        """Return the state where it belongs: unit quaternions, then coordinates and speeds onto the constraints.
 
         Raises:
             ValidationError: If the coordinates do not find the constraints.

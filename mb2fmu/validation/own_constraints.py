@@ -53,7 +53,7 @@ class OwnConstraints:
         self._holonomic = symbols.function(parts.holonomic) if parts.holonomic else None
 
     def rows(self, values: list[Any], count: int) -> Numbers:
-        """The velocity constraints' left sides, shape (m, count)."""
+        """Return the velocity constraints' left sides, shape (m, count)."""
         return self._rows(values, count)[self._kinematic :]
 
     def _rows(self, values: list[Any], count: int) -> Numbers:
@@ -81,7 +81,7 @@ class OwnConstraints:
         return K, k0
 
     def with_rates(self, values: list[Any]) -> list[Any]:
-        """The values with q' as it follows from q and u; complex ones at a complex state."""
+        """Return the values with q' as it follows from q and u; complex ones at a complex state."""
         K, k0 = self.kinematics(values)
         found = list(values)
         for k, rate in zip(self.rates, (K @ np.array([values[j] for j in self.speeds]) + k0).tolist(), strict=True):
@@ -89,7 +89,7 @@ class OwnConstraints:
         return found
 
     def unit_speeds(self, values: list[Any], K: Floats, k0: Floats) -> list[Any]:
-        """Each speed alone at 1, then all at 0; q' accordingly."""
+        """Return each speed alone at 1, then all at 0; q' accordingly."""
         batch = list(values)
         unit = np.column_stack([np.eye(len(self.speeds)), np.zeros(len(self.speeds))])
         for k, row in zip([*self.rates, *self.speeds], [*(K @ unit + k0[:, None]), *unit], strict=True):
@@ -103,7 +103,7 @@ class OwnConstraints:
         return K, k0, rows[:, :-1] - rows[:, -1:], rows[:, -1]
 
     def projected(self, values: list[float], q_scale: Floats, u_scale: Floats) -> list[float] | None:
-        """The state moved onto the constraints: Newton's steps for q, least in parts of the scales, then for u.
+        """Return the state moved onto the constraints: Newton's steps for q, least in parts of the scales, then for u.
 
         Args:
             values: Of all slots.
@@ -137,7 +137,7 @@ class OwnConstraints:
     def assembled_alike(
         self, start: list[float], values: list[float], computed: Sequence[int], scale: Mapping[int, float]
     ) -> bool:
-        """Whether a mechanism is put together at a state as it is at the start, and not in the mirrored way.
+        """Return whether a mechanism is put together at a state as it is at the start, and not in the mirrored way.
 
         All slots but the computed ones go from the start to the state in a line, by small steps; the computed ones
         follow by Newton's method. They must come to the state's, without a leap on the way. Where two ways to be put
@@ -218,7 +218,7 @@ def _loops(slopes: Floats) -> Iterator[tuple[Places, Places]]:
 
 
 def _least_norm(J: Floats, residual: Floats) -> Floats:
-    """The least step with J step = residual; rows are brought to one length, redundant ones are allowed."""
+    """Return the least step with J step = residual; rows are brought to one length, redundant ones are allowed."""
     lengths = np.linalg.norm(J, axis=1)
     lengths[lengths == 0] = 1.0
     return np.asarray(np.linalg.lstsq(J / lengths[:, None], residual / lengths, rcond=_RANK)[0])

@@ -70,7 +70,7 @@ class OwnEquations:
         self._numbers = symbols.function([*M, *(term for of_entry in terms for term in of_entry)], opaque)
 
     def _formed(self, mechanics: Mechanics, parts: Handed) -> Any:
-        """The method with its equations, on a copy if they have not been formed yet."""
+        """Return the method with its equations, on a copy if they have not been formed yet."""
         if isinstance(mechanics, System):
             if isinstance(mechanics.eom_method, KanesMethod):
                 return mechanics.eom_method

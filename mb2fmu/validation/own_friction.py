@@ -156,7 +156,7 @@ def _modes(law: _Law, present: Truths) -> Iterator[tuple[tuple[bool, ...], tuple
 
 
 def _solve(law: _Law, present: Truths, names: str, t: float, wrong: tuple[Truths, Floats] | None = None) -> Found:
-    """The modes that agree with Coulomb's law best; ``wrong`` are those (pressed, senses) that are known not to.
+    """Return the modes that agree with Coulomb's law best; ``wrong`` are those (pressed, senses) that are known not to.
 
     Raises:
         ValidationError: If none does, or another motion does, too.
@@ -185,7 +185,7 @@ def _solve(law: _Law, present: Truths, names: str, t: float, wrong: tuple[Truths
 
 
 def _part(law: _Law, present: Truths) -> _Law:
-    """The law of those that take part."""
+    """Return the law of those that take part."""
     contacts = [contact for contact in range(len(present)) if present[contact]]
     places = [place for place, contact in enumerate(law.rough) if present[contact]]
     rows = [*contacts, *(len(present) + place for place in places)]

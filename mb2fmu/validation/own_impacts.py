@@ -58,7 +58,7 @@ def struck(contacts: Contacts, W: Floats, touch: Touch) -> tuple[Floats, Floats]
 
 
 def _in_turn(W: Floats, touch: Touch, settled: Floats) -> tuple[Floats, Floats]:
-    """Each that approaches is struck by itself, one after the other."""
+    """Return each that approaches is struck by itself, one after the other."""
     v, rests = touch.rates.copy(), touch.resting.copy()
     impulses = np.zeros(len(v))
     for k in np.flatnonzero(touch.closed > 0.5):
@@ -72,7 +72,7 @@ def _in_turn(W: Floats, touch: Touch, settled: Floats) -> tuple[Floats, Floats]:
 
 
 def _at_once(W: Floats, touch: Touch, *, poisson: bool) -> tuple[Floats, Floats]:
-    """All closed contacts together."""
+    """Return all closed contacts together."""
     at = np.flatnonzero(touch.closed > 0.5)
     impulses, rests = np.zeros(len(touch.rates)), touch.resting.copy()
     if not len(at):

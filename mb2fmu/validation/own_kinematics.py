@@ -258,7 +258,7 @@ class OwnKinematics:
         return _Velocities(linear, np.array([omegas[frame] for frame in self._spinning]), R)
 
     def _found(self, values: list[Any], count: int) -> list[Numbers]:
-        """All expressions, each of shape (count,)."""
+        """Return all expressions, each of shape (count,)."""
         return [np.broadcast_to(np.asarray(value), (count,)) for value in (*self._evaluate(values), 1.0)]
 
     def second_rates(self, values: list[float], u_dot: Mapping[Any, float]) -> list[float]:
@@ -284,7 +284,7 @@ class OwnKinematics:
         return self._put_together(values, (K, k0, A, b, gamma), (J, W), found, self._velocities(found, complex))
 
     def along(self, values: list[float], u_dot: Mapping[Any, float] = MappingProxyType({})) -> list[Any]:
-        """The state a complex step further along the motion, at u' = 0 or what is given by speed."""
+        """Return the state a complex step further along the motion, at u' = 0 or what is given by speed."""
         s = self._symbols
         along: list[Any] = list(values)
         along[0] = values[0] + 1j * _STEP
@@ -406,7 +406,7 @@ def _lengths(rows: Floats) -> Floats:
 
 
 def mixed(scale: Floats, unit: Floats) -> Floats:
-    """The scales, with a small part of the largest one of all, in terms of energy.
+    """Return the scales, with a small part of the largest one of all, in terms of energy.
 
     A linear solve that is stable in norm leaves in each unknown some round-off of the largest one; what constraints
     hold at zero has no terms of its own.
@@ -428,7 +428,7 @@ def _units(M: Floats) -> Floats:
 
 
 def _inverse(A: Floats, M: Floats) -> Floats:
-    """The pseudo-inverse of the constraints' rows, least in kinetic energy as far as M's diagonal tells it."""
+    """Return the pseudo-inverse of the constraints' rows, least in kinetic energy as far as M's diagonal tells it."""
     if not len(A):
         return np.zeros((A.shape[1], 0))
     unit = _units(M)

@@ -98,7 +98,7 @@ def own_motions(
 
 
 def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelDefinition:
-    """The checked model at the parameters of the mechanism, and at start values that close its loops.
+    """Return the checked model at the parameters of the mechanism, and at start values that close its loops.
 
     Contacts and latches are open: the objects know nothing of what holds them.
     """
@@ -344,7 +344,7 @@ class _Reading:
 
 
 def _worst(error: Floats, bound: Floats | float) -> tuple[float, float]:
-    """The error that is largest in relation to its bound, and that bound."""
+    """Return the error that is largest in relation to its bound, and that bound."""
     error = np.abs(error).ravel()
     bounds = np.broadcast_to(bound, error.shape)
     if not len(error):

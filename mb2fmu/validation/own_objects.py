@@ -121,7 +121,7 @@ def _of_parts(parts: Parts, *, actuators: bool) -> Handed:
 
 
 def _placed(loads: Iterable[Any], actuators: Iterable[Any]) -> tuple[tuple[Any, Vector], ...]:
-    """All loads at points and frames: a force on a body acts at its mass centre, as SymPy's ``Force`` has it."""
+    """Return all loads at points and frames: a force on a body acts at its mass centre, as SymPy's ``Force`` has it."""
     every = [*loads, *(load for actuator in actuators for load in actuator.to_loads())]
     return tuple((load[0].masscenter if isinstance(load[0], BodyBase) else load[0], load[1]) for load in every)
 
@@ -141,7 +141,7 @@ def untouched(mechanics: Mechanics) -> Iterator[None]:
 
 
 def _roots(mechanics: Mechanics) -> list[Any]:
-    """All frames and points that the mechanics speak of."""
+    """Return all frames and points that the mechanics speak of."""
     if isinstance(mechanics, KanesMethod | LagrangesMethod):
         bodies = mechanics.bodylist if isinstance(mechanics, KanesMethod) else mechanics._bodies
         roots: list[Any] = [mechanics._inertial if isinstance(mechanics, KanesMethod) else mechanics.inertial]
@@ -162,7 +162,7 @@ def _roots(mechanics: Mechanics) -> list[Any]:
 
 
 def tree(root: Any, neighbours: Callable[[Any], Iterable[Any]]) -> dict[Any, Any]:
-    """Each node → the one before it on a shortest way from the root; parents come first."""
+    """Return each node → the one before it on a shortest way from the root; parents come first."""
     tree: dict[Any, Any] = {root: None}
     queue = deque([root])
     while queue:

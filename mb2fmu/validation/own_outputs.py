@@ -78,7 +78,7 @@ class OwnOutputs:
             self._expressions[item.name] = self._symbols.function([expression], self._more)
 
     def at(self, values: list[float], u_dot: Mapping[Any, float], motion: OwnMotion | None) -> Named:
-        """All outputs that can be told.
+        """Return all outputs that can be told.
 
         Args:
             values: Of all slots, q' included.

@@ -84,7 +84,7 @@ class FrozenEquations:
 
 
 def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
-    """The equations between events; None where nothing switches.
+    """Return the equations between events; None where nothing switches.
 
     Args:
         equations: With a mass matrix.
@@ -128,7 +128,7 @@ class _Finder:
         self._done: dict[sm.Basic, sm.Basic] = {}
 
     def __call__(self, expression: Any) -> Any:
-        """The expression with symbols for its switches."""
+        """Return the expression with symbols for its switches."""
         if not isinstance(expression, sm.Basic) or not expression.has(*_FOUND, sm.Piecewise, Pre, NoEvent):
             return expression
         for node in _from_inside(expression):
@@ -192,7 +192,7 @@ class _Finder:
         return self.switches[key].symbol
 
     def equations(self) -> EquationsOfMotion:
-        """All parts of the equations with symbols."""
+        """Return all parts of the equations with symbols."""
         e = self._equations
         assert isinstance(e.dynamics, MassMatrixDynamics), "the reference's equations have a mass matrix"
         energy = replace(
@@ -268,7 +268,7 @@ def _due(e: EquationsOfMotion) -> Iterator[Assignment]:
 
 
 def _along(contacts: Contacts) -> Iterator[Assignment]:
-    """The friction of each contact: what holds it, and less mu N in the sense of slip."""
+    """Yield the friction of each contact: what holds it, and less mu N in the sense of slip."""
     for held, c, f in zip(_held_along(contacts), contacts.rubbing, contacts.frictions, strict=True):
         sense = sm.Piecewise((1, f.sliding > _HALF), (-1, f.sliding < -_HALF), (0, True))
         yield Assignment(f.force, held - f.coefficient * sense * c.force)
@@ -294,7 +294,7 @@ def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
 
 
 def _with_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOfMotion:
-    """The equations with the forces of contacts and latches in them, which those before have."""
+    """Return the equations with the forces of contacts and latches in them, which those before have."""
     acting: list[UnilateralContact | ContactFriction | HeldRow] = [
         *(before.contacts.each if before.contacts else ()),
         *(before.contacts.frictions if before.contacts else ()),
@@ -330,7 +330,7 @@ def _powers(
 
 
 def _from_inside(expression: sm.Basic) -> Iterator[sm.Basic]:
-    """All nodes, arguments first; not into what has no events."""
+    """Yield all nodes, arguments first; not into what has no events."""
     stack: list[tuple[sm.Basic, bool]] = [(expression, False)]
     seen: set[sm.Basic] = set()
     while stack:
@@ -345,7 +345,7 @@ def _from_inside(expression: sm.Basic) -> Iterator[sm.Basic]:
 
 
 def _rate(e: EquationsOfMotion, surface: sm.Expr) -> sm.Expr:
-    """The time derivative of what a sign looks at, inputs held, in u'."""
+    """Return the time derivative of what a sign looks at, inputs held, in u'."""
     for item in reversed(e.intermediates):
         if isinstance(item, Assignment) and item.symbol in surface.free_symbols:
             surface = surface.xreplace({item.symbol: item.expression})

@@ -32,7 +32,7 @@ class NotFormedError(Exception):
 
 
 def stand_in(number: int, of: str = "slot") -> sm.Symbol:
-    """A symbol that no model has."""
+    """Return a symbol that no model has."""
     return sm.Symbol(f"mb2fmu_own_{of}_{number}")
 
 
@@ -97,7 +97,7 @@ class OwnSymbols:
     def array_function(
         self, expressions: Sequence[sm.Expr], *, complex_step: bool = True
     ) -> Callable[[Sequence[Any]], list[Any]]:
-        """A function of the slots' values on arrays, complex ones too for derivatives by a ``complex_step``.
+        """Return a function of the slots' values on arrays, complex ones too for derivatives by a ``complex_step``.
 
         Raises:
             NotFormedError: If something in the expressions has no derivative by a complex step.
@@ -120,7 +120,7 @@ class OwnSymbols:
         self._plain |= {q.diff(self.t, 2): dummy for q, dummy in second.items()}
 
     def completed(self, values: list[float]) -> list[float]:
-        """The values with those of calculated parameters, in order."""
+        """Return the values with those of calculated parameters, in order."""
         for k, value in self._calculate:
             values[k] = value(values)[0]
         return values

@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 def ordered_cse(
     assignments: Sequence[Assignment],
 ) -> Callable[[Sequence[sm.Expr]], tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]]:
-    """A ``cse`` for ``lambdify`` that keeps assignments in front of what uses them.
+    """Return a ``cse`` for ``lambdify`` that keeps assignments in front of what uses them.
 
     Args:
         assignments: In order; their symbols are local to the function that ``lambdify`` makes.
@@ -140,7 +140,7 @@ def solve(matrix: Floats, right_hand_side: Floats, name: str) -> Floats:
 
 
 def singular(name: str) -> ValidationError:
-    """The error of a matrix that is singular; ``name``: what was solved for."""
+    """Return the error of a matrix that is singular; ``name``: what was solved for."""
     return ValidationError(
         "the reference cannot be integrated:",
         [Fault(f"the matrix of {name} is singular on the way", name, "start elsewhere or choose other coordinates")],

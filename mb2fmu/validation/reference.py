@@ -230,7 +230,7 @@ def make_reference(
 
 
 def numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
-    """The equations as functions of numbers, with events where something in them switches."""
+    """Return the equations as functions of numbers, with events where something in them switches."""
     frozen, typical = frozen_equations(equations), typical_motion(definition)
     if frozen is None:
         return NumericEquations(equations, typical)
@@ -324,7 +324,7 @@ def observe(
     prepared: Sequence[float],
     modes: Sequence[Modes] = (),
 ) -> tuple[Floats, Floats, Floats]:
-    """All compared variables (n_t, n), kinetic energy (n_t,) and constraint residuals (n_t, n_phi + m).
+    """Return all compared variables (n_t, n), kinetic energy (n_t,) and constraint residuals (n_t, n_phi + m).
 
     ``modes``: of a walk, one per communication point; without them they are those that the states say.
     """
@@ -348,12 +348,12 @@ def moment(
 
 
 def compared(numeric: NumericEquations, x: Floats, motion: Motion) -> Floats:
-    """All compared variables at one instant."""
+    """Return all compared variables at one instant."""
     return np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
 
 
 def describe(definition: Declarations, equations: EquationsOfMotion) -> tuple[Variable, ...]:
-    """The compared variables: coordinates, speeds, auxiliary states, outputs."""
+    """Return the compared variables: coordinates, speeds, auxiliary states, outputs."""
     return (
         *(Variable(c.name, "coordinate", c.unit, c.nominal) for c in definition.coordinates),
         *(Variable(s.name, "speed", s.unit, s.nominal) for s in definition.speeds),

@@ -378,7 +378,7 @@ class ValidationResult:
         return (*rungs, self._trajectory_rung())
 
     def _trajectory_rung(self) -> Rung:
-        """The comparison of the default experiment, the reference of which was read as the unit was."""
+        """Return the comparison of the default experiment, the reference of which was read as the unit was."""
         by, used = self.reference.numeric.formulation, self.provenance.get("fmu_formulation")
         if by.startswith("Newton-Euler"):
             name, how = "numeric Newton-Euler on the same reading", "each body by itself, in numbers"
@@ -401,7 +401,7 @@ class ValidationResult:
         return found
 
     def to_json(self, *, timings: bool = False) -> str:
-        """The result as JSON with sorted keys; without ``timings`` the same bytes for the same numbers."""
+        """Return the result as JSON with sorted keys; without ``timings`` the same bytes for the same numbers."""
         trajectory = self.reference.trajectory
         summary: dict[str, object] = {
             "model": self.model,
@@ -439,7 +439,7 @@ class ValidationResult:
 
 
 def _moved(result: MovedResult | None) -> dict[str, object] | None:
-    """The second experiment without its arrays."""
+    """Return the second experiment without its arrays."""
     if result is None:
         return None
     return {
@@ -466,7 +466,7 @@ def _kind(result: KindResult) -> dict[str, object]:
 def _scalars(
     record: VariableResult | InvariantResult | Move | CallResult | InfluenceResult | Rung | Digits,
 ) -> dict[str, object]:
-    """The record without its arrays."""
+    """Return the record without its arrays."""
     names = [name for name in record.__slots__ if name not in {"errors", "bounds", "values"}]
     return {name: _number(getattr(record, name)) for name in names}
 

@@ -72,7 +72,7 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
 
 
 def _written_loops(robot: RobotMechanics) -> list[Mapping[str, Any]]:
-    """The loops of the settings, from the side file itself where they stand in one."""
+    """Return the loops of the settings, from the side file itself where they stand in one."""
     if not robot.settings.loops:
         return []
     if robot.side_file is None:
@@ -209,7 +209,7 @@ class _Sampler:
         return found
 
     def _slowed(self, values: list[float], A: Array) -> list[float]:
-        """The nearest speeds that keep the loops closed."""
+        """Return the nearest speeds that keep the loops closed."""
         slots = dict(self._speeds())
         u = np.zeros(self._reading.size)
         for slot, column in slots.items():
@@ -295,7 +295,7 @@ def _turning_of(at: Situation) -> float:
 
 
 def _turned(w: float, axis: Array, v: list[float]) -> list[float]:
-    """A vector turned by a unit quaternion; none of a ball, which has no velocity."""
+    """Return a vector turned by a unit quaternion; none of a ball, which has no velocity."""
     if not v:
         return []
     vector = np.array(v)

@@ -73,7 +73,7 @@ class _Printer(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no types
 def _interpolation(
     breaks: Sequence[float], coefficients: Sequence[Sequence[float]], order: int
 ) -> Callable[[float], float]:
-    """The derivative of some order of a piecewise polynomial, by the definition of ``LookupTable``."""
+    """Return the derivative of some order of a piecewise polynomial, by the definition of ``LookupTable``."""
     pieces = [
         [math.perm(k, order) * row[i] for k, row in enumerate(coefficients)][order:] for i in range(len(breaks) - 1)
     ]

@@ -52,7 +52,7 @@ class Rows:
 
 
 def written_loops(text: bytes) -> list[Mapping[str, Any]]:
-    """The loops of a side file, as they stand there."""
+    """Return the loops of a side file, as they stand there."""
     found: list[Mapping[str, Any]] = tomllib.loads(text.decode()).get("loops", [])
     return found
 
@@ -125,7 +125,7 @@ def closed(
 
 
 def off_the_rows(A: Array, u: Array) -> Array:
-    """The speeds nearest to u with A u = 0."""
+    """Return the speeds nearest to u with A u = 0."""
     return np.asarray(u - _inverse(A) @ (A @ u))
 
 
@@ -156,7 +156,7 @@ def _turn_between(first: Array, second: Array, *, hinge: bool) -> Array:
 
 
 def _carried(motion: Motion, place: Place) -> Motion:
-    """The motion of a frame fixed in a link."""
+    """Return the motion of a frame fixed in a link."""
     R, r = motion.R @ place[0], motion.R @ place[1]
     a = motion.a + np.cross(motion.alpha, r) + np.cross(motion.w, np.cross(motion.w, r))
     Jv = motion.Jv - hat(r) @ motion.Jw

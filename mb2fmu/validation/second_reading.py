@@ -198,7 +198,7 @@ class SecondReading:
         return factor * q + offset, factor * u, factor * given, current.name, factor
 
     def _moved(self, joint: TreeJoint, m: Motion, at: Situation) -> Motion:
-        """The motion of a joint's child."""
+        """Return the motion of a joint's child."""
         R, r = m.R @ joint.R, m.R @ joint.p
         p = m.p + r
         v = m.v + np.cross(m.w, r)
@@ -279,7 +279,7 @@ class SecondReading:
 
 
 def urdf_tree(content: bytes) -> RobotTree:
-    """The links and joints of a URDF file."""
+    """Return the links and joints of a URDF file."""
     robot = ET.fromstring(content)  # noqa: S314 - it was parsed strictly before
     bodies = {link.get("name", ""): _body(link.find("inertial")) for link in robot.findall("link")}
     joints = {joint.get("name", ""): _joint(joint) for joint in robot.findall("joint")}
@@ -362,7 +362,7 @@ def hat(v: Array) -> Array:
 
 
 def turn_about(axis: Array, angle: float) -> Array:
-    """The rotation by an angle about a unit vector."""
+    """Return the rotation by an angle about a unit vector."""
     cross = hat(axis)
     turned: Array = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
     return turned

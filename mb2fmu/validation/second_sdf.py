@@ -20,7 +20,7 @@ _CLOSING = {"ball": "point", "revolute": "hinge", "continuous": "hinge", "fixed"
 
 
 def sdf_tree(content: bytes) -> RobotTree:
-    """The links and joints of an SDF file with one model."""
+    """Return the links and joints of an SDF file with one model."""
     root = ET.fromstring(content)  # noqa: S314 - it was parsed strictly before
     model = next(root.iter("model"))
     return _Places(model).tree(_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
@@ -40,7 +40,7 @@ class _Places:
         self._known = {_WORLD: _NO_PLACE, "": whole, "__model__": whole}
 
     def tree(self, gravity: Array) -> RobotTree:
-        """All of it; gravity is in the world's axes."""
+        """Return all of it; gravity is in the world's axes."""
         links = {name: part for name, part in self._parts.items() if part.tag == "link"}
         joints = [part for part in self._parts.values() if part.tag == "joint"]
         ends = {joint.get("name", ""): (self._link(joint, "parent"), self._link(joint, "child")) for joint in joints}
@@ -66,7 +66,7 @@ class _Places:
     def _closing(
         self, joint: ET.Element, links: tuple[str, str], frames: tuple[Place, Place]
     ) -> tuple[str, tuple[str, str], tuple[Place, Place]]:
-        """A joint whose child another one moves, in the frames of both links' bodies."""
+        """Return a joint whose child another one moves, in the frames of both links' bodies."""
         name = joint.get("name", "")
         still = TreeJoint(name, "", *links, *_NO_PLACE, np.array([0.0, 0.0, 1.0]))
         turned = self._along(joint, "axis", still).axis
@@ -83,7 +83,7 @@ class _Places:
         return self._known[name]
 
     def _link(self, joint: ET.Element, end: str) -> str:
-        """The link, or the world, that an end of a joint is fixed to."""
+        """Return the link, or the world, that an end of a joint is fixed to."""
         name = _text(joint, end)
         while name in self._parts and self._parts[name].tag != "link":
             part = self._parts[name]
@@ -115,7 +115,7 @@ class _Places:
             yield self._along(element, word, joint)
 
     def _along(self, element: ET.Element, word: str, joint: TreeJoint) -> TreeJoint:
-        """The joint with what the file says of its axis."""
+        """Return the joint with what the file says of its axis."""
         axis = element.find(word)
         if axis is None:
             return joint

@@ -23,7 +23,7 @@ _WEAKEST = 1e3
 
 
 def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
-    """The values that hold: of signs, then of contacts and latches.
+    """Return the values that hold: of signs, then of contacts and latches.
 
     Args:
         B: Shape (k, k): what each value changes each rate by.
@@ -50,7 +50,7 @@ def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
 
 
 def _least(B: Floats) -> Floats:
-    """The pseudoinverse; of one row, none of whose effect is 0, its inverse."""
+    """Return the pseudoinverse; of one row, none of whose effect is 0, its inverse."""
     return np.asarray(1.0 / B if B.size == 1 else np.linalg.pinv(B, rcond=1e-10))
 
 

@@ -77,7 +77,7 @@ class Sights:
         return sm.eye(3) if frame == 0 else sm.Matrix(3, 3, self._symbols("rotation", frame))
 
     def vector(self, kind: Kind, node: int) -> sm.Matrix:
-        """A quantity of a frame or point, components in N."""
+        """Return a quantity of a frame or point, components in N."""
         return sm.Matrix(self._symbols(kind, node))
 
     def momentum(self, speed: int) -> sm.Expr:

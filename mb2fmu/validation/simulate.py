@@ -58,7 +58,7 @@ class Simulation:
             raise ValueError(f"values {self.values.shape} for {len(self.time)} times and {len(self.names)} variables")
 
     def __getitem__(self, name: str) -> Floats:
-        """The values of one variable, shape (n_t,)."""
+        """Return the values of one variable, shape (n_t,)."""
         return np.asarray(self.values[:, self.names.index(name)])
 
 
@@ -292,7 +292,7 @@ def _signal(code: int) -> str:
 
 
 def _said(folder: Path, out: str, err: str) -> list[Fault]:
-    """The FMU's log messages and whatever it wrote to the console, the last lines of each."""
+    """Return the FMU's log messages and whatever it wrote to the console, the last lines of each."""
     log = folder / "log.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     said = [Fault(f"{status} {category}: {text}".strip(), "log") for status, category, text in map(json.loads, lines)]

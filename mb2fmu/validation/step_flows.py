@@ -171,5 +171,5 @@ def beginning(numeric: NumericEquations, modes: Modes | None) -> AbstractContext
 
 
 def _course(landing: Landing) -> list[str]:
-    """The events in which states were set."""
+    """Return the events in which states were set."""
     return [event.name for event in landing.events if event.jumped]

@@ -83,7 +83,7 @@ class Table:
     columns: tuple[Column, ...]
 
     def column(self, name: str) -> Column | None:
-        """A column by its name."""
+        """Return a column by its name."""
         return next((each for each in self.columns if each.name == name), None)
 
     @property
@@ -124,7 +124,7 @@ def _refused(path: Path, faults: Sequence[Fault]) -> ValidationError:
 
 
 def _from_csv(path: Path, text: str) -> tuple[Table, list[Fault]]:
-    """The table, and what is wrong with it."""
+    """Return the table, and what is wrong with it."""
     lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")]
     if not lines:
         return Table(path.name, ()), []
@@ -189,7 +189,7 @@ def _head(text: str) -> tuple[str, str]:
 
 
 def _number(cell: object, where: str, name: str, faults: list[Fault]) -> float:
-    """A cell as a number; NaN where it is empty, or is none, which is told."""
+    """Return a cell as a number; NaN where it is empty, or is none, which is told."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return math.nan
     try:

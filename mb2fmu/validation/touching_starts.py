@@ -60,7 +60,7 @@ class Gaps:
         self._rests = [states[each.resting] for each in self._each]
 
     def at(self, q: Floats, prepared: Sequence[float]) -> Floats:
-        """All gaps at t = 0, in their own units, shape (k,)."""
+        """Return all gaps at t = 0, in their own units, shape (k,)."""
         return self._told(q, prepared)[:, 0]
 
     def _told(self, q: Floats, prepared: Sequence[float]) -> Floats:
@@ -93,7 +93,7 @@ class Gaps:
             raise ValidationError("the reference cannot be integrated:", faults)
 
     def opened(self, x: Floats, prepared: Sequence[float], default: Floats, before: Sequence[float]) -> Floats:
-        """The state at t = 0 moved by the shortest way to where no gap is negative, and what rests touches.
+        """Return the state at t = 0 moved by the shortest way to where no gap is negative, and what rests touches.
 
         Args:
             x: The state, shape (n_x,).

@@ -41,7 +41,7 @@ class Trajectory:
         object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
 
     def __getitem__(self, name: str) -> Floats:
-        """The values of one variable, shape (n_t,)."""
+        """Return the values of one variable, shape (n_t,)."""
         return np.asarray(self.values[:, self.names.index(name)])
 
     def column(self, name: str) -> int:

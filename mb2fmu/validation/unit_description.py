@@ -223,7 +223,7 @@ def _offers(interface: etree._Element, major: int) -> Offers:
     """Return which optional calls an interface type offers, by the flags of FMI 2 or 3."""
 
     def flag(two: str, three: str) -> bool:
-        """A capability, by its name in either version."""
+        """Return a capability, by its name in either version."""
         return interface.get(two if major == 2 else three) in {"true", "1"}
 
     step = "canHandleVariableCommunicationStepSize"

@@ -57,7 +57,7 @@ _PREFERENCE: tuple[Method, ...] = ("kane", "lagrange", "tmt")
 
 
 def reference_method(used: Method | None, applicable: Collection[Method]) -> Method:
-    """The formulation that the reference should use.
+    """Return the formulation that the reference should use.
 
     Args:
         used: What the FMU was made by; None if that is unknown.
@@ -149,7 +149,7 @@ def make_yardstick(
 
 
 def _kept(conserved: Conserved | None, reference: Reference, limits: Bounds) -> KeptIntegrals | None:
-    """The integrals of motion along a reference; None where there are none."""
+    """Return the integrals of motion along a reference; None where there are none."""
     return KeptIntegrals(reference, conserved, limits.often, limits.sides) if conserved and conserved.kept else None
 
 
@@ -162,7 +162,7 @@ def _moved_yardstick(
     any_step: bool,
     states: Collection[str] | None,
 ) -> MovedYardstick:
-    """The largest moved experiment in which the reference can judge every variable that it judges by default."""
+    """Return the largest moved experiment in which the reference can judge every variable that it judges by default."""
     smallest = 0
     while True:
         excitation = excite(definition, default, settable=settable, any_step=any_step, states=states, smallest=smallest)
@@ -323,7 +323,7 @@ def _driven(
     time_limit: float,
     clock: _Clock,
 ) -> list[Driven]:
-    """The unit through all experiments and sessions, in each of its kinds."""
+    """Return the unit through all experiments and sessions, in each of its kinds."""
     made, looks, description = judged
     watched = watched_names(made.reference, description)
     names = [variable.name for variable in made.reference.variables]
@@ -382,7 +382,7 @@ def _moved(
     looks: Sequence[Sequence[Watch]],
     description: UnitDescription,
 ) -> MovedResult:
-    """The moved experiment of all kinds."""
+    """Return the moved experiment of all kinds."""
     reference, excitation = second.reference, second.excitation
     kinds = (
         ()

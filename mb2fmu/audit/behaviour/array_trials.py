@@ -19,7 +19,7 @@ from mb2fmu.audit.finding import Observation
 
 @probe("arrays of other sizes", "value.structural")
 def resized(stage: Stage) -> Iterator[Observation]:
-    """A structural parameter that is set in Configuration Mode sizes the arrays that say so."""
+    """Yield a structural parameter that is set in Configuration Mode sizes the arrays that say so."""
     known = sizes(stage)
     if stage.description.version != 3 or not known:
         stage.nothing("value.structural", "it has no structural parameters")

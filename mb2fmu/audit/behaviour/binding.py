@@ -131,7 +131,7 @@ class Memory:
 
 
 def c_function(name: str) -> Any:
-    """A function of this system's C library; None where it has none of that name (Windows, musl, macOS)."""
+    """Return a function of this system's C library; None where it has none of that name (Windows, musl, macOS)."""
     try:
         return getattr(_opened(), name)
     except AttributeError:
@@ -145,7 +145,7 @@ def _opened() -> c.CDLL:
 
 @cache
 def _c_library() -> c.CDLL:
-    """The C library of this system, with its functions of memory declared."""
+    """Return the C library of this system, with its functions of memory declared."""
     found = _opened()
     found.calloc.restype = c.c_void_p
     found.calloc.argtypes = (c.c_size_t, c.c_size_t)

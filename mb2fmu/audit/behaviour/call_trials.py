@@ -35,7 +35,7 @@ def _groups(variables: Sequence[Variable]) -> Iterator[list[Variable]]:
 
 @probe("asking for several variables at once", "value.order")
 def ordered(stage: Stage) -> Iterator[Observation]:
-    """A value is that of its reference, alone or with others, in whichever order, and asked for twice."""
+    """Yield a value is that of its reference, alone or with others, in whichever order, and asked for twice."""
     with stage.instance() as instance:
         stage.initialize(instance)
         if stage.kind == "CoSimulation":
@@ -102,7 +102,7 @@ def twice(stage: Stage) -> Iterator[Observation]:
 
 @probe("setting several variables at once", "value.set")
 def several(stage: Stage) -> Iterator[Observation]:
-    """All variables of one type are set by one call, the last one first."""
+    """Yield all variables of one type are set by one call, the last one first."""
     with stage.instance() as instance:
         instance.enter(stage.start, None, stage.tolerance)
         for group in _groups([*settable(stage), *inputs(stage)]):

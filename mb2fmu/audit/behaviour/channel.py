@@ -88,6 +88,6 @@ class Channel:
         return used, calls, inside
 
     def calling(self) -> tuple[str, bool]:
-        """The function called last; whether it has not come back."""
+        """Return the function called last; whether it has not come back."""
         name = self._memory[_NAME].rstrip(b"\0").decode("utf-8", "replace")
         return name, bool(struct.unpack_from("Q", self._memory, 16)[0])

@@ -70,7 +70,7 @@ SHARE = 0.15
 
 
 def ordered() -> list[Probe]:
-    """All probes in the order in which they are tried."""
+    """Return all probes in the order in which they are tried."""
     place = {module.__name__: k for k, module in enumerate(ORDER)}
     return sorted(PROBES, key=lambda each: (each.late, place[each.function.__module__]))
 

@@ -135,7 +135,7 @@ def _link(path: str) -> str:
 
 
 def _text(process: int, address: int) -> str:
-    """A string of another process, as far as the end of its page."""
+    """Return a string of another process, as far as the end of its page."""
     try:
         with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
             memory.seek(address)
@@ -148,7 +148,7 @@ def _text(process: int, address: int) -> str:
 
 
 def receive_listener(end: socket.socket) -> int | None:
-    """The descriptor of notifications that the running process hands over; None if it has none."""
+    """Return the descriptor of notifications that the running process hands over; None if it has none."""
     end.settimeout(10.0)
     try:
         _, handles, _, _ = socket.recv_fds(end, 1, 1)

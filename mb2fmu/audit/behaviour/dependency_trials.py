@@ -121,7 +121,7 @@ def judge(
 def _kind(
     stage: Stage, unknown: Unknown, known: Variable, kind: str, quotients: Sequence[tuple[Group, float, float]]
 ) -> Iterator[Observation]:
-    """A factor stays the same: ``constant`` always, ``fixed`` after initialization, others between events."""
+    """Yield a factor stays the same: ``constant`` always, ``fixed`` after initialization, others between events."""
     moved = _moved_factor(kind, quotients)
     if moved is None:
         return
@@ -149,7 +149,7 @@ def _moved_factor(kind: str, quotients: Sequence[tuple[Group, float, float]]) ->
 
 
 def changes(stage: Stage, variable: Variable, value: float) -> list[float]:
-    """A large and a small change of a value, within the bounds."""
+    """Return a large and a small change of a value, within the bounds."""
     size = max(abs(value), stage.scale(variable))
     found = []
     for relative in (0.37, -0.11):
@@ -329,7 +329,7 @@ def _tuned(
 def _tuned_values(
     stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], parameter: Variable, value: float
 ) -> Sequence[Value]:
-    """The unknowns at a point with a tunable parameter at a value."""
+    """Return the unknowns at a point with a tunable parameter at a value."""
     _tune(stage, instance, parameter, value)
     place(stage, instance, point)
     return instance.get(unknowns)

@@ -53,7 +53,7 @@ def _column(values: Callable[[float], list[float]], change: float) -> list[tuple
 
 
 def _turns(ends: tuple[float, float, float, float], change: float, noise: float) -> bool:
-    """Whether slopes on both sides may differ: of values at 1, -1, 0.3 and -0.3 times the change."""
+    """Return whether slopes on both sides may differ: of values at 1, -1, 0.3 and -0.3 times the change."""
     a, b, c, d = ends
     between = abs(a + b - c - d) / (1.4 * change)
     return between > AGREEMENT * abs(c - d) / (0.6 * change) + 100 * noise
@@ -110,7 +110,7 @@ def _combined(
     stage: Stage, instance: Instance, unknowns: Sequence[Variable], knowns: Sequence[Variable],
     rows: Sequence[Sequence[float]], what: tuple[str, str],
 ) -> Iterator[Observation]:  # fmt: skip
-    """All directions at once, with a seed of other numbers than 1: the sum of the directions one by one."""
+    """Yield all directions at once, with a seed of other numbers than 1: the sum of the directions one by one."""
     name, mode = what
     back = name == "partials.adjoint"
     seed = [stage.random.choice((-1.0, 1.0)) * stage.random.uniform(0.3, 3.0) for _ in rows]

@@ -96,7 +96,7 @@ def settable(stage: Stage) -> list[Variable]:
 
 
 def parameters(stage: Stage, number: int) -> Values:
-    """A set of parameters and start values with which a single instance runs; empty if none is found.
+    """Return a set of parameters and start values with which a single instance runs; empty if none is found.
 
     With some sets a mechanism cannot move on, which is no fault of the unit: changes become milder until it does.
 
@@ -168,7 +168,7 @@ def division(stage: Stage, steps: int | None = None) -> list[int]:
 
 
 def driving(stage: Stage, instance: Instance, variables: Sequence[Variable], **how: Any) -> Iterator[Run]:
-    """A run from Instantiated on, with moving inputs, of either kind: see :func:`_driving`.
+    """Yield a run from Instantiated on, with moving inputs, of either kind: see :func:`_driving`.
 
     Raises:
         EndedError: If it wants to end, which is no fault: it was moved.
@@ -185,7 +185,7 @@ def _driving(
     tolerance: float = 1e-6, within: Mapping[Variable, Value] | None = None,
     chosen: Mapping[Variable, Value] | None = None,
 ) -> Iterator[Run]:  # fmt: skip
-    """A run from Instantiated on, with moving inputs, of either kind: what there is of it after each step.
+    """Yield a run from Instantiated on, with moving inputs, of either kind: what there is of it after each step.
 
     Args:
         stage: Of the unit.

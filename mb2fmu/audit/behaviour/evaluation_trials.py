@@ -112,7 +112,7 @@ def _fresh(stage: Stage, point: Point) -> list[Value]:
 
 @probe("reading after setting in Initialization Mode", "value.stale")
 def stale(stage: Stage) -> Iterator[Observation]:
-    """Each known is set and everything is read; a new instance, read after all was set, says the same."""
+    """Yield each known is set and everything is read; a new instance, read after all was set, says the same."""
     knowns = [*settable(stage), *inputs(stage)]
     unknowns = [
         each.variable for each in stage.description.listed("InitialUnknowns")

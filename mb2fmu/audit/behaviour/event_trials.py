@@ -206,7 +206,7 @@ def unannounced(stage: Stage) -> Iterator[Observation]:
 
 
 def _quiet(stage: Stage, integration: Integration) -> bool:
-    """Whether no event was just now, or is due: round-off decides then."""
+    """Return whether no event was just now, or is due: round-off decides then."""
     near = 1e-6 * stage.step
     last = integration.jumps[-1].time if integration.jumps else -1e300
     return integration.time - last > near and integration.following - integration.time > near

@@ -54,7 +54,7 @@ def place(stage: Stage, instance: Instance, point: Point) -> None:
 
 
 def somewhere(stage: Stage, instance: Instance, part: float | None = None) -> Point:
-    """A random point near the start, or near the motion, at which the unit can be evaluated and is finite.
+    """Return a random point near the start, or near the motion, at which the unit can be evaluated and is finite.
 
     Args:
         stage: Of the unit.
@@ -293,7 +293,7 @@ def pure(stage: Stage) -> Iterator[Observation]:
 def _unlike(
     stage: Stage, instance: Instance, points: Sequence[Point], pairs: Sequence[tuple[int, int]]
 ) -> Iterator[Observation]:
-    """The first thing that was another at the same point: points in order, and which of them are the same."""
+    """Yield the first thing that was another at the same point: points in order, and which of them are the same."""
     rows: list[list[Value]] = []
     for point in points:
         place(stage, instance, point)
@@ -307,7 +307,7 @@ def _unlike(
 
 @probe("completing steps", "exchange.completed", kinds=ME)
 def completed(stage: Stage) -> Iterator[Observation]:
-    """A completed step leaves the states alone."""
+    """Yield a completed step leaves the states alone."""
     size = stage.n_states
     if not size:
         stage.nothing("exchange.completed", "it has no continuous states")
@@ -323,7 +323,7 @@ def completed(stage: Stage) -> Iterator[Observation]:
 
 @probe("differentiating along a motion", "derivative.slope")
 def slopes(stage: Stage) -> Iterator[Observation]:
-    """Every variable that calls itself a derivative, states' or not, is the slope of what it points at."""
+    """Yield every variable that calls itself a derivative, states' or not, is the slope of what it points at."""
     pairs = [
         (each, target) for each in stage.scalars
         if (target := stage.description.target(each.written.get("derivative"))) is not None

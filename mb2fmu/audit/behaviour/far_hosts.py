@@ -123,7 +123,7 @@ def _program(target: str) -> Path:
 
 
 def _prefix(launcher: str, version: str) -> Path:
-    """A folder as wine sets it up, made once for each version of it.
+    """Return a folder as wine sets it up, made once for each version of it.
 
     Raises:
         ToolError: If wine cannot do it.

@@ -114,7 +114,7 @@ class FarLibrary:
         return None if size == _NOTHING else self._take(size)
 
     def _answer(self) -> int:
-        """The answer to a command; what the unit says or asks in between is passed on."""
+        """Return the answer to a command; what the unit says or asks in between is passed on."""
         while True:
             kind = self._take(1)
             if kind == b"R":
@@ -196,7 +196,7 @@ class FarLibrary:
         return b"b" + _block(c.string_at(place, size)), take
 
     def _pointers(self, each: Any, among: Sequence[Any], place: int) -> tuple[bytes, Callable[[], None] | None]:
-        """An array of pointers: to what is there, or for the unit to fill."""
+        """Return an array of pointers: to what is there, or for the unit to fill."""
         count = len(each)
         if each._type_ is c.c_void_p and any(each):
             sizes = among[place - 1] if isinstance(among[place - 1], c.Array) else None
@@ -233,7 +233,7 @@ def _behind(given: Any) -> Any:
 
 
 def _given(each: Any) -> bytes:
-    """An argument that the unit only reads, for the wire."""
+    """Return an argument that the unit only reads, for the wire."""
     word = b"i" + bytes(8)
     if isinstance(each, Callbacks2):
         word = b"k" + struct.pack("<Q?", each.environment or 0, not each.allocate)

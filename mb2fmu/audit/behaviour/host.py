@@ -34,7 +34,7 @@ def _machine() -> str:
 
 @probe("a host with floating-point traps on", "host.traps", "host.restored", crash="host.traps", where=NEAR)
 def traps(stage: Stage) -> Iterator[Observation]:
-    """An operation that gives no number kills the process of such a host, unless the unit looks after itself."""
+    """Yield an operation that gives no number kills the process of such a host, unless the unit looks after itself."""
     bits = _INVALID_ZERO_OVERFLOW.get(_machine())
     if bits is None or mathematics() is None or stage.flag("needsExecutionTool"):
         return
@@ -56,7 +56,7 @@ def traps(stage: Stage) -> Iterator[Observation]:
 
 @probe("another rounding mode", "host.rounding", "host.restored", where=NEAR)
 def rounding(stage: Stage) -> Iterator[Observation]:
-    """A host that rounds upward: the motion is nearly the same, and so is the mode afterwards."""
+    """Yield a host that rounds upward: the motion is nearly the same, and so is the mode afterwards."""
     upward = _UPWARD.get(_machine())
     library = mathematics()
     if upward is None or library is None or stage.flag("needsExecutionTool"):
@@ -94,7 +94,7 @@ def _near(first: float, second: float, relative: float, scale: float) -> bool:
 
 
 def _comma(folder: Path) -> str | None:
-    """A locale of glibc's format with a decimal comma, made for this trial: few machines have one installed."""
+    """Return a locale of glibc's format with a decimal comma, made for this trial: few machines have one installed."""
     texts = (b",\0", b"\0", b"\x7f\0", b",\0\0\0", b"\0\0\0\0", b"UTF-8\0")
     head = 8 + 4 * len(texts)
     body, places = b"", []

@@ -469,7 +469,7 @@ class Instance:
         return {"Size": "SerializedFMUStateSize"}.get(action, f"{action}FMUState")
 
     def get_state(self, state: c.c_void_p | None = None) -> c.c_void_p:
-        """A copy of all that is inside; into an earlier one, if that is given."""
+        """Return a copy of all that is inside; into an earlier one, if that is given."""
         state = c.c_void_p() if state is None else state
         self.do(self._state("Get"), c.byref(state))
         return state
@@ -483,7 +483,7 @@ class Instance:
         self.do(self._state("Free"), c.byref(state))
 
     def serialize(self, state: c.c_void_p) -> bytes:
-        """A copy as bytes."""
+        """Return a copy as bytes."""
         size = c.c_size_t()
         self.do(self._state("Size"), state, c.byref(size))
         if size.value > MOST_BYTES:
@@ -493,7 +493,7 @@ class Instance:
         return bytes(self._filled(self._state("Serialize"), OK, room))
 
     def deserialize(self, data: bytes) -> c.c_void_p:
-        """A copy from bytes."""
+        """Return a copy from bytes."""
         state = c.c_void_p()
         room = (c.c_ubyte * max(len(data), 1)).from_buffer_copy(data or b"\0")
         self.do(self._state("Deserialize"), room, c.c_size_t(len(data)), c.byref(state))

@@ -79,7 +79,7 @@ def mixed(stage: Stage) -> Iterator[Observation]:
 
 @probe("instances with other parameters in threads", "life.threads", where=NEAR)
 def threaded(stage: Stage) -> Iterator[Observation]:
-    """Each in a thread of its own, all at once: each moves as it does alone."""
+    """Yield each in a thread of its own, all at once: each moves as it does alone."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):
         stage.nothing("life.threads", "it can be instantiated only once, or needs a tool")
         return

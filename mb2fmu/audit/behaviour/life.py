@@ -73,7 +73,7 @@ def intolerant(stage: Stage) -> Iterator[Observation]:
 
 @probe("a wrong token", "life.token")
 def wrong_token(stage: Stage) -> Iterator[Observation]:
-    """A description that does not belong to the binary must not go unnoticed."""
+    """Yield a description that does not belong to the binary must not go unnoticed."""
     made = Instance(stage.library, stage.kind, token="{00000000-0000-0000-0000-00000badbad0}")  # noqa: S106  no password
     if made.alive:
         yield Observation("life.token", "an instance is made with a token that is not the description's", stage.kind)
@@ -109,7 +109,7 @@ def free_nothing(stage: Stage) -> Iterator[Observation]:
 
 @probe("running it twice", "life.repeat", "life.reset")
 def repeat(stage: Stage) -> Iterator[Observation]:
-    """A second instance and a reset one move like the first, bit for bit."""
+    """Yield a second instance and a reset one move like the first, bit for bit."""
     variables = stage.variables
     with stage.instance() as instance:
         first = run(stage, instance, variables, steps=SHORT)
@@ -154,7 +154,7 @@ def _spoil(stage: Stage, instance: Instance, *, long: bool) -> None:
 
 @probe("several instances", "life.several")
 def several(stage: Stage) -> Iterator[Observation]:
-    """A neighbour with other values changes nothing."""
+    """Yield a neighbour with other values changes nothing."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
     both = Instance(stage.library, stage.kind), Instance(stage.library, stage.kind, name=b"neighbour")
@@ -217,7 +217,7 @@ def threads(stage: Stage) -> Iterator[Observation]:
 
 @probe("the functions that it must have", "binary.symbols")
 def functions(stage: Stage) -> Iterator[Observation]:
-    """All of them can be found by the loader."""
+    """Yield all of them can be found by the loader."""
     lacking = [
         name
         for name in sorted(required(stage.description.version, frozenset({stage.kind})))
@@ -229,7 +229,7 @@ def functions(stage: Stage) -> Iterator[Observation]:
 
 @probe("messages", "log.undeclared", "log.disabled", "log.silent", "log.null", "log.arguments", "value.text")
 def messages(stage: Stage) -> Iterator[Observation]:
-    """An invalid call: a message with a declared category if logging is on, none or only errors if it is off."""
+    """Yield an invalid call: a message with a declared category if logging is on, none or only errors if it is off."""
     for logging in (True, False):
         with stage.instance(logging=logging) as instance:
             instance.enter(stage.start, None, stage.tolerance)

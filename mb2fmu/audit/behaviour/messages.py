@@ -68,7 +68,7 @@ class Messages:
         return "; ".join(dict.fromkeys(text for _, _, text in self.kept[seen:][-MOST_SAID:]))
 
     def checked(self, given: bytes | None, name: str) -> bytes:
-        """A text that was read with the variable of that name, and perhaps with others."""
+        """Return a text that was read with the variable of that name, and perhaps with others."""
         if given is None:
             self._misdeeds[f'reading "{name}": a null pointer as text is answered with OK'] = "value.text"
         elif not is_text(given):
@@ -87,7 +87,7 @@ def unasked(kept: Sequence[tuple[int, str, str]], version: int) -> list[tuple[in
 
 
 def is_text(given: bytes) -> bool:
-    """Whether bytes are UTF-8, as the standards want all texts."""
+    """Return whether bytes are UTF-8, as the standards want all texts."""
     try:
         given.decode("utf-8")
     except UnicodeDecodeError:

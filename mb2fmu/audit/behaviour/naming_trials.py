@@ -100,7 +100,7 @@ def _label(status: int) -> str:
 
 
 def unused(stage: Stage) -> int:
-    """A value reference that nobody has."""
+    """Return a value reference that nobody has."""
     return next(each for each in range(2**31 - 2, 0, -1) if each not in stage.description.by_reference)
 
 

@@ -61,7 +61,7 @@ class Walk:
         self.instance.set(values)
 
     def past(self) -> str:
-        """The last calls."""
+        """Return the last calls."""
         return f"the calls before it: {'; '.join(self.told[-TOLD:])}"
 
     def step(self) -> None:
@@ -255,7 +255,7 @@ _EXCHANGE_ONLY = frozenset({_event, _evaluate})
 
 
 def _refused_anyway(walk: Walk) -> bool:
-    """Whether a new instance refuses the same values in the ordinary order: then the order is not to blame."""
+    """Return whether a new instance refuses the same values in the ordinary order: then the order is not to blame."""
     inputs = {variable: value for each in walk.way if isinstance(each, dict) for variable, value in each.items()}
     with walk.stage.instance(name=b"ordinary") as instance:
         try:

@@ -52,7 +52,7 @@ class Group:
         return cls(variables, places, sizes, references(variables), len(variables) if sizes is None else sum(sizes))
 
     def divided(self, values: Sequence[Any]) -> Iterator[Any]:
-        """The values of each variable, those of an array as a tuple."""
+        """Yield the values of each variable, those of an array as a tuple."""
         if self.sizes is None:
             yield from values
             return
@@ -79,5 +79,5 @@ class ReadingPlan:
         self.groups = [Group.of(description, [variables[k] for k in places], places) for places in kinds.values()]
 
     def fits(self, variables: Sequence[Variable]) -> bool:
-        """Whether it was made for these very variables."""
+        """Return whether it was made for these very variables."""
         return len(variables) == len(self._variables) and all(map(operator.is_, variables, self._variables))

@@ -25,7 +25,7 @@ def _parents() -> dict[int, int]:
 
 
 def descendants(of: int) -> list[int]:
-    """All processes below one."""
+    """Return all processes below one."""
     parents = _parents()
     found: list[int] = []
     wanted = [of]

@@ -29,7 +29,7 @@ MOST = 5000
 
 @probe("repeating the recorded run", RULE, weight=2.0)
 def recorded_run(stage: Stage) -> Iterator[Observation]:
-    """The columns of the reference, each within a band about it."""
+    """Yield the columns of the reference, each within a band about it."""
     recorded = stage.recorded
     if recorded is None:
         stage.nothing(RULE, "no recorded result was given (UNIT_ref.csv beside the unit, or --reference)")
@@ -50,7 +50,7 @@ def recorded_run(stage: Stage) -> Iterator[Observation]:
 
 
 def _repeated(stage: Stage, recorded: Recorded, watched: Sequence[Variable], known: dict[str, Variable]) -> Run:
-    """The run, with the inputs as recorded."""
+    """Return the run, with the inputs as recorded."""
     start, stop = recorded.start, recorded.stop
     assert start is not None
     assert stop is not None

@@ -40,7 +40,7 @@ def _sizes_it(stage: Stage, array: Variable, by: Variable) -> bool:
 
 
 def started(parameter: Variable) -> int:
-    """The size that the description gives."""
+    """Return the size that the description gives."""
     return int(number(parameter.start[0] if parameter.start else None) or 1)
 
 
@@ -85,7 +85,7 @@ class _Form:
 
 
 def _form(stage: Stage, parameter: Variable, size: int) -> _Form:
-    """The unit with a size."""
+    """Return the unit with a size."""
     described = stage.description
     changed = replace(parameter, start=(str(size),))
     counted = replace(
@@ -112,7 +112,7 @@ def _repeated(start: Sequence[str], size: int) -> tuple[str, ...]:
 
 
 def larger(stage: Stage, parameter: Variable) -> int | None:
-    """A larger size than that of the description; None if its bounds allow none."""
+    """Return a larger size than that of the description; None if its bounds allow none."""
     start = started(parameter)
     return next((k for k in (start + 1, start + 2, 2 * start) if stage.inside(parameter, k) == k), None)
 
@@ -140,7 +140,7 @@ def enlarged(stage: Stage) -> Iterator[Observation]:
 
 
 def _held(form: _Form) -> Iterator[Observation]:
-    """Each element is what it was set to."""
+    """Yield each element is what it was set to."""
     with form.stage.instance() as instance:
         form.begin(instance, form.given)
         answers = form.answer(instance)
@@ -207,7 +207,7 @@ def _is_vector(form: _Form, variable: Variable) -> bool:
 def _unlike(
     before: Mapping[int, frozenset[int]], after: Mapping[int, frozenset[int]], *, vector: bool
 ) -> tuple[int, str] | None:
-    """The first element that moves others than its like did, and what it does.
+    """Return the first element that moves others than its like did, and what it does.
 
     Args:
         before: Element → elements that follow it, with the sizes of the description.

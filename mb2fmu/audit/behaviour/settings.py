@@ -27,7 +27,7 @@ class _Action(c.Structure):
 
 @cache
 def mathematics() -> c.CDLL | None:
-    """The library that knows rounding modes and traps; None where there is none by that name."""
+    """Return the library that knows rounding modes and traps; None where there is none by that name."""
     if sys.platform != "linux":
         return None
     with suppress(OSError):

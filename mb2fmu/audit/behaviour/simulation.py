@@ -76,7 +76,7 @@ class Run:
 
 
 def differing(variables: Sequence[Variable], first: Run, second: Run) -> tuple[Variable, int] | None:
-    """The first variable whose bits differ, and the point; None if the runs are equal."""
+    """Return the first variable whose bits differ, and the point; None if the runs are equal."""
     for k, (a, b) in enumerate(zip(first.rows, second.rows, strict=True)):
         if a == b:
             continue  # no number is equal to itself that is none: these are looked at one by one
@@ -256,7 +256,7 @@ class Integration:
         return any((a > 0.0) != (b > 0.0) for a, b in zip(self._signs, self._indicators(), strict=True))
 
     def _located(self, size: float) -> tuple[float, list[float]]:
-        """The shortest step that crosses, by bisection."""
+        """Return the shortest step that crosses, by bisection."""
         low, high = 0.0, size
         state = self._tried(high)[0]
         for _ in range(50):
@@ -340,7 +340,7 @@ def integrate(
     stage: Stage, instance: Instance, variables: Sequence[Variable], within: Mapping[Variable, Value] | None = None,
     tolerance: float = 1e-9, steps: int | None = None,
 ) -> Run:  # fmt: skip
-    """A Model Exchange run from Instantiated on."""
+    """Return a Model Exchange run from Instantiated on."""
     integration = Integration(stage, instance, stage.start, tolerance, begin(stage, instance, within))
     run = Run([stage.start], [instance.get(variables)], [0])
     for k in range(stage.steps if steps is None else steps):
@@ -358,7 +358,7 @@ def run(
     within: Mapping[Variable, Value] | None = None,
     steps: int | None = None,
 ) -> Run:
-    """A run of either kind from Instantiated on."""
+    """Return a run of either kind from Instantiated on."""
     if stage.kind == "ModelExchange":
         return integrate(stage, instance, variables, within, tolerance=1e-6, steps=steps)
     stage.initialize(instance, within=within)

@@ -190,7 +190,7 @@ def _first_effect(stage: Stage, known: Variable) -> int | None:
 
 
 def _drives(exchange: Stage, known: Variable) -> bool:
-    """Whether derivatives follow an input at once."""
+    """Return whether derivatives follow an input at once."""
     with exchange.instance() as instance:
         exchange.initialize(instance)
         before = instance.slopes(exchange.n_states)

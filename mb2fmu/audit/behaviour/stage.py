@@ -122,7 +122,7 @@ class Stage:
         return self.library.description
 
     def flag(self, name: str) -> bool:
-        """A capability of this kind of interface; FMI 2 and 3 spell some differently."""
+        """Return a capability of this kind of interface; FMI 2 and 3 spell some differently."""
         return self.description.flag(self.kind, name)
 
     @cached_property
@@ -231,7 +231,7 @@ class Stage:
         return found
 
     def _sample(self) -> tuple[Variable, ...]:
-        """All states and their derivatives, the time, and of each kind of variables some, evenly spread."""
+        """Return all states and their derivatives, the time, and of each kind of variables some, evenly spread."""
         derivatives = (each.variable for each in self.description.listed("Derivatives"))
         kept = {*self.description.state_set, *derivatives, self.description.independent}
         kinds: dict[tuple[str, ...], list[Variable]] = {}
@@ -297,7 +297,7 @@ class Stage:
         return sum(self.description.size(each) for each in listed)
 
     def start_value(self, variable: Variable) -> Value | None:
-        """The start value as the interface hands it over; None if there is none, or if it is malformed."""
+        """Return the start value as the interface hands it over; None if there is none, or if it is malformed."""
         if variable.start is None:
             return None
         read = [_typed(variable.type, text) for text in variable.start]
@@ -309,7 +309,7 @@ class Stage:
         return tuple(read * size if len(read) == 1 else read)
 
     def scale(self, variable: Variable) -> float:
-        """A size that the variable commonly has."""
+        """Return a size that the variable commonly has."""
         nominal = variable.number("nominal")
         start = self.start_value(variable)
         # Round-off that stands where zero is meant says nothing of a size.
@@ -320,14 +320,14 @@ class Stage:
         return max(sizes, default=1.0)
 
     def inside(self, variable: Variable, value: float) -> float:
-        """The value within the declared bounds."""
+        """Return the value within the declared bounds."""
         low, high = variable.number("min"), variable.number("max")
         low = -math.inf if low is None or math.isnan(low) else low
         high = math.inf if high is None or math.isnan(high) else high
         return min(max(value, low), high)
 
     def near(self, variable: Variable, spread: float) -> float:
-        """A random value near the start value, within the bounds."""
+        """Return a random value near the start value, within the bounds."""
         start = self.start_value(variable)
         middle = start if isinstance(start, float) and math.isfinite(start) else 0.0
         offset = self.scale(variable) * spread * self.random.uniform(0.3, 1.0) * self.random.choice((-1.0, 1.0))
@@ -423,7 +423,7 @@ class Stage:
 
 
 def _typed(kind: str, text: str) -> Value | None:
-    """A start value from its text; None if it is malformed."""
+    """Return a start value from its text; None if it is malformed."""
     if kind in FLOATS:
         return number(text)
     readers: dict[str, Callable[[str], Value]] = {
@@ -447,13 +447,13 @@ def same(first: Value, second: Value) -> bool:
 
 
 def finite(value: Value) -> bool:
-    """Whether all numbers are."""
+    """Return whether all numbers are."""
     if isinstance(value, tuple):
         return all(map(finite, value))
     return not isinstance(value, float) or math.isfinite(value)
 
 
 def names(variables: Sequence[Variable], most: int = 5) -> str:
-    """The first names of a list."""
+    """Return the first names of a list."""
     listed = [f'"{each.name}"' for each in variables[:most]]
     return ", ".join(listed) + (f" and {len(variables) - most} more" if len(variables) > most else "")

@@ -80,7 +80,7 @@ def _disorder(stage: Stage, instance: Instance) -> None:
 
 
 def _told(stage: Stage, rule: str, runs: tuple[Run, Run], when: str) -> Iterator[Observation]:
-    """The first thing that differs: an error if it can be seen, a warning if only last digits do."""
+    """Yield the first thing that differs: an error if it can be seen, a warning if only last digits do."""
     first, second = runs
     found = differing(stage.variables, first, second)
     if not found:
@@ -208,7 +208,7 @@ def serialize(stage: Stage) -> Iterator[Observation]:
 
 
 def _inherited(stage: Stage, data: bytes, middle: float, first: Run) -> Iterator[Observation]:
-    """A new instance that gets the bytes of another one, and goes on as that one did."""
+    """Yield a new instance that gets the bytes of another one, and goes on as that one did."""
     with stage.instance(name=b"heir") as heir:
         stage.initialize(heir, within=parameters(stage, 1))
         try:
@@ -224,7 +224,7 @@ def _inherited(stage: Stage, data: bytes, middle: float, first: Run) -> Iterator
 
 @probe("freeing no state", "state.free", crash="state.free")
 def free_nothing(stage: Stage) -> Iterator[Observation]:
-    """A null pointer is ignored."""
+    """Yield a null pointer is ignored."""
     if _flags(stage)[0]:
         with stage.instance() as instance:
             try:

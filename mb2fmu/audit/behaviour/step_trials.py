@@ -52,7 +52,7 @@ def _allowed(stage: Stage) -> float:
 
 
 def _size(run: Run, column: int) -> float:
-    """The largest value of a column."""
+    """Return the largest value of a column."""
     found = [row[column] for row in run.rows]
     return max((abs(each) for each in found if isinstance(each, float) and math.isfinite(each)), default=0.0)
 
@@ -112,7 +112,7 @@ def as_exchange(stage: Stage) -> Stage | None:
 
 
 def excited(stage: Stage) -> dict[Variable, Value]:
-    """Every input away from its start value."""
+    """Return every input away from its start value."""
     return {each: stage.near(each, 0.1) for each in stage.inputs}
 
 
@@ -155,7 +155,7 @@ def parts(stage: Stage) -> Iterator[Observation]:
 
 @probe("Co-Simulation against Model Exchange", "steps.exchange", kinds=CS, weight=2.0)
 def against_exchange(stage: Stage) -> Iterator[Observation]:
-    """The same unit integrated from outside moves alike: over the whole experiment, with inputs that move."""
+    """Yield the same unit integrated from outside moves alike: over the whole experiment, with inputs that move."""
     exchange, variables = as_exchange(stage), watched(stage)
     if exchange is None or not variables:
         stage.nothing("steps.exchange", "it is not both Co-Simulation and Model Exchange, or has nothing to compare")
@@ -202,7 +202,7 @@ def _compared(stage: Stage, exchange: Stage, variables: Sequence[Variable], numb
 
 
 def _disturbed(exchange: Stage, seen: Sequence[Variable], number: int) -> Run | None:
-    """The run from start values of states that are a little different; None if they cannot be set."""
+    """Return the run from start values of states that are a little different; None if they cannot be set."""
     within: dict[Variable, Value] = {}
     chosen = parameters(exchange, number)
     for state in exchange.states:
@@ -221,7 +221,7 @@ def _disturbed(exchange: Stage, seen: Sequence[Variable], number: int) -> Run | 
 
 
 def _number(run: Run | None, point: int, column: int) -> float:
-    """A value of a run; not a number if it is none, or if there is no run."""
+    """Return a value of a run; not a number if it is none, or if there is no run."""
     value = run.rows[point][column] if run and point < len(run.rows) else None
     return value if isinstance(value, float) else math.nan
 
@@ -292,7 +292,7 @@ def equal(stage: Stage, variable: Variable, a: Value, b: Value, times: float = 1
 
 @probe("impossible steps", "steps.size", "steps.stop", kinds=CS, crash="steps.size", limit=5.0, late=True)
 def impossible(stage: Stage) -> Iterator[Observation]:
-    """A negative step, one of nothing, one that is no number, one beyond the stop time: not OK."""
+    """Yield a negative step, one of nothing, one that is no number, one beyond the stop time: not OK."""
     for size in (-stage.step, 0.0, math.nan):
         with stage.instance() as instance:
             stage.initialize(instance)
@@ -368,7 +368,7 @@ def returned(stage: Stage) -> Iterator[Observation]:
 
 @probe("steps from a wrong point", "steps.point", kinds=CS)
 def wrong_point(stage: Stage) -> Iterator[Observation]:
-    """A communication point that is not where the unit stands."""
+    """Yield a communication point that is not where the unit stands."""
     with stage.instance() as instance:
         stage.initialize(instance)
         advance(stage, instance, stage.start, stage.step)

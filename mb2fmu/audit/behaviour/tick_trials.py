@@ -61,7 +61,7 @@ def unticked(stage: Stage) -> Iterator[Observation]:
 
 @probe("a tick, and back to the state before it", "state.roundtrip", "exchange.values_changed")
 def ticked(stage: Stage) -> Iterator[Observation]:
-    """A state that is set takes a tick back; continuous states that a tick moves are told."""
+    """Yield a state that is set takes a tick back; continuous states that a tick moves are told."""
     for clock in _clocks(stage):
         clocked = _clocked(stage, clock)
         with stage.instance() as instance:
@@ -94,7 +94,7 @@ def _states(stage: Stage, instance: Instance) -> list[float]:
 
 @probe("what ticks sample", "dependencies.missing", kinds=("ModelExchange",))
 def sampled(stage: Stage) -> Iterator[Observation]:
-    """A clocked output that is another one after a tick because a state or an input was depends on it."""
+    """Yield a clocked output that is another one after a tick because a state or an input was depends on it."""
     knowns = [*stage.states, *stage.inputs]
     if len(stage.states) != stage.n_states:
         return

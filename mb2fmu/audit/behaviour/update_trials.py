@@ -101,7 +101,7 @@ def _said(stage: Stage, heard: _Heard, reached: float) -> Iterator[str]:
 
 
 def _asked(stage: Stage, instance: Instance, heard: _Heard) -> Iterator[Observation]:
-    """The third step, in which it is asked to return early."""
+    """Yield the third step, in which it is asked to return early."""
     point, seen = stage.start + 2 * stage.step, len(heard.possible)
     last = advance(stage, instance, point, stage.step)
     if stage.flag("canReturnEarlyAfterIntermediateUpdate") and any(heard.possible[seen:-1]) and not last.early:

@@ -135,13 +135,13 @@ def set_before(stage: Stage) -> Iterator[Observation]:
 
 
 def _has_no_bounds(variable: Variable) -> bool:
-    """Whether any value may be set: text can always be one that means something."""
+    """Return whether any value may be set: text can always be one that means something."""
     return variable.get("min") is None and variable.get("max") is None and variable.type not in {"String", "Binary"}
 
 
 @probe("setting what cannot be set", "value.unsettable")
 def unsettable(stage: Stage) -> Iterator[Observation]:
-    """A constant, the time and a calculated value do not take one."""
+    """Yield a constant, the time and a calculated value do not take one."""
     closed = [
         each
         for each in stage.scalars
@@ -318,7 +318,7 @@ def _states_that_are_none(stage: Stage) -> Iterator[Observation]:
 
 @probe("another start time", "value.time", "life.start")
 def other_start(stage: Stage) -> Iterator[Observation]:
-    """A run that begins later: the independent variable begins there too, and steps go on from there."""
+    """Yield a run that begins later: the independent variable begins there too, and steps go on from there."""
     start = stage.start + 3.7 * stage.step
     independent = stage.description.independent
     with stage.instance() as instance:
@@ -355,7 +355,7 @@ def _late_start(stage: Stage, start: float) -> Iterator[Observation]:
 def _spoiled(
     stage: Stage, instance: Instance, variable: Variable, value: float, watched_: list[Variable]
 ) -> list[Variable]:
-    """Which variables are not finite after a value was set and nothing was refused."""
+    """Return which variables are not finite after a value was set and nothing was refused."""
     try:
         stage.initialize(instance, within={variable: value})
         if stage.kind == "CoSimulation":

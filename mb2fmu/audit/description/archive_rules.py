@@ -169,7 +169,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def _is_picture(name: str) -> bool:
-    """Whether a member is a picture that the standard names, by its place and ending."""
+    """Return whether a member is a picture that the standard names, by its place and ending."""
     return name.startswith(("terminalsAndIcons/", "documentation/diagram")) and name.endswith(".png")
 
 

@@ -76,7 +76,7 @@ class Image:
 
 
 def images(content: bytes) -> tuple[Image, ...]:
-    """All images of a library: several in a fat Mach-O; none if it is no library at all."""
+    """Return all images of a library: several in a fat Mach-O; none if it is no library at all."""
     import lief  # slow to load, and the trying process hardly ever needs it
 
     lief.logging.disable()
@@ -148,7 +148,7 @@ def _macho(binary: lief.MachO.Binary) -> Image:
 
 @cache
 def interface(version: int) -> frozenset[str]:
-    """All functions of an FMI version, from the headers that fmpy carries."""
+    """Return all functions of an FMI version, from the headers that fmpy carries."""
     spec = find_spec("fmpy")
     assert spec is not None
     assert spec.origin is not None
@@ -180,7 +180,7 @@ def required(version: int, kinds: frozenset[str]) -> frozenset[str]:
 
 
 def check(archive: Archive, description: Description) -> Iterator[Observation]:
-    """All rules of this file."""
+    """Yield all rules of this file."""
     folders: dict[str, set[str]] = {}
     for name in archive.names:
         parts = name.split("/")

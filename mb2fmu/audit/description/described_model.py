@@ -61,15 +61,15 @@ class Variable:
     line: int = 0
 
     def get(self, name: str) -> str | None:
-        """An attribute: the variable's own, or else its type's."""
+        """Return an attribute: the variable's own, or else its type's."""
         return self.written.get(name, self.declared.get(name))
 
     def number(self, name: str) -> float | None:
-        """An attribute as a number; None if it is not there or none."""
+        """Return an attribute as a number; None if it is not there or none."""
         return number(self.get(name))
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """A Boolean attribute."""
+        """Return a Boolean attribute."""
         value = self.written.get(name)
         return default if value is None else value.strip() in {"true", "1"}
 
@@ -175,7 +175,7 @@ class Description:
         return tuple(unknown for unknown in self.unknowns if unknown.list == name)
 
     def flag(self, kind: str, name: str) -> bool:
-        """A capability flag."""
+        """Return a capability flag."""
         return self.interfaces.get(kind, {}).get(name, "false").strip() in {"true", "1"}
 
     def target(self, written: str | None) -> Variable | None:
@@ -243,7 +243,7 @@ class Description:
 
 
 def number(text: str | None) -> float | None:
-    """A number as XML Schema writes it; None if the text is none."""
+    """Return a number as XML Schema writes it; None if the text is none."""
     if text is None:
         return None
     text = text.strip()

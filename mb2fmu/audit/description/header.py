@@ -22,7 +22,7 @@ _NEEDS3 = {
 
 
 def check(description: Description) -> Iterator[Observation]:
-    """All rules of this file."""
+    """Yield all rules of this file."""
     yield from _root(description)
     yield from _interfaces(description)
     yield from _flags(description)

@@ -41,7 +41,7 @@ def read_description(content: bytes) -> Description:
 
 
 def parse(content: bytes) -> Element:
-    """The root element; nothing outside of the file is loaded, and entities that multiply are an error.
+    """Return the root element; nothing outside of the file is loaded, and entities that multiply are an error.
 
     Raises:
         ValueError: If it is no XML.

@@ -35,7 +35,7 @@ def violations(content: bytes, path: str, member: str) -> Iterator[Observation]:
 
 
 def check(archive: Archive, description: Description) -> Iterator[Observation]:
-    """All rules of this file."""
+    """Yield all rules of this file."""
     content = archive.contents[DESCRIPTION]
     yield from _encoding(content)
     yield from violations(

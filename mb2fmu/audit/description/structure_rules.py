@@ -13,7 +13,7 @@ _INITIAL_KINDS = frozenset({"dependent", "constant"})
 
 
 def check(description: Description) -> Iterator[Observation]:
-    """All rules of this file."""
+    """Yield all rules of this file."""
     for unknown in description.unknowns:
         if unknown.variable is None:
             yield Observation("structure.reference", f"{unknown.number} refers to no variable", unknown.place)

@@ -22,7 +22,7 @@ _TRUE = frozenset({"true", "1"})
 
 
 def check(description: Description) -> Iterator[Observation]:
-    """All rules of this file."""
+    """Yield all rules of this file."""
     named = {"unit": [each.name for each in description.units], "type": [each.name for each in description.types]}
     for kind, names in named.items():
         for name, count in Counter(names).items():
@@ -198,7 +198,7 @@ def _declared(variable: Variable, types: Mapping[str, TypeDefinition]) -> Iterat
 
 
 def _derivative_units(description: Description, units: dict[str, UnitDefinition]) -> Iterator[Observation]:
-    """A slope has the unit of what it is the slope of, per unit of the independent variable (else seconds)."""
+    """Yield a slope has the unit of what it is the slope of, per unit of the independent variable (else seconds)."""
     independent = description.independent
     measured = independent.get("unit") if independent else None
     time = units.get(measured) if measured else None

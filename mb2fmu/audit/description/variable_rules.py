@@ -28,7 +28,7 @@ _TRUE_FALSE = {"true", "false", "0", "1"}
 
 
 def check(description: Description) -> Iterator[Observation]:
-    """All rules of this file."""
+    """Yield all rules of this file."""
     yield from _names(description)
     yield from _references(description)
     for variable in description.variables:

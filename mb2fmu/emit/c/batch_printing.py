@@ -183,6 +183,6 @@ def _print(program: Program, stored: Stored, arrays: Sequence[str], leaves: dict
 
 
 def _tree(program: Program, text: bytes, names: Sequence[str]) -> FileTree:
-    """The sources of a library."""
+    """Return the sources of a library."""
     runtime = {name: packaged("mb2fmu.emit.c", f"runtime/{name}") for name in names}
     return FileTree({**runtime, **packaged_operations(program), "unit.c": text}).under("sources")

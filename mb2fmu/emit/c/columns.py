@@ -23,7 +23,7 @@ def jacobian_by_columns(
     rows: npt.NDArray[np.intp],
     columns: npt.NDArray[np.intp],
 ) -> str:
-    """The text of the function, tables included; ends with a line break.
+    """Return the text of the function, tables included; ends with a line break.
 
     Args:
         signature: Of the function: (t, x, r, p, w, work, values, dfdt).

@@ -10,14 +10,14 @@ _PLAIN = frozenset(b" !#$%&'()*+,-./:;<=>@[]^_`{|}~0123456789ABCDEFGHIJKLMNOPQRS
 
 
 def number(value: float) -> str:
-    """A double as a C expression of type double; negative ones stand in parentheses."""
+    """Return a double as a C expression of type double; negative ones stand in parentheses."""
     if math.isfinite(value):
         return repr(value) if math.copysign(1.0, value) > 0.0 else f"({value!r})"
     return {math.inf: "MB2FMU_INFINITY", -math.inf: "(-MB2FMU_INFINITY)"}.get(value, "MB2FMU_NAN")
 
 
 def string(text: str) -> str:
-    """A string literal, UTF-8.
+    """Return a string literal, UTF-8.
 
     Everything but plain ASCII is an octal escape, which ends after three digits whatever follows; so is ``?``, because
     C99 reads two of them as the beginning of a trigraph.

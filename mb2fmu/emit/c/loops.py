@@ -32,7 +32,7 @@ def print_rolled(
     given: npt.NDArray[np.bool_] | None = None,
     part: int = PART,
 ) -> PrintedFunction:
-    """A function that stores nodes, with loops where statements repeat themselves.
+    """Return a function that stores nodes, with loops where statements repeat themselves.
 
     The arguments are those of ``parts.print_function``, and so are the bits of the results.
     """
@@ -309,7 +309,7 @@ class _Memory:
         self.fixed.pop(-1, None)
 
     def column(self, index: int, place: int) -> int:
-        """The column of the array of a loop that a place in ``work`` is in."""
+        """Return the column of the array of a loop that a place in ``work`` is in."""
         return (place - self._rows[index].base) % len(self._rows[index].columns)
 
     def kept(self, index: int) -> list[tuple[int, _Place]]:
@@ -375,7 +375,7 @@ class _Rolled(Parts):
         return len(self._parts) - 1 if self._loop_of(node) is not None else super()._output_part(node)
 
     def _loop_of(self, node: int) -> int | None:
-        """The loop that computes a node."""
+        """Return the loop that computes a node."""
         address = self._memory.addresses.of(node)
         if address is None or address[0] != VALUE:
             return None

@@ -189,7 +189,7 @@ class _Printer:
         self._bodies, self._inner = print_bodies(program, self._names)
 
     def prepare(self, name: str, *, calculated: bool = False, seldom: bool = False) -> PrintedFunction:
-        """The function that stores what is prepared, the calculated parameters among that if asked for."""
+        """Return the function that stores what is prepared, the calculated parameters among that if asked for."""
         entry = self.graph.program.entries["prepare"]
         outputs = list(_stores("w", entry.results)) if calculated else []
         outputs += [(f"w[{place}]", node) for node, place in self._names.prepared.items() if place >= self._first]
@@ -198,7 +198,7 @@ class _Printer:
         return print_rolled(self.graph, signature, outputs, self._names, part=self._part)
 
     def function(self, function: _Function) -> PrintedFunction:
-        """A function that reads what is prepared."""
+        """Return a function that reads what is prepared."""
         return print_rolled(
             self.graph, function.signature, function.outputs, self._names, given=self.hoisted, part=self._part
         )
@@ -206,7 +206,7 @@ class _Printer:
     def equations(
         self, table: Literal["equations", "derivatives"], printed: Sequence[PrintedFunction], work: int
     ) -> PrintedEquations:
-        """All together; ``work`` is what others need for themselves."""
+        """Return all together; ``work`` is what others need for themselves."""
         tables = printed_tables(self.graph.program, self._names, self._inner)
         return PrintedEquations(
             table=table,
@@ -240,7 +240,7 @@ def _accelerations(
 
 
 def _by_columns(native: NativeProgram, signature: Signature, tangent: PrintedFunction) -> PrintedFunction:
-    """The Jacobian by one tangent per colour, and one for the time."""
+    """Return the Jacobian by one tangent per colour, and one for the time."""
     assert native.colours is not None, "otherwise it is written out"
     layout = native.program.layout
     seeds = 1 + len(layout.states) + len(layout.inputs) + len(layout.parameters)
@@ -304,7 +304,7 @@ def _groups(functions: Sequence[PrintedFunction]) -> list[list[str]]:
 
 
 def _motion(program: Program) -> list[_Function]:
-    """The functions of ``mb2fmu_equations`` but for ``prepare``, in their order."""
+    """Return the functions of ``mb2fmu_equations`` but for ``prepare``, in their order."""
     entries = program.entries
     functions = []
     for name in _PLAIN:

@@ -120,18 +120,18 @@ class Addresses:
                     angles += 1
 
     def places(self, nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-        """The places of the statements that compute some nodes; -1 where none of these does."""
+        """Return the places of the statements that compute some nodes; -1 where none of these does."""
         codes = self.codes[nodes] - _first(VALUE)
         return np.where((codes >= 0) & (codes < 1 << _SHIFT), codes, -1)
 
     def of(self, node: int) -> Address | None:
-        """The address of a node, None if it has none: numbers, and results of linear solves."""
+        """Return the address of a node, None if it has none: numbers, and results of linear solves."""
         kind, element = divmod(int(self.codes[node]), 1 << _SHIFT)
         return (_KINDS[kind], element) if kind < len(_KINDS) else None
 
 
 def _first(kind: str) -> int:
-    """The address of the first element of an array, as a number."""
+    """Return the address of the first element of an array, as a number."""
     return _KINDS.index(kind) << _SHIFT
 
 
@@ -195,7 +195,7 @@ class _Search:
         return best
 
     def _run(self, first: int, period: int) -> Loop | None:
-        """The longest loop of that period that begins there."""
+        """Return the longest loop of that period that begins there."""
         if first <= self._broken.get(period, -1):
             return None
         place, broken = self._end(first, period)
@@ -209,7 +209,7 @@ class _Search:
         return Loop(first, period, turns, tuple(tuple(row[:count]) for row, count in rows))
 
     def _end(self, first: int, period: int) -> tuple[int, int]:
-        """The first place that does not go on as it began, and up to where it is no use to begin again."""
+        """Return the first place that does not go on as it began, and up to where it is no use to begin again."""
         kinds, codes = self._kinds, self._codes
         place, end, size = first, len(kinds) - period, max(4 * period, 256)
         while place < end:
@@ -249,7 +249,7 @@ class _Search:
 
 
 def _are_steps(differences: Integers) -> npt.NDArray[np.bool_]:
-    """Whether addresses belong to one array each, by how much they differ; shape (n, 3) → (n,)."""
+    """Return whether addresses belong to one array each, by how much they differ; shape (n, 3) → (n,)."""
     return np.asarray((np.abs(differences) < 1 << (_SHIFT - 1)).all(axis=1))
 
 
@@ -265,7 +265,7 @@ def _kinds(graph: Graph, statements: Statements, marks: Mapping[int, int]) -> In
 
 
 def _windows(kinds: Integers) -> npt.NDArray[np.uint64]:
-    """A number for each place, the same where the same kinds of statements begin (and hardly ever elsewhere)."""
+    """Return a number for each place, the same where the same kinds of statements begin (and hardly ever elsewhere)."""
     n = len(kinds)
     padded = np.concatenate([kinds + 2, np.zeros(_WINDOW, dtype=np.int64)]).astype(np.uint64)
     hashes = np.zeros(n, dtype=np.uint64)

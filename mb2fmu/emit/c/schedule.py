@@ -119,7 +119,7 @@ class Statements(Sequence[Statement]):
     def __getitem__(self, place: slice) -> list[Statement]: ...
 
     def __getitem__(self, place: int | slice) -> Statement | list[Statement]:
-        """The statement at a place, or those of a range."""
+        """Return the statement at a place, or those of a range."""
         if isinstance(place, slice):
             return self._between(*place.indices(len(self)))
         return self._between(place, place + 1)[0]
@@ -129,7 +129,7 @@ class Statements(Sequence[Statement]):
         return iter(self._between(0, len(self)))
 
     def operands_of(self, places: Nodes) -> Nodes:
-        """The nodes that the statements at some places read, each once, in their order."""
+        """Return the nodes that the statements at some places read, each once, in their order."""
         nodes = self.nodes[places]
         read = self._graph.matrix[nodes[nodes >= 0]]
         others = [node for place in places[nodes < 0].tolist() for node in self.others[place].reads]
@@ -286,7 +286,7 @@ class Graph:
 
 
 def _operand_matrix(program: Program) -> Nodes:
-    """The operands of each operation, shape (n, 3), -1 where there is none; those of blocks are not in it."""
+    """Return the operands of each operation, shape (n, 3), -1 where there is none; those of blocks are not in it."""
     columns = [program.a, program.b, program.c]
     matrix = np.full((len(program), 3), -1, dtype=np.intp)
     for count, ops in ((1, UNARY), (2, BINARY), (3, TERNARY)):
@@ -299,7 +299,7 @@ def _operand_matrix(program: Program) -> Nodes:
 
 
 def _edges(program: Program, matrix: Nodes) -> tuple[Nodes, Nodes]:
-    """Each node and each of its operands."""
+    """Return each node and each of its operands."""
     nodes, columns = np.nonzero(matrix >= 0)
     users, operands = [nodes], [matrix[nodes, columns]]
     for node in np.flatnonzero(program.op == Op.BLOCK).tolist():

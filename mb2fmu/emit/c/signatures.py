@@ -111,7 +111,7 @@ class Names:
 
 
 def body_name(index: int) -> str:
-    """The function of a Newton block's body."""
+    """Return the function of a Newton block's body."""
     return f"model_body_{index}"
 
 

@@ -210,7 +210,7 @@ def _refuse(program: Program, interface: FmuInterface, needed: Sequence[str]) ->
 
 
 def _equations(printed: PrintedEquations, program: Program) -> dict[str, bytes]:
-    """The translation units of one table, by their names."""
+    """Return the translation units of one table, by their names."""
     several = [unit for unit in printed.units if not unit.seldom]
     seldom = [unit for unit in printed.units if unit.seldom]
     names = (*_names(_STEMS[printed.table], len(several)), *_names(_ONCE, len(seldom)))
@@ -260,7 +260,7 @@ def is_motion(name: str) -> bool:
 
 
 def is_seldom(name: str) -> bool:
-    """Whether a translation unit is evaluated so seldom that it is worth no long optimization.
+    """Return whether a translation unit is evaluated so seldom that it is worth no long optimization.
 
     Args:
         name: One of :func:`translation_units`.
@@ -269,7 +269,7 @@ def is_seldom(name: str) -> bool:
 
 
 def is_derived(name: str) -> bool:
-    """Whether a translation unit has derivatives, which are the same for all kinds of processors.
+    """Return whether a translation unit has derivatives, which are the same for all kinds of processors.
 
     Args:
         name: One of :func:`translation_units`.
@@ -295,7 +295,7 @@ def coordinates(program: Program) -> int:
 
 
 def _solver(interface: FmuInterface) -> int:
-    """The solver that the unit begins with: the start value of the parameter that chooses it."""
+    """Return the solver that the unit begins with: the start value of the parameter that chooses it."""
     for variable in interface.of("solver"):
         assert variable.start is not None
         return int(variable.start)
@@ -353,17 +353,17 @@ def _headers(version: Fmi) -> dict[str, bytes]:
 
 
 def packaged_operations(program: Program) -> dict[str, bytes]:
-    """The files of ``operations/`` that a program's code includes."""
+    """Return the files of ``operations/`` that a program's code includes."""
     return {name: packaged("mb2fmu.emit.c", f"operations/{name}") for name in operation_files(program)}
 
 
 def packaged(package: str, path: str) -> bytes:
-    """A file that an installed package carries, with Unix line ends."""
+    """Return a file that an installed package carries, with Unix line ends."""
     return resources.files(package).joinpath(path).read_bytes().replace(b"\r\n", b"\n")
 
 
 def render(template: str, **facts: object) -> bytes:
-    """A filled-in template."""
+    """Return a filled-in template."""
     return _environment().get_template(template).render(**facts).encode()
 
 

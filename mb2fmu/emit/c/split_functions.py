@@ -34,7 +34,7 @@ def print_function(
     given: npt.NDArray[np.bool_] | None = None,
     part: int = PART,
 ) -> PrintedFunction:
-    """A function that stores nodes.
+    """Return a function that stores nodes.
 
     Args:
         graph: Of the program.
@@ -56,7 +56,7 @@ def print_forwarding(
     outputs: Sequence[tuple[str, int]],
     size: int,
 ) -> PrintedFunction:
-    """A function whose results are some of those of another one, which it calls.
+    """Return a function whose results are some of those of another one, which it calls.
 
     Args:
         signature: Of the function.
@@ -140,7 +140,7 @@ class Parts:
         self._angles: dict[Angles, tuple[int, int]] = {}  # places of sines and cosines, likewise
 
     def printed(self) -> PrintedFunction:
-        """The function, and the parts that it calls one after the other if there are several."""
+        """Return the function, and the parts that it calls one after the other if there are several."""
         bodies = self._bodies()
         signature = self._signature
         name, parameters = signature.function, signature.parameters
@@ -182,7 +182,7 @@ class Parts:
         return bodies
 
     def _body(self, i: int, places: dict[int, int]) -> Body:
-        """The statements of a part, without what it stores for others."""
+        """Return the statements of a part, without what it stores for others."""
         body = Body(self._graph, self._signature, self._names, places, self._angles)
         for statement in self._parts[i]:
             body.add(statement)
@@ -203,11 +203,11 @@ class Parts:
             body.store(target, node)
 
     def _output_part(self, node: int) -> int:
-        """The part that stores a result."""
+        """Return the part that stores a result."""
         return self._home.get(node, 0)
 
     def _last_reads(self) -> dict[int, int]:
-        """The last part that reads a value of an earlier one."""
+        """Return the last part that reads a value of an earlier one."""
         last: dict[int, int] = {}
         for i, part in enumerate(self._parts):
             for statement in part:

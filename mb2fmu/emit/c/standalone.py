@@ -98,13 +98,13 @@ def emit_standalone(native: NativeProgram, interface: FmuInterface, experiment: 
 
 
 def items(interface: FmuInterface, source: str) -> Sequence[_Item]:
-    """The variables of one source, in the order of their indices."""
+    """Return the variables of one source, in the order of their indices."""
     found = sorted((v for v in interface.variables if v.source == source), key=lambda variable: variable.index)
     return [_Item(v.name, v.unit, float(v.start or 0.0)) for v in found]
 
 
 def outputs(interface: FmuInterface) -> Sequence[_Item]:
-    """The model's outputs in declared order, each with the level that computes it; states are none of them."""
+    """Return the model's outputs in declared order, each with the level that computes it; states are none of them."""
     return [
         _Item(v.name, v.unit, source=str(v.source).upper(), index=v.index)
         for v in interface.variables

@@ -16,7 +16,7 @@ from mb2fmu.program.program import Op
 
 
 def definition(prefix: str, name: str, parameters: Sequence[str], bodies: Sequence[Body]) -> str:
-    """A function that returns 0 at its end, with the lines of one body or of several, one after the other."""
+    """Return a function that returns 0 at its end, with the lines of one body or of several, one after the other."""
     lines = bodies[0].lines
     if len(bodies) > 1:
         lines = [line for body in bodies for line in ("    {", *(f"    {each}" for each in body.lines), "    }")]
@@ -125,7 +125,7 @@ class Body:
         self.lines.append(f"    {self._declared(node, text)};{remark}")
 
     def _declared(self, node: int, text: str) -> str:
-        """The declaration of a value; lanes in which something fails by it are marked there and then."""
+        """Return the declaration of a value; lanes in which something fails by it are marked there and then."""
         if self._signature.batch and (node in self._names.pivots or node in self._names.domains):
             text = f"mb2fmu_each_positive({text}, {self._lost()})"
         elif self._signature.batch and node in self._names.divisors:
@@ -268,7 +268,7 @@ class Body:
         return "lost"
 
     def _marks(self) -> tuple[str, ...]:
-        """The further argument of what may fail in some lanes."""
+        """Return the further argument of what may fail in some lanes."""
         return (self._lost(),) if self._signature.batch else ()
 
     def _check(self, function: str, arguments: str, name: str) -> None:
@@ -280,7 +280,7 @@ class Body:
             self._refuse(f"{call} != 0", name)
 
     def _algebra(self, function: str) -> str:
-        """A function of runtime/linear_algebra.h, or its like of runtime/batch_algebra.h."""
+        """Return a function of runtime/linear_algebra.h, or its like of runtime/batch_algebra.h."""
         return f"mb2fmu_each_{function}" if self._signature.batch else f"mb2fmu_{function}"
 
     def _factor(self, index: int) -> str:

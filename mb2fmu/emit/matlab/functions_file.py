@@ -96,7 +96,7 @@ def emit(program: Program, facts: Facts) -> FileTree:
 
 
 def _read(path: str) -> str:
-    """A fixed file with Unix line ends."""
+    """Return a fixed file with Unix line ends."""
     return resources.files("mb2fmu.emit.matlab").joinpath(path).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 

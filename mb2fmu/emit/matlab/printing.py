@@ -15,14 +15,14 @@ _LEAF = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEE
 
 
 def number(value: float) -> str:
-    """A double as a MATLAB literal that reads back to the same bits; negative ones stand in parentheses."""
+    """Return a double as a MATLAB literal that reads back to the same bits; negative ones stand in parentheses."""
     if math.isfinite(value):
         return repr(float(value)) if math.copysign(1.0, value) > 0.0 else f"({float(value)!r})"
     return {math.inf: "Inf", -math.inf: "(-Inf)"}.get(value, "NaN")
 
 
 def text(value: str) -> str:
-    """A character vector on one line."""
+    """Return a character vector on one line."""
     shown = "".join(c if c.isprintable() else " " for c in value)
     return "'" + shown.replace("'", "''") + "'"
 
@@ -67,7 +67,7 @@ class FunctionPrinter:
         return FunctionPrinter(body, name).function(("residual", "step"), "t, x, r, p, m")
 
     def _statements(self, node: int) -> list[str]:
-        """The statement of a node, after the blocks that it reads."""
+        """Return the statement of a node, after the blocks that it reads."""
         program, op = self._program, Op(int(self._program.op[node]))
         if op is Op.BLOCK:
             block = int(program.a[node])
@@ -78,7 +78,7 @@ class FunctionPrinter:
         return [f"v{node} = {expression};"]
 
     def _block(self, index: int) -> list[str]:
-        """A solve with its factorization, or Newton's method; nothing if it has been printed."""
+        """Return a solve with its factorization, or Newton's method; nothing if it has been printed."""
         if index in self._printed_blocks:
             return []
         self._printed_blocks.add(index)
@@ -120,5 +120,5 @@ class FunctionPrinter:
         return f"{_LEAF[op]}({int(program.a[node]) + 1})" if op in _LEAF else f"v{node}"
 
     def _vector(self, nodes: Sequence[int]) -> str:
-        """A column of nodes."""
+        """Return a column of nodes."""
         return f"[{'; '.join(self._operand(node) for node in nodes)}]"

@@ -56,7 +56,7 @@ _RELATIONS: Mapping[Op, str] = MappingProxyType(
 
 
 def number(value: float) -> str:
-    """A double as a literal of Modelica that reads back to the same bits; negative ones stand in parentheses."""
+    """Return a double as a literal of Modelica that reads back to the same bits; negative ones stand in parentheses."""
     return repr(value) if math.copysign(1.0, value) > 0.0 else f"({value!r})"
 
 
@@ -127,7 +127,7 @@ class EquationPrinter:
         return {entry: [self.read(node) for node in found] for entry, found in results.items()}
 
     def condition(self, node: int) -> str:
-        """A node that is a truth as a condition of Modelica, whose relations are events."""
+        """Return a node that is a truth as a condition of Modelica, whose relations are events."""
         op = Op(int(self._program.op[node]))
         if op not in _RELATIONS:
             return f"{self.read(node)} > 0.5"
@@ -223,7 +223,7 @@ class EquationPrinter:
         return f"{self.prefix}b{index}_{k + 1}"
 
     def read(self, node: int) -> str:
-        """A node as an operand: a name or a number."""
+        """Return a node as an operand: a name or a number."""
         program, op = self._program, Op(int(self._program.op[node]))
         value = self._constant(node)
         if value is not None:

@@ -238,7 +238,7 @@ def identifiers(names: Sequence[str]) -> list[str]:
 
 
 def _text(value: str) -> str:
-    """A string of Modelica on one line."""
+    """Return a string of Modelica on one line."""
     shown = "".join(c if c.isprintable() else " " for c in value)
     return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'
 

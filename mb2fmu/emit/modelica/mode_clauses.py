@@ -41,7 +41,7 @@ def mode_names(program: Program) -> list[str]:
 
 
 def modes(program: Program, margins: Sequence[str], surfaces: Sequence[str]) -> list[Mode]:
-    """The modes of a frozen program.
+    """Return the modes of a frozen program.
 
     Args:
         program: Frozen, without events of the model's own.

@@ -95,7 +95,7 @@ class GivenLoop:
 def _turned(
     branch: Mapping[sm.Symbol, sm.Expr], start: Start, angles: frozenset[sm.Symbol]
 ) -> dict[sm.Symbol, sm.Expr] | None:
-    """The branch as many turns round as the start; None if the start is not on it."""
+    """Return the branch as many turns round as the start; None if the start is not on it."""
     found = {}
     for q, expression in branch.items():
         try:

@@ -54,7 +54,7 @@ class Start:
         return float(given.xreplace(numbers).evalf(17))
 
     def define(self, name: str, expression: sm.Expr) -> Assignment:
-        """A new symbol for an expression."""
+        """Return a new symbol for an expression."""
         while name in self.taken:
             name += "_"
         self.taken.add(name)
@@ -79,7 +79,7 @@ class LoopKind(Protocol):
     size: int
 
     def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
-        """The closed form on the branch that the start is on.
+        """Return the closed form on the branch that the start is on.
 
         Raises:
             Misfit: Why the rows have not this shape.
@@ -95,6 +95,6 @@ def closed_form(
     conditions: Sequence[sm.Expr] = (),
     relation: Sequence[sm.Expr] = (),
 ) -> ClosedForm:
-    """The record of a solution; arguments as for :class:`ClosedForm`."""
+    """Return the record of a solution; arguments as for :class:`ClosedForm`."""
     assignments = (*helpers, *(Assignment(symbol, expression) for symbol, expression in solution.items()))
     return ClosedForm(kind.name, rows.names, rows.unknowns, assignments, tuple(conditions), tuple(relation))

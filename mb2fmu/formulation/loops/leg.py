@@ -77,7 +77,7 @@ class Leg:
 
 
 def _displacement(rows: LoopRows) -> tuple[sm.Symbol, sm.Matrix, sm.Matrix]:
-    """The unknown that all rows are linear in, its direction, and what is left without it."""
+    """Return the unknown that all rows are linear in, its direction, and what is left without it."""
     phi = sm.Matrix(rows.phi)
     for unknown in rows.unknowns:
         direction = phi.diff(unknown)
@@ -87,7 +87,7 @@ def _displacement(rows: LoopRows) -> tuple[sm.Symbol, sm.Matrix, sm.Matrix]:
 
 
 def _spherical(rows: LoopRows, linear: tuple[sm.Symbol, sm.Matrix, sm.Matrix], start: Start) -> _Spherical:
-    """The rows in the form of :class:`_Spherical`, proved by numbers at random places."""
+    """Return the rows in the form of :class:`_Spherical`, proved by numbers at random places."""
     slide, direction, rest = linear
     others = [unknown for unknown in rows.unknowns if unknown != slide]
     quarter, zero = sm.pi / 2, sm.S.Zero
@@ -107,7 +107,7 @@ def _spherical(rows: LoopRows, linear: tuple[sm.Symbol, sm.Matrix, sm.Matrix], s
 
 
 def _is_this(shape: _Spherical, direction: sm.Matrix, rest: sm.Matrix, start: Start) -> bool:
-    """Whether the rows are of the shape, and its axes at right angles and of length 1, at random places."""
+    """Return whether the rows are of the shape, and its axes at right angles and of length 1, at random places."""
     n, m1, m2 = shape.axes
     own = sm.sin(shape.beta) * n + sm.cos(shape.beta) * (sm.cos(shape.alpha) * m1 + sm.sin(shape.alpha) * m2)
     frame = sm.Matrix.hstack(n, m1, m2)

@@ -27,7 +27,7 @@ _ONE: Harmonic = (sm.S.One, sm.S.Zero, False)
 
 
 def harmonics(row: sm.Expr, q: Iterable[sm.Symbol]) -> Harmonics:
-    """A row as a sum of harmonics, with no two of the same angle.
+    """Return a row as a sum of harmonics, with no two of the same angle.
 
     Args:
         row: φ.
@@ -290,7 +290,7 @@ def _turning(entries: Mapping[tuple[int, bool], sm.Expr], angle: sm.Expr) -> Ite
 
 
 def _conformal(by_known: Mapping[sm.Expr, Mapping[tuple[int, bool], sm.Expr]], angle: sm.Expr) -> tuple[int, Phasors]:
-    """The sense in which an unknown angle turns vectors, and their sum at angle 0."""
+    """Return the sense in which an unknown angle turns vectors, and their sum at angle 0."""
     for sense in (1, -1):
         terms = []
         for beta, entries in by_known.items():

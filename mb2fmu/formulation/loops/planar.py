@@ -28,7 +28,7 @@ from mb2fmu.formulation.loops.phasors import Phasors, Polar, Polygon, harmonics,
 
 
 def seen_as_polygon(rows: LoopRows, start: Start) -> Polygon:
-    """The rows as a polygon; raises :class:`Misfit` where they are none."""
+    """Return the rows as a polygon; raises :class:`Misfit` where they are none."""
     coordinates = {s for phi in rows.phi for s in phi.free_symbols & start.moving}
     return polygon([harmonics(phi, coordinates) for phi in rows.phi], rows.unknowns)
 
@@ -253,7 +253,7 @@ def _name(rows: LoopRows) -> str:
 
 
 def _what(shape: Polygon) -> str:
-    """The unknown parts of a polygon."""
+    """Return the unknown parts of a polygon."""
     parts = [f"an arm that turns with {angle}" for angle in shape.arms]
     parts += [f"a slide by {x}" for x in shape.slides]
     parts += [f"a slide by {x} on a link that turns with {angle}" for x, angle in shape.rails]

@@ -107,7 +107,7 @@ _MOST = 200
 
 
 def start_of(m: Mechanism) -> Start:
-    """The numbers that rows are judged by."""
+    """Return the numbers that rows are judged by."""
     numeric = calculated_parameters(m)(parameter_values(m))
     symbols = (*m.p, *(item.symbol for item in m.calculated_parameters))
     values = dict(zip(symbols, map(float, numeric), strict=True))
@@ -154,7 +154,7 @@ class _Row:
 
 
 def _said(rows: Sequence[_Row], given: Sequence[GivenLoop], start: Start, m: Mechanism) -> ClosedForm | None:
-    """The closed form of a loop of the model's own whose rows contain no other unknowns any more."""
+    """Return the closed form of a loop of the model's own whose rows contain no other unknowns any more."""
     left = {row.name: row for row in rows}
     angles = frozenset(q for q, c in zip(m.q, m.declared.coordinates, strict=True) if c.unit == "rad")
     for loop in given:
@@ -166,7 +166,7 @@ def _said(rows: Sequence[_Row], given: Sequence[GivenLoop], start: Start, m: Mec
 def _solved(
     rows: Sequence[_Row], wanted: Sequence[sm.Symbol], start: Start, kinds: Sequence[LoopKind], reasons: list[str]
 ) -> ClosedForm | None:
-    """The first loop of the first kind that fits; ``reasons`` grows by why others do not."""
+    """Return the first loop of the first kind that fits; ``reasons`` grows by why others do not."""
     for kind in kinds:
         for group in _groups(rows, wanted, kind.size):
             try:

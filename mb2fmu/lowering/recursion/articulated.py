@@ -88,7 +88,7 @@ class ArticulatedBodies:
         return result
 
     def _along(self, one: Eliminated, force: int, motion: list[int]) -> int:
-        """The acceleration along a direction; ``motion`` grows by it."""
+        """Return the acceleration along a direction; ``motion`` grows by it."""
         g, b = self._g, self._g.b
         unit = one.direction.unit
         if unit is None:

@@ -40,7 +40,7 @@ class CompositeBodies:
         self._rigid = regrouped(kinematics, self._links)
 
     def mass_matrix(self) -> list[int]:
-        """The lower triangle of M, row by row."""
+        """Return the lower triangle of M, row by row."""
         g, b, k = self._g, self._g.b, self._k
         entries = {(i, j): g.zero for i in range(self._n) for j in range(i + 1)}
         composite = dict(self._rigid)
@@ -151,7 +151,7 @@ def _momentum(g: Algebra, inertia: RigidInertia, motion: Spatial) -> Spatial:
 
 
 def _to_parent(g: Algebra, joint: Joint, inertia: RigidInertia) -> RigidInertia:
-    """A composite body about its parent's origin: P_r = C P Cᵀ + r hᵀ + h rᵀ + m r rᵀ."""
+    """Return a composite body about its parent's origin: P_r = C P Cᵀ + r hᵀ + h rᵀ + m r rᵀ."""
     nothing = (g.null, g.null, g.null)
     if not joint.moves:
         # only the turning is the parent's: what is left of P counts, as a pure moment of inertia

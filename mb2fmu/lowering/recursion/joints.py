@@ -93,7 +93,7 @@ def _blocks(matrix: list[list[int]], zero: int) -> list[tuple[list[int], list[in
 
 
 def _cramer(g: Algebra, m: list[list[int]], right: list[int], name: str) -> list[int]:
-    """The solution of one to three equations by cofactors."""
+    """Return the solution of one to three equations by cofactors."""
     b = g.b
     if len(m) == 1:
         b.require(m[0][0], name, positive=False)

@@ -123,7 +123,7 @@ def _movable(link: int, inertia: RigidInertia, kinematics: LinkKinematics) -> tu
 def _along(
     axis: int, direction: Vector, inertia: RigidInertia, kinematics: LinkKinematics, position: Vector
 ) -> tuple[RigidInertia, RigidInertia]:
-    """The parts along a hinge's axis, which has a ``direction`` in the parent."""
+    """Return the parts along a hinge's axis, which has a ``direction`` in the parent."""
     g, b = kinematics.algebra, kinematics.b
     first, rows = list(inertia.first), [list(row) for row in inertia.second]
     along, square = first[axis], rows[axis][axis]
@@ -139,6 +139,6 @@ def _along(
 
 
 def coordinate_axis(x: Vector, g: Algebra) -> int | None:
-    """The only axis along which a vector has a component, if there is only one."""
+    """Return the only axis along which a vector has a component, if there is only one."""
     present = [i for i in range(3) if x[i] != g.zero]
     return present[0] if len(present) == 1 else None

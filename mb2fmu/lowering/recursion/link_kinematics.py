@@ -145,7 +145,7 @@ class LinkKinematics:
         return chain
 
     def _before(self, axes: int) -> int:
-        """The axes that some axes are oriented in."""
+        """Return the axes that some axes are oriented in."""
         return self.recursion.frames[self.recursion.frames[axes].parent].axes
 
     def _downwards(self, top: int, last: int) -> Matrix:
@@ -184,7 +184,7 @@ class LinkKinematics:
         return self._alpha[axes]
 
     def _seen_in_inertial_frame(self, vector: LinearVector) -> Vector:
-        """The rate in N at u' = 0 of a vector, in the components of its frame: c' + ω × c."""
+        """Return the rate in N at u' = 0 of a vector, in the components of its frame: c' + ω × c."""
         g = self.algebra
         frame = self.recursion.frames[vector.frame]
         omega = g.apply_transposed(self.fixed(vector.frame), self.omega(frame.axes))
@@ -227,7 +227,7 @@ class LinkKinematics:
     # --- links -------------------------------------------------------------------------------------------------------
 
     def axes(self, link: int) -> int:
-        """The axes of a link."""
+        """Return the axes of a link."""
         return self.recursion.links[link].frame
 
     def joint(self, link: int) -> Joint:
@@ -238,7 +238,7 @@ class LinkKinematics:
         return self._joints[link]
 
     def _unknown(self, link: int, known: dict[int, object] | dict[int, Joint] | dict[int, Vector]) -> list[int]:
-        """The links from the first whose parent is known to this one."""
+        """Return the links from the first whose parent is known to this one."""
         chain = []
         current = link
         while current > 0 and current not in known:
@@ -286,7 +286,7 @@ class LinkKinematics:
         return Joint(joint.rotation, g.sub(joint.position, shift), joint.columns, joint.spins, joint.moves)
 
     def place(self, attachment: Attachment) -> Vector:
-        """A point fixed in a link, from the link's origin, in its axes."""
+        """Return a point fixed in a link, from the link's origin, in its axes."""
         self.joint(attachment.link) if attachment.link else None
         total = self._shifts[attachment.link]
         for displacement in attachment.offset:
@@ -344,7 +344,7 @@ class LinkKinematics:
         return self._acceleration[link]
 
     def against_gravity(self, axes: int) -> Vector:
-        """The opposite of gravity's acceleration, in some axes."""
+        """Return the opposite of gravity's acceleration, in some axes."""
         g = self.algebra
         if self.recursion.gravity is None:
             return g.null

@@ -160,7 +160,7 @@ class RecursiveMotion:
         return g.apply(k.relative(0, axes), total)
 
     def _kinetic_energy(self) -> int:
-        """The sum over all bodies of m v·v/2 + w·I w/2, in the links' axes."""
+        """Return the sum over all bodies of m v·v/2 + w·I w/2, in the links' axes."""
         k, g, b = self._k, self._g, self._g.b
         total = g.zero
         half = b.constant(0.5)

@@ -37,7 +37,7 @@ class Inertia:
 
 
 def felt_alone(g: Algebra, rigid: RigidInertia) -> Inertia:
-    """The inertia of a link by itself: H = ĥ, M = m 1."""
+    """Return the inertia of a link by itself: H = ĥ, M = m 1."""
     x, y, z = rigid.first
     neg, zero, m = g.b.neg, g.zero, rigid.mass
     H = ((zero, neg(z), y), (z, zero, neg(x)), (neg(y), x, zero))
@@ -45,7 +45,7 @@ def felt_alone(g: Algebra, rigid: RigidInertia) -> Inertia:
 
 
 def from_rows(rows: list[list[int]]) -> Inertia:
-    """The inertia with some entries."""
+    """Return the inertia with some entries."""
 
     def block(i: int, j: int) -> Matrix:
         x, y, z = ((row[j], row[j + 1], row[j + 2]) for row in rows[i : i + 3])
@@ -55,7 +55,7 @@ def from_rows(rows: list[list[int]]) -> Inertia:
 
 
 def force_to_parent(g: Algebra, joint: Joint, force: Spatial) -> Spatial:
-    """A force on the link as a force on its parent, about the parent's origin."""
+    """Return a force on the link as a force on its parent, about the parent's origin."""
     torque = g.apply(joint.rotation, force[0]) if joint.spins else g.null
     if not joint.moves:
         return torque, g.null
@@ -73,7 +73,7 @@ def motion_from_parent(g: Algebra, joint: Joint, motion: Spatial) -> Spatial:
 
 
 def inertia_to_parent(g: Algebra, joint: Joint, inertia: Inertia) -> Inertia:
-    """A link's inertia as felt at its parent's origin: turned, then moved by r.
+    """Return a link's inertia as felt at its parent's origin: turned, then moved by r.
 
     H_r = H + r̂ M, and J_r = J − H r̂ − (H_r r̂)ᵀ, of which each entry is taken where it is shorter.
     """

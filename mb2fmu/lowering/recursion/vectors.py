@@ -107,7 +107,7 @@ class Algebra:
         return (x, y, z)
 
     def product(self, A: Matrix, B: Matrix) -> Matrix:
-        """A B."""
+        """Return A B."""
         if A is self.identity:
             return B
         if B is self.identity:
@@ -117,7 +117,7 @@ class Algebra:
         return (x, y, z)
 
     def add_matrices(self, A: Matrix, B: Matrix) -> Matrix:
-        """A + B."""
+        """Return A + B."""
         return (self.add(A[0], B[0]), self.add(A[1], B[1]), self.add(A[2], B[2]))
 
     def axis_rotation(self, C: Matrix) -> AxisRotation | None:

@@ -39,7 +39,7 @@ def apart(points: Sequence[Point], size: float) -> list[Point]:
 
 
 def fitted(times: Sequence[float], values: Floats) -> Floats:
-    """The polynomials through given points.
+    """Return the polynomials through given points.
 
     Args:
         times: Distinct, at most three, relative to the beginning of the step, in s.
@@ -73,7 +73,7 @@ def moved(course: Floats, s: float) -> Floats:
 
 
 def line(course: Floats, size: float) -> Floats:
-    """The lines with the same moments of order 0 and 1 over [0, size]; shape (n, 3), the last column zero."""
+    """Return the lines with the same moments of order 0 and 1 over [0, size]; shape (n, 3), the last column zero."""
     bend = course[:, 2]
     return np.stack([course[:, 0] - bend * size**2 / 6.0, course[:, 1] + bend * size, np.zeros_like(bend)], axis=1)
 

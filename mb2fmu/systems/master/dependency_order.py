@@ -23,7 +23,7 @@ class Levels:
 
 
 def levels(wiring: Wiring) -> Levels:
-    """The order in which inputs become known."""
+    """Return the order in which inputs become known."""
     needs = needed_inputs(wiring)
     parts = components_of(range(len(wiring.inputs)), needs)
     groups: list[tuple[int, ...]] = []
@@ -91,7 +91,7 @@ def components_of(nodes: Iterable[int], needs: Mapping[int, Iterable[int]]) -> l
 
 
 def loop_text(wiring: Wiring, group: Sequence[int]) -> str:
-    """An algebraic loop by the names along it: ``a.F → a.acceleration → b.acceleration → b.F → a.F``."""
+    """Return an algebraic loop by the names along it: ``a.F → a.acceleration → b.acceleration → b.F → a.F``."""
     needs = needed_inputs(wiring)
     source = {link.target: link.source for link in wiring.links}
     # One way round: from an input back to itself by inputs of the group.
@@ -103,7 +103,7 @@ def loop_text(wiring: Wiring, group: Sequence[int]) -> str:
 
 
 def _way_round(needs: Mapping[int, frozenset[int]], group: Sequence[int]) -> list[int]:
-    """A shortest cycle through the first input of a loop, in the direction in which values go."""
+    """Return a shortest cycle through the first input of a loop, in the direction in which values go."""
     start, inside = group[0], set(group)
     ways: list[list[int]] = [[start]]
     seen: set[int] = set()
@@ -119,7 +119,7 @@ def _way_round(needs: Mapping[int, frozenset[int]], group: Sequence[int]) -> lis
 
 
 def sequence(wiring: Wiring, wanted: Sequence[str] = ()) -> tuple[int, ...]:
-    """The order of components for Gauss–Seidel passes.
+    """Return the order of components for Gauss–Seidel passes.
 
     Args:
         wiring: The system.

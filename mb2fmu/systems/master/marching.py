@@ -192,7 +192,7 @@ class March:
         return Stepped(self.time, size, used, made, change, error, event, self._starts, ends)
 
     def _pass(self, size: float, end: Floats | None) -> tuple[Floats, float, bool]:
-        """All components once; the courses they had, the shortest way that one of them went, any event."""
+        """Return all components once; the courses they had, the shortest way that one of them went, any event."""
         known = np.full(len(self._scale), end is not None)
         target = np.zeros(len(self._scale)) if end is None else end.copy()
         used = self._courses(size, target, known)
@@ -217,7 +217,7 @@ class March:
         return used, shortest, event
 
     def _courses(self, size: float, end: Floats | None, known: npt.NDArray[np.bool_] | None) -> Floats:
-        """The inputs' courses: through the past, or the newest past and the end where it is known."""
+        """Return the inputs' courses: through the past, or the newest past and the end where it is known."""
         order = self._stepping.order
         past = courses.apart(self._past, size)[-(order + 1) :]
         times = [time - self.time for time, _ in past]

@@ -91,7 +91,7 @@ class _Watched:
 
 
 def made(request: SystemRequest, log: IO[str]) -> list[Slave2 | Slave3]:
-    """All components, in Initialization Mode with their start values."""
+    """Return all components, in Initialization Mode with their start values."""
     slaves: list[Slave2 | Slave3] = []
     wiring = request.wiring
     for k, unit in enumerate(request.units):
@@ -111,7 +111,7 @@ def made(request: SystemRequest, log: IO[str]) -> list[Slave2 | Slave3]:
 
 
 def linearized(request: SystemRequest, slaves: Sequence[Slave2 | Slave3]) -> list[LinearModel] | None:
-    """The components where they are; None if one cannot be linearized."""
+    """Return the components where they are; None if one cannot be linearized."""
     found = []
     wiring = request.wiring
     for k, (unit, slave) in enumerate(zip(request.units, slaves, strict=True)):

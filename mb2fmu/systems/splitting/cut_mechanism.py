@@ -155,7 +155,7 @@ def _unfit(m: Mechanism) -> Iterator[Fault]:
 
 
 def _names(m: Mechanism) -> dict[str, tuple[Kind, int]]:
-    """All that can be named → its kind and number; joints come before points of the same name."""
+    """Return all that can be named → its kind and number; joints come before points of the same name."""
     names: dict[str, tuple[Kind, int]] = {p.name: ("joint", k) for k, p in enumerate(m.points) if p.parent >= 0}
     for k, load in enumerate(m.loads):
         names[load.name] = names[load.name.split(" at ")[0]] = ("load", k)
@@ -207,7 +207,7 @@ def _at_joint(m: Mechanism, point: int, name: str, way: Way, headline: str) -> C
 
 
 def _grown(m: Mechanism, movement: Movement, outer: Symbols) -> dict[sm.Symbol, int]:
-    """The outer states: also those tied to them by q' = K u, and auxiliary states that move with them only."""
+    """Return the outer states: also those tied to them by q' = K u, and auxiliary states that move with them only."""
     grown = set(outer)
     for linked in movement.linked:
         if linked & grown:
@@ -220,7 +220,7 @@ def _grown(m: Mechanism, movement: Movement, outer: Symbols) -> dict[sm.Symbol, 
 
 
 def _frame(m: Mechanism, movement: Movement, point: int) -> int:
-    """The frame in which a point's place is written nearest to it; N if there is none."""
+    """Return the frame in which a point's place is written nearest to it; N if there is none."""
     for each in movement.above(point):
         for frame, components in m.points[each].position or ():
             if any(components):

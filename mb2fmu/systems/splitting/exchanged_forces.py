@@ -65,7 +65,7 @@ def identifier(text: str) -> str:
 
 
 def exchanged(cut: Cut) -> tuple[Exchange, ...]:
-    """All of a cut's, in order."""
+    """Return all of a cut's, in order."""
     if cut.kind == "joint":
         return tuple(_wrench(cut))
     if cut.way == "line":
@@ -92,13 +92,13 @@ def acted_on(cut: Cut, load: Load) -> frozenset[int]:
 
 
 def _beyond(cut: Cut, place: int, point: int) -> bool:
-    """Whether a point's place is counted from the cut's, or it moves with the outer states."""
+    """Return whether a point's place is counted from the cut's, or it moves with the outer states."""
     above = list(cut.movement.above(point))[1:]
     return place in above or 1 in cut.parts_of(cut.movement.points[point])
 
 
 def _magnitudes(cut: Cut, number: int) -> Iterator[Exchange]:
-    """The scalars of one load that the first of its parts takes from the last."""
+    """Yield the scalars of one load that the first of its parts takes from the last."""
     load = cut.mechanism.loads[number]
     involved = acted_on(cut, load) | cut.parts_of(cut.movement.of_magnitude(load))
     taker, giver = min(involved), max(involved)

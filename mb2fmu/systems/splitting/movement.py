@@ -80,7 +80,7 @@ class Movement:
         return NONE.union(*found)
 
     def above(self, point: int) -> Iterator[int]:
-        """A point and those that its position is counted from, up to the root."""
+        """Yield a point and those that its position is counted from, up to the root."""
         while point >= 0:
             yield point
             point = self._m.points[point].parent

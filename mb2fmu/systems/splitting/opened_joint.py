@@ -124,7 +124,7 @@ class _Opening:
         self.faults.append(Fault(what, self.name, remedy))
 
     def _frame(self) -> int:
-        """The inner frame from which outer ones are counted; -1 if none is."""
+        """Return the inner frame from which outer ones are counted; -1 if none is."""
         m, hangs = self.m, set()
         for k in sorted(self.frames):
             frame = m.frames[k]
@@ -181,7 +181,7 @@ class _Opening:
         return float(sm.sympify(expression).xreplace(self.values))
 
     def _variable(self, stem: str, rate: sm.Expr | None, unit: str, start: float) -> sm.Symbol:
-        """A coordinate with its rate, or (no rate) a speed."""
+        """Return a coordinate with its rate, or (no rate) a speed."""
         symbol = sm.Symbol(f"{self.stem}_{stem}")
         known: dict[str, Any] = {
             "name": symbol.name, "symbol": sm.Function(symbol.name)(self.m.t), "unit": unit, "start": start,
@@ -194,7 +194,7 @@ class _Opening:
         return symbol
 
     def _flange_side(self) -> _Side:
-        """The flange's coordinates, at the start displaced by the reaction."""
+        """Return the flange's coordinates, at the start displaced by the reaction."""
         s, before = self.settings, self.before
         reaction = s.reactions.get(self.name, (0.0,) * 6)
         place, velocity = list(before.position), [sm.S.Zero] * 3
@@ -315,7 +315,7 @@ class _Opening:
     # --- the opened mechanism
 
     def opened(self) -> Opened:
-        """The records with the flange, renumbered: new ones come right after the ground's."""
+        """Return the records with the flange, renumbered: new ones come right after the ground's."""
         m = self.m
         waves: list[Wave] = []
         acting = self._bushing() if self.way == "bushing" else self._line(waves)

@@ -83,12 +83,12 @@ class Renumbered(Selection):
 
 
 def turn(vector: Floats) -> Floats:
-    """The rotation by a vector."""
+    """Return the rotation by a vector."""
     from scipy.spatial.transform import Rotation
 
     return np.asarray(Rotation.from_rotvec(vector).as_matrix())
 
 
 def turn_about(axis: int, angle: float) -> Floats:
-    """The rotation about an axis of the frame."""
+    """Return the rotation about an axis of the frame."""
     return turn(angle * np.eye(3)[axis])

@@ -57,7 +57,7 @@ class PartVariables:
     # --- taken
 
     def _time(self, symbol: sm.Symbol) -> sm.Expr:
-        """A function of time for a symbol."""
+        """Return a function of time for a symbol."""
         made = self._m.dynamic.get(symbol) or sm.Function(symbol.name)(self._m.t)
         self._dynamic[symbol] = made
         return made
@@ -261,7 +261,7 @@ class PartVariables:
         )  # fmt: skip
 
     def _used(self, selection: Selection, loads: Any, bodies: Any, outputs: Any) -> set[sm.Symbol]:
-        """All symbols of the part, calculated parameters followed to what they are calculated from."""
+        """Return all symbols of the part, calculated parameters followed to what they are calculated from."""
         m, draft = self._m, self._draft
         parts: list[Any] = [self._kinematics(), selection.frames(), selection.points(), loads, bodies, outputs]
         parts += [self._constraints(selection), [d for _, _, d in self._states]]
@@ -350,7 +350,7 @@ def _motion(giver: Draft, taker: Draft) -> Iterator[str]:
 
 
 def _symbols(item: Any) -> Iterator[sm.Symbol]:
-    """All symbols in nested records."""
+    """Yield all symbols in nested records."""
     if isinstance(item, sm.Basic | sm.MatrixBase):
         yield from item.free_symbols
     elif isinstance(item, dict):

@@ -40,7 +40,7 @@ class Part:
 
 
 def parts(cut: Cut, settings: Settings) -> tuple[Part, ...]:
-    """All parts of a cut mechanism.
+    """Return all parts of a cut mechanism.
 
     Raises:
         CouplingError: If a part would have to take what no input can give it.
@@ -121,7 +121,7 @@ class Draft:
                 yield TorqueLoad(name, act.at, vector) if act.torque else ForceLoad(name, act.at, vector)
 
     def _bushing_force(self, row: int) -> sm.Expr:
-        """The multiplier of a spring and damper: λ = k φ + d φ'."""
+        """Return the multiplier of a spring and damper: λ = k φ + d φ'."""
         constraints = self.m.velocity_constraints
         assert constraints is not None
         rate = sum((constraints.jacobian[row, j] * u for j, u in enumerate(self.m.u)), constraints.offset[row, 0])
@@ -224,7 +224,7 @@ class Draft:
         return self.cut.way == "filter" and any(level == ACCELERATION for level in self.wanted.values())
 
     def part(self, drafts: Sequence[Draft]) -> Part:
-        """The finished part."""
+        """Return the finished part."""
         from mb2fmu.systems.splitting.part_variables import PartVariables
 
         variables = PartVariables(self, drafts)
@@ -246,7 +246,7 @@ class Draft:
 
 
 def load_size(load: Load) -> sm.Expr:
-    """The scalar of a pathway or actuator."""
+    """Return the scalar of a pathway or actuator."""
     return (
         load.force
         if isinstance(load, PathwayLoad)

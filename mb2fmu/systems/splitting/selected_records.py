@@ -73,7 +73,7 @@ class Selection:
             self._add_frame(frame)
 
     def frames(self) -> tuple[Frame, ...]:
-        """The selected frames, with new numbers."""
+        """Return the selected frames, with new numbers."""
         chosen = [self._m.frames[k] for k in sorted(self._frames)]
         return tuple(
             replace(
@@ -86,7 +86,7 @@ class Selection:
         )
 
     def points(self) -> tuple[KinematicPoint, ...]:
-        """The selected points, with new numbers."""
+        """Return the selected points, with new numbers."""
         return tuple(
             replace(
                 each,

@@ -34,7 +34,7 @@ class SystemRun:
 def system_file(
     name: str, title: str, made: Sequence[Part], whole: str, arguments: Mapping[str, Any], run: SystemRun
 ) -> str:
-    """The text of the file.
+    """Return the text of the file.
 
     Args:
         name: Of the system.

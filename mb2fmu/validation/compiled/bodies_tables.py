@@ -51,7 +51,7 @@ class _Nodes:
         return list(placed)
 
     def with_ways(self, nodes: Iterable[int]) -> list[int]:
-        """The nodes and all above them, in order."""
+        """Return the nodes and all above them, in order."""
         found: set[int] = set()
         for start in nodes:
             node = start
@@ -93,7 +93,7 @@ class MechanismTables:
         self._acting = self.values.write([*self._expressions_of_loads(), *m.z_dot])
 
     def structure(self, library: ctypes.CDLL, sights: Sequence[Sight], first: int) -> layout.Mechanism:
-        """The filled structure, which lives as long as this object.
+        """Return the filled structure, which lives as long as this object.
 
         Args:
             library: Has the functions of :attr:`values`.

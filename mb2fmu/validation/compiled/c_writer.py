@@ -106,7 +106,7 @@ class CWriter:
         self._names[symbol] = place
 
     def atom(self, expression: sm.Expr) -> str:
-        """A name or number that has the value of an expression, after statements that evaluate it.
+        """Return a name or number that has the value of an expression, after statements that evaluate it.
 
         Raises:
             CannotWriteError: If SymPy's printer has no C for it.
@@ -144,7 +144,7 @@ class CWriter:
         return text.removeprefix(" + ").strip()
 
     def _joined(self, factors: tuple[sm.Expr, ...]) -> str:
-        """A name for the product of some factors, which may stand in other products too."""
+        """Return a name for the product of some factors, which may stand in other products too."""
         if len(factors) == 1:
             return self.atom(factors[0])
         known = self._names.get(factors)
@@ -220,7 +220,7 @@ class CWriter:
         return text
 
     def _condition(self, condition: Any) -> str:
-        """A condition in C, in parentheses."""
+        """Return a condition in C, in parentheses."""
         if condition in (sm.true, sm.false):
             return "(1)" if condition is sm.true else "(0)"
         if isinstance(condition, sm.Not):
@@ -260,7 +260,7 @@ def _pieces(
 
 
 def _number(value: sm.Expr) -> str:
-    """A number in C, to the nearest double."""
+    """Return a number in C, to the nearest double."""
     if value in (sm.nan, sm.zoo):
         return "NAN"
     if value in (sm.oo, -sm.oo):

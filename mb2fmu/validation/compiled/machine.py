@@ -269,7 +269,7 @@ class Machine:
         return result
 
     def project(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
-        """The state where it belongs.
+        """Return the state where it belongs.
 
         Raises:
             FailureError: If the coordinates do not find the constraints.

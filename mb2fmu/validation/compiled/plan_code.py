@@ -40,7 +40,7 @@ class PlanCode:
         self._plans[name] = [(self._write(step), step) for step in plan.steps if step.targets or step.assignments]
 
     def _write(self, step: Step) -> int:
-        """The number of the function that is written for a step."""
+        """Return the number of the function that is written for a step."""
         writer = CWriter({symbol: f"v[{slot}]" for symbol, slot in step.places.items()}, self._tables)
         for i, assignment in enumerate(step.assignments):
             value = writer.atom(assignment.expression)
@@ -62,7 +62,7 @@ class PlanCode:
         return "\n".join(self._functions)
 
     def plan(self, name: str, library: ctypes.CDLL) -> layout.Plan:
-        """The table of a plan, whose functions are in ``library``; it lives as long as this object."""
+        """Return the table of a plan, whose functions are in ``library``; it lives as long as this object."""
         steps = self._plans.get(name, [])
         table = (layout.Step * max(len(steps), 1))()
         for row, (number, step) in zip(table, steps, strict=False):

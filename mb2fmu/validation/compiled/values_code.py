@@ -87,7 +87,7 @@ class ValuesCode:
         return [self.place(expression) for expression in expressions]
 
     def values(self) -> npt.NDArray[np.float64]:
-        """The array w with its constants."""
+        """Return the array w with its constants."""
         w = np.zeros(self._size)
         w[list(self._constants)] = list(self._constants.values())
         return w
@@ -97,7 +97,7 @@ class ValuesCode:
         return "\n".join(self._functions)
 
     def groups(self, loops: Sequence[_Loop], library: ctypes.CDLL) -> layout.Groups:
-        """The table of functions, which are in ``library``; it lives as long as this object."""
+        """Return the table of functions, which are in ``library``; it lives as long as this object."""
         table = (layout.Group * max(len(loops), 1))()
         for row, loop in zip(table, loops, strict=False):
             row.function = ctypes.cast(getattr(library, f"values_{loop.number}"), ctypes.c_void_p).value
@@ -112,7 +112,7 @@ class ValuesCode:
         return self._size - count
 
     def _loop(self, members: Sequence[tuple[sm.Expr, list[sm.Symbol]]]) -> _Loop:
-        """A loop over expressions that are alike, out of the first."""
+        """Return a loop over expressions that are alike, out of the first."""
         first, symbols = members[0]
         places = np.array([[self._places[s] for s in those] for _, those in members], dtype=np.int64)
         writer = CWriter({s: f"w[at[{i}]]" for i, s in enumerate(symbols)}, self._tables)

@@ -28,7 +28,7 @@ class Equations:
         self._prepared: dict[str, tuple[Function, Numbers]] = {}
 
     def __call__(self, entry: str, t: float, x: Numbers, r: Numbers, m: Numbers = _NONE) -> Numbers:
-        """All results of an entry point.
+        """Return all results of an entry point.
 
         Args:
             entry: Its name.

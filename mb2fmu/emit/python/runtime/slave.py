@@ -261,7 +261,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     @_guarded
     def _no_such_type(self, vrs: Sequence[int], values: Sequence[Any] = ()) -> list[Any]:
-        """All variables are real numbers; asking for no variable of another type is allowed."""
+        """Return all variables are real numbers; asking for no variable of another type is allowed."""
         if vrs or values:
             raise RefusedError(f"the variables with value references {list(vrs)} are of type Real")
         return []

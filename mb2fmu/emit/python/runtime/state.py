@@ -36,7 +36,7 @@ class Snapshot:
 
 
 def packed(snapshot: Snapshot, token: str) -> bytes:
-    """The snapshot as bytes that carry the unit's token."""
+    """Return the snapshot as bytes that carry the unit's token."""
     numbers = snapshot.numbers
     head = _HEAD.pack(MAGIC, VERSION, uuid.UUID(token).bytes, snapshot.phase, snapshot.steps, len(numbers))
     body = head + struct.pack(f"<{len(numbers)}d", *numbers)
@@ -44,7 +44,7 @@ def packed(snapshot: Snapshot, token: str) -> bytes:
 
 
 def unpacked(data: bytes, token: str) -> Snapshot:
-    """The snapshot in the bytes.
+    """Return the snapshot in the bytes.
 
     Raises:
         RefusedError: If they are damaged, of another format, or the state of another unit.

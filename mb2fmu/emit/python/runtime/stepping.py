@@ -199,7 +199,7 @@ class Adaptive(Integrator):
     def _first_step(
         self, f: RightHandSide, t: float, x: Sequence[float], slope: Sequence[float], longest: float
     ) -> float:
-        """A step size to begin with (Hairer, Norsett, Wanner I, II.4)."""
+        """Return a step size to begin with (Hairer, Norsett, Wanner I, II.4)."""
         weigh = self.tolerance.norm
         size, speed = weigh(x, x, x), weigh(slope, x, x)
         h = min(longest, 0.01 * size / speed if size > 1e-5 and 1e-5 < speed < math.inf else 1e-6)
@@ -223,7 +223,7 @@ class _Foresight:
     pace: float = 0.0
 
     def is_hopeless(self, passed: float, left: float) -> bool:
-        """Whether the rest is too much at this pace, which is no more than twice that of before.
+        """Return whether the rest is too much at this pace, which is no more than twice that of before.
 
         What begins fast and calms down gathers pace.
         """
