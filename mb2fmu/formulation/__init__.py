@@ -43,7 +43,7 @@ _APPLIES: dict[Method, Callable[[Mechanism], Applies]] = _functions("applies")
 
 
 def applicable(mechanism: Mechanism) -> dict[Method, Applies]:
-    """What each formulation says, in the order of preference."""
+    """Return the answer of each formulation, in the order of preference."""
     return {method: applies(mechanism) for method, applies in _APPLIES.items()}
 
 
@@ -70,7 +70,7 @@ def choose(mechanism: Mechanism) -> tuple[Method, str]:
 def formulate(
     mechanism: Mechanism, method: Literal["auto"] | Method = "auto", known: Mapping[Method, Applies] | None = None
 ) -> EquationsOfMotion:
-    """Forms the equations of motion.
+    """Form the equations of motion.
 
     Args:
         mechanism: As read.

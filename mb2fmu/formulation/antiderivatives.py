@@ -49,7 +49,7 @@ def potential_of(forces: Forces) -> sm.Expr | None:
 
 
 def _potential(wanted: Forces) -> sm.Expr | None:
-    """As :func:`potential_of`, of rational numbers."""
+    """Find V as :func:`potential_of` does, for rational numbers."""
     potential: sm.Expr = sm.S.Zero
     done: set[sm.Symbol] = set()
     for q, force in wanted.items():
@@ -103,7 +103,7 @@ def is_conservative(forces: Forces) -> bool:
 
 
 def antiderivative(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr | None:
-    """∫ expression d(symbol), term by term; None where a term is of another kind than those that are known."""
+    """Return ∫ expression d(symbol), term by term; None where a term is of an unknown kind."""
     total = sm.S.Zero
     for term in sm.Add.make_args(sm.expand(expression)):
         if term == 0:

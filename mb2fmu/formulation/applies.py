@@ -1,4 +1,4 @@
-"""The answer of a formulation to the question whether it applies to a mechanism."""
+"""Answer of a formulation to the question whether it applies to a mechanism."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mb2fmu.mechanism.records import Mechanism
 
 @dataclass(frozen=True, slots=True)
 class Applies:
-    """Yes, or no; and why.
+    """Yes or no, with the reason.
 
     Attributes:
         yes: Whether the formulation may be used.

@@ -1,4 +1,4 @@
-"""What all formulations share: outputs, energies, body motions, and the record they end in."""
+"""Parts that all formulations share: outputs, energies, body motions, and the assembly of the equations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def assemble(
     constraint_forces: LinearSolve | None = None,
     extra: Sequence[Intermediate] = (),
 ) -> EquationsOfMotion:
-    """Puts the equations of motion together.
+    """Assemble the equations of motion.
 
     Args:
         method: Which formulation.

@@ -12,7 +12,7 @@ from mb2fmu.mechanism.records import Lagrangian, Mechanism
 
 
 def energy_of(kinematics: NamedKinematics) -> Energy:
-    """Kinetic and potential energy, and the power of every load.
+    """Return kinetic and potential energy, and the power of every load.
 
     T = sum of m v·v/2 + w·I w/2. V: see :func:`potential_energy`. Unknown forces have no power: all of them together do
     no work on the motion, so of each load what is known is counted.
@@ -43,7 +43,7 @@ def kinetic_energy(kinematics: NamedKinematics) -> sm.Expr:
 
 
 def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
-    """V in J: as the user gave it, or of the Lagrangian and all loads; None where it is not known of one of them.
+    """Return V in J: as the user gave it, else of the Lagrangian and all loads; None if one of these is unknown.
 
     Where loads leave it open, what the bodies declare is V if its derivatives are all the loads' generalized forces.
     """
@@ -58,7 +58,7 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
 
 
 def potential_of_loads(kinematics: NamedKinematics) -> Potential:
-    """What is known of the potential energy of the loads; found once."""
+    """Return the known potential energy of the loads; computed once."""
     m = kinematics.mechanism
 
     def find(_: int) -> Potential:
@@ -87,7 +87,7 @@ def _at_rest_of_lagrangian(m: Mechanism) -> sm.Expr:
 
 
 def _energy_of_lagrangian(kinematics: NamedKinematics, lagrangian: Lagrangian) -> Energy:
-    """L = T2 + T1 - V by degree in q': T2 + V changes by the power of the loads alone, unless L contains time."""
+    """Return T and V from L = T2 + T1 - V by degree in q': only loads change T2 + V, unless L contains time."""
     m = kinematics.mechanism
     kinetic = _quadratic_part(m, lagrangian.expression)
     own = _at_rest_of_lagrangian(m)

@@ -33,7 +33,7 @@ from mb2fmu.mechanism.symbols import translate
 
 @dataclass(frozen=True, slots=True)
 class LagrangeTerms:
-    """What Lagrange's equations of a mechanism consist of.
+    """Terms of Lagrange's equations of a mechanism.
 
     Attributes:
         kinetic: T.
@@ -68,7 +68,7 @@ class _Sum:
 
 
 class Integrals:
-    """Looks for integrals of one mechanism.
+    """Finds the integrals of motion of one mechanism.
 
     Args:
         kinematics: Takes the names of momenta in space.
@@ -82,7 +82,7 @@ class Integrals:
         self._samples = random_samples(self._numeric)
 
     def of_coordinates(self) -> Iterator[NamedQuantity]:
-        """Momenta that are kept, with what makes them so."""
+        """Return the conserved momenta, each with the reason."""
         terms = self._terms
         if terms is None:
             return

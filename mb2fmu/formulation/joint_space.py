@@ -1,4 +1,4 @@
-"""The equations of motion as outputs: M, Jacobians, what holds the weights, and what a motion asked for takes.
+"""Equations of motion as outputs: M, Jacobians, gravity efforts, and efforts of a given motion (inverse dynamics).
 
     M u' = f(q, u, r, t),   gravity effort = f without weights - f,   inverse effort = M a - f without drives
 
@@ -25,7 +25,7 @@ IN_JOINT_SPACE = frozenset(
 
 
 class JointSpace:
-    """What is asked along the speeds of one mechanism, each computed once.
+    """Quantities along the speeds of one mechanism, each computed once.
 
     Args:
         kinematics: Takes the names.
@@ -35,7 +35,7 @@ class JointSpace:
         self._k, self._m = kinematics, kinematics.mechanism
 
     def answer(self, request: RequestedOutput) -> sm.Expr:
-        """One of :data:`IN_JOINT_SPACE`."""
+        """Return one of :data:`IN_JOINT_SPACE`."""
         subject = request.subject
         if request.kind == "mass_matrix":
             return self._mass_matrix[subject]
@@ -62,7 +62,7 @@ class JointSpace:
         return M
 
     def _momenta(self, body: Body) -> list[tuple[dict[int, Components], dict[int, Components]]]:
-        """Partial velocities and the momenta that they mean; the same of partial angular velocities."""
+        """Return partial velocities and the momenta that they cause; the same for partial angular velocities."""
         k, n = self._k, len(self._m.u)
         v = {j: column for j, column in k.velocity_partials(body.masscenter).items() if j < n}
         found = [(v, {j: k.named(scale(body.mass, column), f"mJv_{body.name}") for j, column in v.items()})]

@@ -31,7 +31,7 @@ Solver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
 
 
 def applies(mechanism: Mechanism) -> Applies:
-    """Applies wherever there are bodies, and something moves by itself."""
+    """Return whether the method applies: it needs bodies, and speeds that are not prescribed."""
     answer = by_projection(mechanism)
     if answer.yes and not mechanism.u:
         return not_because("all motion is prescribed: there are no speeds, and SymPy's method forms no equations")
@@ -39,7 +39,7 @@ def applies(mechanism: Mechanism) -> Applies:
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
-    """Forms the rows of the independent speeds.
+    """Form the rows of the independent speeds.
 
     Args:
         mechanism: With bodies.
@@ -85,7 +85,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
 
 
 def _functions_of_time(m: Mechanism) -> dict[sm.Basic, sm.Expr]:
-    """Plain symbol → function of time; a speed that is q' itself gets one of its own, as SymPy wants it."""
+    """Return plain symbol → function of time; a speed that equals q' gets its own, as SymPy requires."""
     own = {u: sm.Function(u.name)(m.t) for u in m.u if isinstance(m.dynamic[u], sm.Derivative)}
     return {**m.dynamic, **own}
 
@@ -106,10 +106,10 @@ def _constraints(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
 
 
 def _opaque_solver(kinematics: NamedKinematics, back: dict[sm.Basic, sm.Expr], solves: list[LinearSolve]) -> Solver:
-    """Returns symbols for A⁻¹ B and notes what they stand for."""
+    """Return a solver that returns symbols for A⁻¹ B and records their meaning."""
 
     def solve(matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
-        """Symbols for ``matrix``⁻¹ ``right``; nothing is to be solved for zeros."""
+        """Return symbols for ``matrix``⁻¹ ``right``; columns of zeros are not solved."""
         if right.is_zero_matrix:
             return right
         symbols = [kinematics.symbol(f"Ars_{i + 1}_{j + 1}") for i in range(right.rows) for j in range(right.cols)]
@@ -122,7 +122,7 @@ def _opaque_solver(kinematics: NamedKinematics, back: dict[sm.Basic, sm.Expr], s
 
 
 def _to_plain(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> dict[sm.Basic, sm.Expr]:
-    """Functions of time, q' and u' → plain symbols."""
+    """Return functions of time, q' and u' → plain symbols."""
     mapping: dict[sm.Basic, sm.Expr] = {dynamic: plain for plain, dynamic in known.items()}
     rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
     mapping.update({known[q].diff(m.t): rate for q, rate in zip(m.q, rates, strict=True)})

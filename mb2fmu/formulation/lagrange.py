@@ -35,7 +35,7 @@ from mb2fmu.mechanism.symbols import invert_blocks, translate, translate_matrix
 
 
 def applies(mechanism: Mechanism) -> Applies:
-    """Applies to systems whose velocities are derivatives of positions; constraints may be of any kind."""
+    """Return whether the method applies: velocities must be derivatives of positions; any constraints will do."""
     if mechanism.lagrangian_alone:
         return applies_because("the Lagrangian is given")
     reason = _obstacle(mechanism)  # of a LagrangesMethod too: the Lagrangian of such velocities is not the mechanism's
@@ -45,7 +45,7 @@ def applies(mechanism: Mechanism) -> Applies:
 
 
 def _obstacle(m: Mechanism) -> str:
-    """Why Lagrange's equations of the second kind cannot be used; empty if they can."""
+    """Return why Lagrange's equations of the second kind cannot be used; empty if they can."""
     names = ", ".join(m.given_by_constraint)
     obstacles = [
         (not m.q, "all motion is prescribed: there are no coordinates"),
@@ -61,7 +61,7 @@ def _obstacle(m: Mechanism) -> str:
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
-    """Forms M and f in the user's speeds.
+    """Form M and f in the user's speeds.
 
     Args:
         mechanism: See :func:`applies`.

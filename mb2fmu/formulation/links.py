@@ -1,4 +1,4 @@
-"""A mechanism's frames and points as links: what is rigid becomes one thing, what moves between two of them is local.
+"""Group a mechanism's frames and points into rigid links; motion between two links is a local relation.
 
 Frames that never turn against each other share their axes. A point that is displaced by constants in some axes is
 fixed in the link that has these axes and in which the point before it is fixed; where there is no such link, one is
@@ -31,7 +31,7 @@ Homes = dict[int, Attachment]
 
 @dataclass(frozen=True, slots=True)
 class LinkTree:
-    """Links, and where frames and points are among them.
+    """Links, and the link of each frame and point.
 
     Attributes:
         frames: As numbered in the mechanism.
@@ -68,7 +68,7 @@ class Rates:
         self._still = dict.fromkeys(mechanism.u_auxiliary, sm.S.Zero)
 
     def is_constant(self, components: Iterable[sm.Expr]) -> bool:
-        """True if neither a coordinate, an input that prescribes motion, nor time stands in it."""
+        """Return True if the expression contains no coordinate, no prescribing input and no time."""
         return all(c.is_Number or self._moving.isdisjoint(c.free_symbols) for c in components)
 
     def linear(self, frame: int, components: Components) -> LinearVector:

@@ -212,7 +212,7 @@ def _reaction(request: RequestedOutput, k: NamedKinematics, reactions: Reactions
 
 
 def _joint_effort(request: RequestedOutput, k: NamedKinematics, reactions: Reactions) -> sm.Expr:
-    """What a drive gives along a joint, and along those that follow it: the reaction's part along the axis."""
+    """Return the effort of a drive along its joint and the joints that follow it: the reaction along the axis."""
     total = sm.S.Zero
     for number in request.subject:
         joint, wrench = k.mechanism.joints[number], reactions.of_joint(number, None)
@@ -234,7 +234,7 @@ def _multiplier(row: int, m: Mechanism) -> sm.Symbol:
 
 
 def _canonical(request: RequestedOutput, k: NamedKinematics) -> sm.Expr:
-    """∂T/∂q'_r = Σ_j (K⁻¹)_jr ∂T/∂u_j, or Σ q'_r ∂T/∂q'_r - T + V = Σ u_j ∂T/∂u_j + Σ k0_r ∂T/∂q'_r - T + V."""
+    """Return ∂T/∂q'_r = Σ_j (K⁻¹)_jr ∂T/∂u_j, or Jacobi's Σ u_j ∂T/∂u_j + Σ k0_r ∂T/∂q'_r - T + V."""
     m = k.mechanism
     if m.given_by_constraint:
         names = ", ".join(m.given_by_constraint)

@@ -26,7 +26,7 @@ _HEADLINE = "the coordinates cannot be partitioned:"
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """What follows from the rest.
+    """The dependent coordinates and speeds.
 
     Attributes:
         q_dependent: Indices of coordinates, one per holonomic constraint.
@@ -42,7 +42,7 @@ class Partition:
 
 
 def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partition:
-    """Chooses.
+    """Choose dependent coordinates and speeds.
 
     Args:
         mechanism: Its loops closed at the start; no constraint follows from others wherever these hold.
@@ -73,7 +73,7 @@ def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partitio
 
 
 def _dependent(rows: Floats, lengths: Floats, named: tuple[int, ...], names: list[str], what: str) -> tuple[int, ...]:
-    """Indices of as many columns as there are rows, those named if they are so many; ``lengths``: typical, of rows."""
+    """Return the dependent columns, as many as rows; named ones if complete; ``lengths``: typical, of rows."""
     rows = rows / row_lengths(rows, lengths)[:, None]
     if len(named) == len(rows):
         chosen = sorted(named)

@@ -1,4 +1,4 @@
-"""The potential energy of the loads: what each has, that it has none, or that nobody knows.
+"""Potential energy of the loads: known, absent or unknown for each load.
 
 Only what a load does at rest and without inputs can have a potential; dampers and motors have none. Then
 
@@ -60,7 +60,7 @@ class Potential:
 
 @dataclass(slots=True)
 class _Action:
-    """A vector on points, or on frames, with a sign each: what works along coordinates together.
+    """A vector applied at points or frames, each with a sign; these do work together.
 
     Attributes:
         torque: True: on frames.
@@ -76,7 +76,7 @@ class _Action:
 
 
 class _NotKnownError(Exception):
-    """The generalized force cannot be written down, or is too long."""
+    """The generalized force is unknown, or too long to write."""
 
 
 def find_potential(kinematics: NamedKinematics) -> Potential:
@@ -120,7 +120,7 @@ def find_potential(kinematics: NamedKinematics) -> Potential:
 
 
 def _told(m: Mechanism) -> list[tuple[frozenset[str], sm.Expr]]:
-    """Potentials that elements tell of their loads, as far as their derivatives are what these loads do."""
+    """Yield potentials that elements state for their loads, if -∂V/∂q are the loads' generalized forces."""
     found = []
     for names, energy in m.known_potentials:
         loads = tuple(load for load in m.loads if load.name in names)
@@ -147,7 +147,7 @@ def is_potential_of_loads(m: Mechanism, energy: sm.Expr) -> bool:
 
 
 def of_generalized_forces(forces: Forces, name: str) -> Potential:
-    """Return the potential of generalized forces that are known as such, of loads that are told by one name."""
+    """Return the potential of known generalized forces whose loads share one name."""
     energy = potential_of(forces)
     if energy is not None:
         return Potential(energy)
@@ -161,7 +161,7 @@ def at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
 
 
 def scalars_of(load: Load) -> list[sm.Expr]:
-    """What the size of a load depends on."""
+    """Return the scalars that the magnitude of a load depends on."""
     match load:
         case ForceLoad():
             return [c for _, vector in load.force for c in vector]
@@ -236,7 +236,7 @@ def _passes(m: Mechanism, point: int) -> bool:
 
 
 def _collect(load: Load, m: Mechanism, actions: dict[tuple[bool, VectorTerms], _Action]) -> None:
-    """Adds a load to the actions with the same vector, or the opposite one."""
+    """Add a load to the action that has the same or the opposite vector."""
     if isinstance(load, ForceLoad):
         torque, vector, ends = False, _vector_at_rest(load, load.force, m), [(load.point, 1)]
     elif isinstance(load, TorqueLoad):
@@ -255,7 +255,7 @@ def _collect(load: Load, m: Mechanism, actions: dict[tuple[bool, VectorTerms], _
 
 
 def _integrated(m: Mechanism, actions: Iterable[_Action]) -> tuple[list[sm.Expr], list[str], list[str]]:
-    """Potentials, names of loads of which it is not known, and of those that have none."""
+    """Return the potentials, the names of loads with unknown potential, and of loads without one."""
     energies: list[sm.Expr] = []
     unknown: list[str] = []
     left: list[tuple[_Action, Forces]] = []
@@ -294,13 +294,13 @@ def _sum(forces: Iterable[Forces]) -> Forces:
 
 
 class _Coordinates:
-    """Generalized forces along the coordinates, by the local relations: no velocity of the user's takes part."""
+    """Generalized forces along the coordinates, from local relations; given velocities are not used."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.m = mechanism
 
     def forces(self, action: _Action) -> Forces:
-        """Coordinate → generalized force, zeros for those that only stand in others."""
+        """Return coordinate → generalized force; zero for coordinates that occur only in other forces."""
         forces = self._of_torque(action) if action.torque else self._of_force(action)
         forces = {q: sm.expand(force) for q, force in forces.items()}
         standing: set[sm.Basic] = set().union(*(force.free_symbols for force in forces.values()))

@@ -1,4 +1,4 @@
-"""Reactions: what joints and contacts transmit, by Newton's and Euler's laws of the bodies beyond the cut.
+"""Reactions: wrenches that joints and contacts transmit, by the Newton-Euler equations of the bodies beyond the cut.
 
 With all bodies B beyond the cut, P the point about which torques are taken,
 
@@ -70,7 +70,7 @@ class Reactions:
         return self._moved(wrench, joint.point, joint.point if at is None else at)
 
     def of_bodies(self, numbers: Sequence[int], at: int | None) -> Wrench:
-        """What everything but loads exerts on the bodies together, the torque about point ``at``."""
+        """Return the wrench of everything but loads on the bodies together; torque about point ``at``."""
         if at is None:
             raise _refusal("the torque of a reaction needs its point", "add at=point")
         total = _NOTHING
@@ -111,14 +111,14 @@ class Reactions:
         return joint.point if joint else self._m.bodies[number].masscenter
 
     def _next(self, number: int) -> list[tuple[int, int]]:
-        """(body, where it is held) of the bodies that come after one: by joints, or because they are fixed to it."""
+        """Yield (body, point where it is held) of the bodies after one: held by joints, or fixed to it."""
         if self._carried_by is None:
             self._carried_by = self._carriers()
         after = [joint.child for joint in self._children.get(number, ())]
         return [(child, self._held_at(child)) for child in (*after, *self._carried_by.get(number, ()))]
 
     def _carriers(self) -> dict[int, list[int]]:
-        """Bodies that no joint holds, by the body with a joint in which their mass centres are fixed."""
+        """Return bodies without a joint, by the body with a joint in which their mass centres are fixed."""
         attached = _Attachment(self._m, set(self._inward))
         carried: dict[int, list[int]] = {}
         for number, body in enumerate(self._m.bodies):
@@ -199,7 +199,7 @@ class Reactions:
         return Wrench(force, times(R, k.named_late(rate, f"Hrate_{body.name}")))
 
     def _applied(self) -> Iterable[tuple[int, bool, Components, str, int]]:
-        """(point or frame, whether a torque, vector in N, what it is, its body or -1): loads, constraints' forces."""
+        """Yield (point or frame, whether a torque, vector in N, name, its body or -1): loads and constraint forces."""
         for load in self._m.loads:
             for at, torque, vector in pieces(load, self._k):
                 yield at, torque, vector, f"load {load.name}", -1
@@ -210,7 +210,7 @@ class Reactions:
 
 
 class _Attachment:
-    """Finds the body in which a point or frame is fixed: -1 is the ground, None is no body.
+    """Finds the body in which a point or frame is fixed: -1 is the ground, None means no body.
 
     Args:
         m: The mechanism.

@@ -1,4 +1,4 @@
-"""Makes quantities readable: short intermediates are written where they are used, long ones keep their names."""
+"""Make quantities readable: short intermediates are substituted, long ones keep their names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def readable(
     *,
     contracted: bool = True,
 ) -> NamedQuantities:
-    """Puts short intermediates in place and leaves out those that nothing uses.
+    """Substitute short intermediates, and drop those that nothing uses.
 
     Args:
         name: Of the model.
@@ -82,7 +82,7 @@ def _in_place(
     whole: Mapping[sm.Basic, sm.Expr],
     long: Mapping[sm.Symbol, int],
 ) -> NamedQuantity:
-    """The quantity with short intermediates written out; all of them where that is shorter, the long ones counted."""
+    """Return the quantity with short intermediates substituted; with all of them where that is shorter in total."""
     value = quantity.value
     if isinstance(value, sm.MatrixBase):
         return replace(quantity, value=translate_matrix(value, short).applyfunc(_contracted))
@@ -108,7 +108,7 @@ def _put(quantity: NamedQuantity, short: Mapping[sm.Basic, sm.Expr]) -> NamedQua
 
 
 def multiplied_out(expression: sm.Expr) -> sm.Expr:
-    """Return a sum of products, in each at most one sine or cosine: what is equal looks equal, and 0 is 0."""
+    """Return a sum of products, each with at most one sine or cosine: equal things look equal, and 0 is 0."""
     return sm.factor_terms(sm.expand(TR8(sm.expand(expression))))
 
 

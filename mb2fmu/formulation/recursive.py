@@ -38,12 +38,12 @@ _SHORT = 6
 
 
 def applies(mechanism: Mechanism) -> Applies:
-    """Wherever there are bodies, by one of the two variants."""
+    """Return whether one of the two variants applies: there must be bodies."""
     return applies_composite(mechanism)
 
 
 def applies_composite(mechanism: Mechanism) -> Applies:
-    """Wherever there are bodies and no auxiliary speeds."""
+    """Return whether the composite variant applies: it needs bodies and no auxiliary speeds."""
     answer = by_projection(mechanism)
     if answer.yes and mechanism.u_auxiliary:
         return not_because("auxiliary speeds, which bring reactions to light, are projected by kane and tmt only")
@@ -51,7 +51,7 @@ def applies_composite(mechanism: Mechanism) -> Applies:
 
 
 def applies_articulated(mechanism: Mechanism) -> Applies:
-    """Trees without constraints whose speeds belong to one link each, motors on the ground apart."""
+    """Return whether articulated bodies apply: trees without constraints, each speed in one link (or a motor)."""
     answer = applies_composite(mechanism)
     if not answer.yes:
         return answer
@@ -105,7 +105,7 @@ def _start(mechanism: Mechanism) -> tuple[RecursiveKinematics, Recursion]:
 
 
 def _geared(recursion: Recursion) -> list[int]:
-    """Links from the ground on that are moved by one speed, which moves the joint of another link, too."""
+    """Return the grounded links that a speed of another link's joint also moves."""
     massive = [number for number, link in enumerate(recursion.links) if link.massive and number > 0]
     own = {number: recursion.speeds(number) for number in massive}
     root: dict[int, int] = {}

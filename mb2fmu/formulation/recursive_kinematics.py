@@ -1,4 +1,4 @@
-"""Kinematic quantities as symbols that the recursion evaluates, where outputs, energies and loads ask for them."""
+"""Kinematic quantities as symbols that the recursion evaluates, for outputs, energies and loads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENTRIES = tuple(f"{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
 
 
 class RecursiveKinematics(NamedKinematics):
-    """Answers as ``NamedKinematics`` does, by symbols: nothing is composed here, and nothing that nobody asks for.
+    """Answers like ``NamedKinematics``, with symbols: nothing is composed here, only requested quantities exist.
 
     What needs u' has symbols in ``accelerated``.
 
@@ -45,7 +45,7 @@ class RecursiveKinematics(NamedKinematics):
     def define(
         self, kind: QuantityKind, names: Sequence[str], given: tuple[sm.Expr, ...] = ()
     ) -> tuple[sm.Symbol, ...]:
-        """Symbols for a quantity of the whole recursion, one for all who ask."""
+        """Return the symbols of a quantity of the whole recursion, shared by all requests."""
         return self._remember(kind, 0, lambda n: self._new(kind, n, names, given))
 
     def mass_matrix(self) -> sm.ImmutableMatrix:
@@ -57,11 +57,11 @@ class RecursiveKinematics(NamedKinematics):
         return sm.ImmutableMatrix(n, n, [symbols[max(i, j), min(i, j)] for i in range(n) for j in range(n)])
 
     def gravity_efforts(self) -> tuple[sm.Expr, ...]:
-        """What holds the weights, along each speed."""
+        """Return the efforts that hold the weights, along each speed."""
         return self.define("gravity effort", [f"g_{u.name}" for u in self.mechanism.u])
 
     def inverse_efforts(self) -> tuple[sm.Expr, ...]:
-        """What the accelerations asked for take, along each speed."""
+        """Return the efforts that the given accelerations need, along each speed."""
         asked = self.mechanism.inverse_dynamics
         assert asked is not None
         given = (*asked.accelerations, *asked.passive)

@@ -69,7 +69,7 @@ def _relative_velocity(point: int, origin: int, base: int, k: NamedKinematics) -
 
 
 def _summed(bodies: Iterable[Body], of: Callable[[int], Components]) -> Components:
-    """Sum of mass times what a mass centre has."""
+    """Return the sum of mass times a quantity of the mass centre."""
     total = ZERO
     for body in bodies:
         total = add(total, scale(body.mass, of(body.masscenter)))

@@ -95,7 +95,7 @@ class _Builder:
         return tuple(frames)
 
     def _points(self) -> tuple[Point, ...]:
-        """Return every velocity is set, so that SymPy never searches for one."""
+        """Build all points with their velocities, so that SymPy never searches for one."""
         N = self.frames[0]
         points: list[Point] = []
         for i, place in enumerate(self.m.points):
@@ -146,7 +146,7 @@ class _Builder:
         return tuple(result)
 
     def _pathway(self, load: PathwayLoad) -> list[tuple[Any, Vector]]:
-        """Return the pathway's named unit vectors and magnitude are opaque to SymPy: nothing expands."""
+        """Return the forces along a pathway; its unit vectors and magnitude are named symbols, so nothing expands."""
         N, result = self.frames[0], []
         directions = self.kinematics.pathway(load)
         force = magnitude(load, self.kinematics)
@@ -157,7 +157,7 @@ class _Builder:
 
 
 def _orient(frame: ReferenceFrame, parent: ReferenceFrame, matrix: sm.Matrix) -> None:
-    """Gives ``frame`` its direction cosines only; its angular velocity is set separately.
+    """Set the direction cosines of ``frame`` only; its angular velocity is set separately.
 
     ``orient_explicit`` would differentiate and simplify the matrix, and leave an angular velocity to the parent that
     ``ang_vel_in`` might prefer to the one in the record.

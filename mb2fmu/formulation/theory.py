@@ -1,4 +1,4 @@
-"""What the theory calls by name, of any mechanism: quantities of Kane's method, of TMT, and of Lagrange's equations.
+"""Named quantities of any mechanism: of Kane's method, of TMT, and of Lagrange's equations.
 
 Nothing here serves the unit: it is formed from the records alone, so that it can be shown, and held against the unit.
 
@@ -47,7 +47,7 @@ _IN_RATES = ("lagrange", "momenta", "integrals")
 
 
 def named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contracted: bool = True) -> NamedQuantities:
-    """Forms what is asked for.
+    """Form the requested quantities.
 
     Args:
         mechanism: As read.
@@ -88,7 +88,7 @@ def named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contracted: 
 
 
 def _instead(m: Mechanism) -> str:
-    """What can be shown of the mechanism whatever it is."""
+    """Return what can be shown of any mechanism, for a message."""
     return "show lagrange" if m.lagrangian_alone else "show partial-velocities, generalized-active-forces"
 
 
@@ -108,11 +108,11 @@ class _Theory:
 
     @property
     def items(self) -> list[Assignment | LinearSolve]:
-        """All that has got a name, in order of evaluation."""
+        """All named intermediates, in order of evaluation."""
         return [*self.first, *self.kinematics.assignments, *self.kinematics.late, *self.solves]
 
     def obstacle(self, kind: str) -> str:
-        """Why the mechanism has none of this kind; empty if it has."""
+        """Return why the mechanism has no quantities of this kind; empty if it has."""
         if kind == "integrals" and self.m.lagrangian_alone:
             return ""
         answer = lagrange.applies(self.m) if kind in ("lagrange", "momenta") else by_projection(self.m)
@@ -142,7 +142,7 @@ class _Theory:
         return QuantitySection(kind, TITLES[kind], quantities, f"{note.strip()} {self._by_events(kind)}".strip())
 
     def _by_events(self, kind: str) -> str:
-        """What events, contacts and latches change of a kind of quantity, which is formed without them."""
+        """Return how events, contacts and latches change quantities of a kind, which is formed without them."""
         touching = bool(self.m.contacts or self.m.latches)
         if kind == "integrals" and self.m.has_own_events:
             where = ", where nothing touches and no latch holds" if touching else ""
@@ -345,7 +345,7 @@ class _Theory:
         yield from found.in_space()
 
     def _slope(self, expression: sm.Expr, seeds: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
-        """The derivative along ``seeds`` (symbol → its rate), through all that has a name; slopes get names too."""
+        """Return the derivative along ``seeds`` (symbol → rate), through all intermediates; slopes get names too."""
         chain = [*self.first, *self.kinematics.assignments]
         needed = set(expression.free_symbols)
         for item in reversed(chain):

@@ -37,12 +37,12 @@ from mb2fmu.mechanism.records import Body, Components, Mechanism
 
 
 def applies(mechanism: Mechanism) -> Applies:
-    """Applies wherever there are bodies."""
+    """Return whether the method applies: there must be bodies."""
     return by_projection(mechanism)
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
-    """Forms M_d and f over all speeds.
+    """Form M_d and f over all speeds.
 
     Args:
         mechanism: With bodies.
@@ -62,7 +62,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
 
 
 def formulate_motion(mechanism: Mechanism) -> EquationsOfMotion:
-    """Forms all but the dynamics: motions, energies, outputs, and unknown forces, all for a given u'.
+    """Form everything but the dynamics, for a given u': motions, energies, outputs, unknown forces.
 
     M_d has n_u^2 entries, each a sum over bodies, which for a long chain are most of the work.
 
@@ -76,7 +76,7 @@ def formulate_motion(mechanism: Mechanism) -> EquationsOfMotion:
 
 
 def _projected(kinematics: NamedKinematics, rows: range) -> tuple[sm.MutableDenseMatrix, list[sm.Expr], list[sm.Expr]]:
-    """These rows of M_d, of f without unknown forces, and of what unknown forces do; the others are zero."""
+    """Return these rows of M_d, of f without unknown forces, and of the unknown forces' part; other rows are zero."""
     m = kinematics.mechanism
     n_all = len(m.u_all)
     M, f, unknown = sm.zeros(n_all, n_all), [sm.S.Zero] * n_all, [sm.S.Zero] * n_all
@@ -93,7 +93,7 @@ def _projected(kinematics: NamedKinematics, rows: range) -> tuple[sm.MutableDens
 
 
 def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix, f: list[sm.Expr], rows: range) -> None:
-    """Adds one body's TᵀMT and -Tᵀḡ."""
+    """Add one body's TᵀMT and -Tᵀḡ."""
     v = kinematics.velocity_partials(body.masscenter)
     momentum_rate = scale(body.mass, kinematics.acceleration0(body.masscenter))
     momentum_rate = kinematics.named(momentum_rate, f"ma_{body.name}")
@@ -140,7 +140,7 @@ def _turned(body: Body, R: sm.ImmutableMatrix, kinematics: NamedKinematics) -> s
 def _add_products(
     M: sm.MutableDenseMatrix, left: Partials, right: Partials, kinematics: NamedKinematics, hint: str, rows: range
 ) -> None:
-    """M[i, j] += left_i · right_j, for a symmetric product; ``rows`` are the last ones."""
+    """Add M[i, j] += left_i · right_j for a symmetric product; ``rows`` are the last ones."""
     right = {j: kinematics.named(column, hint) for j, column in right.items()}
     for i, a in left.items():
         for j, b in right.items():
@@ -164,7 +164,7 @@ def _split(vector: Components, mechanism: Mechanism) -> tuple[Components, Compon
 def _constraint_forces(
     mechanism: Mechanism, M: sm.MutableDenseMatrix, f: list[sm.Expr], unknown: list[sm.Expr]
 ) -> LinearSolve | None:
-    """Rows of the auxiliary speeds, solved for the unknown forces: unknown + f - M u' - A_auxᵀ λ = 0."""
+    """Return the rows of the auxiliary speeds, solved for the unknown forces: unknown + f - M u' - A_auxᵀ λ = 0."""
     if not mechanism.constraint_forces:
         return None
     n, symbols = len(mechanism.u), mechanism.constraint_forces

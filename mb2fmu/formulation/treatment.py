@@ -1,4 +1,4 @@
-"""``treat``: what becomes of holonomic constraints (closed loops) in the equations of a unit.
+"""``treat``: choose how the equations of a unit treat holonomic constraints (closed loops).
 
 - **attractor**: all q and u are states; x' = f(P(x)) − rate (x − P(x)), P the projection onto the constraints. Nothing
   is chosen that may become wrong on the way: no independent coordinates, no branch, no memory.
@@ -50,7 +50,7 @@ _EXPLICIT = {
 def with_rate(
     mechanism: Mechanism, asked: Constraints | Treatment | None = "auto", baumgarte: float | None = None
 ) -> Mechanism:
-    """Return the mechanism with one more parameter, ``constraints.rate``, where the treatment asked for has a rate.
+    """Return the mechanism with the parameter ``constraints.rate`` added, where the requested treatment uses it.
 
     Args:
         mechanism: As read, its loops closed.
@@ -94,7 +94,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to become of holonomic constraints, the same for the equations by every formulation.
+    """Treatment of holonomic constraints, the same for every formulation.
 
     Attributes:
         treatment: None where there are none.
@@ -147,7 +147,7 @@ def plan(
     baumgarte: float | None = None,
     independent: Collection[str] = (),
 ) -> Plan:
-    """What becomes of the mechanism's holonomic constraints, and why.
+    """Choose the treatment of the mechanism's holonomic constraints, with the reason.
 
     Args:
         mechanism: As read, its loops closed.
@@ -191,12 +191,12 @@ def plan(
 
 
 def _power_of_ten(value: float) -> float:
-    """Return the nearest one: what depends on it must not depend on a machine's round-off."""
+    """Return the nearest power of ten: round-off of a machine must not change it."""
     return float(f"1e{round(math.log10(value))}")
 
 
 def _refuse_misfits(asked: Constraints, baumgarte: float | None, independent: Collection[str]) -> None:
-    """What is said of one treatment only, said of another."""
+    """Raise for options that belong to another treatment than the requested one."""
     faults = []
     if baumgarte is not None and (asked != "multipliers" or baumgarte <= 0.0):
         faults.append(Fault(f"Baumgarte's terms need multipliers and a positive rate, not {asked} and {baumgarte:g}"))
@@ -208,7 +208,7 @@ def _refuse_misfits(asked: Constraints, baumgarte: float | None, independent: Co
 
 
 def _dependent(mechanism: Mechanism, independent: Collection[str]) -> tuple[int, ...]:
-    """Indices of the coordinates that are left when those are named as independent; () if none is named."""
+    """Return the indices of the dependent coordinates when those are named as independent; () if none is named."""
     if not independent:
         return ()
     names = [c.name for c in mechanism.declared.coordinates]
@@ -235,7 +235,7 @@ def _refuse_redundant(rows: Sequence[str], asked: Constraints) -> None:
 
 
 def _couplings(mechanism: Mechanism) -> ExplicitLoops | None:
-    """Closed forms where all constraints are couplings, which have no position where they fail."""
+    """Return the closed forms if all constraints are couplings (gears, belts), which have no singular position."""
     try:
         found = recognise(mechanism, (Transmission(),))
     except FormulationError:
@@ -246,7 +246,7 @@ def _couplings(mechanism: Mechanism) -> ExplicitLoops | None:
 def treat(
     equations: EquationsOfMotion, mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | None = None
 ) -> tuple[EquationsOfMotion, str]:
-    """The equations with their holonomic constraints treated, and why so; arguments and errors as for :func:`plan`."""
+    """Return equations with holonomic constraints treated, and the reason; arguments and errors as for :func:`plan`."""
     found = plan(mechanism, asked, baumgarte)
     return found.treated(equations), found.because
 

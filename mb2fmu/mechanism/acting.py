@@ -1,4 +1,4 @@
-"""Loads of a ``Mechanism`` as numbers: forces on points and torques on frames, all turned into N at once."""
+"""Loads of a ``Mechanism`` as numbers: forces on points and torques on frames, all expressed in N."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Actions:
     vectors: Array
 
     def over(self, count: int) -> Array:
-        """Their sum at each of ``count`` points or frames, shape (count, 3)."""
+        """Return their sum at each of ``count`` points or frames, shape (count, 3)."""
         total = np.zeros((count, 3))
         np.add.at(total, self.nodes, self.vectors)
         return total

@@ -1,4 +1,4 @@
-"""Loops closed from guesses, on the branch of the assembly that the guesses are on; what is told where that fails.
+"""Close loops from guesses, on the assembly branch of the guesses, and explain where that fails.
 
 From guesses q̂ with φ(q̂) ≠ 0 the *Newton path* takes what is left open away evenly, φ(q(s)) = (1 − s) φ(q̂), by the
 shortest motion at each of its points, measured in typical magnitudes of the coordinates: q' = −G⁺ φ, G the Jacobian's
@@ -87,16 +87,16 @@ class Closing:
         return G
 
     def sizes(self, q: Floats) -> Floats:
-        """What steps are held against: the larger of each coordinate and its typical magnitude, shape (n,)."""
+        """Return the reference for steps: the larger of each coordinate and its typical magnitude, shape (n,)."""
         return np.asarray(np.maximum(self.typical, np.abs(q)), dtype=np.float64)
 
     def scales(self, q: Floats) -> Floats:
-        """Σ_j |∂φ_i/∂q_j| size_j of each row, and not less than what is typical of it; shape (m,)."""
+        """Return Σ_j |∂φ_i/∂q_j| size_j of each row, but at least its typical size; shape (m,)."""
         found: Floats = np.abs(self.jacobian(q)) @ self.sizes(q)
         return np.asarray(np.fmax(found, self._least), dtype=np.float64)
 
     def open_rows(self, q: Floats) -> list[int]:
-        """Numbers of the rows that do not vanish."""
+        """Return the numbers of the rows that do not vanish."""
         allowed = OPEN * self.scales(q)
         return [i for i, value in enumerate(self.residual(q)) if not abs(value) <= allowed[i]]
 
@@ -108,7 +108,7 @@ class Closing:
 
 @dataclass(frozen=True, slots=True)
 class PathEnd:
-    """Where a Newton path ends.
+    """End of a Newton path.
 
     Attributes:
         q: All coordinates there.
@@ -120,7 +120,7 @@ class PathEnd:
 
 
 def follow_newton_path(rows: Closing, start: Floats, free: Sequence[int]) -> PathEnd:
-    """Follows the Newton path.
+    """Follow the Newton path.
 
     Args:
         rows: What is to vanish.
@@ -133,7 +133,7 @@ def follow_newton_path(rows: Closing, start: Floats, free: Sequence[int]) -> Pat
     lengths = np.where(lengths > 0.0, lengths, 1.0)
 
     def slopes(at: Floats) -> Floats:
-        """∂φ/∂q over the rows' scales, times the typical magnitudes of the coordinates."""
+        """Return ∂φ/∂q over the rows' scales, times the typical magnitudes of the coordinates."""
         return np.asarray(rows.jacobian(at)[:, moving] * units / lengths[:, None])
 
     residual, G = rows.residual(q), slopes(q)
@@ -163,7 +163,7 @@ def follow_newton_path(rows: Closing, start: Floats, free: Sequence[int]) -> Pat
 
 
 def other_branches(rows: Closing, guesses: Floats, free: Sequence[int], angles: Sequence[int]) -> list[Floats]:
-    """Return other coordinates that close the loops, for guesses that are on no branch: up to three, nearest first.
+    """Return other coordinates that close the loops, where the guesses are on no branch: up to three, nearest first.
 
     Paths begin at places all around the guesses.
 
@@ -194,7 +194,7 @@ def other_branches(rows: Closing, guesses: Floats, free: Sequence[int], angles: 
 
 
 def contradictory(rows: Closing, q: Floats) -> list[int]:
-    """Numbers of rows that follow from each other wherever the coordinates are, but for what is left open of them."""
+    """Return the numbers of rows that depend on each other at all positions, but whose residuals contradict."""
     generator = np.random.default_rng(5)
     aside = q + _ASIDE * rows.typical * generator.uniform(-1.0, 1.0, len(q))
     G, lengths = rows.jacobian(aside) * rows.typical, rows.scales(aside)

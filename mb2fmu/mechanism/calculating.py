@@ -14,13 +14,13 @@ Array = npt.NDArray[np.float64]
 
 
 def calculated_parameters(mechanism: Mechanism) -> Callable[[Sequence[float] | Array], Array]:
-    """Free parameters → free and calculated ones, in this order."""
+    """Return all parameters, free ones first, then calculated ones."""
     calculate = sm.lambdify(mechanism.p, _substituted(mechanism), modules=["scipy", "numpy"])
     return lambda p: np.array([*p, *calculate(*p)], dtype=float)
 
 
 def _substituted(mechanism: Mechanism) -> list[sm.Expr]:
-    """Calculated parameters as expressions of free ones."""
+    """Return calculated parameters as expressions of free ones."""
     known: dict[sm.Symbol, sm.Expr] = {}
     for assignment in mechanism.calculated_parameters:
         known[assignment.symbol] = assignment.expression.xreplace(known)

@@ -51,7 +51,7 @@ def close_loops(mechanism: Mechanism) -> Mechanism:
 
 
 def _coordinates(m: Mechanism, parameters: Floats) -> Floats:
-    """Moves the guessed coordinates until all holonomic constraints hold; raises what keeps the mechanism open."""
+    """Move the guessed coordinates until all holonomic constraints hold; raise if they cannot."""
     rows = Closing(m, parameters)
     declared = m.declared.coordinates
     guesses = np.array([c.start for c in declared])
@@ -65,7 +65,7 @@ def _coordinates(m: Mechanism, parameters: Floats) -> Floats:
 
 
 def _contradictions(rows: Closing, end: PathEnd) -> list[Fault]:
-    """Rows that cannot hold together, whatever start values are."""
+    """Yield rows that contradict each other for any start values."""
     wrong = contradictory(rows, end.q)
     if not wrong:
         return []
@@ -75,7 +75,7 @@ def _contradictions(rows: Closing, end: PathEnd) -> list[Fault]:
 
 
 def _overruled(rows: Closing, end: PathEnd, m: Mechanism, free: Sequence[int]) -> list[Fault]:
-    """Rows in which all that stands has a fixed start value."""
+    """Yield rows in which every coordinate has a fixed start value."""
     G = rows.jacobian(end.q)
     faults = []
     for i in rows.open_rows(end.q):
@@ -109,7 +109,7 @@ def _not_closed(rows: Closing, end: PathEnd, m: Mechanism, guesses: Floats, free
 
 
 def _listed(m: Mechanism, which: Sequence[int], values: Floats | None = None) -> str:
-    """Names of coordinates, with values if there are some."""
+    """Return the names of coordinates, with values if given."""
     names = [m.declared.coordinates[i].name for i in which]
     if values is None:
         return ", ".join(names)
@@ -117,5 +117,5 @@ def _listed(m: Mechanism, which: Sequence[int], values: Floats | None = None) ->
 
 
 def _rounded(value: float) -> float:
-    """Round to digits that do not depend on the machine's linear algebra, so that a model gives one unit."""
+    """Round to digits that do not depend on the machine's linear algebra, so that units are reproducible."""
     return float(f"{value:.14g}") + 0.0

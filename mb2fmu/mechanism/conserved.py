@@ -1,4 +1,4 @@
-"""Integrals of motion in numbers: which there are, and what they are at a state. No expression is formed.
+"""Integrals of motion in numbers: find them, and evaluate them at a state. No expression is formed.
 
     p_r = ∂T/∂q'_r = (K⁻ᵀ ∂T/∂u)_r   kept where T does not depend on q_r, Σ Q_r = 0, and no constraint works along q_r
     P = Σ m v,  H = Σ r × m v + I ω  kept along axes of N along which Σ m a, Σ r × m a + (I ω)' vanish
@@ -41,7 +41,7 @@ _MOMENTA = {"rad": "kg.m2/s", "m": "kg.m/s"}
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One integral: what it is, its unit, its place among all candidates."""
+    """One integral: its name, its unit, its place among all candidates."""
 
     name: str
     unit: str
@@ -71,7 +71,7 @@ class ConservedQuantities:
         self.kept: tuple[Kept, ...] = tuple(self._found())
 
     def at(self, t: float, q: Floats, u: Floats, z: Floats, r: Floats, free: Floats) -> tuple[Floats, Floats]:
-        """Values of the kept ones and the sums of the sizes of their terms, shapes (n,).
+        """Return the values of the integrals and the sums of the sizes of their terms, shapes (n,).
 
         Args:
             t: Time in s.
@@ -90,7 +90,7 @@ class ConservedQuantities:
     # ------------------------------------------------------------------ values
 
     def _candidates(self, t: float, q: Floats, u: Floats, parameters: Floats) -> tuple[Floats, Floats]:
-        """P, H, p and h where the mechanism was set to, and the sums of the sizes of their terms."""
+        """Return P, H, p and h at the present state, and the sums of the sizes of their terms."""
         momenta, turning, along = self._of_bodies(parameters)
         parts = np.concatenate([momenta, turning], axis=1)
         values, sizes = parts.sum(axis=0), np.abs(parts).sum(axis=0)
@@ -166,7 +166,7 @@ class ConservedQuantities:
         return [bool(each) for each in kept & anything]
 
     def _rates_in_space(self, sample: Sample) -> tuple[Floats, Floats]:
-        """P' and H' where nothing but loads and constraints acts, and the largest of their terms; shape (6,)."""
+        """Return P' and H' with loads and constraint forces only, and the largest of their terms; shape (6,)."""
         m, numeric = self.m, self._numeric
         move(numeric, sample, on_constraints=True)
         n = len(m.u)
@@ -207,7 +207,7 @@ class ConservedQuantities:
         return [bool(each) for each in kept]
 
     def _forces(self, K: Floats) -> tuple[Floats, Floats]:
-        """Q_r, and the sum of the sizes of its terms, where the mechanism was set to."""
+        """Return Q_r, and the sum of the sizes of its terms, at the present state."""
         n, zeros = len(self.m.u), [0.0] * len(self.m.constraint_forces)
         turned = np.linalg.inv(K).T
         forces, sizes = self._numeric.generalized_forces(zeros)[:n], self._numeric.force_sizes(zeros)[:n]
@@ -263,7 +263,7 @@ def unit_of_momentum(unit: str) -> str:
 
 
 def worked_along(numeric: NumericMechanism, K: Floats) -> npt.NDArray[np.bool_]:
-    """Along which coordinates forces of constraints work, where the mechanism was set to; q' = K u + k0."""
+    """Return the coordinates along which constraint forces do work at the present state; q' = K u + k0."""
     A, _, _ = numeric.constraints()
     if not len(A):
         return np.zeros(len(K), dtype=bool)
@@ -278,7 +278,7 @@ def moved_by_constraints(numeric: NumericMechanism) -> bool:
 
 
 def _rate_along(V: Potential, sample: Sample, rates: Floats, step: float) -> tuple[float, float]:
-    """dV/dt along q' at a sample, and the size of what round-off leaves of it."""
+    """Return dV/dt along q' at a sample, and the magnitude of its round-off."""
     total, size = 0.0, 0.0
     for k, weight in _EIGHTH:
         ahead, behind = (

@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class ConservedOfLagrangian:
-    """The integrals of one mechanism that is a Lagrangian alone; ``kept`` are those that there are."""
+    """Integrals of one mechanism that is a Lagrangian alone; ``kept`` are those that were found."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         m = self.m = mechanism
@@ -40,7 +40,7 @@ class ConservedOfLagrangian:
         self.kept: tuple[Kept, ...] = tuple(self._found())
 
     def at(self, t: float, q: Floats, u: Floats, z: Floats, r: Floats, free: Floats) -> tuple[Floats, Floats]:
-        """Values and sizes, as of :meth:`mb2fmu.mechanism.conserved.ConservedQuantities.at`."""
+        """Return values and sizes, as :meth:`mb2fmu.mechanism.conserved.ConservedQuantities.at`."""
         values, sizes = self._values([t, *q, *u, *z, *r, *self._numeric.parameters(free)])
         places = [kept.place for kept in self.kept]
         return values[places], sizes[places]

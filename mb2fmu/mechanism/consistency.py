@@ -1,4 +1,4 @@
-"""Checks a mechanism's kinematics numerically at random points, and settles which velocities are used.
+"""Check a mechanism's kinematics numerically at random points, and decide which given velocities are used.
 
 SymPy accepts ``set_ang_vel(N, 3*u*N.z)`` beside q' = u and silently gives nine times the inertia. So every angular
 velocity is held against its direction cosines and every velocity against the derivative of its position. A velocity
@@ -50,7 +50,7 @@ _STEP = 1e-5  # of typical magnitudes of coordinates, for central differences
 def settle_kinematics(
     draft: Mechanism, user_velocities: Mapping[int, VectorTerms], *, origin_was_found: bool
 ) -> Mechanism:
-    """Checks the kinematics, and decides for each point whether its velocity is derived or taken as given.
+    """Check the kinematics, and decide for each point whether its velocity is derived or taken as given.
 
     Args:
         draft: With the velocities of located points derived from their positions.
@@ -79,7 +79,7 @@ def settle_kinematics(
 
 
 def _is_prescribed(numeric: NumericMechanism, samples: list[Sample]) -> bool:
-    """Tells whether velocities of bodies and loaded points contain a motion that no generalized speed causes.
+    """Return whether velocities of bodies and loaded points contain motion that no generalized speed causes.
 
     v = J u + v_t with A u + b = 0 is one if J d = v_t, A d = b has a solution d: then v = J (u + d), A (u + d) = 0.
     """
@@ -105,7 +105,7 @@ def _is_prescribed(numeric: NumericMechanism, samples: list[Sample]) -> bool:
 
 
 def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
-    """Names the frames whose given angular velocity is not the rate of their direction cosines at some sample."""
+    """Yield frames whose given angular velocity is not the rate of their direction cosines at some sample."""
     faults: dict[int, Fault] = {}
     for sample in samples:
         move(numeric, sample, on_constraints=True)
@@ -125,7 +125,7 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]
 
 
 def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
-    """Bodies whose orientation nobody knows must look the same however far they have turned.
+    """Yield bodies of unknown orientation whose inertia changes when they turn.
 
     Their inertia is written in the axes of another frame, in which they turn with the angular velocity s:
     s × I - I × s vanishes for a body of revolution about s only.
@@ -151,7 +151,7 @@ def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sampl
 
 
 def _mass_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
-    """Return the mass matrix over the independent speeds must be positive definite."""
+    """Return a fault unless the mass matrix over the independent speeds is positive definite."""
     m = numeric.mechanism
     n = len(m.u)
     worst: Array | None = None
@@ -175,7 +175,7 @@ def _mass_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault
 
 
 def _surely_positive(M: Array) -> bool:
-    """True if Cholesky's method succeeds on M less what singular ones would have, for a fraction of ``eigh``'s time."""
+    """Return True if Cholesky's method succeeds on M minus its singular margin; much cheaper than ``eigh``."""
     margin = 1e-13 * np.trace(M)  # no eigenvalue of a positive definite M is more than its trace
     try:
         np.linalg.cholesky(M - margin * np.eye(len(M)))
@@ -185,7 +185,7 @@ def _surely_positive(M: Array) -> bool:
 
 
 def _constraint_force_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]:
-    """Unknown forces must do no work on the motion, and the auxiliary speeds must determine them."""
+    """Return unknown forces that do work on the motion, or that the auxiliary speeds do not determine."""
     count, n = len(m.constraint_forces), len(m.u)
     if not count:
         return []
@@ -212,7 +212,7 @@ def _constraint_force_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]
 
 
 def _act_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
-    """Return the points' and frames' velocities along a constraint's vectors must add up to its row."""
+    """Return constraints whose row is not the sum of the velocities along their vectors."""
     m = numeric.mechanism
     faults = []
     for i, acts in enumerate(m.acts):
@@ -236,7 +236,7 @@ def _act_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]
 
 
 def _frame_instead(m: Mechanism, acts: Sequence[ForceApplication]) -> str:
-    """Return a body may have been given where its frame was meant."""
+    """Return the hint that a body was given where its frame was meant."""
     centres = {body.masscenter: body for body in m.bodies if body.frame >= 0}
     bodies = [centres[act.at] for act in acts if not act.torque and act.at in centres]
     if not bodies:
@@ -246,7 +246,7 @@ def _frame_instead(m: Mechanism, acts: Sequence[ForceApplication]) -> str:
 
 
 def _act_partials(numeric: NumericMechanism, act: ForceApplication) -> Array:
-    """Partial velocities of what a constraint's force acts on, shape (3, n_u)."""
+    """Return the partial velocities of the place where a constraint's force acts, shape (3, n_u)."""
     if act.torque:
         return numeric.frames[act.at].partials
     point = numeric.points[act.at]
@@ -261,7 +261,7 @@ def _act_partials(numeric: NumericMechanism, act: ForceApplication) -> Array:
 
 
 def _start_faults(m: Mechanism) -> list[Fault]:
-    """Fixed start values of dependent speeds must obey the velocity constraints."""
+    """Return fixed start values of dependent speeds that violate the velocity constraints."""
     dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
     if not dependent or m.velocity_constraints is None or m.holonomic:
         return []  # loops are closed first (close_loops)
@@ -302,7 +302,7 @@ def _start_faults(m: Mechanism) -> list[Fault]:
 
 
 def velocities_integrable(m: Mechanism) -> list[str]:
-    """Names of bodies whose mass centre's velocity is not the derivative of any position.
+    """Return the names of bodies whose mass centre's velocity is not the derivative of any position.
 
     Located points have been held against their positions already. For the others v = J u, J = ∂v/∂u, must satisfy
     ∂w_i/∂q_j = ∂w_j/∂q_i for the columns w_i of J K⁻¹ (a curl that vanishes), tested by central differences.
@@ -334,7 +334,7 @@ def velocities_integrable(m: Mechanism) -> list[str]:
 
 
 def kinetic_energy_matches(m: Mechanism) -> bool:
-    """True if the bodies' kinetic energy is the part of the Lagrangian that vanishes at q' = 0.
+    """Return True if the bodies' kinetic energy is the part of the Lagrangian that vanishes at q' = 0.
 
     Otherwise the bodies are not those that the Lagrangian speaks of, or a prescribed motion moves them.
     """

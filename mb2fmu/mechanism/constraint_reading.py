@@ -1,4 +1,4 @@
-"""Reads the constraints: holonomic rows, velocity rows in the same order, names, and where their forces act."""
+"""Read the constraints: holonomic rows, velocity rows in the same order, names, and places of their forces."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HEADLINE = "the constraints cannot be used:"
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """The symbols and rates that constraints are written in."""
+    """Symbols and rates in which constraints are written."""
 
     t: sm.Symbol
     q: Sequence[sm.Symbol]
@@ -59,7 +59,7 @@ class Constraints:
 
 
 def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, said: Sequence[Constraint]) -> Constraints:
-    """Reads all constraints.
+    """Read all constraints.
 
     Args:
         mechanics: As handed over.
@@ -104,7 +104,7 @@ def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, sai
 
 
 def _auxiliary_part(row: sm.Expr, motion: Motion) -> sm.Expr:
-    """What auxiliary speeds, which are zero in the motion, add to a row."""
+    """Return the part of a row in auxiliary speeds, which are zero in the motion."""
     parts = [speed * directional_derivative(row, {speed: sm.S.One}) for speed in motion.auxiliary]
     return sm.Add(*(part for speed, part in zip(motion.auxiliary, parts, strict=True) if speed in row.free_symbols))
 
@@ -120,7 +120,7 @@ def _auxiliary_columns(parts: Sequence[sm.Expr], motion: Motion) -> sm.Immutable
 def read_force_applications(
     said: Sequence[Constraint | None], trees: Trees, bodies: Sequence[Any]
 ) -> tuple[tuple[ForceApplication, ...], ...]:
-    """Where the force of each row acts; an empty tuple where nothing is said.
+    """Return the places where the force of each row acts; an empty tuple where none is given.
 
     Raises:
         MechanismError: If a place is no point or frame of the mechanism.
@@ -150,7 +150,7 @@ def read_force_applications(
 def dependent_speeds(
     constraints: VelocityConstraints, start: Mapping[sm.Symbol, float], guessed: Collection[int]
 ) -> list[int]:
-    """As many speeds as there are constraints: guessed ones where these are determined at the start, then the best.
+    """Choose as many dependent speeds as constraints: guesses if the start determines them, then the best conditioned.
 
     Args:
         constraints: Of the velocities, A u + b = 0.
@@ -177,12 +177,12 @@ _DETERMINED = 1e-3
 
 
 def acted_on(said: Iterable[Constraint]) -> list[object]:
-    """Points and frames at which forces of constraints act."""
+    """Return the points and frames at which constraint forces act."""
     return [place.masscenter if isinstance(place, BodyBase) else place for item in said for place, *_ in item.acts]
 
 
 def _faults_of_rows(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion) -> list[Fault]:
-    """What stands where it must not."""
+    """Yield symbols that may not stand in constraints."""
     faults = []
     for i, phi in enumerate(phis):
         wrong = phi.free_symbols & {*motion.u, *motion.late}
@@ -211,7 +211,7 @@ def _faults_of_rows(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Mo
 def _of_unit_length(
     phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion
 ) -> tuple[list[sm.Expr], list[sm.Expr]]:
-    """Rows in quaternions of unit length.
+    """Return rows with quaternions scaled to unit length.
 
     Rows that only say that the length is 1 are left out where the kinematic equations see to that; where the rates of
     the quaternion are speeds of their own, they stay as they are.
@@ -231,7 +231,7 @@ def _of_unit_length(
 
 
 def _slopes(row: sm.Expr, symbols: Sequence[sm.Symbol]) -> list[tuple[int, sm.Expr]]:
-    """Number and derivative for each of the symbols that stand in the row."""
+    """Return number and derivative for each of the symbols that stand in the row."""
     free = row.free_symbols
     return [(j, directional_derivative(row, {s: sm.S.One})) for j, s in enumerate(symbols) if s in free]
 
@@ -239,7 +239,7 @@ def _slopes(row: sm.Expr, symbols: Sequence[sm.Symbol]) -> list[tuple[int, sm.Ex
 def _rates_first(
     phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion
 ) -> tuple[list[tuple[int, sm.Expr]], list[sm.Expr], list[Fault]]:
-    """The velocity rows with the rate of holonomic row i in place i: a KanesMethod has them in any order and scale.
+    """Return velocity rows so that row i is the rate of holonomic row i; KanesMethod may reorder and scale them.
 
     Returns:
         Of each row (number among ``rows``, factor that it was multiplied by), the rows, faults.
@@ -262,7 +262,7 @@ def _rates_first(
 def _assign(
     said: Sequence[Constraint], plain: SymbolMap, phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion
 ) -> tuple[list[Constraint | None], list[Fault]]:
-    """Return for each row what the user said of it."""
+    """Return for each row the user's declarations of it."""
     found: list[Constraint | None] = [None] * len(rows)
     faults = []
     for item in said:
@@ -295,13 +295,13 @@ _KEPT = 1024  # expressions whose values are remembered
 
 
 def _samples(a: sm.Expr, b: sm.Expr) -> tuple[np.ndarray, np.ndarray]:
-    """Values of two expressions at the same random places."""
+    """Return the values of two expressions at the same random places."""
     return _sampled(a), _sampled(b)
 
 
 @lru_cache(maxsize=_KEPT)
 def _sampled(expression: sm.Expr) -> np.ndarray:
-    """Values of an expression at random places that depend on its symbols alone: every row is evaluated once."""
+    """Return an expression's values at random places that depend on its symbols alone; each row is evaluated once."""
     symbols = sorted(expression.free_symbols, key=str)
     function = sm.lambdify(symbols, expression, modules=["scipy", "numpy"], cse=True)
     places = np.array([_drawn(symbol) for symbol in symbols]).reshape(len(symbols), _PLACES)
@@ -311,7 +311,7 @@ def _sampled(expression: sm.Expr) -> np.ndarray:
 
 @lru_cache(maxsize=_KEPT)
 def _drawn(symbol: sm.Basic) -> np.ndarray:
-    """Random values of a symbol, always the same; others for every other symbol."""
+    """Return random values of a symbol: always the same for it, different for every other symbol."""
     seed = zlib.crc32(repr(symbol.sort_key()).encode())
     return np.random.default_rng(seed).uniform(0.2, 1.0, _PLACES)
 
@@ -331,7 +331,7 @@ def proportional(a: sm.Expr, b: sm.Expr) -> bool:
 
 
 def _factor(a: sm.Expr, b: sm.Expr) -> sm.Expr:
-    """Return the constant c of a = c b, of what is ``proportional``."""
+    """Return the constant c of a = c b, for ``proportional`` expressions."""
     if a == b:
         return sm.S.One
     x, y = _samples(a, b)

@@ -1,4 +1,4 @@
-"""Reads unilateral contacts: gaps in plain symbols, with their rates of first and second order."""
+"""Read unilateral contacts: gaps in plain symbols, with their first and second rates."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def held_by_constraints(
     constraints: VelocityConstraints | None,
     start: Mapping[sm.Symbol, float],
 ) -> Iterator[Fault]:
-    """Contacts whose gap no motion changes that the constraints leave free, at the start: an impact could not act."""
+    """Yield contacts whose gap no free motion at the start changes: an impact could not act there."""
     if contacts is None or constraints is None:
         return
     free = free_directions(constraints, start)
@@ -88,7 +88,7 @@ def held_by_constraints(
 def said_twice(
     contacts: Contacts | None, declared: Sequence[DeclaredContact], start: Mapping[sm.Symbol, float]
 ) -> Iterator[Fault]:
-    """Contacts whose gap is another one's times a number: how they share a force is not determined.
+    """Yield contacts whose gap is a multiple of another's: their forces would not be determined.
 
     Where the number is negative there is nowhere to move: that is a constraint, and impacts would follow without end.
 
@@ -121,13 +121,13 @@ def said_twice(
 
 
 def free_directions(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> Floats:
-    """Speeds that the constraints leave free at the start, row by row."""
+    """Return the motions that the constraints leave free at the start, one per row."""
     _, sizes, directions = np.linalg.svd(_at(constraints.jacobian, start))
     return np.asarray(directions[np.count_nonzero(sizes > _RANK * sizes[0]) :])
 
 
 def held_by(free: Floats, jacobian: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> bool:
-    """Return whether none of these speeds changes what a row is the gradient of."""
+    """Return whether none of these motions changes a quantity with this gradient."""
     G = _at(jacobian, start).ravel()
     return bool(np.linalg.norm(free @ G) <= _RANK * np.linalg.norm(G))
 
@@ -141,7 +141,7 @@ def _at(matrix: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> Floats:
 def second_order(
     position: sm.Expr, moving: Rates, u: Sequence[sm.Symbol]
 ) -> tuple[sm.ImmutableMatrix, sm.Expr, sm.Expr]:
-    """G, b and c of a position in plain symbols: its rate is G u + b, its second rate G u' + c."""
+    """Return G, b and c of a position in plain symbols: its rate is G u + b, its second rate G u' + c."""
     symbols, rates, t = moving
     rate = time_derivative(position, symbols, rates, t)
     free = rate.free_symbols
@@ -159,7 +159,7 @@ def _read(
     *,
     rough: bool,
 ) -> UnilateralContact:
-    """One contact in plain symbols; ``rough``: one of them has friction."""
+    """Read one contact in plain symbols; ``rough``: one of them has friction."""
     gap = plain(contact.gap)
     jacobian, offset, bias = second_order(gap, moving, u)
     word = plain_name(contact.force)

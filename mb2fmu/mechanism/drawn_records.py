@@ -1,4 +1,4 @@
-"""What pictures need of a mechanism: shapes, traced points, arrows and joints, by numbers of frames and points."""
+"""Records for pictures: shapes, traced points, arrows and joints, by numbers of frames and points."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class DrawnJoint:
 
 @dataclass(frozen=True, slots=True)
 class MeshUse:
-    """A mesh file that is turned and scaled when it is read, and left out if it cannot be.
+    """A mesh file to read, rotate and scale; it is left out if it cannot be read.
 
     Attributes:
         key: What ``DrawnShape.mesh`` says.
@@ -103,7 +103,7 @@ class MeshUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenery:
-    """All that is drawn beside what the mechanism's records tell.
+    """Everything drawn that the other records of the mechanism do not contain.
 
     Attributes:
         shapes: In order of declaration.

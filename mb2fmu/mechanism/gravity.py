@@ -1,4 +1,4 @@
-"""Gravity of a mechanism: found here, once, for recursions (which take it as an acceleration) and for pictures."""
+"""Find gravity once per mechanism, for recursions (as an acceleration) and for pictures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mb2fmu.mechanism.records import ForceLoad, Mechanism
 
 @dataclass(frozen=True, slots=True)
 class Gravity:
-    """What pulls at the mass centres.
+    """Acceleration of gravity, and the loads that are weights.
 
     Attributes:
         acceleration: The acceleration that pulls at every body alike, components in N, m/s²; it may contain time and
@@ -28,13 +28,13 @@ class Gravity:
 
 
 def find_gravity(mechanism: Mechanism) -> Gravity:
-    """Finds gravity among the forces on mass centres that are written in N."""
+    """Find gravity among the forces on mass centres that are written in N."""
     acceleration, weights = _common_acceleration(mechanism)
     return Gravity(acceleration, frozenset(weights), _constant_pull(mechanism))
 
 
 def _common_acceleration(m: Mechanism) -> tuple[Components | None, set[int]]:
-    """Divides each body's weight by its mass: the common quotient, and the numbers of the weights."""
+    """Divide each body's weight by its mass; return the common quotient, and the numbers of the weights."""
     nothing: tuple[None, set[int]] = None, set()
     pulls: dict[int, tuple[int, Components]] = {}
     for number, load in enumerate(m.loads):
@@ -61,7 +61,7 @@ def _common_acceleration(m: Mechanism) -> tuple[Components | None, set[int]]:
 
 
 def _constant_pull(m: Mechanism) -> Components | None:
-    """Adds the forces on mass centres that are constant in N."""
+    """Add the forces on mass centres that are constant in N."""
     constants, centres = _constants(m), {body.masscenter for body in m.bodies}
     total: list[sm.Expr] | None = None
     for load in m.loads:
@@ -73,11 +73,11 @@ def _constant_pull(m: Mechanism) -> Components | None:
 
 
 def _constants(m: Mechanism) -> set[sm.Symbol]:
-    """Free and calculated parameters."""
+    """Return free and calculated parameters."""
     return {*m.p, *(a.symbol for a in m.calculated_parameters)}
 
 
 def _divided(force: Iterable[sm.Expr], mass: sm.Expr) -> Components:
-    """Force over mass."""
+    """Return force over mass."""
     x, y, z = (component / mass for component in force)
     return (x, y, z)

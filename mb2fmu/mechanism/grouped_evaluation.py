@@ -1,4 +1,4 @@
-"""Evaluates many expressions at once: what is alike but for its symbols becomes one NumPy function of arrays.
+"""Evaluate many expressions at once: those that differ only in symbols share one NumPy function of arrays.
 
 A chain of 300 joints has 300 sines and cosines of angles, and as many rates of them. ``lambdify`` takes a third of a
 millisecond for each expression that it prints; here it prints each kind once.
@@ -29,7 +29,7 @@ _ELEMENTARY = (sm.Add, sm.Mul, sm.Pow, sm.sin, sm.cos, sm.tan)
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Expressions that are alike.
+    """Expressions that differ only in symbols.
 
     Attributes:
         function: Of one array for each symbol.
@@ -93,7 +93,7 @@ class Evaluation:
 
 
 def _kind(node: sm.Basic, symbols: dict[sm.Symbol, int], left: list[int]) -> Any:
-    """What an expression is, its symbols numbered as they come; None: too long, or not elementary."""
+    """Return an expression's structure with its symbols numbered; None if it is too long or not elementary."""
     left[0] -= 1
     if left[0] < 0:
         return None

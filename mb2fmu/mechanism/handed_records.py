@@ -1,4 +1,4 @@
-"""``HandedRecords``: a mechanism that is there as records already, made from another one, as the parts of a cut are."""
+"""``HandedRecords``: a mechanism made from another one, given as records, such as a part of a cut system."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mb2fmu.model.recorded import RecordedMechanics
 
 @dataclass(eq=False, kw_only=True)
 class HandedRecords(RecordedMechanics):
-    """Mechanics whose reading is the record itself.
+    """Mechanics that are mechanism records already.
 
     Attributes:
         mechanism: With everything that is asked of it.

@@ -1,4 +1,4 @@
-"""Velocity constraints that follow from others wherever they are, as of two wheels that roll on one axle, left out."""
+"""Leave out velocity constraints that follow from others at every position, such as two wheels rolling on one axle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RANK = 1e-6  # of the largest singular value of rows of unit length
 
 
 def without_redundant_rows(m: Mechanism) -> Mechanism:
-    """Return the mechanism without the velocity constraints that follow from others: two wheels that roll on one axle.
+    """Return the mechanism without velocity constraints that follow from others at every position.
 
     Of dependent speeds as many are left as there are rows left, those that these determine best at the start. Where
     loops are closed all rows stay: their treatment knows of redundant ones.

@@ -1,4 +1,4 @@
-"""Forces that jump, told where an integrator has given up: dry friction by sign(v), a switch, a step in a table."""
+"""Name discontinuous forces when an integrator has given up: dry friction by sign(v), a switch, a step in a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _JUMPING = (sm.sign, sm.Heaviside, sm.floor, sm.ceiling, sm.Piecewise)
 
 
 def jumping_terms(m: Mechanism) -> dict[str, str]:
-    """Return each place with a term that jumps as the mechanism moves → that term as it is written."""
+    """Return each place with a term that jumps during the motion → that term as written."""
     moving = {*m.q, *m.u, *m.z, *(s for load in m.loads for s in _pathway_symbols(load))}
     places = [(load.name, expression) for load in m.loads for expression in _expressions(load)]
     states = m.declared.auxiliary_states
@@ -42,7 +42,7 @@ def has_events(m: Mechanism) -> bool:
 
 @contextmanager
 def told_of_jumps(m: Mechanism) -> Iterator[None]:
-    """What fails inside, fails with a word on the forces that jump, which no step of an integrator can cross.
+    """Add a note on discontinuous forces to errors raised inside: no integrator step can cross them.
 
     Raises:
         Mb2FmuError: The same class, with one more fault.

@@ -1,4 +1,4 @@
-"""Kinematics of a Mechanism in symbols, composed through named intermediates, so that nothing expands.
+"""Symbolic kinematics of a Mechanism, composed through named intermediates, so that nothing expands.
 
 All vectors are components in the inertial frame N. With R = ``N_C_B`` of a frame B, rho a vector written in B:
 
@@ -52,7 +52,7 @@ def dot(a: Sequence[sm.Expr], b: Components) -> sm.Expr:
 
 
 def cross(a: Components, b: Components) -> Components:
-    """a × b."""
+    """Return a × b."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
@@ -63,7 +63,7 @@ def times(matrix: sm.MatrixBase, a: Components) -> Components:
 
 
 class NamedKinematics:
-    """Kinematic quantities on demand; what is needed is named once, in ``assignments``, in order.
+    """Kinematic quantities on demand; each is named once, in ``assignments``, in order of evaluation.
 
     What depends on u' or on multipliers is named in ``late``.
 
@@ -84,7 +84,7 @@ class NamedKinematics:
         self._q_second: tuple[sm.Expr, ...] | None = None
 
     def _start(self, mechanism: Mechanism) -> None:
-        """Nothing is named yet."""
+        """Begin without any names."""
         m = self.mechanism = mechanism
         self.assignments: list[Assignment] = []
         self.late: list[Assignment] = []
@@ -101,7 +101,7 @@ class NamedKinematics:
         self._auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
 
     def _use_rates(self, K: Mapping[tuple[int, int], sm.Expr]) -> None:
-        """The entries of K that are not zero: by speeds, and which speeds move each coordinate."""
+        """Note the non-zero entries of K by speed, and the speeds that move each coordinate."""
         self.K = sm.SparseMatrix(len(self.mechanism.q), len(self.mechanism.u), dict(K))
         self._columns: dict[int, list[tuple[sm.Symbol, sm.Expr]]] = {}
         self._moves: dict[sm.Symbol, list[int]] = {}
@@ -112,7 +112,7 @@ class NamedKinematics:
     # ------------------------------------------------------------------ names
 
     def symbol(self, hint: str) -> sm.Symbol:
-        """A symbol that nothing else uses; its name is an identifier, whatever bodies and actuators are called."""
+        """Return a new symbol; its name is an identifier, whatever bodies and actuators are called."""
         hint = re.sub(r"\W+", "_", hint).strip("_")
         name, count = hint, 1
         while name in self._taken:
@@ -122,7 +122,7 @@ class NamedKinematics:
         return sm.Symbol(name)
 
     def name(self, expression: sm.Expr, hint: str) -> sm.Expr:
-        """A symbol for ``expression``; atoms and their negatives stay as they are, equal expressions share a name."""
+        """Return a symbol for ``expression``; atoms and their negatives stay; equal expressions share a name."""
         if expression.is_Atom or (-expression).is_Atom:
             return expression
         if expression not in self._names:
@@ -145,12 +145,12 @@ class NamedKinematics:
         return self._names[expression]
 
     def named_late(self, components: Iterable[sm.Expr], hint: str) -> Components:
-        """Three components, each named."""
+        """Return three components, each named; they may depend on u' and multipliers."""
         x, y, z = (self.name_late(sm.sympify(c), f"{hint}_{axis}") for c, axis in zip(components, "xyz", strict=True))
         return (x, y, z)
 
     def named(self, components: Iterable[sm.Expr], hint: str) -> Components:
-        """Three components, each named."""
+        """Return three components, each named."""
         x, y, z = (self.name(sm.sympify(c), f"{hint}_{axis}") for c, axis in zip(components, "xyz", strict=True))
         return (x, y, z)
 
@@ -165,23 +165,23 @@ class NamedKinematics:
     # ------------------------------------------------------------------ frames
 
     def rotation(self, i: int) -> sm.ImmutableMatrix:
-        """``N_C_B`` of frame i."""
+        """Return ``N_C_B`` of frame i."""
         return self._remember("rotation", i, self._rotation)
 
     def omega(self, i: int) -> Components:
-        """Angular velocity of frame i in N, rad/s."""
+        """Return the angular velocity of frame i in N, rad/s."""
         return self._remember("omega", i, self._omega)
 
     def omega_partials(self, i: int) -> Partials:
-        """Partial angular velocities of frame i."""
+        """Return the partial angular velocities of frame i."""
         return self._remember("omega_partials", i, self._omega_partials)
 
     def alpha0(self, i: int) -> Components:
-        """Angular acceleration of frame i in N at u' = 0, rad/s²."""
+        """Return the angular acceleration of frame i in N at u' = 0, rad/s²."""
         return self._remember("alpha0", i, self._alpha0)
 
     def once(self, kind: str, compute: Callable[[int], T]) -> T:
-        """What ``compute`` gives, found once for these kinematics."""
+        """Return the result of ``compute``, computed once for these kinematics."""
         return self._remember(kind, 0, compute)
 
     def _remember(self, kind: str, i: int, compute: Callable[[int], T]) -> T:
@@ -237,7 +237,7 @@ class NamedKinematics:
     # ------------------------------------------------------------------ points
 
     def position(self, i: int) -> Components:
-        """Position of point i from the origin, m; only where ``KinematicPoint.located``."""
+        """Return the position of point i from the origin, m; only where ``KinematicPoint.located``."""
         return self._remember("position", i, self._position)
 
     def velocity(self, i: int) -> Components:
@@ -253,7 +253,7 @@ class NamedKinematics:
         return self._remember("acceleration0", i, self._acceleration0)
 
     def kinetic_energy(self) -> sm.Expr:
-        """T of all bodies in J: the sum of m v·v/2 + w·I w/2."""
+        """Return T of all bodies in J: the sum of m v·v/2 + w·I w/2."""
         total = sm.S.Zero
         for body in self.mechanism.bodies:
             v = self.velocity(body.masscenter)
@@ -396,7 +396,7 @@ class NamedKinematics:
     # ------------------------------------------------------------------ pathways
 
     def pathway(self, load: PathwayLoad) -> list[Components]:
-        """Unit vectors of the segments; ``load.length`` and ``load.rate`` are assigned."""
+        """Return the unit vectors of the segments; ``load.length`` and ``load.rate`` are assigned."""
         return self._remember("pathway", self.mechanism.loads.index(load), self._pathway)
 
     def _pathway(self, number: int) -> list[Components]:
@@ -432,7 +432,7 @@ class NamedKinematics:
         return (x, y, z)
 
     def _rate_of_rate(self, components: Components) -> Components:
-        """Second derivative at u' = 0."""
+        """Return the second derivative at u' = 0."""
         m = self.mechanism
         result = []
         for c in components:
@@ -448,7 +448,7 @@ class NamedKinematics:
         return (result[0], result[1], result[2])
 
     def _slope(self, components: Components, j: int) -> Components:
-        """d(rate)/du_j of position components: sum over q of their derivative times K."""
+        """Return d(rate)/du_j of position components: sum over q of their derivative times K."""
         column = self._columns.get(j, ())
         x, y, z = (
             sm.Add(*(c.diff(q) * entry for q, entry in column if q in c.free_symbols))
@@ -457,7 +457,7 @@ class NamedKinematics:
         return (x, y, z)
 
     def _movers(self, components: Components) -> list[int]:
-        """Numbers of the speeds that move position components."""
+        """Return the numbers of the speeds that move position components."""
         free: set[sm.Symbol] = set().union(*(sm.sympify(c).free_symbols for c in components))
         return sorted({j for q in free & self._moves.keys() for j in self._moves[q]})
 
@@ -477,6 +477,6 @@ class NamedKinematics:
 
 
 def _length(square: sm.Expr) -> sm.Expr:
-    """The square root of a sum of squares; SymPy makes Abs of a single one, whose kink is no event: it is a length."""
+    """Return the root of a sum of squares; of a single square without Abs, whose kink would be an event."""
     length = sm.sqrt(square)
     return NoEvent(length) if length.has(sm.Abs) else length

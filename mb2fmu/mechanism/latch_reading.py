@@ -1,4 +1,4 @@
-"""Reads latches: rows in plain symbols, with their rates of first and second order."""
+"""Read latches: rows in plain symbols, with their first and second rates."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def held_already(
     constraints: VelocityConstraints | None,
     start: Mapping[sm.Symbol, float],
 ) -> Iterator[Fault]:
-    """Rows that no motion changes that the constraints leave free, at the start: they are held without a latch."""
+    """Yield latch rows that no free motion at the start changes: the constraints hold them already."""
     if latches is None or constraints is None:
         return
     free = free_directions(constraints, start)
@@ -61,7 +61,7 @@ def held_already(
 
 
 def _read(latch: DeclaredLatch, plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]) -> Latch:
-    """One latch in plain symbols."""
+    """Read one latch in plain symbols."""
     rows = []
     for row in latch.rows:
         position = plain(row.position)

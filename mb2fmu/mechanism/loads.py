@@ -1,4 +1,4 @@
-"""Reads loads and actuators: forces on points, torques on frames, forces along pathways.
+"""Read loads and actuators: forces on points, torques on frames, forces along pathways.
 
 A pathway of straight segments is kept by its attachments: SymPy's expressions of its length and rate expand (9,400
 operations at six joints), ours are two symbols computed from the kinematics. Wrapping pathways keep SymPy's loads.
@@ -31,7 +31,7 @@ from mb2fmu.mechanism.symbols import SymbolMap
 
 
 class Reader(Protocol):
-    """What is known while a mechanism is read."""
+    """State of the reading that loads need."""
 
     plain: SymbolMap
     frame_of: dict[Any, int]
@@ -47,7 +47,7 @@ def is_straight(pathway: Any) -> bool:
 
 
 def wrapping_loads(actuator: Any) -> Sequence[Any]:
-    """SymPy's own loads of an actuator whose pathway is no chain of straight segments; empty for the others."""
+    """Return SymPy's loads of an actuator whose pathway is no chain of straight segments; else nothing."""
     pathway = getattr(actuator, "pathway", None)
     return () if pathway is None or is_straight(pathway) else tuple(actuator.to_loads())
 
@@ -55,7 +55,7 @@ def wrapping_loads(actuator: Any) -> Sequence[Any]:
 def read_loads(
     loads: Sequence[Any], actuators: Sequence[Any], reader: Reader, z_dot: Sequence[sm.Expr], taken: set[str]
 ) -> tuple[tuple[Load, ...], Mapping[int, int], tuple[sm.Expr, ...]]:
-    """Reads all loads.
+    """Read all loads.
 
     Args:
         loads: ``Force``, ``Torque`` or (point or frame, vector) pairs.
@@ -99,7 +99,7 @@ def read_loads(
 
 
 def _read_load(place: Any, vector: Vector, name: str, reader: Reader, faults: list[Fault]) -> Load | None:
-    """Reads a force at a point or a torque on a frame; adds a fault and returns None where there is neither."""
+    """Read a force at a point or a torque on a frame; add a fault and return None where it is neither."""
     if isinstance(place, BodyBase):
         place = place.masscenter
     if isinstance(place, Point):
@@ -130,7 +130,7 @@ def _torque_actuator(actuator: TorqueActuator, name: str, reader: Reader) -> Tor
 def _pathway(
     actuator: ForceActuator, name: str, reader: Reader, z_dot: tuple[sm.Expr, ...], taken: set[str]
 ) -> tuple[PathwayLoad, tuple[sm.Expr, ...]]:
-    """Reads an actuator on a pathway: its force in length and rate, and its potential energy in J if it is known."""
+    """Read an actuator on a pathway: its force in length and rate, and its potential energy in J if it is known."""
     pathway = actuator.pathway
     length, rate = (_symbol(f"{kind}_{name}", taken) for kind in ("length", "rate"))
     potential = None
@@ -156,7 +156,7 @@ def _pathway(
 def _stand_ins(
     actuator: ForceActuator, reader: Reader, length: sm.Symbol, rate: sm.Symbol, z_dot: Sequence[sm.Expr]
 ) -> dict[sm.Expr, sm.Expr]:
-    """SymPy's expanded length and rate → their symbols, where the force or an activation is written in them."""
+    """Return SymPy's expanded length and rate → their symbols, for forces and activations that contain them."""
     if not actuator.force.args and not any(expression.args for expression in z_dot):
         return {}
     pathway = actuator.pathway

@@ -32,7 +32,7 @@ _OF_BODIES = {"reaction_force", "centre_of_mass", "centre_of_mass_velocity", "li
 
 @dataclass(frozen=True, slots=True)
 class Bond:
-    """What connects two bodies, or one with the ground.
+    """Connection between two bodies, or between a body and the ground.
 
     Attributes:
         kind: ``joint``: the way in which ``child`` hangs on ``parent``; ``load``: acts on both; ``loop``: a constraint.
@@ -74,7 +74,7 @@ def mechanism_graph(mechanism: Mechanism) -> MechanismGraph:
 
 
 class _Grown:
-    """Finds which body a point or frame belongs to, and what lies between bodies."""
+    """Finds the body that each point and frame belongs to, and the connections between bodies."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.m = m = mechanism
@@ -88,7 +88,7 @@ class _Grown:
         self._base_body = self._bases()
 
     def graph(self) -> MechanismGraph:
-        """Return all of it."""
+        """Return the complete graph."""
         m = self.m
         alone: list[list[str]] = [[] for _ in range(len(m.bodies) + 1)]
         seen: list[list[str]] = [[] for _ in range(len(m.bodies) + 1)]
@@ -107,7 +107,7 @@ class _Grown:
         return MechanismGraph(m.declared.name, names, tuple(bonds), tuple(map(tuple, alone)), tuple(map(tuple, seen)))
 
     def _joints(self) -> Iterator[Bond]:
-        """One per body."""
+        """Return one joint per body."""
         told = {joint.child: joint for joint in self.m.joints}
         carriers = {number: self._carrier(number, body) for number, body in enumerate(self.m.bodies)}
         carriers |= {number: joint.parent for number, joint in told.items()}
@@ -128,12 +128,12 @@ class _Grown:
         return self._of_place(self.m.points[body.masscenter].parent, without=number)
 
     def _coordinates_above(self, body: Body, parent: int) -> tuple[str, ...]:
-        """Coordinates that move a body and not the one it hangs on."""
+        """Return the coordinates that move a body but not its carrier."""
         found = self._movers(body) - (self._movers(self.m.bodies[parent]) if parent >= 0 else set())
         return tuple(q.name for q in self.m.q if q in found)
 
     def _movers(self, body: Body) -> set[sm.Basic]:
-        """Symbols that a body's place and its frame's orientation depend on."""
+        """Return the symbols that a body's position and its frame's orientation depend on."""
         m, found, frames = self.m, set[sm.Basic](), {body.frame}
         point = body.masscenter
         while m.points[point].parent >= 0:
@@ -149,7 +149,7 @@ class _Grown:
         return found
 
     def _loops(self) -> Iterator[Bond]:
-        """Constraints between the bodies that they hold."""
+        """Return the constraints between the bodies that they connect."""
         m = self.m
         rows = m.velocity_constraints.names if m.velocity_constraints else ()
         for i, name in enumerate(rows):
@@ -183,7 +183,7 @@ class _Grown:
         return [number for number in moved if number not in parents] or moved
 
     def _loads(self) -> Iterator[tuple[str, list[int]]]:
-        """Name, and the bodies that it acts on."""
+        """Return each load's name and the bodies that it acts on."""
         for load in self.m.loads:
             match load:
                 case ForceLoad():
@@ -197,7 +197,7 @@ class _Grown:
                     yield load.name, [self._of_place(point) for point in load.points]
 
     def _looked_at(self, item: RequestedOutput) -> Iterable[int]:
-        """Bodies that an output is about."""
+        """Return the bodies that an output is about."""
         if item.of_joint:
             return [self.m.joints[item.subject[0]].child]
         if item.kind in _OF_BODIES:
@@ -236,7 +236,7 @@ class _Grown:
         return GROUND
 
     def _of_point_itself(self, point: int, without: int) -> int | None:
-        """The body of a mass centre, or the body in whose frame a point's place is constant; None where neither."""
+        """Return the body of a mass centre, or the body in whose frame a point is fixed; else None."""
         own = self._centre_body.get(point, self._base_body.get(point))
         if own is not None and own != without:
             return own
@@ -249,7 +249,7 @@ class _Grown:
 
 
 def _in_ring(carriers: Mapping[int, int], number: int) -> bool:
-    """Return whether a body hangs on itself, through others."""
+    """Return whether a body is carried by itself, through others."""
     at, met = carriers[number], set[int]()
     while at not in met and at not in {GROUND, number}:
         met.add(at)

@@ -1,4 +1,4 @@
-"""``NumericConstraints``: A, b, γ and K of a mechanism as functions of numbers, and nothing else of it."""
+"""``NumericConstraints``: A, b, γ and K of a mechanism as functions of numbers, without the rest of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Places = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 class NumericConstraints:
-    """Evaluates A u + b = 0, A u' + γ = 0 and q' = K u + k0; of many rows each has few entries, all that it costs.
+    """Evaluates A u + b = 0, A u' + γ = 0 and q' = K u + k0; rows are sparse, and only their entries are evaluated.
 
     Args:
         mechanism: Its constraints linear in the speeds.
@@ -36,7 +36,7 @@ class NumericConstraints:
         self._evaluate = Evaluation([m.t, *m.q, *self._others], wanted)
 
     def at(self, t: float, q: Array, z: Array, r: Array, p: Sequence[float] | Array) -> tuple[Array, Array, Array]:
-        """A, b and K.
+        """Return A, b and K.
 
         Args:
             t: Time in s.
@@ -52,7 +52,7 @@ class NumericConstraints:
         return A, values[a + k :], K
 
     def bias(self, t: float, q: Array, u: Array, z: Array, r: Array, p: Sequence[float] | Array) -> Array:
-        """Γ at the speeds u; other arguments as for :meth:`at`."""
+        """Return γ at the speeds u; other arguments as for :meth:`at`."""
         return self._bias(t, *q, *u, *z, *r, *self._prepare(p))
 
     @cached_property

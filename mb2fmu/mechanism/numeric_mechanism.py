@@ -1,4 +1,4 @@
-"""Kinematics and Newton-Euler equations of a Mechanism in plain NumPy, at one state at a time.
+"""Kinematics and Newton-Euler equations of a Mechanism in NumPy, at one state at a time.
 
 Nothing is composed symbolically: the local relations are evaluated as they are (``evaluation``), everything between
 bodies is matrix arithmetic. It serves the checks, and as a reference that shares nothing with the formulations.
@@ -100,7 +100,7 @@ class NumericMechanism:
         """Free and calculated parameters, in this order, from the free ones."""
 
     def set(self, t: float, q: Array, u_all: Array, z: Array, r: Array, parameters: Array) -> None:
-        """Moves the mechanism to a state; ``u_all`` includes auxiliary speeds, ``parameters`` calculated ones."""
+        """Move the mechanism to a state; ``u_all`` includes auxiliary speeds, ``parameters`` calculated ones."""
         self._point = (t, *q, *u_all, *z, *r, *parameters)
         self._values = self._evaluate(*self._point)[self._gather]
         self._n_u = len(u_all)
@@ -111,7 +111,7 @@ class NumericMechanism:
             self.__dict__.pop(known, None)
 
     def kinematics(self) -> tuple[Array, Array]:
-        """K and k0."""
+        """Return K and k0."""
         m = self.mechanism
         K, k0 = self._kinematics
         matrix = np.zeros((len(m.q), len(m.u)))
@@ -119,7 +119,7 @@ class NumericMechanism:
         return matrix, self._take(k0, (len(m.q),))
 
     def constraints(self) -> tuple[Array, Array, Array]:
-        """A, b, gamma; with no rows if there are none."""
+        """Return A, b and gamma; without rows if there are no constraints."""
         n = len(self.mechanism.u)
         if self._constraints is None:
             return np.zeros((0, n)), np.zeros(0), np.zeros(0)
@@ -128,7 +128,7 @@ class NumericMechanism:
         return self._take(A, (rows, n)), self._take(b, (rows,)), self._take(gamma, (rows,))
 
     def dynamics(self, constraint_forces: Sequence[float] = ()) -> tuple[Array, Array]:
-        """M (n_u + n_aux square) and f of M u' = f, unconstrained; the motion of ``set``."""
+        """Return M (n_u + n_aux square) and f of M u' = f, unconstrained, at the state of ``set``."""
         n, f = self._n_u, self.generalized_forces(constraint_forces)
         _, _, partials, a0 = self._point_motion
         mass, J = self._values[self._masses][:, None, None], partials[self._masscenters]
@@ -151,7 +151,7 @@ class NumericMechanism:
         return Q
 
     def force_sizes(self, constraint_forces: Sequence[float] = ()) -> Array:
-        """Sums of the magnitudes of what every single force and torque adds to the generalized ones."""
+        """Return the sums of the magnitudes of each single force's and torque's part of the generalized forces."""
         sizes = np.zeros(self._n_u)
         count = len(self.mechanism.potential_forces)
         sizes[:count] = np.abs(self._take(self._potential, (count,)))
@@ -161,7 +161,7 @@ class NumericMechanism:
         return sizes
 
     def powers(self) -> list[float]:
-        """Power in W of each load (pathways and actuators count once)."""
+        """Return the power in W of each load (pathways and actuators count once)."""
         power = np.zeros(len(self.mechanism.loads))
         forces, torques = self._applied(())
         for actions, velocities in ((forces, self._point_motion[1]), (torques, self._omega)):
@@ -169,7 +169,7 @@ class NumericMechanism:
         return power.tolist()
 
     def potential_power(self, u: Array) -> float:
-        """Power in W of the forces of a Lagrangian's potential energy at the speeds u."""
+        """Return the power in W of the potential forces of a Lagrangian at the speeds u."""
         return float(self._take(self._potential, u.shape) @ u)
 
     def kinetic_energy(self) -> float:
@@ -189,7 +189,7 @@ class NumericMechanism:
         return np.asarray(total + np.einsum("ki,kij->j", spin[:, :, 0], self._omega_partials[at]))
 
     def vector(self, terms: VectorTerms) -> Array:
-        """Return a vector that was written when :class:`NumericMechanism` was made (``acts``), components in N."""
+        """Return a vector that was registered when the object was made (``acts``), components in N."""
         parts = zip(terms, self._acts[terms], strict=True)
         return sum((self.frames[k].rotation @ self._take(at, (3,)) for (k, _), at in parts), np.zeros(3))
 
@@ -210,7 +210,7 @@ class NumericMechanism:
         self._frame_ways = Ways(_numbered(terms), above, sum(map(len, terms)))
 
     def _set_up_points(self) -> None:
-        """Terms of all positions, then of all velocities that are given, with which the way of a velocity begins."""
+        """Number the terms of all positions, then of all given velocities, from which velocity sums start."""
         points = self.mechanism.points
         positions = [self._add_terms(p.position or (), twice=True) for p in points]
         velocities = [self._add_terms(p.velocity or ()) for p in points]
@@ -250,7 +250,7 @@ class NumericMechanism:
         return [known[sm.sympify(e)] for e in expressions]
 
     def _add_terms(self, terms: VectorTerms, *, twice: bool = False) -> list[Term]:
-        """Where the numbers of each term are; ``twice``: the components are positions, partials are of their rates."""
+        """Note where the numbers of each term are; ``twice``: components are positions, partials are of their rates."""
         result = []
         for frame, components in terms:
             rate = self._rate(components)
@@ -288,7 +288,7 @@ class NumericMechanism:
         return [FrameMotion(*motion) for motion in motions]
 
     def omega_from_rotation(self, i: int) -> Array:
-        """Angular velocity of frame i in its parent, in its own components, from the direction cosines' rates."""
+        """Return the angular velocity of frame i in its parent, in its own axes, from the direction cosines' rates."""
         start, rate_at = self._rotations[i]
         if rate_at < 0:
             raise ValueError("it was built without the rates of the rotations")
@@ -346,14 +346,14 @@ class NumericMechanism:
         return values
 
     def _applied(self, constraint_forces: Sequence[float]) -> tuple[Actions, Actions]:
-        """Everything that acts: forces on points, torques on frames."""
+        """Return all forces on points and torques on frames."""
         key = tuple(constraint_forces)
         if key not in self._known_forces:
             self._known_forces[key] = self._find_applied(key)
         return self._known_forces[key]
 
     def _find_applied(self, constraint_forces: Sequence[float]) -> tuple[Actions, Actions]:
-        """Evaluates all forces in N and torques in N m at the present state, forces along pathways included."""
+        """Evaluate all forces in N and torques in N m at the present state, forces along pathways included."""
         padded = [*constraint_forces, *[0.0] * (len(self.mechanism.constraint_forces) - len(constraint_forces))]
         scalars = self._evaluate_forces(*self._point, *self._pathway_values(), *padded)
         forces, torques = self._loads.evaluated(scalars, self._values, self._rotation)

@@ -1,4 +1,4 @@
-"""Reads what a model asks of its mechanism: the user's points, frames, loads, bodies and rows become numbers."""
+"""Read what a model requests of its mechanism: points, frames, loads, bodies and rows become numbers."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _QUANTITY = tuple(item.name for item in fields(Quantity))
 
 
 class _RefusedError(Exception):
-    """What is asked for is not there: what, and the remedy."""
+    """The requested item does not exist: its name, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers of the user's objects.
+    """Numbers of the user's objects in the records.
 
     Attributes:
         frames, points: The user's object → number.
@@ -77,7 +77,7 @@ class Numbers:
 def read_outputs(
     definition: ModelDefinition, mechanism: Mechanism, plain: SymbolMap, numbers: Numbers
 ) -> tuple[Observable, ...]:
-    """Outputs in declared order; what cannot be answered is kept with the reason.
+    """Read outputs in declared order; requests that cannot be met are kept with the reason.
 
     Args:
         definition: The checked model.
@@ -94,7 +94,7 @@ def read_outputs(
 
 
 class _Asked:
-    """Turns one request after the other into numbers."""
+    """Turns requests into numbers, one after the other."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class _Asked:
         self._name = ""
 
     def read(self, item: Output | OutputRequest) -> Observable:
-        """One output."""
+        """Read one output."""
         self._name = item.name
         quantity = {name: getattr(item, name) for name in _QUANTITY}
         if isinstance(item, Output):
@@ -131,12 +131,12 @@ class _Asked:
             return RefusedOutput(**quantity, what=what, remedy=remedy)
 
     def _kind(self, item: OutputRequest) -> OutputKind:
-        """What is asked: a momentum may be that of a coordinate."""
+        """Return the kind of a request; a momentum may be that of a coordinate."""
         of_coordinate = item.kind == "momentum" and item.subject[0] in self._coordinates
         return "coordinate_momentum" if of_coordinate else item.kind
 
     def _subject(self, item: OutputRequest) -> tuple[int, ...]:
-        """Numbers of what is asked about."""
+        """Return the numbers of the items that a request is about."""
         kind = item.kind
         if self._m.lagrangian_alone and not (kind.endswith("energy") or kind in _KNOWN_OF_LAGRANGIAN):
             raise _RefusedError(
@@ -260,7 +260,7 @@ def _is_of_joint(item: OutputRequest) -> bool:
 
 
 def read_loops(definition: ModelDefinition, mechanism: Mechanism, plain: SymbolMap) -> Iterator[WrittenLoop]:
-    """Closed forms that the model gives, in plain symbols."""
+    """Read closed forms that the model gives, in plain symbols."""
     m = mechanism
     phis = [phi for _, phi in m.holonomic]
     for loop in definition.loops:

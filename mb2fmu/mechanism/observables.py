@@ -1,4 +1,4 @@
-"""What is asked of a mechanism beside its motion: outputs, joints, closed forms of loops; by numbers, in plain symbols.
+"""Requests of a mechanism beside its motion: outputs, joints, closed forms of loops; by numbers, in plain symbols.
 
 Numbers are those of the mechanism's records: of frames, points, bodies, loads, joints, speeds and constraint rows.
 """
@@ -103,7 +103,7 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class InverseDynamics:
-    """What ``inverse_effort`` is asked for: the generalized forces M a - f that a motion takes, drives left out of f.
+    """Request of ``inverse_effort``: the generalized forces M a - f of a motion, with drives left out of f.
 
     Attributes:
         accelerations: a, one input per speed.

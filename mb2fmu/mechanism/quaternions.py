@@ -1,4 +1,4 @@
-"""Coordinates that form a quaternion: their length is drawn to 1 inside q', and never matters.
+"""Coordinates that form a quaternion: q' draws their length to 1, and the length never affects the motion.
 
 Four coordinates e that turn a frame by R(e) with R Rᵀ = |e|⁴ 1 (SymPy's ``orient_quaternion``), or already normalised,
 are recognized by their numbers. Then
@@ -41,7 +41,7 @@ Group = tuple[int, int, int, int]
 
 
 def quaternion_groups(rotations: Iterable[sm.MatrixBase], q: Sequence[sm.Symbol]) -> tuple[Group, ...]:
-    """Coordinates that form quaternions, each group once."""
+    """Return the coordinates that form quaternions, one group each."""
     found: dict[Group, None] = {}
     for rotation in rotations:
         group = _group(rotation, q)
@@ -57,7 +57,7 @@ def drawn_to_unit_length(
     u: Sequence[sm.Symbol],
     attraction: sm.Expr = ATTRACTION,
 ) -> KinematicEquations:
-    """q' = K u + k0 with the attractor, and K linear in the length of each quaternion.
+    """Return q' = K u + k0 with the attractor, and K linear in the length of each quaternion.
 
     Equations that already have a part along the quaternion are left as they are. ``attraction``: k in 1/s; with 0 the
     rates of all that does not depend on the length.
@@ -90,13 +90,13 @@ def of_unit_length(expression: sm.Expr, groups: Iterable[Group], q: Sequence[sm.
 
 
 def vanishes(expression: sm.Expr, groups: Iterable[Group], q: Sequence[sm.Symbol]) -> bool:
-    """Return whether it contains a quaternion, and is zero all the same: e·e − 1 at unit length, e·e' of a rotation."""
+    """Return whether an expression contains a quaternion and is zero all the same: e·e − 1, or e·e' of a rotation."""
     symbols = [e for group in groups if expression.free_symbols & set(e := _symbols(group, q))]
     return bool(symbols) and abs(float(_numbers([expression], symbols[0])[0])) < _NOTHING
 
 
 def normalized(frames: Iterable[Frame], groups: Iterable[Group], q: Sequence[sm.Symbol]) -> tuple[Frame, ...]:
-    """Frames whose rotations are orthonormal whatever the length of the quaternions, and turn alike."""
+    """Return frames whose rotations are orthonormal for any length of the quaternions."""
     known = set(groups)
     return tuple(_normalized(frame, q) if _group(frame.rotation, q) in known else frame for frame in frames)
 
@@ -139,7 +139,7 @@ def _symbols(group: Group, q: Sequence[sm.Symbol]) -> list[sm.Symbol]:
 
 
 def _degree(rotation: sm.MatrixBase, e: Sequence[sm.Symbol]) -> int | None:
-    """2: R Rᵀ = |e|⁴ 1 and R grows with |e|²; 0: orthonormal whatever the length; None: neither."""
+    """Return 2 if R Rᵀ = |e|⁴ 1 (R grows with |e|²), 0 if R is orthonormal for any length, None otherwise."""
     here, there = (_numbers(rotation, e, longer).reshape(3, 3) for longer in (1.0, _LONGER))
     square = sum(c**2 for c in _PLACE)
     for degree in (2, 0):
@@ -150,7 +150,7 @@ def _degree(rotation: sm.MatrixBase, e: Sequence[sm.Symbol]) -> int | None:
 
 
 def _numbers(expressions: Iterable[sm.Expr], e: Sequence[sm.Symbol], longer: float = 1.0) -> npt.NDArray[np.float64]:
-    """Values at one place; all other symbols have some value each."""
+    """Return values at one place; all other symbols get some value each."""
     wanted = [sm.sympify(x) for x in expressions]
     others = sorted({s for x in wanted for s in x.free_symbols} - set(e), key=str)
     values: Mapping[sm.Symbol, float] = {

@@ -1,4 +1,4 @@
-"""Reads a ModelDefinition once: SymPy's local relations become plain records.
+"""Read a ModelDefinition once: SymPy's local relations become plain records.
 
 Only *local* relations are read (a frame's direction cosines to its parent, a point's position from its parent), so that
 SymPy never composes, and never expands, anything. SymPy's ``Point.vel`` writes into the points it passes; it is never
@@ -58,7 +58,7 @@ from mb2fmu.variables import Coordinate, Speed
 
 
 def read(definition: ModelDefinition) -> Mechanism:
-    """Reads the mechanics of a checked model.
+    """Read the mechanics of a checked model.
 
     Args:
         definition: As ``mb2fmu.model.check`` returns it.
@@ -73,7 +73,7 @@ def read(definition: ModelDefinition) -> Mechanism:
 
 
 class _Reader:
-    """Holds what is needed while one definition is read."""
+    """State of the reading of one definition."""
 
     def __init__(self, definition: ModelDefinition) -> None:
         self.recast = recast(definition)
@@ -87,7 +87,7 @@ class _Reader:
         self.plain = SymbolMap(self.to_plain, self.to_dynamic)
 
     def _declare_symbols(self) -> None:
-        """Makes a plain symbol for each of the user's functions of time, and the maps between both."""
+        """Make a plain symbol for each of the user's functions of time, and the maps between both."""
         d = self.definition
         self.taken = {p.symbol.name for p in d.parameters} | {str(self.t)}
         self.q_user = [c.symbol for c in d.coordinates]
@@ -112,7 +112,7 @@ class _Reader:
         self.to_dynamic: dict[sm.Basic, sm.Expr] = {symbol: user for user, symbol in self.to_plain.items()}
 
     def _read_kinematics(self) -> KinematicEquations:
-        """K and k0; afterwards the translation knows q', q'' and u' too."""
+        """Read K and k0; afterwards the translation knows q', q'' and u' too."""
         # auxiliary speeds are zero in the motion: they must not enter q'
         still = dict.fromkeys(self.speeds.auxiliary, sm.S.Zero)
         equations = [sm.sympify(e).xreplace(still) for e in self.recast.kinematic_equations]
@@ -121,7 +121,7 @@ class _Reader:
         return kinematics
 
     def _translate_rates(self, kinematics: KinematicEquations) -> None:
-        """q', q'' and u' in plain symbols."""
+        """Return q', q'' and u' in plain symbols."""
         self.q_dot = rates_of(kinematics, self.u)
         dots = dict(zip(self.u_user, self.u_dot, strict=True))
         self.to_plain |= {rate_in_time(user): rate for user, rate in zip(self.q_user, self.q_dot, strict=True)}
@@ -138,14 +138,14 @@ class _Reader:
             self.to_plain[rate_in_time(user, 2)] = second
 
     def _translate_rates_of_states(self) -> None:
-        """z' as it was declared; those that contain rates of other states come after these."""
+        """Return z' as declared; those that contain rates of other states come after these."""
         rates = {rate_in_time(s.symbol): s.derivative for s in self.definition.auxiliary_states}
         for _ in rates:
             rates = {user: rate.xreplace(rates) for user, rate in rates.items()}
         self.to_plain |= {user: rate.xreplace(self.to_plain) for user, rate in rates.items()}
 
     def mechanism(self) -> Mechanism:
-        """Puts everything together and checks the kinematics numerically."""
+        """Put everything together and check the kinematics numerically."""
         if not isinstance(self.mechanics, LagrangesMethod):
             return self._with_bodies()
         lagrangian = self._lagrangian(self.mechanics)
@@ -166,7 +166,7 @@ class _Reader:
         return self._with_observables(alone, Numbers())
 
     def _with_observables(self, mechanism: Mechanism, numbers: Numbers) -> Mechanism:
-        """Outputs and closed forms, whose rows and points are those of the finished mechanism."""
+        """Return outputs and closed forms; their rows and points are those of the finished mechanism."""
         outputs = read_outputs(self.definition, mechanism, self.plain, numbers)
         loops = tuple(read_loops(self.definition, mechanism, self.plain))
         known = tuple(
@@ -176,7 +176,7 @@ class _Reader:
         return replace(mechanism, outputs=outputs, loops=loops, known_potentials=known)
 
     def _ground_scenery(self) -> Scenery | None:
-        """Pictures of a Lagrangian alone: on frames and points that only they know."""
+        """Return pictures of a Lagrangian alone, on frames and points that occur nowhere else."""
         ground = self.definition.ground
         if ground is None:
             return None
@@ -206,7 +206,7 @@ class _Reader:
         return tuple(at_rest.diff(q) for q in self.q)
 
     def _with_bodies(self, **more: Any) -> Mechanism:
-        """Reads frames, points, bodies, loads and constraints of mechanics that have bodies."""
+        """Read frames, points, bodies, loads and constraints of mechanics that have bodies."""
         trees = Trees(mechanics_source.inertial_frame(self.mechanics), self.plain)
         frames = self._frames(trees)
         constraints = self._constraints()
@@ -242,7 +242,7 @@ class _Reader:
         return self._with_observables(settled, numbers)
 
     def _origin_was_found(self) -> bool:
-        """True if nobody named the origin: a KanesMethod's is the nearest point of zero velocity."""
+        """Return True if the origin was inferred (a KanesMethod's is the nearest point of zero velocity)."""
         return not isinstance(self.mechanics, (System, Parts)) and mechanics_source.origin(self.mechanics) is not None
 
     def _shared(self, constraints: Constraints, acts: tuple[tuple[ForceApplication, ...], ...]) -> dict[str, Any]:
@@ -362,14 +362,14 @@ class _Reader:
         )
 
     def _lagrangian(self, method: LagrangesMethod) -> Lagrangian:
-        """L, and the generalized forces: those of a method with the same loads and no Lagrangian."""
+        """Return L, and the generalized forces: those of a method with the same loads and no Lagrangian."""
         loads_only = LagrangesMethod(0, list(method.q), method.forcelist or None, None, method.inertial)
         loads_only.form_lagranges_equations()
         forces = tuple(self.plain(force) for force in loads_only.forcing)
         return Lagrangian(self.plain(method._L[0]), forces)
 
     def _wanted_frames(self) -> dict[ReferenceFrame, ReferenceFrame | None]:
-        """Frames that something needs, be it their angular velocity only; of bodies with that of their inertia."""
+        """Return the frames that are needed, some for their angular velocity only; also those of bodies' inertias."""
         wanted: dict[Any, ReferenceFrame | None] = {}
         for body in mechanics_source.bodies(self.mechanics):
             terms = getattr(getattr(body, "inertia", (None,))[0], "args", ())
@@ -385,7 +385,7 @@ class _Reader:
         return {item: axes for item, axes in wanted.items() if isinstance(item, ReferenceFrame)}
 
     def _wanted_points(self) -> list[Point]:
-        """Points that something needs: mass centres, loads, pathways, outputs, joints."""
+        """Return the points that are needed: mass centres, loads, pathways, outputs, joints."""
         wanted: list[Point] = [body.masscenter for body in mechanics_source.bodies(self.mechanics)]
         places = [load[0] for load in mechanics_source.loads(self.mechanics)]
         wanted += [place.masscenter if isinstance(place, BodyBase) else place for place in places]
@@ -402,7 +402,7 @@ class _Reader:
         return list(dict.fromkeys(item for item in wanted if isinstance(item, Point)))
 
     def _read_bodies(self, trees: Trees) -> tuple[Body, ...]:
-        """Reads mass, masscenter, frame and central inertia of each body; raises with the faults of all."""
+        """Read mass, mass centre, frame and central inertia of each body; raise with the faults of all."""
         bodies, faults = [], []
         for body in mechanics_source.bodies(self.mechanics):
             point, mass = trees.point_of[body.masscenter], self.plain(body.mass)
@@ -427,7 +427,7 @@ class _Reader:
         return tuple(bodies)
 
     def _constraints(self) -> Constraints:
-        """Return all constraints; the rates of holonomic ones come first. They know no length of a quaternion."""
+        """Read all constraints; rates of holonomic ones come first. Lengths of quaternions are left out."""
         if self.quaternions:
             self._translate_rates(self.unattracted)
         symbols, rates, t = self._rates()
@@ -444,7 +444,7 @@ class _Reader:
         return tuple((r, plain[rate_in_time(user)]) for user, r in plain.items() if rate_in_time(user) in plain)
 
     def _rates(self) -> tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]:
-        """What positions may contain and that moves, the rates, and time."""
+        """Return the rates of everything that moves positions, time included."""
         driven = self._driven()
         return (*self.q, *(r for r, _ in driven)), (*self.q_dot, *(rate for _, rate in driven)), self.t
 
@@ -455,7 +455,7 @@ class _Reader:
         return [i for i, speed in enumerate(d.speeds) if speed.kind == "guess" or speed.symbol in rates]
 
     def _start(self) -> dict[sm.Symbol, float]:
-        """Start values of q, and of parameters; inputs and time at the start."""
+        """Return start values of q and of parameters, inputs and time at the start."""
         d = self.definition
         values: dict[sm.Symbol, Any] = {q: c.start for q, c in zip(self.q, d.coordinates, strict=True)}
         values |= {r: i.start for r, i in zip(self.r, d.inputs, strict=True)}
@@ -466,7 +466,7 @@ class _Reader:
         return values
 
     def _multipliers(self, constraints: Constraints) -> tuple[sm.Symbol, ...]:
-        """One symbol per velocity constraint, the user's own where there is one."""
+        """Return one symbol per velocity constraint, the user's own where there is one."""
         names = constraints.velocity.names if constraints.velocity else ()
         symbols = []
         for name, item in zip(names, constraints.said, strict=True):
@@ -477,7 +477,7 @@ class _Reader:
 
 
 def _components(inertia: Dyadic, frame: ReferenceFrame) -> list[sm.Expr]:
-    """A dyadic in a frame, row by row; one written in this frame is read as it stands, which SymPy takes 0.1 s for."""
+    """Return a dyadic in a frame, row by row; one written in this frame is copied, as SymPy needs 0.1 s for it."""
     if any(vector.args[0][1] != frame or len(vector.args) != 1 for _, *pair in inertia.args for vector in pair):
         return list(inertia.to_matrix(frame))
     terms: dict[tuple[int, int], list[sm.Expr]] = {}

@@ -1,4 +1,4 @@
-"""What a model says, in the words that a mechanism is read in: prescribed motion as coordinates, quaternions by ω.
+"""Recast a model for reading: prescribed motion becomes coordinates, rates of quaternions become ω.
 
 - A state z with z' = f (``Model.state``) that stands in positions, direction cosines, velocities or constraints moves
   the mechanism: its rate takes part in velocities and accelerations. It is read as a coordinate, with z' − f = 0 as its
@@ -30,7 +30,7 @@ _QUANTITY = ("name", "unit", "display_unit", "minimum", "maximum", "nominal", "d
 
 @dataclass(frozen=True, slots=True)
 class Recast:
-    """A definition, and the motion of its mechanics, as they are read.
+    """A definition and its kinematics, recast for reading.
 
     Attributes:
         definition: Coordinates and speeds as they are read; the mechanics are the user's still.
@@ -46,7 +46,7 @@ class Recast:
 
 
 def recast(definition: ModelDefinition) -> Recast:
-    """Puts the model into the words of a mechanism.
+    """Recast a model for reading.
 
     Raises:
         MechanismError: If a state moves the mechanism in a way that leaves velocities not linear in the speeds, or
@@ -96,7 +96,7 @@ def _with_prescribed_coordinates(definition: ModelDefinition) -> tuple[ModelDefi
 def _refuse_in_lagrangian(
     method: LagrangesMethod, states: dict[sm.Expr, AuxiliaryState], moving: dict[sm.Expr, int]
 ) -> None:
-    """Refuses states that move bodies, stand in the momenta ∂L/∂q', or have their rates in L: SymPy knows none."""
+    """Refuse states that move bodies, stand in momenta ∂L/∂q', or have rates in L: SymPy cannot derive these."""
     L = sm.sympify(method._L[0])  # noqa: SLF001  there is no public name
     momenta = [L.diff(rate) for rate in method._qdots]  # noqa: SLF001  likewise
     wrong = {s for momentum in momenta for s in contents(momentum).varying if s in states} | moving.keys()
@@ -109,7 +109,7 @@ def _refuse_in_lagrangian(
 
 
 def _rates_needed(definition: ModelDefinition, states: dict[sm.Expr, AuxiliaryState]) -> dict[sm.Expr, int]:
-    """State that moves the mechanism → how many of its rates accelerations contain: 2 of positions, 1 of velocities."""
+    """Return state that prescribes motion → number of its rates in accelerations: 2 for positions, 1 for velocities."""
     needed: dict[sm.Expr, int] = {}
     requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
     orders = {"position": 2, "velocity": 1}
@@ -125,7 +125,7 @@ def _rates_needed(definition: ModelDefinition, states: dict[sm.Expr, AuxiliarySt
 
 
 def _rate_faults(state: AuxiliaryState, order: int, definition: ModelDefinition) -> list[Fault]:
-    """Why a state's rate cannot be part of the kinematics."""
+    """Yield the reasons why a state's rate cannot be part of the kinematics."""
     rate, faults = state.derivative, []
     moving = [*(s.symbol for s in definition.speeds), *(rate_in_time(c.symbol) for c in definition.coordinates)]
     stand_in = {symbol: sm.Dummy() for symbol in moving}
@@ -146,7 +146,7 @@ def _rate_faults(state: AuxiliaryState, order: int, definition: ModelDefinition)
 
 
 def _quaternion_rates(definition: ModelDefinition, equations: Sequence[sm.Expr]) -> dict[sm.Expr, sm.Expr]:
-    """Dependent speed that is the rate of one coordinate of a quaternion of unit length → that rate."""
+    """Return dependent speed that is the rate of one coordinate of a unit quaternion → that rate."""
     mechanics = definition.mechanics
     groups = [e for phi in mechanics_source.holonomic_constraints(mechanics) if (e := _of_unit_length(phi, definition))]
     if not groups:
@@ -190,7 +190,7 @@ def _says(equations: Sequence[sm.Expr], speed: sm.Expr, rate: sm.Expr) -> bool:
 
 
 def _unit_length_kept(definition: ModelDefinition, rate: sm.Expr) -> sm.Expr:
-    """e·e', of the quaternion that has the coordinate with this rate."""
+    """Return e·e' of the quaternion that has the coordinate with this rate."""
     for phi in mechanics_source.holonomic_constraints(definition.mechanics):
         e = _of_unit_length(phi, definition)
         if any(rate_in_time(c) == rate for c in e):
@@ -199,7 +199,7 @@ def _unit_length_kept(definition: ModelDefinition, rate: sm.Expr) -> sm.Expr:
 
 
 def _with_rates_as_outputs(definition: ModelDefinition, instead: dict[sm.Expr, sm.Expr]) -> ModelDefinition:
-    """Speeds that are none any more are outputs, by the same names."""
+    """Return the definition with speeds that were replaced as outputs of the same names."""
     gone = [speed for speed in definition.speeds if speed.symbol in instead]
     if not gone:
         return definition

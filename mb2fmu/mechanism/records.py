@@ -1,4 +1,4 @@
-"""Mechanism: a mechanism as plain frozen records. SymPy's frames, points, bodies and joints end here.
+"""Mechanism: plain frozen records in place of SymPy's frames, points, bodies and joints.
 
 All expressions are scalar, in plain symbols: no function of time, no ``Derivative``; q' has been replaced by K u + k0.
 Frames and points are numbered; 0 is the inertial frame N and the origin O. A vector is kept as the sum of components
@@ -249,7 +249,7 @@ class MechanismConstraints:
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismObservables:
-    """What is asked of a mechanism beside its motion.
+    """Requests of a mechanism beside its motion.
 
     Attributes:
         outputs: What is asked, in declared order.
@@ -294,7 +294,7 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
 
     @property
     def lagrangian_alone(self) -> bool:
-        """True if nothing is known but a Lagrangian."""
+        """True if the mechanics are a Lagrangian and nothing else."""
         return self.lagrangian is not None and not self.bodies
 
     def rates(self, q_dot: Iterable[sm.Expr]) -> dict[sm.Symbol, sm.Expr]:
@@ -303,12 +303,12 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
 
     @property
     def has_own_events(self) -> bool:
-        """Whether the model says events itself, or has contacts or latches, which have impacts."""
+        """Whether the model declares events, or has contacts or latches, which make some."""
         return bool(self.events or self.contacts or self.latches)
 
     @property
     def auxiliary_reactions(self) -> sm.ImmutableMatrix:
-        """A_auxᵀ λ, what the constraints' forces do along the auxiliary speeds, shape (n_aux, 1)."""
+        """A_auxᵀ λ: generalized constraint forces along the auxiliary speeds, shape (n_aux, 1)."""
         if self.auxiliary_rows is None:
             return sm.ImmutableMatrix.zeros(len(self.u_auxiliary), 1)
         return sm.ImmutableMatrix(self.auxiliary_rows.T * sm.Matrix(self.multipliers))

@@ -1,4 +1,4 @@
-"""Which constraints follow from others: wherever they hold, or at the start only, where the mechanism is singular.
+"""Find constraints that follow from others: everywhere, or only at a singular start.
 
 The rank of the rows is counted at the start and a little beside it, along motions that the constraints allow. Rows that
 are redundant wherever the constraints hold stay so, but for the square of the distance; in a position that is singular
@@ -34,7 +34,7 @@ _SHARE = 1e-3  # of a row in a combination of unit length: far above what moving
 
 @dataclass(frozen=True, slots=True)
 class Redundancy:
-    """Rows of A that say nothing new.
+    """Redundant rows of A.
 
     Attributes:
         always: Names of those that follow from the others wherever the constraints hold.
@@ -49,7 +49,7 @@ class Redundancy:
 
 
 def find_redundancy(mechanism: Mechanism) -> Redundancy:
-    """Return the redundant rows of a mechanism with velocity constraints; its start values are on the constraints.
+    """Return the redundant rows of velocity constraints; the start values must satisfy the constraints.
 
     Rows are compared per typical speed, so that no choice of units makes one of them follow from others.
     """
@@ -92,7 +92,7 @@ def find_redundancy(mechanism: Mechanism) -> Redundancy:
 
 
 def _combined(rows: Floats, redundant: int) -> list[int]:
-    """Numbers of the rows that take part in the combinations of rows that vanish, ``redundant`` of them."""
+    """Return the numbers of the rows in vanishing combinations of rows, of which ``redundant`` exist."""
     if not redundant:
         return []
     combinations = np.linalg.svd(rows)[0][:, len(rows) - redundant :]
@@ -101,7 +101,7 @@ def _combined(rows: Floats, redundant: int) -> list[int]:
 
 
 def row_lengths(rows: Floats, typical: Floats) -> Floats:
-    """What rows are divided by to be of unit length, or next to nothing where they vanish but for round-off.
+    """Return the divisors that give rows unit length; next to nothing for rows that vanish but for round-off.
 
     Args:
         rows: Shape (m, n).
@@ -147,7 +147,7 @@ def typical_row_lengths(
 
 
 def _dependent(rows: Floats, first: int, threshold: float) -> list[int]:
-    """Numbers of rows of which no more than ``threshold`` is beside the span of others, those of the first ones first.
+    """Return the numbers of rows that lie within ``threshold`` of the span of others, earlier rows first.
 
     QR with column pivoting of the transposed rows: of the ``first`` ones, then of what they leave of the rest.
     """

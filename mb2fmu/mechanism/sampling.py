@@ -1,4 +1,4 @@
-"""Random states of a mechanism near its start, and how far two vectors of numbers are apart there."""
+"""Random states of a mechanism near its start, and a comparison of vectors of numbers there."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Sample:
 
 
 def parameter_values(mechanism: Mechanism) -> list[float]:
-    """Values of the free parameters as declared."""
+    """Return the values of the free parameters as declared."""
     return [float(p.value) for p in mechanism.declared.parameters if not p.calculated]
 
 
 def random_samples(numeric: NumericMechanism) -> list[Sample]:
-    """Random states near the start, where everything is finite; near by the mechanism's own magnitudes."""
+    """Return random states near the start, where everything is finite; scaled by the mechanism's magnitudes."""
     m, natural = numeric.mechanism, natural_units(numeric.mechanism.declared)
     q_sizes, u_sizes, r_sizes, z_sizes = (
         np.array([natural.typical(item) for item in items])
@@ -80,13 +80,13 @@ def with_auxiliary(m: Mechanism, u: Array) -> Array:
 
 
 def move(numeric: NumericMechanism, sample: Sample, *, on_constraints: bool) -> None:
-    """Moves the mechanism to a sample, with its speeds anywhere or where the velocity constraints hold."""
+    """Move the mechanism to a sample; its speeds are arbitrary or satisfy the velocity constraints."""
     u = sample.u_on if on_constraints else sample.u
     numeric.set(sample.t, sample.q, with_auxiliary(numeric.mechanism, u), sample.z, sample.r, sample.parameters)
 
 
 def _even(rows: Array, values: Array | None = None) -> Array:
-    """Rows of unit length, or values divided by the lengths of the rows; rows that vanish stay as they are."""
+    """Scale rows to unit length, or values by the lengths of the rows; rows that vanish stay unchanged."""
     length = np.linalg.norm(rows, axis=1)
     length = np.where(length > 0.0, length, 1.0)
     return rows / length[:, None] if values is None else values / length
@@ -104,12 +104,12 @@ def far(a: Array, b: Array, beside: float) -> bool:
 
 
 def fastest_point(numeric: NumericMechanism) -> float:
-    """Largest component of all velocities of points, m/s, where the mechanism is now."""
+    """Return the largest component of all velocities of points, m/s, at the present state."""
     return max(float(np.max(np.abs(point.velocity))) for point in numeric.points)
 
 
 def fastest_frame(numeric: NumericMechanism) -> float:
-    """Largest component of all angular velocities, rad/s, where the mechanism is now."""
+    """Return the largest component of all angular velocities, rad/s, at the present state."""
     return max(float(np.max(np.abs(frame.omega))) for frame in numeric.frames)
 
 

@@ -1,4 +1,4 @@
-"""Reads what pictures need of a mechanism: the user's looks become numbers of frames and points."""
+"""Read what pictures need of a mechanism: the user's looks become numbers of frames and points."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LookKind = TypeVar("LookKind", Visual, Trace, Arrow)
 
 
 class Reader(Protocol):
-    """What is known while a mechanism is read."""
+    """State of the reading that pictures need."""
 
     plain: SymbolMap
     frame_of: dict[Any, int]
@@ -32,7 +32,7 @@ class Reader(Protocol):
 
 
 def looked_at(definition: ModelDefinition) -> Iterator[Point]:
-    """Points that pictures need."""
+    """Return the points that pictures need."""
     for look in definition.looks:
         if isinstance(look, Trace):
             yield look.point
@@ -46,7 +46,7 @@ def looked_at(definition: ModelDefinition) -> Iterator[Point]:
 
 
 def read_scenery(definition: ModelDefinition, reader: Reader, load_of: Any, q_dynamic: Sequence[sm.Symbol]) -> Scenery:
-    """Reads what the model says about its looks.
+    """Read the model's declarations of its looks.
 
     Args:
         definition: The checked model.
@@ -116,7 +116,7 @@ def _shape(look: Visual, reader: Reader, moving: set[sm.Symbol]) -> DrawnShape:
 
 
 def _fixed(vector: Vector, frame: int, reader: Reader, moving: set[sm.Symbol]) -> Components:
-    """Components of a vector that is written in one frame and does not move in it."""
+    """Return the components of a vector that is fixed in one frame."""
     terms = reader.terms(vector)
     if not terms:
         return (sm.S.Zero, sm.S.Zero, sm.S.Zero)

@@ -1,4 +1,4 @@
-"""Which velocity of a point is used: the one that follows from its position, or the one that the user gave."""
+"""Choose the velocity of each point: derived from its position, or given by the user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def settle_points(
     *,
     contact_allowed: bool,
 ) -> tuple[Mechanism, list[Fault]]:
-    """Decides for each located point with a given velocity which one is used.
+    """Decide for each located point with a given velocity which one is used.
 
     Args:
         draft: Velocities derived from positions.
@@ -66,7 +66,7 @@ def settle_points(
 
 
 def _unlocate_after(points: list[KinematicPoint], lost: set[int]) -> None:
-    """Nor is what hangs on a point located whose position is not known; ``points`` change, ``lost`` grows."""
+    """Mark points as not located that hang on points without a known position; ``points`` change, ``lost`` grows."""
     for i, place in enumerate(points):
         if place.parent in lost and place.located:
             points[i] = replace(place, located=False)
@@ -76,7 +76,7 @@ def _unlocate_after(points: list[KinematicPoint], lost: set[int]) -> None:
 def _agreeing(
     derived: NumericMechanism, taken: NumericMechanism, samples: list[Sample], points: set[int]
 ) -> tuple[set[int], set[int]]:
-    """Points whose velocities agree anywhere, and those that agree where the velocity constraints hold."""
+    """Return points whose velocities agree everywhere, and those that agree on the velocity constraints."""
     anywhere, on_constraints = set(points), set(points)
     for sample in samples:
         for on, agreeing in ((False, anywhere), (True, on_constraints)):
@@ -88,20 +88,20 @@ def _agreeing(
 
 
 def _points_of_lengths(m: Mechanism) -> set[int]:
-    """Points whose position is more than where something acts: mass centres, and ends of pathways."""
+    """Return points whose position matters for more than a load: mass centres, and ends of pathways."""
     ends = (load.points for load in m.loads if isinstance(load, PathwayLoad))
     return {body.masscenter for body in m.bodies}.union(*ends)
 
 
 def _is_auxiliary(m: Mechanism, given: VectorTerms) -> bool:
-    """Whether a velocity is made of auxiliary speeds only: what acts there is brought to light, and moves nothing."""
+    """Return whether a velocity contains auxiliary speeds only: these measure a force and move nothing."""
     components = [c for _, cs in given for c in cs]
     zero = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
     return any(c != 0 for c in components) and all(c.xreplace(zero) == 0 for c in components)
 
 
 def _is_particle(i: int, derived: NumericMechanism, taken: NumericMechanism, samples: list[Sample]) -> bool:
-    """Whether the given velocity is that of the particle of a body which is at the point now: v_G + w_B × (r - r_G).
+    """Return whether a given velocity is that of the body's particle at the point: v_G + w_B × (r - r_G).
 
     So ``v2pt_theory`` from the centre of a wheel gives the velocity of what touches the ground, while the point where
     it touches moves along the ground. Everywhere, or where the velocity constraints hold.
@@ -137,7 +137,7 @@ def _velocity_fault(i: int, derived: NumericMechanism, taken: NumericMechanism, 
 
 
 def _moving_points(m: Mechanism) -> set[int]:
-    """Points whose velocity enters the dynamics."""
+    """Return the points whose velocity enters the dynamics."""
     numbers = {body.masscenter for body in m.bodies}
     for load in m.loads:
         numbers |= set(getattr(load, "points", ())) | {getattr(load, "point", 0)}
@@ -145,7 +145,7 @@ def _moving_points(m: Mechanism) -> set[int]:
 
 
 def _prefer_given(m: Mechanism, place: KinematicPoint, given: VectorTerms) -> bool:
-    """True where the user's velocity says more (auxiliary speeds), or is the simpler of two equal expressions."""
+    """Return True where the given velocity contains auxiliary speeds, or is the simpler of two equal expressions."""
     components = [c for _, cs in given for c in cs]
     if any(c.free_symbols & set(m.u_auxiliary) for c in components):
         return True

@@ -1,4 +1,4 @@
-"""Start values of speeds on closed loops: fixed ones kept, guesses nearest, and on one branch where branches meet.
+"""Start values of speeds on closed loops: fixed ones kept, nearest to guesses, on one branch in singular positions.
 
 In a singular position (a linkage that lies flat) rows l with lᵀA = 0 leave more speeds free than there are freedoms:
 the tangents of all branches that meet there, and what is between them. A motion exists where the rates of the rows can
@@ -89,7 +89,7 @@ def _constraints(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _Const
 def _on_a_branch(
     m: Mechanism, constraints: _Constraints, u: Floats, free: list[int], units: Floats, typical: Floats
 ) -> Floats:
-    """Return the speeds themselves; in a singular position the nearest that one of the branches has.
+    """Return the speeds unchanged; in a singular position the nearest speeds that one of the branches allows.
 
     Args:
         m: As read.
@@ -107,7 +107,7 @@ def _on_a_branch(
     rate = natural_units(m.declared).magnitude("1/s")
 
     def missing(speeds: Floats) -> Floats:
-        """lᵀγ with rows of unit length, where it is a rate, over the natural one."""
+        """Return lᵀγ with rows of unit length, relative to natural magnitudes where it is a rate."""
         return np.asarray(null.T @ (constraints(speeds)[2] / length)) / rate
 
     if _vanishes(missing(u), u, units):
@@ -125,14 +125,14 @@ def _on_a_branch(
 
 
 def _vanishes(left: Floats, speeds: Floats, units: Floats) -> bool:
-    """Return whether lᵀγ does, which is of second degree in the speeds."""
+    """Return whether lᵀγ vanishes; it is quadratic in the speeds."""
     return bool(np.max(np.abs(left)) <= OPEN * max(1.0, float(np.max(np.abs(speeds) / units))) ** 2)
 
 
 def _solved(
     missing: Callable[[Floats], Floats], u: Floats, directions: Floats, units: Floats, beside: float
 ) -> Floats | None:
-    """Speeds with lᵀγ = 0 by Gauss-Newton steps along ``directions``, shape (n_u, n), which start ``beside`` of u.
+    """Solve lᵀγ = 0 for speeds by Gauss-Newton steps along ``directions``, shape (n_u, n), starting ``beside`` of u.
 
     Central differences are exact, since γ is of second degree.
     """
@@ -151,7 +151,7 @@ def _solved(
 
 
 def _told(m: Mechanism, branches: list[Floats], u: Floats, free: list[int], units: Floats) -> Floats:
-    """Return the branch of the guesses if one is clearly the nearest, speeds measured in ``units``."""
+    """Return the branch of the guesses if it is clearly the nearest, with speeds measured in ``units``."""
     speeds = m.declared.speeds
     declared = np.array([s.start for s in speeds])
     distances = [round(float(np.linalg.norm((v - declared) / units)), 9) for v in branches]

@@ -1,4 +1,4 @@
-"""Plain symbols for the user's functions of time, and q' = K u + k0 out of the kinematic differential equations."""
+"""Plain symbols for the user's functions of time, and q' = K u + k0 from the kinematic differential equations."""
 # ruff: noqa: SLF001 - SymPy keeps its symbol of time in a private attribute
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNUSABLE = "the kinematic differential equations cannot be used:"
 
 @dataclass(frozen=True, slots=True)
 class SymbolMap:
-    """Translates expressions in functions of time to expressions in plain symbols.
+    """Translates expressions in functions of time into expressions in plain symbols.
 
     Attributes:
         to_plain: q(t), u(t), z(t), r(t), constraint forces → symbols; q', q'', u' → expressions.
@@ -64,7 +64,7 @@ class SymbolMap:
 
 
 def plain_symbols(symbols: Iterable[sm.Expr], taken: set[str]) -> tuple[sm.Symbol, ...]:
-    """One plain symbol per function of time (or q' that serves as a speed), named like it; ``taken`` grows."""
+    """Return one plain symbol per function of time (or q' that serves as a speed), named like it; ``taken`` grows."""
     result = []
     for symbol in symbols:
         name = f"{symbol.expr.func.__name__}_dot" if isinstance(symbol, sm.Derivative) else symbol.func.__name__
@@ -77,7 +77,7 @@ def plain_symbols(symbols: Iterable[sm.Expr], taken: set[str]) -> tuple[sm.Symbo
 
 
 def slope(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr:
-    """d(expression)/d(symbol); of sums of symbols times numbers, as most rows and components are, read off."""
+    """Return d(expression)/d(symbol); read off directly for sums of scaled symbols, the most frequent case."""
     if expression is symbol:
         return sm.S.One
     if symbol not in expression.free_symbols:
@@ -94,7 +94,7 @@ def _is_scaled(term: sm.Expr) -> bool:
 
 
 def time_derivative(expression: sm.Expr, q: Sequence[sm.Symbol], q_dot: Sequence[sm.Expr], t: sm.Symbol) -> sm.Expr:
-    """d/dt of an expression of q and t, with q' given."""
+    """Return d/dt of an expression of q and t, with q' given."""
     free = expression.free_symbols
     if not free:
         return sm.S.Zero
@@ -103,13 +103,13 @@ def time_derivative(expression: sm.Expr, q: Sequence[sm.Symbol], q_dot: Sequence
 
 
 def rate_of(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
-    """d/dt of an expression of symbols whose rates are given (``Mechanism.rates``)."""
+    """Return d/dt of an expression of symbols whose rates are given (``Mechanism.rates``)."""
     free = expression.free_symbols
     return sum((slope(expression, symbol) * rate for symbol, rate in rates.items() if symbol in free), sm.S.Zero)
 
 
 def rates_of(kinematics: KinematicEquations, u: Sequence[sm.Symbol]) -> tuple[sm.Expr, ...]:
-    """q' = K u + k0, row by row, from the entries of K that are not zero."""
+    """Return q' = K u + k0, row by row, from the entries of K that are not zero."""
     rates = [[sm.sympify(offset)] for offset in kinematics.offset]
     for (i, j), entry in sorted(kinematics.matrix.todok().items()):
         rates[i].append(entry * u[j])
@@ -117,7 +117,7 @@ def rates_of(kinematics: KinematicEquations, u: Sequence[sm.Symbol]) -> tuple[sm
 
 
 def jacobian(rows: sm.MatrixBase, symbols: Sequence[sm.Symbol]) -> sm.Matrix:
-    """Derivatives of a column, shape (rows, symbols), each row only by the symbols that stand in it."""
+    """Return the derivatives of a column, shape (rows, symbols); absent symbols are skipped."""
     column = {symbol: j for j, symbol in enumerate(symbols)}
     entries = {
         (i, column[symbol]): slope(row, symbol)
@@ -128,7 +128,7 @@ def jacobian(rows: sm.MatrixBase, symbols: Sequence[sm.Symbol]) -> sm.Matrix:
 
 
 def directional_derivative(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
-    """Sum over the symbols of d(expression)/d(symbol) times its rate, by one pass over the expression's graph.
+    """Return the sum of d(expression)/d(symbol) times the symbol's rate, in one pass over the expression's graph.
 
     SymPy's ``diff`` visits every occurrence of a subexpression, once per symbol.
     """
@@ -170,7 +170,7 @@ def _chain_rule(node: sm.Expr, done: Mapping[sm.Basic, sm.Expr], rates: Mapping[
 def solve_kinematics(
     equations: Sequence[sm.Expr], q: Sequence[sm.Expr], u: Sequence[sm.Expr], plain: dict[sm.Basic, sm.Expr]
 ) -> KinematicEquations:
-    """K and k0 of q' = K u + k0.
+    """Return K and k0 of q' = K u + k0.
 
     The coefficient matrix of q' is solved block by block (coordinates that meet in an equation form a block), small
     blocks by their adjugate with a simplified determinant, so that Euler angles give their textbook form.
@@ -250,7 +250,7 @@ def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
 
 
 def _blocks(left: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], list[int]]]:
-    """(rows, columns) of the diagonal blocks that ``left`` falls apart into by permutation."""
+    """Return (rows, columns) of the diagonal blocks into which ``left`` can be permuted."""
     n = left.rows
     adjacency = np.zeros((n + left.cols, n + left.cols))
     for i, j in left.todok():
@@ -299,7 +299,7 @@ def _polynomial_inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
 
 
 def translate(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
-    """Replaces what ``mapping`` names; each distinct subexpression is visited once.
+    """Replace the keys of ``mapping``; each distinct subexpression is visited once.
 
     ``xreplace`` visits every occurrence, which for equations of motion is exponentially more.
     """

@@ -1,4 +1,4 @@
-"""Vectors of a ``Mechanism`` as numbers: all terms evaluated at once, and summed along the ways from the origin.
+"""Vectors of a ``Mechanism`` as numbers: all terms are evaluated at once, and summed along the paths from the origin.
 
 A term is a vector written in one frame. Its numbers, in that frame, are three rows of (partials with respect to the
 speeds it contains, component, rate of the component, second rate).
@@ -20,7 +20,7 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A vector written in a frame: where its numbers are.
+    """Place of the numbers of a vector that is written in a frame.
 
     Attributes:
         frame: Number of the frame.
@@ -115,7 +115,7 @@ def _above_first(above: Sequence[int]) -> list[int]:
 
 
 def crossed(a: Array, b: Array) -> Array:
-    """a × b, row by row, shape (n, 3)."""
+    """Return a × b, row by row, shape (n, 3)."""
     (a1, a2, a3), (b1, b2, b3) = a.T, b.T
     return np.stack((a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1), axis=1)
 

@@ -1,4 +1,4 @@
-"""Numbers frames and points, and reads their local relations.
+"""Number frames and points, and read their local relations.
 
 Breadth first from the inertial frame over direct orientations, and from the origin over given positions. Angular
 velocities go the way SymPy's ``ang_vel_in`` goes, the shortest chain of given ones.
@@ -99,7 +99,7 @@ class Trees:
         references: dict[ReferenceFrame, ReferenceFrame | None],
         frames: list[Frame],
     ) -> None:
-        """Adds a frame of which only the angular velocity is given."""
+        """Add a frame of which only the angular velocity is given."""
         reference = references.get(frame)
         if frame in self.frame_of or reference is None:
             return
@@ -140,7 +140,7 @@ class Trees:
         return tuple(places)
 
     def given_velocities(self) -> dict[int, VectorTerms]:
-        """Number of a point → velocity in N as the user or a SymPy joint has set it; the origin's is zero."""
+        """Return number of a point → velocity in N as the user or a SymPy joint has set it; the origin's is zero."""
         return {
             number: self.terms(point._vel_dict[self.N])
             for point, number in self.point_of.items()
@@ -150,7 +150,7 @@ class Trees:
     def _add_chain(
         self, point: Point, tree: dict[Point, Point | None], places: list[KinematicPoint], *, located: bool
     ) -> None:
-        """Adds ``point`` and those between it and what is already there."""
+        """Add ``point`` and the points between it and those already there."""
         chain = []
         current: Point | None = point
         while current is not None and current not in self.point_of:
@@ -174,13 +174,13 @@ class Trees:
 
 
 def oriented_frames(inertial: ReferenceFrame) -> list[sm.MatrixBase]:
-    """The direction cosines of each frame in the one that it is oriented in, of all that hang on the inertial frame."""
+    """Return the direction cosines of each frame connected with the inertial frame, in the frame it is oriented in."""
     parents = _tree([inertial], lambda frame: frame._dcm_dict)
     return [parent._dcm_dict[frame] for frame, parent in parents.items() if parent is not None]
 
 
 def _tree(roots: Iterable[Node], neighbours: Callable[[Node], Iterable[Node]]) -> dict[Node, Node | None]:
-    """Node → previous node on a shortest chain from one of ``roots``; parents come first."""
+    """Return node → previous node on a shortest path from one of ``roots``; parents come first."""
     tree: dict[Node, Node | None] = dict.fromkeys(roots)
     queue = deque(tree)
     while queue:

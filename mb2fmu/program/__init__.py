@@ -1,4 +1,4 @@
-"""Program: one scalar graph with named entry points, and all that is known of it.
+"""Program: one scalar graph with named entry points, and its analyses.
 
 Input: operations, one by one, into a ``ProgramBuilder``. Output: ``Program``, frozen, and answers about it: what a
 result needs (``needed``), depends on (``dependencies``) and costs (``cost``), the same graph without unused

@@ -1,4 +1,4 @@
-"""ProgramBuilder: makes the nodes of a Program one by one, folds them, and shares equal ones.
+"""ProgramBuilder: make the nodes of a Program, fold constants, and share equal nodes.
 
 Every method takes and gives node ids. Laws of folding, all exact in IEEE arithmetic unless said otherwise:
 
@@ -267,7 +267,7 @@ class ProgramBuilder(Nodes):
         return result
 
     def factors(self, node: int) -> list[int]:
-        """Nodes whose product the node is; it is itself its only factor where there would be too many."""
+        """Return nodes whose product the node is; only itself where there would be too many."""
         op = self._op
         if op[node] != _MUL:
             return [node]
@@ -283,7 +283,7 @@ class ProgramBuilder(Nodes):
         return found
 
     def quotient(self, node: int) -> tuple[int, int] | None:
-        """Dividend and divisor of a quotient; None of anything else."""
+        """Return dividend and divisor of a quotient; None for any other node."""
         return (self._a[node], self._b[node]) if self._op[node] == _DIV else None
 
     def dot(self, left: Sequence[int], right: Sequence[int]) -> int:
@@ -361,7 +361,7 @@ class ProgramBuilder(Nodes):
     # --- blocks ------------------------------------------------------------------------------------------------------
 
     def block(self, block: Block) -> int:
-        """Index of a block statement; equal ones are shared."""
+        """Return the index of a block statement; equal blocks are shared."""
         index = self._block_index.setdefault(block, len(self._blocks))
         if index == len(self._blocks):
             self._blocks.append(block)
@@ -398,7 +398,7 @@ class ProgramBuilder(Nodes):
         return node
 
     def sign_that_sticks(self, argument: int, limit: int) -> int:
-        """The sign of an argument; where the argument is held at zero, its value may be anything up to ± ``limit``.
+        """Return the sign of an argument; while the argument is held at zero, it may be any value up to ± ``limit``.
 
         Signs of one argument with different limits are different ones: they look at 2, 4, … times the argument.
         """
@@ -424,7 +424,7 @@ class ProgramBuilder(Nodes):
         return node
 
     def system(self, system: System) -> None:
-        """Says that some nodes are the solution of a linear system."""
+        """Record that some nodes are the solution of a linear system."""
         self._systems[system] = None
 
     def newton(
@@ -450,15 +450,15 @@ class ProgramBuilder(Nodes):
     # --- the whole ---------------------------------------------------------------------------------------------------
 
     def entry(self, name: str, labels: Sequence[str], results: Sequence[int]) -> None:
-        """Declares an entry point."""
+        """Declare an entry point."""
         self._entries[name] = Entry(name, tuple(labels), tuple(results))
 
     def forget(self, name: str) -> None:
-        """Takes an entry point back."""
+        """Remove an entry point."""
         del self._entries[name]
 
     def adopt(self, program: Program) -> None:
-        """Takes the nodes of a program, with the numbers that they have there: they have been folded once.
+        """Take over the nodes of a program with their numbers: they are folded already.
 
         Args:
             program: Without blocks; its layout is the beginning of this one's.

@@ -1,4 +1,4 @@
-"""Which results do not depend on a variable although the graph reads it: the mass that divides out, sin² + cos².
+"""Find results that do not depend on a variable although the graph reads it: a mass that divides out, sin² + cos².
 
 A derivative is zero for all values of all variables if it is zero as a rational expression of variables and of what
 the other functions give, each taken for an unknown of its own. That is tried by computing it at random points modulo a
@@ -39,7 +39,7 @@ where everything moves everything."""
 
 @dataclass(frozen=True, slots=True)
 class _Dual:
-    """A value and its partial derivatives by all variables.
+    """A value and its partial derivatives by all variables, modulo P.
 
     Attributes:
         value: Shape (POINTS,).
@@ -51,7 +51,7 @@ class _Dual:
 
 
 def depends(program: Program, results: Sequence[int], variables: Sequence[tuple[Op, int]]) -> npt.NDArray[np.bool_]:
-    """Whether each result depends on each variable, shape (n_results, n_variables); True where nothing is proven.
+    """Return whether each result depends on each variable, shape (n_results, n_variables); True where unproven.
 
     True too where a result is zero whatever the values: what is seen of it is round-off of everything it reads.
 
@@ -133,7 +133,7 @@ class _Evaluation:
         return _Dual(known[0], _scaled(known[1], x[0].partials))
 
     def _opaque(self, name: str, x: Sequence[_Dual]) -> _Dual:
-        """Return an unknown function with unknown slopes: the same of the same."""
+        """Return an unknown function with unknown slopes, the same for the same operands."""
         key = tuple(operand.value.tobytes() for operand in x)
         partials = self._zero
         for i, operand in enumerate(x):
@@ -149,7 +149,7 @@ class _Evaluation:
         return self._solutions[index]
 
     def _solve(self, block: Block) -> list[_Dual]:
-        """Return a y = b: y' = A⁻¹ (b' − A' y)."""
+        """Solve a y = b: y' = A⁻¹ (b' − A' y)."""
         factor = self._program.blocks[block.factor]
         entries = [[self._found[node] for node in row] for row in _matrix(factor)]
         if factor.kind == "least_norm_factor":
@@ -171,7 +171,7 @@ class _Evaluation:
         return [_Dual(value, slope) for value, slope in zip(y, slopes, strict=True)]
 
     def _newton(self, block: Block) -> list[_Dual]:
-        """F(y, θ) = 0: y' = −F_y⁻¹ F_θ θ', with y an unknown of its own."""
+        """Solve F(y, θ) = 0: y' = −F_y⁻¹ F_θ θ', with y an unknown of its own."""
         n, body = block.size, self._program.bodies[block.body]
         theta = [self._found[node] for node in block.operands[:-n]]
         key = tuple(each.value.tobytes() for each in theta)
@@ -196,7 +196,7 @@ class _Evaluation:
 
 
 def _function(op: Op, x: Residues) -> tuple[Residues, Residues] | None:
-    """Value and slope of a function at a point; None if neither is known."""
+    """Return value and slope of a function at a point; None if neither is known."""
     half = x > P // 2  # odd and even parts: f(-x) is told by f(x)
     sign = np.where(half, -1, 1)
     key = (np.where(half, P - x, x).tobytes(),)
@@ -222,13 +222,13 @@ def _function(op: Op, x: Residues) -> tuple[Residues, Residues] | None:
 
 
 def _unknown(name: str, key: object) -> Residues:
-    """Random numbers from 1 on, the same for the same question."""
+    """Return random numbers ≥ 1, the same for the same key."""
     seed = hashlib.blake2b(repr((name, key)).encode()).digest()
     return np.array([int.from_bytes(seed[8 * i : 8 * i + 8], "little") % (P - 1) + 1 for i in range(POINTS)])
 
 
 def _residue(number: float) -> int:
-    """Return a double is a fraction."""
+    """Return a double as a residue modulo P: it is a fraction."""
     if not np.isfinite(number):
         raise ZeroDivisionError
     numerator, denominator = number.as_integer_ratio()
@@ -279,7 +279,7 @@ def _quotient(x: _Dual, y: _Dual) -> _Dual:
 
 
 def _same(x: _Dual) -> _Dual:
-    """Return x itself: the row of an operation that changes nothing."""
+    """Return x: for operations that change nothing."""
     return x
 
 
@@ -310,7 +310,7 @@ def _times(matrix: Residues, columns: Residues) -> Residues:
 
 
 def _inverted(matrix: Residues) -> Residues:
-    """Gauss and Jordan's elimination, shape (n, n, POINTS), in any order of pivots: there is no round-off."""
+    """Return the inverse by Gauss-Jordan elimination, shape (n, n, POINTS); exact, so any pivot order will do."""
     n = len(matrix)
     whole = np.concatenate([matrix, np.repeat(np.eye(n, dtype=np.int64)[:, :, None], POINTS, axis=2)], axis=1)
     for k in range(n):

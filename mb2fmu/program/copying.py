@@ -1,4 +1,4 @@
-"""Copies a program into a builder, so that more can be added to it."""
+"""Copy a program into a builder, so that more can be added to it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class ProgramCopy:
 
 
 def place(factor: Block, position: int) -> tuple[int, int]:
-    """Row and column of an operand of a factor block."""
+    """Return row and column of an operand of a factor block."""
     if factor.kind == "lu_factor":
         return divmod(position, factor.size)
     row = (math.isqrt(8 * position + 1) - 1) // 2

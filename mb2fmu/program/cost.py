@@ -1,4 +1,4 @@
-"""``cost``: what an entry point costs in a compiled unit, estimated from its operations."""
+"""``cost``: the cost of an entry point in a compiled unit, estimated from its operations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EVALUATIONS = 2.0
 
 
 def cost(program: Program, entry: str) -> float:
-    """Cost of one evaluation, in additions; what depends on parameters only is evaluated beforehand and costs nothing.
+    """Return the cost of one evaluation in additions; parts that depend on parameters only are free.
 
     Args:
         program: Any.
@@ -63,7 +63,7 @@ def _block_cost(program: Program, index: int) -> float:
 
 
 def _moving(program: Program, fixed: Sequence[Op]) -> npt.NDArray[np.bool_]:
-    """Mask of the nodes that depend on more than ``fixed`` leaves."""
+    """Return a mask of the nodes that depend on more than ``fixed`` leaves."""
     still = {int(op) for op in fixed}
     leaves = {int(op) for op in LEAVES}
     moving = bytearray(len(program) + 1)  # the last is the operand that a node does not have

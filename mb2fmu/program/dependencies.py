@@ -1,4 +1,4 @@
-"""On what the results of an entry point depend, and how; and how many operations they cost.
+"""Dependencies of an entry point's results on variables, their kinds, and the number of operations.
 
 Dependence is what the graph reads, whatever the values, less what is proven to cancel (see ``vanishing``). A set of
 variables is one integer, used as a row of bits, so that thousands of results cost little. Results of a block depend on
@@ -36,7 +36,7 @@ _ARITHMETIC = frozenset(map(int, (Op.ADD, Op.SUB, Op.MUL, Op.DIV)))  # a member 
 
 
 class Kind(IntEnum):
-    """How a result depends on a variable, from the simplest kind on; names as FMI has them in ``dependenciesKind``."""
+    """How a result depends on a variable, simplest kind first; names as in FMI's ``dependenciesKind``."""
 
     CONSTANT = 0  # linear, with a factor that is a number
     FIXED = 1  # linear, with a factor of fixed parameters
@@ -60,7 +60,7 @@ class Dependency:
 
 
 class _Reads(NamedTuple):
-    """Sets of variables, as bits: on which a node depends, and on which in no simpler way than each kind.
+    """Sets of variables as bits: all that a node depends on, and for each kind those with no simpler one.
 
     A tuple, because one is made for nearly every node.
     """
@@ -105,7 +105,7 @@ def dependencies(
 def all_dependencies(
     program: Program, entries: Sequence[str], fixed_parameters: Iterable[int] = ()
 ) -> dict[str, tuple[tuple[Dependency, ...], ...]]:
-    """:func:`dependencies` of several entry points by one pass; results that depend on the same share one tuple.
+    """Return :func:`dependencies` of several entry points in one pass; equal results share one tuple.
 
     Args:
         program: Any.
@@ -131,7 +131,7 @@ def all_dependencies(
 
 
 class _Bits:
-    """Numbers the variables and propagates sets of them."""
+    """Numbers the variables and propagates sets of them through the graph."""
 
     def __init__(self, program: Program, fixed_parameters: Iterable[int]) -> None:
         layout = program.layout
@@ -154,7 +154,7 @@ class _Bits:
         self._fixed = sum(1 << (start + i) for i in set(fixed_parameters))
 
     def of(self, results: Iterable[int]) -> dict[int, _Reads]:
-        """What each node that the results need depends on."""
+        """Return the dependencies of each node that the results need."""
         program = self._program
         reads: dict[int, _Reads] = {}
         blocks: dict[int, _Reads] = {}
@@ -209,11 +209,11 @@ class _Bits:
         return _union(operands).at_least(Kind.DEPENDENT)
 
     def _linear(self, linear: _Reads, factor: _Reads) -> _Reads:
-        """Linear in some variables with a factor of others; what is in both depends in any way."""
+        """Return reads of a product: linear in some variables, with a factor of others; common ones are dependent."""
         return linear.at_least(self._factor(factor)) | factor.at_least(Kind.DEPENDENT)
 
     def _block(self, index: int, reads: dict[int, _Reads]) -> _Reads:
-        """Return what a solution reads: linear in the right side, at best dependent in matrix and Newton's body."""
+        """Return the reads of a block's solution: linear in the right side, ``dependent`` on matrix and body."""
         block = self._program.blocks[index]
         if block.kind == "newton":
             return _union(reads[node] for node in block.operands).at_least(Kind.DEPENDENT)
@@ -271,7 +271,7 @@ def _iteration_count(body: Program) -> Counter[str]:
 
 
 def block_operations(kind: str, n: int) -> dict[str, int]:
-    """Operations of a block of size n, by kind."""
+    """Return the operations of a block of size n, by kind."""
     pairs, triples = n * (n - 1) // 2, n * (n - 1) * (n - 2) // 6
     if kind == "ldlt_factor":
         return {"MUL": triples + pairs, "SUB": triples + pairs, "DIV": pairs}

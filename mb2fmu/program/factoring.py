@@ -14,14 +14,14 @@ _LONGEST_SUM = 4_096  # the search is quadratic in the worst case: longer sums a
 
 
 class Arithmetic(Protocol):
-    """What is needed of a builder."""
+    """Protocol: the methods of a builder that factoring uses."""
 
     def mul(self, a: int, b: int) -> int:
         """a·b."""
         ...
 
     def quotient(self, node: int) -> tuple[int, int] | None:
-        """Dividend and divisor of a quotient; None of anything else."""
+        """Return dividend and divisor of a quotient; None for any other node."""
         ...
 
     def div(self, a: int, b: int) -> int:
@@ -41,11 +41,11 @@ class Arithmetic(Protocol):
         ...
 
     def factors(self, node: int) -> list[int]:
-        """Nodes whose product the node is."""
+        """Return nodes whose product the node is."""
         ...
 
     def rank(self, node: int) -> int:
-        """0: a number, 1: of parameters only, 2: of anything."""
+        """Return 0 for a number, 1 for what depends on parameters only, 2 for anything else."""
         ...
 
 
@@ -124,13 +124,13 @@ def _shared_factors(b: Arithmetic, terms: Sequence[_Term]) -> dict[int, int]:
 
 
 def _most_frequent(b: Arithmetic, counts: Mapping[int, int]) -> int | None:
-    """The factor in most terms; of several the one that depends on most: what is left may depend on parameters only."""
+    """Return the factor in most terms; of several the most variable one, so that the rest may be constant."""
     most = max(counts.values(), default=0)
     return max((b.rank(node), node) for node, count in counts.items() if count == most)[1] if most > 1 else None
 
 
 def _common(terms: Sequence[_Term]) -> list[int]:
-    """The factors that all terms have: taken out as one product, what depends on parameters only is one number."""
+    """Return the factors that all terms have; as one product, its constant part becomes one number."""
     common = Counter(terms[0].factors)
     for term in terms[1:]:
         common &= Counter(term.factors)

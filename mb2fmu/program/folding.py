@@ -1,4 +1,4 @@
-"""Operations on numbers at lowering time, rounded correctly.
+"""Fold operations on numbers at lowering time, rounded correctly.
 
 The C library's sin differs between machines in the last bit; what is folded into a program must not.
 """
@@ -15,7 +15,7 @@ from mb2fmu.operations import OPERATIONS, Op
 
 
 def evaluate(op: Op, *values: float) -> float:
-    """Return the operation on numbers: inf and NaN as IEEE has them, all else rounded to the nearest double."""
+    """Return the operation on numbers: inf and NaN as in IEEE 754, all else rounded to the nearest double."""
     row = OPERATIONS[op]
     with np.errstate(all="ignore"):
         if op is Op.DIV:

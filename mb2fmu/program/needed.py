@@ -1,4 +1,4 @@
-"""``needed``: which nodes and blocks have to be evaluated for some results."""
+"""``needed``: find the nodes and blocks that have to be evaluated for some results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mb2fmu.program.program import Op, Program
 
 
 def needed(program: Program, results: Iterable[int]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Masks over the nodes and over the blocks of a program.
+    """Return masks over the nodes and over the blocks of a program.
 
     Args:
         program: Any.

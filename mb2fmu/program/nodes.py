@@ -14,7 +14,7 @@ _PARAMETER = int(Op.PARAMETER)
 
 
 class Nodes:
-    """Numbers nodes, finds equal ones again, and knows which of them are numbers or depend on parameters only."""
+    """Numbers nodes, finds equal ones again, and knows their rank: number, parameters only, anything."""
 
     def __init__(self) -> None:
         self._op: list[int] = []
@@ -78,11 +78,11 @@ class Nodes:
         return self._value[node] == 0.0
 
     def rank(self, node: int) -> int:
-        """0: a number, 1: of parameters only, 2: of anything."""
+        """Return 0 for a number, 1 for what depends on parameters only, 2 for anything else."""
         return self._rank[node]
 
     def shortest(self, ways: Iterable[Callable[[], int]]) -> int:
-        """Return the node of that way to build one which needs the fewest new nodes; the first of equals."""
+        """Return the alternative that needs the fewest new nodes; the first of equals."""
         start, best, fewest = len(self._op), None, math.inf
         for way in ways:
             count = self._new_below(way(), start)
@@ -108,7 +108,7 @@ class Nodes:
         return len(found)
 
     def _take_back(self, start: int) -> None:
-        """Forgets the arithmetic from a node on."""
+        """Remove the arithmetic nodes from one on."""
         for node in range(start, len(self._op)):
             del self._nodes[self._op[node], self._a[node], self._b[node], self._c[node]]
             value = self._value[node]
@@ -119,11 +119,11 @@ class Nodes:
             del column[start:]
 
     def operation(self, node: int) -> int:
-        """What a node does."""
+        """Return the operation of a node."""
         return self._op[node]
 
     def operands(self, node: int) -> tuple[int, ...]:
-        """What an operation with one or two operands reads."""
+        """Return the operands of an operation with one or two operands."""
         return (self._a[node],) if self._b[node] < 0 else (self._a[node], self._b[node])
 
     def _binary(self, op: int, a: int, b: int) -> int:
@@ -156,7 +156,7 @@ class Nodes:
         return node
 
     def _adopt_nodes(self, program: Program) -> None:
-        """All nodes of a program, where there is none yet."""
+        """Take over all nodes of a program, while there is none yet."""
         assert not self._op, "there are nodes already"
         self._op, self._a, self._b, self._c = (getattr(program, name).tolist() for name in ("op", "a", "b", "c"))
         self._nodes = dict(zip(zip(self._op, self._a, self._b, self._c, strict=True), range(len(program)), strict=True))
@@ -170,7 +170,7 @@ class Nodes:
 
 
 def _ranks(program: Program) -> list[int]:
-    """What each node depends on, see ``Nodes.rank``."""
+    """Return the rank of each node, see ``Nodes.rank``."""
     own = np.where(program.op <= Op.SEED, 2, 0)
     own[program.op == _CONSTANT] = 0
     own[program.op == _PARAMETER] = 1

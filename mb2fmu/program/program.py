@@ -37,7 +37,7 @@ _ARITY = np.array(
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Names of what the entry points read: time is always there; x = (q, independent u, z)."""
+    """Names of the variables that entry points read beside time; x = (q, independent u, z)."""
 
     states: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ class System:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """All of them."""
+        """Every node of the system."""
         return (*self.matrix, *self.right, *self.solution, *self.rows, *self.pivots)
 
     def renumbered(self, node: Sequence[int] | npt.NDArray[np.int32]) -> System:
@@ -148,7 +148,7 @@ class Table:
         assert all(len(row) == pieces for row in self.coefficients), "one coefficient per piece and power"
 
     def derivative(self, order: int) -> Table:
-        """Return the table of the derivative of that order (of each piece; jumps between pieces are no part of it)."""
+        """Return the table of the derivative of that order, piece by piece; jumps between pieces are ignored."""
         rows = self.coefficients
         for _ in range(order):
             rows = tuple(tuple(k * c for c in row) for k, row in enumerate(rows) if k > 0)
@@ -272,7 +272,7 @@ class Program:
 
 
 def first_memory(program: Program) -> tuple[float, ...]:
-    """Return the discrete memory to begin with; empty where there is none."""
+    """Return the initial discrete memory; empty where there is none."""
     return constants_of(program, "first_memory")
 
 
@@ -292,7 +292,7 @@ def _check_arrays(program: Program) -> None:
 
 
 def _check_bodies(program: Program) -> None:
-    """Every Newton block has a body of its size, which stands by itself."""
+    """Check that every Newton block has a body of its size, which reads no outer node."""
     for block in program.blocks:
         if block.kind == "newton":
             assert block.body < len(program.bodies), f"{block.name}: no such body"
@@ -307,7 +307,7 @@ def _check_bodies(program: Program) -> None:
 
 
 def _check_leaves(program: Program) -> None:
-    """Every index of what is read is in range."""
+    """Check that every index of a variable is in range."""
     layout = program.layout
     sizes = {
         Op.CONSTANT: len(program.constants),
@@ -326,7 +326,7 @@ def _check_leaves(program: Program) -> None:
 
 
 def _check_order(program: Program) -> None:
-    """Operands come before what uses them."""
+    """Check that operands come before the nodes that read them."""
     op, ids = program.op, np.arange(len(program.op))
     reads = {
         "a": UNARY | BINARY | TERNARY,

@@ -1,4 +1,4 @@
-"""``prune``: removes nodes, blocks, constants and tables that no entry point needs."""
+"""``prune``: remove nodes, blocks, constants and tables that no entry point needs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def prune(program: Program) -> Program:
 
 
 def _renumbered(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
-    """Return the new number of each kept element; numbers of dropped ones have no meaning."""
+    """Return the new number of each kept element; numbers of dropped ones are meaningless."""
     return (np.cumsum(mask) - 1).astype(np.int32)
 
 

@@ -1,4 +1,4 @@
-"""A Program as plain lists and mappings, which JSON can hold, and back; nothing in it is ever executed as code."""
+"""A Program as plain lists and mappings for JSON, and back; nothing in it is ever executed as code."""
 
 from __future__ import annotations
 

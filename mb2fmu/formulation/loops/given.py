@@ -1,4 +1,4 @@
-"""Loops whose closed form the model says itself: the branch of the start is taken, and held against the rows."""
+"""Loops whose closed form the model gives: take the branch of the start, and check the constraint rows."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class GivenLoop:
         return ClosedForm(self.name, self.rows, self.unknowns, assignments, self.positive, self.relation)
 
     def _check(self, branch: Mapping[sm.Symbol, sm.Expr], start: Start) -> None:
-        """Whether the rows vanish near the start, wherever the loop closes."""
+        """Check that the rows vanish near the start, wherever the loop closes."""
         free = sorted(start.values, key=str)
         known = [s for s in free if s not in self.unknowns]
         values = [branch[q] for q in self.unknowns]
@@ -95,7 +95,7 @@ class GivenLoop:
 def _turned(
     branch: Mapping[sm.Symbol, sm.Expr], start: Start, angles: frozenset[sm.Symbol]
 ) -> dict[sm.Symbol, sm.Expr] | None:
-    """Return the branch as many turns round as the start; None if the start is not on it."""
+    """Return the solution shifted by full turns to match the start; None if the start is on another branch."""
     found = {}
     for q, expression in branch.items():
         try:

@@ -1,4 +1,4 @@
-"""What a kind of loop is asked, and what it may use to answer."""
+"""Protocol of a kind of loop, and the helpers that it may use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LoopRows:
 
 @dataclass(slots=True)
 class Start:
-    """Numbers of the start: they say which branch of an assembly is meant, and how often an angle has gone round.
+    """Values at the start: they select the assembly branch and the number of full turns of an angle.
 
     Attributes:
         values: Of every symbol that rows may contain.
@@ -48,7 +48,7 @@ class Start:
     taken: set[str] = field(default_factory=set)
 
     def value(self, expression: sm.Expr) -> float:
-        """At the start."""
+        """Return the value of an expression at the start."""
         given = sm.sympify(expression)
         numbers = {s: sm.Float(self.values[s], 17) for s in given.free_symbols if s in self.values}
         return float(given.xreplace(numbers).evalf(17))
@@ -64,7 +64,7 @@ class Start:
 
 
 class Misfit(Exception):  # noqa: N818 (an answer, not an error)
-    """Rows have not the shape of a kind of loop, because of this."""
+    """The rows do not have the shape of this kind of loop; the text says why."""
 
 
 class LoopKind(Protocol):

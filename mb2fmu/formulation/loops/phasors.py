@@ -1,4 +1,4 @@
-"""Rows of planar loops as sums of turning vectors: what kinds of loops recognise, and solve by geometry.
+"""Rows of planar loops as sums of rotating vectors, by which loop kinds recognise and solve them.
 
 A row is first written as a sum of sines and cosines of angles that are linear in the coordinates: products, which come
 from frames one after the other, become sums by the addition theorems, exactly. Two rows are then one complex number,
@@ -119,12 +119,12 @@ class Phasors:
     terms: tuple[tuple[sm.Expr, sm.Expr, sm.Expr], ...]
 
     def __neg__(self) -> Phasors:
-        """Turned by half a turn."""
+        """Return the sum turned by half a turn."""
         return Phasors(tuple((-re, -im, angle) for re, im, angle in self.terms))
 
     @property
     def single(self) -> sm.Expr | None:
-        """The length, up to a sign, of one real phasor; None if there are more."""
+        """Return the length (with sign) of the only real phasor; None if there are more."""
         if len(self.terms) != 1 or self.terms[0][1] != 0:
             return None
         return self.terms[0][0]
@@ -187,7 +187,7 @@ def polar(vector: Phasors, start: Start, name: str) -> Polar:
 
 
 def _quarters(x: float, y: float) -> int:
-    """The direction in quarters of a turn, nearly; a hair past an eighth does not change it (machines differ there)."""
+    """Return the direction in quarters of a turn, with a margin, so that round-off cannot change it."""
     return math.floor(math.atan2(y, x) / (math.pi / 2) + 0.5 - _HAIR)
 
 
@@ -214,7 +214,7 @@ class Polygon:
 
 
 def polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) -> Polygon:
-    """Two rows as one complex number.
+    """Return two rows as one complex polygon equation.
 
     Args:
         rows: Harmonics of two rows.
@@ -256,7 +256,7 @@ def polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) -> Polygon
 def split(
     monomial: sm.Expr, angle: sm.Expr, *, sine: bool, factor: sm.Expr, unknowns: Sequence[sm.Symbol]
 ) -> tuple[tuple[sm.Expr, sm.Expr], sm.Expr, bool, sm.Expr]:
-    """A harmonic: ((unknown displacement or 1, unknown angle), known angle, whether a sine of their sum, factor)."""
+    """Split a harmonic: ((unknown displacement or 1, unknown angle), known angle, whether a sine, factor)."""
     hidden = factor.free_symbols & set(unknowns)
     if hidden:
         which = ", ".join(sorted(map(str, hidden)))
@@ -274,7 +274,7 @@ def split(
 
 
 def _turning(entries: Mapping[tuple[int, bool], sm.Expr], angle: sm.Expr) -> Iterable[tuple[sm.Expr, sm.Expr, sm.Expr]]:
-    """Any two sums of cos and sin of one angle as a vector that it turns forward and one that it turns backward."""
+    """Write two sums of cos and sin of one angle as a vector turned forward plus a vector turned backward."""
     (cx, sx), (cy, sy) = (tuple(entries.get((i, sine), sm.S.Zero) for sine in (False, True)) for i in (0, 1))
     if angle == 0:
         if cx != 0 or cy != 0:

@@ -1,4 +1,4 @@
-"""Planar loops: ``FourBar``, ``CrankSlider`` and ``FourBarTrans``: two rows, which are a closed polygon of vectors.
+"""Planar loops ``FourBar``, ``CrankSlider`` and ``FourBarTrans``: two rows that form a closed polygon of vectors.
 
 With everything known on the right, v, and arms w whose directions ψ are wanted:
 
@@ -51,7 +51,7 @@ class _Branch:
 
 
 def _branch(discriminant: sm.Expr, size: sm.Expr, start: Start, name: str) -> _Branch:
-    """D, and its size where the two links are at right angles."""
+    """Return the discriminant D, and its size where the two links are at right angles."""
     inside = start.define(f"{name}_inside", discriminant)
     condition = inside.symbol - EDGE * size
     is_flat = not start.value(condition) > 0.0
@@ -63,7 +63,7 @@ _NO_BRANCH = "at the start it lies flat, where its two branches meet: start it e
 
 
 def angles(found: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], start: Start) -> dict[sm.Symbol, sm.Expr]:
-    """Coordinates from the angles that are sums of them, as many turns round as at the start.
+    """Return coordinates from angles that are sums of them, with the full turns of the start.
 
     Args:
         found: Sum of unknowns → its value, up to whole turns.
@@ -91,7 +91,7 @@ _SAME = 1e-6
 
 
 def _direction(angle: sm.Expr, arm: Polar, psi: sm.Expr, shape: Polygon) -> tuple[sm.Expr, sm.Expr]:
-    """(sum of unknowns, its value) where an arm has direction psi."""
+    """Return (sum of unknowns, its value) where an arm has direction psi."""
     return angle, shape.senses[angle] * (psi - arm.angle)
 
 
@@ -140,7 +140,7 @@ class FourBar:
 
 
 def _parallelogram(shape: Polygon, start: Start) -> dict[sm.Expr, sm.Expr] | None:
-    """Angles of the arms where opposite sides are of one length, and parallel at the start: then they remain so.
+    """Return the angles of the arms of a parallelogram: equal opposite sides that start parallel stay parallel.
 
     Such a loop could leave the parallelogram where it lies flat, and the triangle that the rest of the loops are solved
     by degenerates there. The motion that is wanted goes on as a parallelogram, which needs no triangle.
@@ -239,7 +239,7 @@ class FourBarTrans:
 
 
 def _offset(arm: Phasors | None, line: Polar) -> tuple[sm.Expr, sm.Expr]:
-    """What turns with the slide without sliding, along the slide and to its left, in lengths of the slide's vector."""
+    """Return the offset that turns with the slide: along it and to its left, as multiples of the slide's vector."""
     if arm is None:
         return sm.S.Zero, sm.S.Zero
     a, b = arm.components(line.angle)

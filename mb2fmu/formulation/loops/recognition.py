@@ -49,7 +49,7 @@ class ExplicitLoops:
 
 
 def recognise(mechanism: Mechanism, kinds: Sequence[LoopKind] = KINDS, dependent: Sequence[int] = ()) -> ExplicitLoops:
-    """Closed forms of all holonomic constraints.
+    """Find closed forms of all holonomic constraints.
 
     Args:
         mechanism: Its start values are on the constraints (``close_loops``): they say which branch is meant.
@@ -78,7 +78,7 @@ def recognise(mechanism: Mechanism, kinds: Sequence[LoopKind] = KINDS, dependent
 
 
 def dependent_coordinates(m: Mechanism, given: Sequence[GivenLoop]) -> Iterator[tuple[sm.Symbol, ...]]:
-    """Sets of as many coordinates as there are rows: those that the model names; else those that it guesses; else any.
+    """Yield choices of dependent coordinates, one per row: named by the model; else its guesses; else any.
 
     Raises:
         FormulationError: If there are not as many.
@@ -125,7 +125,7 @@ def _in_order(
     given: Sequence[GivenLoop],
     kinds: Sequence[LoopKind],
 ) -> list[ClosedForm]:
-    """Takes one loop after the other out of the rows."""
+    """Remove one solvable loop after the other from the rows."""
     rows = [_Row(name, phi, phi.free_symbols & set(wanted)) for name, phi in m.holonomic]
     own = {name for loop in given for name in loop.rows}
     found: list[ClosedForm] = []
@@ -154,7 +154,7 @@ class _Row:
 
 
 def _said(rows: Sequence[_Row], given: Sequence[GivenLoop], start: Start, m: Mechanism) -> ClosedForm | None:
-    """Return the closed form of a loop of the model's own whose rows contain no other unknowns any more."""
+    """Return the closed form of a declared loop, once its rows contain no other unknowns."""
     left = {row.name: row for row in rows}
     angles = frozenset(q for q, c in zip(m.q, m.declared.coordinates, strict=True) if c.unit == "rad")
     for loop in given:
@@ -166,7 +166,7 @@ def _said(rows: Sequence[_Row], given: Sequence[GivenLoop], start: Start, m: Mec
 def _solved(
     rows: Sequence[_Row], wanted: Sequence[sm.Symbol], start: Start, kinds: Sequence[LoopKind], reasons: list[str]
 ) -> ClosedForm | None:
-    """Return the first loop of the first kind that fits; ``reasons`` grows by why others do not."""
+    """Return the first loop of the first kind that fits; append to ``reasons`` why other kinds do not."""
     for kind in kinds:
         for group in _groups(rows, wanted, kind.size):
             try:
@@ -177,10 +177,10 @@ def _solved(
 
 
 def _groups(rows: Sequence[_Row], wanted: Sequence[sm.Symbol], size: int) -> Iterator[LoopRows]:
-    """Single rows, pairs, or three rows, that have as many unknowns as there are rows."""
+    """Yield single rows, pairs and triples that have as many unknowns as rows."""
 
     def group(*taken: _Row) -> LoopRows:
-        """These rows and the wanted coordinates that occur in them."""
+        """Return these rows, and the wanted coordinates that occur in them."""
         together = set().union(*(row.unknowns for row in taken))
         return LoopRows(
             tuple(row.name for row in taken),
@@ -206,7 +206,7 @@ def _groups(rows: Sequence[_Row], wanted: Sequence[sm.Symbol], size: int) -> Ite
 
 
 def dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: bool = True) -> tuple[int, ...]:
-    """Speeds that follow from A u + b = 0 when those coordinates follow from φ = 0.
+    """Return the dependent speeds that follow from A u + b = 0 for these dependent coordinates.
 
     Those that the mechanics name, if ``named``; else the rates of the dependent coordinates, and beside them what the
     rest of the rows determines best at the start, by a factorization with pivoting.

@@ -12,7 +12,7 @@ from mb2fmu.mechanism.symbols import rates_of, time_derivative
 
 
 def reduction_of(mechanism: Mechanism, forms: Sequence[ClosedForm]) -> VelocityConstraints | None:
-    """Rows that dependent speeds follow from; None where those of the mechanism will do."""
+    """Return the rows that determine the dependent speeds; None where the mechanism's own rows do."""
     m, c = mechanism, mechanism.velocity_constraints
     relations = {name: row for form in forms for name, row in zip(form.rows, form.relation, strict=False)}
     if c is None or not relations:
