@@ -1,4 +1,4 @@
-"""Arithmetic: the operations of a program as Python functions of numbers, arrays and linear systems.
+"""Arithmetic: Python functions for the operations of a program, on numbers, arrays and linear systems.
 
 Input: numbers, or arrays over a batch. Output: numbers, or arrays. The files of this room are copied into units that a
 Python host runs; the evaluator runs them too, and the builder folds constants with them: one meaning of each operation.

@@ -1,4 +1,4 @@
-"""Solutions of least norm of symmetric positive semidefinite systems, for printed Python functions.
+"""Least-norm solutions of symmetric positive semidefinite systems, for printed Python functions.
 
 Imports ``math`` and ``numpy`` only, as ``python_runtime`` does, which is copied into FMUs together with this file. The
 operations are those of ``runtime/linear_algebra.c``, in the same order.
@@ -28,7 +28,7 @@ Factors = tuple[list[list[float]], list[float]]
 
 
 def least_norm_factor(n: int, name: str, entries: Sequence[float], rank: int) -> Factors:
-    """Eigenvectors as rows, and the factors g of their eigenvalues.
+    """Return eigenvectors as rows, and the factors g of their eigenvalues.
 
     Args:
         n: Size of the matrix.
@@ -66,7 +66,7 @@ def least_norm_factor(n: int, name: str, entries: Sequence[float], rank: int) ->
 
 
 def _rotate(n: int, p: int, q: int, S: list[list[float]], V: list[list[float]]) -> None:
-    """Makes S[p][q] zero."""
+    """Make S[p][q] zero by a Jacobi rotation."""
     entry = S[p][q]
     theta = (S[q][q] - S[p][p]) / (2.0 * entry)
     t = 1.0 / (abs(theta) + math.sqrt(theta * theta + 1.0))
@@ -88,7 +88,7 @@ def _rotate(n: int, p: int, q: int, S: list[list[float]], V: list[list[float]]) 
 
 
 def _share(values: Sequence[float], i: int, rank: int) -> float:
-    """g of eigenvalue i, 0 if it is none of the ``rank`` largest."""
+    """Return g of eigenvalue i; 0 if it is not among the ``rank`` largest."""
     value, largest, before = values[i], 0.0, 0
     for j, other in enumerate(values):
         largest = max(largest, other)
@@ -117,7 +117,7 @@ def least_norm_solve(factors: Factors, right: Sequence[float]) -> list[float]:
 
 
 def array_least_norm_factor(n: int, name: str, entries: Sequence[Any], rank: int) -> tuple[Any, list[Any]]:
-    """Instance by instance: the shape of the batch and the factors of each, None where an entry is not finite."""
+    """Return the shape of the batch and the factors of each instance; None where an entry is not finite."""
     stacked = np.stack(np.broadcast_arrays(*[np.asarray(entry, dtype=float) for entry in entries]))
     factors: list[Factors | None] = []
     for column in stacked.reshape(len(stacked), -1).T:
@@ -129,7 +129,7 @@ def array_least_norm_factor(n: int, name: str, entries: Sequence[Any], rank: int
 
 
 def array_least_norm_solve(factors: tuple[Any, list[Any]], right: Sequence[Any]) -> list[Any]:
-    """Instance by instance; NaN where there are no factors."""
+    """Return the solution of each instance; NaN where there are no factors."""
     shape, each = factors
     n = len(right)
     stacked = np.stack(np.broadcast_arrays(*right, np.zeros(shape)))[:n]

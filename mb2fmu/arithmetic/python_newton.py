@@ -1,4 +1,4 @@
-"""Newton's method for printed Python functions, and how their solves fail.
+"""Newton's method for printed Python functions, and the errors of their solves.
 
 Imports ``math`` and ``numpy`` only, as ``python_runtime`` does, which is copied into FMUs together with this file. The
 steps are those of ``runtime/linear_algebra.c``, in the same order.
@@ -61,7 +61,7 @@ class NoSolutionError(SingularMatrixError):
 
 
 class OtherBranchError(NoSolutionError):
-    """Newton's method finds a solution beyond a singular position only, where another branch of the assembly is.
+    """Newton's method finds a solution only beyond a singular position, on another branch of the assembly.
 
     Args:
         name: What was solved for.
@@ -76,7 +76,7 @@ class OtherBranchError(NoSolutionError):
 
 
 class ContradictionError(NoSolutionError):
-    """Equations contradict each other: no step makes what is left over of them smaller.
+    """Equations contradict each other: no step reduces the residual further.
 
     Args:
         name: What was solved for.
@@ -111,7 +111,7 @@ def newton(
     guess: Sequence[float],
     rows: Sequence[str] = (),
 ) -> list[float]:
-    """y with F(y, theta) = 0: damped steps until they are so small that one more is the last.
+    """Solve F(y, theta) = 0 by damped steps, until they are so small that one more is the last.
 
     Newton's path takes F away evenly, so that the steps along it are (1 − part) of the first. A step that ends, or has
     its middle, where the next one is quite another has jumped off the path, maybe across a singular position: it is too
@@ -145,7 +145,7 @@ def newton(
 
 
 class _Closing:
-    """What may be left over of each row.
+    """The residual that each row may keep.
 
     Args:
         name: What is solved for.
@@ -159,7 +159,7 @@ class _Closing:
         self._unit, self._limit = limits[:n], limits[n:]
 
     def gaps(self, residual: Sequence[float], size: float) -> dict[str, float]:
-        """What is left over of the rows of which it is too much, in their own units.
+        """Return the residuals of the rows that exceed their limits, in the rows' own units.
 
         Args:
             residual: Of each row.
@@ -174,11 +174,11 @@ class _Closing:
         return gaps
 
     def is_closed(self, residual: Sequence[float]) -> bool:
-        """Return whether so little is left over that no further step is needed."""
+        """Return whether the residual is so small that no further step is needed."""
         return not self.gaps(residual, 0.0) if self._rows else _largest(residual) <= _RESIDUAL
 
     def refuse(self, residual: Sequence[float], size: float) -> None:
-        """Says what is open before the last step, of that size, if anything is."""
+        """Raise if rows are still open before the last step of that size."""
         gaps = self.gaps(residual, size)
         if gaps:
             raise ContradictionError(self._name, gaps)
@@ -193,7 +193,7 @@ def _iterate(
     *,
     on_path: bool,
 ) -> tuple[list[float] | None, float]:
-    """The solution if there is one, and the largest residual that is left over; off the path all steps are full."""
+    """Return the solution if there is one, and the largest residual; beyond the path all steps are full."""
 
     def at(tried: Sequence[float]) -> tuple[float, Sequence[float], Sequence[float]]:
         try:
@@ -232,7 +232,7 @@ def _iterate(
 
 
 class _Path:
-    """Newton's path from a guess, which ends where the determinant of F's slopes changes its sign.
+    """Newton's path from a guess; it ends where the determinant of F's Jacobian changes its sign.
 
     Args:
         at: y → largest residual, steps, F.
@@ -251,7 +251,7 @@ class _Path:
         tried: Sequence[float],
         after: Sequence[float],
     ) -> bool:
-        """Return whether a part of a step stays on it, as the steps after it and half-way tell, and the determinant.
+        """Return whether a part of a step stays on the path, judged by the steps there and half-way; the determinant.
 
         Args:
             y: Where the step begins.
@@ -279,7 +279,7 @@ class _Path:
         return self._of_guess * self._side(tried, nudge) < 0
 
     def _side(self, at: Sequence[float], nudge: float) -> int:
-        """-1 or 1; 0 where that cannot be told."""
+        """Return the sign of the determinant, -1 or 1; 0 where round-off decides it."""
         rows: list[list[float]] = []
         first: Sequence[float] = ()
         for j in range(-1, len(at)):
@@ -295,7 +295,7 @@ class _Path:
 
 
 def _orientation(a: list[list[float]]) -> int:
-    """Sign of the determinant of a matrix, by Givens' rotations in place; 0 where round-off may have made it."""
+    """Return the sign of a matrix's determinant, by Givens' rotations in place; 0 where round-off decides it."""
     n, sign = len(a), 1
     for k in range(n):
         top, column = a[k], 0.0
@@ -316,7 +316,7 @@ def _orientation(a: list[list[float]]) -> int:
 
 
 def _bend(part: float, step: Sequence[float], after: Sequence[float]) -> float:
-    """Return the distance between the step after a part of one and what Newton's path leaves of it."""
+    """Return the distance between the step after a partial step and the rest that Newton's path predicts."""
     left = 1.0 - part
     return _largest([b - left * a for a, b in zip(step, after, strict=True)])
 
@@ -335,7 +335,7 @@ def _largest(values: Sequence[float]) -> float:
 def array_newton(
     n: int, name: str, body: Callable[..., Any], theta: Sequence[Any], guess: Sequence[Any], rows: Sequence[str] = ()
 ) -> list[Any]:
-    """Instance by instance, each with its own number of steps; NaN where there is no solution."""
+    """Solve each instance with its own number of steps; NaN where there is no solution."""
     operands = np.broadcast_arrays(*[np.asarray(value, dtype=float) for value in (*theta, *guess)], np.zeros(1))[:-1]
     shape = operands[0].shape
     columns = np.stack([operand.reshape(-1) for operand in operands])

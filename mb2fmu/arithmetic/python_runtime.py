@@ -1,4 +1,4 @@
-"""What printed Python functions call: scalar and batched arithmetic, lookup tables and linear solves.
+"""Runtime of printed Python functions: scalar and batched arithmetic, lookup tables and linear solves.
 
 Imports ``math``, ``numpy``, ``python_newton`` and ``python_least_norm`` only, because these very files are copied into
 FMUs that are hosted by Python.
@@ -83,7 +83,7 @@ def _select(condition: float, a: float, b: float) -> float:
 
 
 def _inside(a: float, clause: str) -> float:
-    """a, which must be positive; else what the clause says is wrong."""
+    """Return a, which must be positive; else raise with the clause that says what is wrong."""
     if not 0.0 < a < math.inf:
         raise OutsideError(clause)
     return a
@@ -100,7 +100,7 @@ def _ceil(a: float) -> float:
 
 
 def _piece(breaks: Sequence[float], x: float) -> int:
-    """Index of the piece that holds x; the first and last go on outside."""
+    """Return the index of the piece that holds x; the first and last piece continue outside."""
     low, high = 0, len(breaks) - 2
     while low < high:
         middle = (low + high + 1) // 2
@@ -123,7 +123,7 @@ def _table(pieces: Pieces, x: float) -> float:
 
 
 def _ldlt_factor(n: int, name: str, entries: Sequence[float]) -> Factors:
-    """L D Lᵀ of a symmetric positive definite matrix from its lower triangle, row by row."""
+    """Return L D Lᵀ of a symmetric positive definite matrix from its lower triangle, row by row."""
     rows = []
     position = 0
     for i in range(n):
@@ -170,7 +170,7 @@ def _ldlt_solve(factors: Factors, right: Sequence[float]) -> list[float]:
 
 
 def _lu_factor(n: int, name: str, entries: Sequence[float]) -> Factors:
-    """P A = L U with row pivoting; ``entries`` row by row."""
+    """Return P A = L U with row pivoting; ``entries`` row by row."""
     rows = [list(entries[i * n : i * n + n]) for i in range(n)]
     order = list(range(n))
     for k in range(n):

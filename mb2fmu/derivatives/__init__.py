@@ -1,4 +1,4 @@
-"""Derivatives: entry points of a program differentiated, as further entry points.
+"""Derivatives of a program's entry points, as further entry points.
 
 Input: ``Program``. Output: a ``Program`` with tangents (``forward``), adjoints (``reverse``), Jacobians, and all that a
 native unit offers (``unit_entries``). Linear solves and Newton's method are differentiated by the implicit function

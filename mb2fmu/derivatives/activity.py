@@ -1,4 +1,4 @@
-"""What a derivative is about: masks that keep what is multiplied by nothing out of it, be it infinite or NaN.
+"""Masks that keep a zero derivative zero, even where it would be multiplied by inf or NaN.
 
 A node in the branch that a selection does not take, or of a result that has no weight, has an adjoint of 0. Where its
 partial derivative is infinite or not defined there (sin(q)/q at q = 0, √q at 0), 0 · ∞ would be NaN, and the
@@ -44,7 +44,7 @@ _ADD, _MUL, _DIV, _SQRT, _EXP, _COSH, _MAX, _MIN, _SELECT, _LOG, _BLOCK, _CONSTA
 
 
 class Hazards:
-    """Which nodes of a program may have values or partial derivatives that are not finite.
+    """Nodes of a program whose values or partial derivatives may not be finite.
 
     Attributes:
         edge: Of each node: it may have a finite value without a finite slope, by what is not a parameter alone.
@@ -90,7 +90,7 @@ class Hazards:
 def _positive(
     program: Program, ops: Sequence[int], operands: Sequence[tuple[int, ...]], checked: dict[int, str]
 ) -> list[bool]:
-    """Nodes that are greater than zero whatever is read."""
+    """Return the nodes that are positive for all inputs."""
     n = len(ops)
     at_least_zero, positive = [False] * n, [False] * n
     for node, op in enumerate(ops):
@@ -116,7 +116,7 @@ def _positive(
 
 
 class _Masks:
-    """Sets of ways into a node as bits, and the nodes that say whether one of them is open."""
+    """Sets of paths into a node as bits, and nodes that are 1 where one of them is open."""
 
     def __init__(self, builder: ProgramBuilder) -> None:
         self.builder = builder
@@ -137,7 +137,7 @@ class _Masks:
         return 1 << (len(self._open) - 1)
 
     def least(self, ways: int) -> int:
-        """Return the ways without those that are open only where others of them are."""
+        """Return the paths without those that are open only where others of them are."""
         if ways not in self._least:
             found = ways
             for i in _bits(ways):
@@ -163,7 +163,7 @@ class _Masks:
 
 
 class Readers:
-    """Which results read each node, in reverse: a sweep tells :meth:`spread` of node after node, from the last on.
+    """Results that read each node; a reverse sweep calls :meth:`spread` for node after node, from the last on.
 
     Args:
         copy: Of the program into the builder that takes the masks.
@@ -189,7 +189,7 @@ class Readers:
         self._needed = any(self._hazards.wild)
 
     def spread(self, node: int) -> None:
-        """What reads a node reads its operands."""
+        """Pass the readers of a node on to its operands."""
         ways = self._ways[node]
         if not (ways and self._needed):
             return
@@ -203,7 +203,7 @@ class Readers:
             self._ways[operand] |= way
 
     def _branch(self, ways: int, condition: int) -> tuple[int, int]:
-        """Return the bits of the two branches of a selection that some ways lead to."""
+        """Return the bits of the two branches of a selection."""
         b, masks = self._masks.builder, self._masks
         if b.value(condition) is not None:
             return (ways, 0) if b.value(condition) else (0, ways)
@@ -216,7 +216,7 @@ class Readers:
         return self._branches[key]
 
     def spread_block(self, nodes: Sequence[int]) -> None:
-        """What reads any result of a block reads all that the block reads.
+        """Pass the readers of a block's results on to all that the block reads.
 
         Args:
             nodes: Its results; of these the first stands for the block from now on.
@@ -239,7 +239,7 @@ class Readers:
         return b.select(self._masks.mask(self._ways[node]), share, b.constant(0.0))
 
     def _is_hazard(self, node: int, factors: Sequence[int]) -> bool:
-        """Return whether a share needs a mask: what it reads can be infinite or NaN where no active result reads it."""
+        """Return whether a share needs a mask: it may be infinite or NaN where no active result reads it."""
         hazards, ways = self._hazards, self._masks.least(self._ways[node])
         if ways < self._first_branch and ways.bit_count() > 1:
             return hazards.edge[node]  # of several results: where its value is not defined theirs are not either
@@ -249,7 +249,7 @@ class Readers:
 
 
 class Sources:
-    """Which variables each node reads, forward.
+    """Variables that each node reads, in a forward sweep.
 
     Args:
         copy: Of the program into the builder that takes the masks.
@@ -270,7 +270,7 @@ class Sources:
         self._ways = self._followed(program) if any(self._hazards.edge) else []
 
     def _followed(self, program: Program) -> list[int]:
-        """Finds, for each node, the mask of the leaves that it reads along the chosen branches."""
+        """Return for each node the mask of the leaves that it reads along the chosen branches."""
         ways = [0] * len(program)
         of_block: dict[int, int] = {}
         leaves = {int(op): group for op, group in LEAF_GROUP.items()}
@@ -291,7 +291,7 @@ class Sources:
         return ways
 
     def _chosen(self, condition: int, first: int, second: int) -> int:
-        """Return the ways through a selection: one new way, open where the chosen branch reads a seed that is not 0."""
+        """Return the paths through a selection: a new one, open where the chosen branch reads a non-zero seed."""
         if first == second:
             return first
         b, masks = self._masks.builder, self._masks
@@ -306,7 +306,7 @@ class Sources:
 
 
 def _choice(copy: ProgramCopy, op: int, operands: Sequence[int]) -> tuple[int, int, int]:
-    """The condition, a node of the builder, and the operands that a selection, a minimum or a maximum chooses from."""
+    """Return condition (a node of the builder) and choices of a selection, minimum or maximum."""
     if op == _SELECT:
         return copy.node[operands[0]], operands[1], operands[2]
     x, y = operands

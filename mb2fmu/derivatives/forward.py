@@ -1,4 +1,4 @@
-"""Derivatives of entry points, forward: as other entry points of a new Program.
+"""Forward derivatives of entry points, as other entry points of a new Program.
 
 Every node carries the derivatives that are not zero, by direction. Each elementary operation follows the chain rule;
 sums of products are differentiated as one sum (``tangent_sums``);
@@ -87,7 +87,7 @@ def differentiate_forward(program: Program, entry: str, with_respect_to: Sequenc
 
 
 def add_tangent(copy: ProgramCopy, entry: str, variables: Sequence[Variable], first_seed: int, name: str) -> None:
-    """Adds an entry point: derivatives of the results of another one in a direction.
+    """Add an entry point: derivatives of another one's results in a direction.
 
     Args:
         copy: Of the program that has the other one.
@@ -115,7 +115,7 @@ def tangents_along(copy: ProgramCopy, along: Mapping[tuple[Group, int], int], re
 
 
 def rate_along(program: Program, entry: str, name: str) -> Program:
-    """Return the program with one more entry point: time derivatives of another one's results along x', inputs held.
+    """Return the program with an entry point added: time derivatives of another one's results along x', inputs held.
 
     Args:
         program: With entry ``rhs``.
@@ -162,7 +162,7 @@ def jacobian(program: Program, entry: str, with_respect_to: Sequence[Group]) -> 
 
 
 def add_jacobian(copy: ProgramCopy, entry: str, variables: Sequence[Variable], name: str) -> tuple[Places, Places]:
-    """Adds an entry point: the entries of a Jacobian that are not zero, row by row.
+    """Add an entry point: the non-zero entries of a Jacobian, row by row.
 
     Args:
         copy: Of the program that has the results.
@@ -188,7 +188,7 @@ def add_jacobian(copy: ProgramCopy, entry: str, variables: Sequence[Variable], n
 
 
 def variables_of(program: Program, groups: Iterable[Group]) -> list[Variable]:
-    """Names and places of the variables of some groups."""
+    """Return names and places of the variables of some groups."""
     layout = program.layout
     names: dict[Group, tuple[str, ...]] = {
         "time": ("time",),
@@ -202,7 +202,7 @@ def variables_of(program: Program, groups: Iterable[Group]) -> list[Variable]:
 
 
 def _systems(program: Program) -> dict[int, System]:
-    """Systems that are written out by the nodes of their solutions, where these come after all that they depend on."""
+    """Return written-out systems by the nodes of their solutions, where these come after all that they depend on."""
     found: dict[int, System] = {}
     for system in program.systems:
         solution = [node for node in system.solution if program.op[node] != Op.CONSTANT]
@@ -212,7 +212,7 @@ def _systems(program: Program) -> dict[int, System]:
 
 
 class _Differentiation:
-    """A copy of a program, of which the nodes that some results need carry tangents."""
+    """A copy of a program with tangents for the nodes that some results need."""
 
     def __init__(self, copy: ProgramCopy, tangents: dict[tuple[Group, int], Tangent], results: Iterable[int]) -> None:
         self._program = copy.program
@@ -251,7 +251,7 @@ class _Differentiation:
             self._tangent[node] = tangent
 
     def _plan(self, results: Sequence[int]) -> tuple[list[int], set[int]]:
-        """The nodes whose derivatives are needed, and those of them that are built within the sum that reads them."""
+        """Return the nodes that need derivatives, and those of them that are built inside the sum that reads them."""
         reads = self._operands.copy()
         for node, system in self._systems.items():
             reads[node] = (*system.matrix, *system.right)
@@ -278,11 +278,11 @@ class _Differentiation:
         return order[::-1], within
 
     def tangent(self, node: int) -> Tangent:
-        """Derivatives of a node of the program that are not zero."""
+        """Return the non-zero derivatives of a node of the program."""
         return self._tangent[node]
 
     def _tangent_of(self, node: int) -> Tangent:  # noqa: C901, PLR0911 (one kind of node after the other)
-        """Forms the tangent of a node, by the rule of its operation or block."""
+        """Form the tangent of a node, by the rule of its operation or block."""
         program, operands = self._program, self._operands[node]
         code = self._op[node]
         if node in self._systems:
@@ -336,7 +336,7 @@ class _Differentiation:
         return {i: ([(self._one, d)], []) for i, d in self._tangent[node].items()} if known is None else known
 
     def _of_quotient(self, node: int) -> Tangent:
-        """d(x/y) = (dx − (x/y) dy)/y."""
+        """Return d(x/y) = (dx − (x/y) dy)/y."""
         b, (x, y) = self._builder, self._operands[node]
         dx, dy = self._tangent[x], self._tangent[y]
         value, divisor = self._copy.node[node], self._copy.node[y]
@@ -352,7 +352,7 @@ class _Differentiation:
         }
 
     def _rule(self, op: Op, nodes: list[int], tangents: list[Tangent], value: int) -> Tangent:
-        """Forms the tangent of a scalar operation: partials times tangents; of the chosen branch where it chooses."""
+        """Form the tangent of a scalar operation: partials times tangents, of the chosen branch at selections."""
         b, zero = self._builder, self._zero
         directions = sorted(set().union(*tangents))
         if op is Op.SELECT:
@@ -404,7 +404,7 @@ class _Differentiation:
         return self._system_tangents[node]
 
     def _implicit(self, index: int) -> list[Tangent]:
-        """dX = A⁻¹ (dB − dA X), one solve per direction."""
+        """Return dX = A⁻¹ (dB − dA X), one solve per direction."""
         block = self._program.blocks[index]
         old = self._program.blocks[block.factor]
         b, n, zero = self._builder, old.size, self._zero
@@ -426,7 +426,7 @@ class _Differentiation:
 
 @dataclass(frozen=True, slots=True)
 class _LeastNorm:
-    """What derivatives of one solution x = S⁺ b of least norm have in common.
+    """Parts shared by the derivatives of one least-norm solution x = S⁺ b.
 
     Attributes:
         builder: Takes the nodes.
@@ -456,7 +456,7 @@ class _LeastNorm:
         return cls(b, old, factor, entries, b.solution(factor, x), left)
 
     def tangent(self, residual: Sequence[int], slopes: Mapping[int, int]) -> list[int]:
-        """dx, from db − dS x and the entries of dS that are not zero."""
+        """Return dx, from db − dS x and the non-zero entries of dS."""
         b, old = self.builder, self.block
         turned = product(b, old, slopes, self.twice)
         back = b.solution(self.factor, product(b, old, slopes, self.left))

@@ -1,4 +1,4 @@
-"""``smoothed``: solutions of Newton's method written so that they can be differentiated as anything else.
+"""``smoothed``: write solutions of Newton's method so that they can be differentiated like other nodes.
 
 At a solution y of F(y, theta) = 0 one more step of Newton's method,
 
@@ -28,7 +28,7 @@ from mb2fmu.program.program import Block, Op, Program
 
 
 def smoothed(program: Program, entry: str, order: int = 1) -> tuple[Program, str]:
-    """Return the program with one more entry point, which takes last steps after every solution of Newton's method.
+    """Return the program with an entry point added that takes last steps after every solution of Newton's method.
 
     Args:
         program: Any.
@@ -66,7 +66,7 @@ class _SmoothCopy(ProgramCopy):
         super().__init__(program, builder, entries=())
 
     def _newton(self, block: Block) -> list[int]:
-        """Replaces a solution by Newton steps from its frozen value, whose derivatives are the implicit function's."""
+        """Replace a solution by Newton steps from its frozen value; their derivatives are the implicit function's."""
         b, n = self.builder, block.size
         y = [b.unary(Op.FROZEN, node) for node in super()._newton(block)]
         body = self.program.bodies[block.body]
@@ -87,17 +87,17 @@ class _SmoothCopy(ProgramCopy):
 
 
 def _stepped(b: ProgramBuilder, y: Sequence[int], step: Sequence[int]) -> list[int]:
-    """Subtracts a step from y."""
+    """Subtract a step from y."""
     return [b.sub(value, change) for value, change in zip(y, step, strict=True)]
 
 
 class _Inlined(ProgramCopy):
-    """The body of a Newton block among the nodes of the program that has it."""
+    """The body of a Newton block, copied among the nodes of its program."""
 
     def __init__(self, body: Program, builder: ProgramBuilder, y: Sequence[int], theta: Sequence[int]) -> None:
         self._given = {Op.STATE: y, Op.PARAMETER: theta}
         super().__init__(body, builder, entries=())
 
     def _leaf(self, op: Op, index: int) -> int:
-        """Return the node given in place of a variable, as a body is written into the program around it."""
+        """Return the node given in place of a variable."""
         return self._given[op][index]

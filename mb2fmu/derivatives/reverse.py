@@ -1,4 +1,4 @@
-"""Derivatives of entry points, backward: the gradient of a weighted sum of results, as another entry point.
+"""Reverse derivatives of entry points: the gradient of a weighted sum of results, as another entry point.
 
 Every node's adjoint is the sum over the nodes that read it of their adjoint times the partial derivative; nodes are
 visited from the last to the first, so that each is complete when its turn comes. For a linear solve A X = B with the
@@ -56,7 +56,7 @@ def differentiate_reverse(program: Program, entry: str, with_respect_to: Sequenc
 
 
 def add_adjoint(copy: ProgramCopy, entry: str, variables: Sequence[Variable], name: str) -> None:
-    """Adds an entry point: the gradient of a sum of the results of another one, weighted by seeds 0, 1, ….
+    """Add an entry point: the gradient of another one's results, weighted by seeds 0, 1, …, and summed.
 
     Args:
         copy: Of the program that has the other one.
@@ -88,7 +88,7 @@ class _Adjoints:
             self._results.setdefault(int(program.a[node]), []).append(node)
 
     def gradient(self, results: Sequence[int], weights: Sequence[int]) -> dict[tuple[Group, int], int]:
-        """Adjoints of the leaves that anything reaches."""
+        """Return the non-zero adjoints of the leaves."""
         self._readers = Readers(self._copy, results, weights, self._operands)
         for result, weight in zip(results, weights, strict=True):
             self._add(result, weight)
@@ -117,7 +117,7 @@ class _Adjoints:
             known.append(share)
 
     def _spread(self, op: int, node: int, adjoint: int) -> None:
-        """Gives each operand its share."""
+        """Add each operand's share of a node's adjoint."""
         operands, nodes, readers = self._operands[node], self._copy.node, self._readers
         readers.spread(node)
         if op == _MUL:
@@ -151,7 +151,7 @@ class _Adjoints:
         return [b.mul(partial(b, op, nodes, value, k), adjoint) for k in range(len(nodes))]
 
     def _of_result(self, node: int, shares: list[int] | None) -> None:
-        """One result of a solve; when its first one's turn comes, the others are complete."""
+        """Handle one result of a solve; when the first one's turn comes, the others are complete."""
         index, result = int(self._program.a[node]), int(self._program.b[node])
         if shares is not None:
             self._solution_adjoints.setdefault(index, {})[result] = self._builder.sum(shares)
@@ -160,7 +160,7 @@ class _Adjoints:
             self._of_solve(index, self._solution_adjoints.pop(index))
 
     def _of_solve(self, index: int, adjoints: dict[int, int]) -> None:
-        """Passes adjoints of a solution x of A x = b on: Aᵀ w = adjoints, w to b, and -w xᵀ to the entries of A."""
+        """Pass on adjoints of the solution x of A x = b: Aᵀ w = adjoints, w to b, and -w xᵀ to the entries of A."""
         b, zero = self._builder, self._zero
         block = self._program.blocks[index]
         if block.kind == "newton":
@@ -185,7 +185,7 @@ class _Adjoints:
     def _of_least_norm(
         self, block: Block, adjoints: Sequence[int], right: Sequence[int]
     ) -> list[tuple[list[int], list[int]]]:
-        """Return the columns and rows of the two terms more."""
+        """Return the columns and rows of the two extra terms of a least-norm solution."""
         b, copy, old = self._builder, self._copy, self._program.blocks[block.factor]
         factor = copy.factor[block.factor]
         entries = {i: copy.node[node] for i, node in enumerate(old.operands)}

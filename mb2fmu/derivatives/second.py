@@ -107,7 +107,7 @@ def differentiate_twice(program: Program, entry: str, with_respect_to: Sequence[
 
 
 def _refuse(program: Program, entry: str) -> None:
-    """Refuses a space of solutions that turns: its second derivatives are not those of a regular system."""
+    """Refuse least-norm solutions: their second derivatives are not those of a regular system."""
     _, blocks = needed(program, program.entries[entry].results)
     used = [block for i, block in enumerate(program.blocks) if blocks[i] and block.kind == "newton"]
     turning = [block.name for block in used if "turned" in program.bodies[block.body].entries]
@@ -118,7 +118,7 @@ def _refuse(program: Program, entry: str) -> None:
 
 
 def _folded(program: Program, rows: Places, columns: Places, n: int) -> tuple[Program, tuple[Places, Places]]:
-    """Reads the lower triangle of the Hessian where the upper one is meant; what is zero in one is in the other."""
+    """Return the Hessian's upper entries read from its lower triangle; both have the same zeros."""
     entry = program.entries["hessian"]
     found = dict(zip(zip(rows.tolist(), columns.tolist(), strict=True), range(len(rows)), strict=True))
     kept = [
@@ -134,5 +134,5 @@ def _folded(program: Program, rows: Places, columns: Places, n: int) -> tuple[Pr
 
 
 def _without(program: Program, name: str) -> Program:
-    """Takes an entry point away."""
+    """Remove an entry point."""
     return dataclasses.replace(program, entries={k: v for k, v in program.entries.items() if k != name})

@@ -1,4 +1,4 @@
-"""The entry points that a native unit has beyond those of :func:`mb2fmu.lowering.lower`."""
+"""Entry points of native units in addition to those of :func:`mb2fmu.lowering.lower`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class NativeProgram:
 
 
 def with_derivatives(program: Program, *, adjoint: bool = True) -> NativeProgram:
-    """Adds the derivatives that a native unit offers.
+    """Add the derivatives that a native unit offers.
 
     Args:
         program: As lowered.
@@ -91,7 +91,7 @@ def with_derivatives(program: Program, *, adjoint: bool = True) -> NativeProgram
 
 
 def _reads(program: Program) -> list[int]:
-    """On which states, and on time, every node that x' needs depends: sets as bits, time the first."""
+    """Return the states, and time, that every node of x' depends on: sets as bits, time first."""
     wanted, _ = needed(program, program.entries["rhs"].results)
     reads = [0] * (len(program) + 1)  # the last is the operand that a node does not have
     for node in np.flatnonzero(program.op == Op.TIME).tolist():
@@ -127,7 +127,7 @@ def _by_columns(copy: ProgramCopy, reads: Sequence[int]) -> NativeProgram:
 
 
 def _coloured(holders: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    """Return a colour per column, so that columns of one colour have no row in common; the first that will do.
+    """Return a colour per column; columns of one colour share no row (greedy colouring).
 
     Curtis, Powell and Reid: On the estimation of sparse Jacobian matrices, J. Inst. Math. Appl. 13 (1974) 117.
     """
@@ -149,7 +149,7 @@ def _without_results(program: Program) -> Program:
 
 
 def _finished(program: Program, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> NativeProgram:
-    """Return the Jacobian's last column, that of time, apart."""
+    """Return the Jacobian with its last column, that of time, separated."""
     entries = dict(program.entries)
     everything = entries.pop("jacobian")
     by_state = columns < len(program.layout.states)

@@ -1,4 +1,4 @@
-"""``with_variations``: a Program that carries S = ∂x/∂θ beside its states, for some parameters and start values θ."""
+"""``with_variations``: a Program with S = ∂x/∂θ as further states, for some parameters and start values θ."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def with_variations(program: Program, to: Sequence[Variable], order: int = 1) ->
 
 
 def with_varied_jacobian(native: NativeProgram, to: Sequence[Variable]) -> NativeProgram:
-    """Return the same with the Jacobian of (x', S') by x and time: that of x' as it was, and behind it that of S'.
+    """Return the same with the Jacobian of (x', S') by x and time: first that of x' unchanged, then that of S'.
 
     Args:
         native: With a Jacobian that is written out.
@@ -106,7 +106,7 @@ class _Varied:
         self._copy, self._to, self._n, self._sources = copy, to, n, sources
 
     def results(self, name: str) -> list[int]:
-        """Return the results; states that are not put elsewhere behind those that are."""
+        """Return the results; states are replaced by those given elsewhere."""
         found = [self._copy.node[node] for node in self._copy.program.entries[name].results]
         if name != "outputs":
             found += [self._copy.builder.state(i) for i in range(len(found), self._n)]
@@ -123,10 +123,10 @@ class _Varied:
         return found if name == "outputs" else [*found, *carried[len(found) :]]
 
     def first(self, k: int) -> list[int]:
-        """Return S as start values are set: 1 where it is by the state itself."""
+        """Return the initial S: 1 where θ is the state's own start value."""
         leaf, b = self._to[k][1], self._copy.builder
         return [b.constant(float(leaf == ("states", i))) for i in range(self._n)]
 
     def _carried(self, k: int) -> list[int]:
-        """Return the states that S is in."""
+        """Return the states that hold S."""
         return [self._copy.builder.state(self._n * (k + 1) + i) for i in range(self._n)]

@@ -1,4 +1,4 @@
-"""Backends: a program and an interface become files. Each backend is a folder and knows nothing of the others.
+"""Backends: from a program and an interface to files. Each backend is a folder, independent of the others.
 
 Input: ``Program`` and ``FmuInterface``. Output: ``FileTree``. ``emit/c`` and ``emit/python`` print the equations of
 units, ``emit/xml`` the description; the others are source targets, for use without FMI.

@@ -1,4 +1,4 @@
-"""``evaluator``: a NumPy callable of an entry point of a Program, for one state or a batch of them."""
+"""``evaluator``: make a NumPy callable of a Program's entry point, for one state or a batch of them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def evaluator(
 
 
 class Recollection:
-    """Discrete memory for those who ask for values without having one: a function of the place alone.
+    """Supplies discrete memory as a function of position alone, for evaluations that have no history.
 
     It is followed along a path from where it begins, the same for every place, by steps of :data:`SPACING` over a
     lattice of places. So a value depends on its arguments and on nothing that was asked for before: not on the steps
@@ -97,7 +97,7 @@ class Recollection:
             return last
 
     def _point(self, node: tuple[int, ...], size: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Time and states at a node of the lattice; speeds are no part of what is remembered."""
+        """Return time and states at a node of the lattice; speeds do not enter the memory."""
         values = self._place + SPACING * np.array(node)
         count = len(values) - self._in_time
         x = np.zeros(size)
@@ -107,7 +107,7 @@ class Recollection:
     def _at_node(
         self, node: tuple[int, ...], r: npt.NDArray[np.float64], p: npt.NDArray[np.float64], size: int
     ) -> npt.NDArray[np.float64]:
-        """Return the memory there; where it cannot be found that of the node before serves on."""
+        """Return the memory at a node; where it cannot be found, that of the previous node."""
         key = r.tobytes() + b"|" + p.tobytes()
         if key != self._key or len(self._known) > _MOST_KNOWN:
             self._key, self._known = key, {}
@@ -124,7 +124,7 @@ class Recollection:
         return last
 
     def along(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-        """Return the memory at each row of a batch; where there is none it is the first."""
+        """Return the memory at each row of a batch; the initial one where the program has none."""
         count = next(len(array) for i, array in enumerate(arrays) if array.ndim == (2 if i else 1))
         rows = np.tile(self._first, (count, 1))
         for k in range(count):
@@ -142,7 +142,7 @@ _MOST_KNOWN = 200_000
 
 
 def _before(node: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the node before on the way from the origin, as straight as may be; no index changes by more than 1."""
+    """Return the previous node on a nearly straight way from the origin; no index changes by more than 1."""
     longest = max(map(abs, node))
     return tuple(round(k * (longest - 1) / longest) for k in node)
 

@@ -1,4 +1,4 @@
-"""Prints entry points of a Program as straight-line Python functions.
+"""Print entry points of a Program as straight-line Python functions.
 
 The text is neutral: the same source runs on floats and on arrays, by the name space it is executed in
 (``python_runtime.FAST``, ``IEEE``, ``ARRAY``). Numbers are printed by ``repr`` and read back to the same bits.
@@ -38,7 +38,7 @@ def print_function(
     hoist: bool = False,
     chunk: int = CHUNK,
 ) -> str:
-    """Source of a function that returns the results of entry points as a tuple.
+    """Return the source of a function that returns the results of entry points as a tuple.
 
     Args:
         program: Any.
@@ -112,7 +112,7 @@ class _Printer:
         return f"{inner}\n\ndef {name}(y, theta):\n    return {name}_at(0.0, y, (), theta, (), ())\n"
 
     def _handed_over(self) -> list[int]:
-        """Hoisted nodes that something else, or a result, reads."""
+        """Return hoisted nodes that other nodes, or results, read."""
         reading = np.flatnonzero(self._inner & ~self._hoisted)
         wanted = {operand for node in reading for operand in self._operands[node] if self._hoisted[operand]}
         wanted.update(node for node in self._results if self._hoisted[node])
@@ -216,7 +216,7 @@ class _Printer:
         return self._chunks(name, arguments, statements, results)
 
     def _chunks(self, name: str, arguments: str, statements: list[_Statement], results: Sequence[int]) -> str:
-        """Functions over a list ``w`` of the values that more than one of them, or the result, needs."""
+        """Return functions over a list ``w`` of the values that several of them, or the result, need."""
         parts = [statements[i : i + self._chunk] for i in range(0, len(statements), self._chunk)]
         home = {s.target: i for i, part in enumerate(parts) for s in part}
         final = list(dict.fromkeys(f"v{node}" for node in results if node not in self._literal))
@@ -237,7 +237,7 @@ class _Printer:
 
 
 def parameter_only(program: Program) -> npt.NDArray[np.bool_]:
-    """Mask of the nodes that depend on parameters only (numbers included)."""
+    """Return the mask of the nodes that depend on parameters only (numbers included)."""
     mask = np.isin(program.op, [Op.CONSTANT, Op.PARAMETER]).tolist()
     leaf = np.isin(program.op, [int(op) for op in LEAVES]).tolist()
     for node, operands in enumerate(program.all_operands()):

@@ -146,7 +146,7 @@ def _vector(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple[str,
 
 
 def _components(request: RequestedOutput, vector: Components, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
-    """Yield a vector of the inertial frame's components, in the frame that was asked for."""
+    """Yield the components of a vector of the inertial frame, in the requested frame."""
     if request.expressed_in is not None:
         vector = times(k.rotation(request.expressed_in).T, vector)
     yield from zip((request.name + axis for axis in AXES), vector, strict=True)

@@ -189,7 +189,7 @@ def _of_pathway(load: PathwayLoad, force: sm.Expr, m: Mechanism) -> sm.Expr | No
 
 
 def _of_constant_force(load: Load, kinematics: NamedKinematics) -> list[sm.Expr] | None:
-    """-F·r of a force that is constant in a frame that does not turn; its point moves as its position does."""
+    """Return -F·r of a force that is constant in a non-rotating frame, at a point that moves as its position does."""
     m = kinematics.mechanism
     if not isinstance(load, ForceLoad) or not m.points[load.point].located or _passes(m, load.point):
         return None

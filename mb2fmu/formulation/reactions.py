@@ -58,7 +58,7 @@ class Reactions:
             self._inward[joint.child] = joint
 
     def of_joint(self, number: int, at: int | None) -> Wrench:
-        """What the joint's parent exerts on its child, the torque about point ``at`` (the joint's on the child)."""
+        """Return the wrench of the joint's parent on its child; torque about ``at`` (else the joint's point on it)."""
         joint = self._m.joints[number]
         unknown = [name for name, acts in zip(self._constraint_names(), self._m.acts, strict=True) if not acts]
         if unknown:
@@ -85,7 +85,7 @@ class Reactions:
         return constraints.names if constraints else ()
 
     def _through(self, body: int) -> Wrench:
-        """What is transmitted to ``body`` and all beyond it through its joint, about the joint's point on it."""
+        """Return the wrench through the joint of ``body`` on it and all beyond it, about the joint's point on it."""
         order, stack = [], [body]
         while stack:  # no recursion: chains may be long
             number = stack.pop()

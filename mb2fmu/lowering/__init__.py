@@ -1,4 +1,4 @@
-"""Lowering: equations of motion become a program.
+"""Lowering: from equations of motion to a program.
 
 Input: ``EquationsOfMotion``. Output: ``Program``.
 

@@ -1,4 +1,4 @@
-"""Unilateral contacts as nodes: forces while they rest, and what an impact at this instant would be."""
+"""Unilateral contacts as nodes: forces while they rest, and impulses at this instant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rows = list[list[int]]
 
 
 class ContactLaws(ContactResponse):
-    """The contacts of equations, all of them without friction: the rows are their normals G."""
+    """The contacts of equations, none with friction; the rows G are their normals."""
 
     @property
     def _count(self) -> int:
@@ -34,7 +34,7 @@ class ContactLaws(ContactResponse):
         return [contact.force for contact in self._contacts.each]
 
     def define(self, walker: SympyWalker) -> None:
-        """Says what forces, blows, jumps and accelerations are."""
+        """Define forces, impulses, jumps and accelerations."""
         b, e, each = self._builder, self._equations, self._contacts.each
         n, k = len(e.u), self._count
         flat = [symbol for column in self._response for symbol in column]
@@ -49,7 +49,7 @@ class ContactLaws(ContactResponse):
         walker.define([*blows, *(c.rests for c in each)], needs, self._blows)
 
         def jumps(nodes: Sequence[int]) -> list[int]:
-            """u+ - u-, of blows and responses."""
+            """Return u+ - u-, from impulses and responses."""
             struck, columns = nodes[:k], [nodes[k + n * i : k + n * i + n] for i in range(k)]
             return [b.dot(struck, [column[i] for column in columns]) for i in range(n)]
 
@@ -61,14 +61,14 @@ class ContactLaws(ContactResponse):
         return [list(nodes[k * i : k * i + k]) for i in range(k)]
 
     def _forces(self, nodes: Sequence[int]) -> list[int]:
-        """N from W, the free accelerations of the gaps, and what rests."""
+        """Return N from W, the free accelerations of the gaps, and the resting contacts."""
         b, k = self._builder, self._count
         half = b.constant(0.5)
         rests = [b.binary(Op.LT, half, node) for node in nodes[k * k + k :]]
         return resting_forces(b, self._square(nodes), nodes[k * k : k * k + k], rests)
 
     def _blows(self, nodes: Sequence[int]) -> list[int]:
-        """Impulses, then what rests behind them."""
+        """Return impulses, then the contacts that rest after them."""
         b, k = self._builder, self._count
         rates, closed, resting, e, slow = (list(nodes[k * k + k * i : k * k + k * i + k]) for i in range(5))
         settled = [b.mul(b.constant(float(SETTLED)), speed) for speed in slow]

@@ -1,4 +1,4 @@
-"""What the laws of contacts with and without friction have in common: rows G, responses M⁻¹ Gᵀ, and W = G M⁻¹ Gᵀ."""
+"""Common part of the laws of contacts with and without friction: rows G, responses M⁻¹ Gᵀ, and W = G M⁻¹ Gᵀ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mb2fmu.program.builder import ProgramBuilder
 
 
 class ContactResponse:
-    """The contacts of equations, and what their forces change.
+    """The contacts of equations, and the effects of their forces.
 
     Args:
         builder: Takes the nodes.
@@ -42,7 +42,7 @@ class ContactResponse:
         return [b.dot(rows[max(i, j)], rows[size + min(i, j)]) for i in range(size) for j in range(size)]
 
     def _moved(self, nodes: Sequence[int]) -> list[int]:
-        """Return a vector, and what the forces or impulses of all rows add to it, from it, the responses and these."""
+        """Return a vector plus the contributions of the given forces or impulses of all rows, by the responses."""
         b, n, size = self._builder, len(self._equations.u), len(self._response)
         forces = nodes[n + n * size :]
         return [

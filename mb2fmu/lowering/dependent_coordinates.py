@@ -1,4 +1,4 @@
-"""Dependent coordinates of the independent ones, as nodes: Newton's method from where they were last.
+"""Dependent coordinates as nodes, by Newton's method from their last values.
 
 phi(q_independent, q_dependent, t, p) = 0 has a solution near the last one as long as the columns of the dependent
 coordinates in the Jacobian G span what all columns span: that is the chart. How well they do is seen from
@@ -82,7 +82,7 @@ class DependentCoordinates:
         return b.build()
 
     def _inside(self, b: ProgramBuilder, D: list[list[int]]) -> int:
-        """1 in the chart, NaN beyond its edge."""
+        """Return 1 inside the chart, NaN beyond its edge."""
         left = gram(b, D, D)
         edge, one = b.constant(EDGE), b.constant(1.0)
         inside = one

@@ -1,4 +1,4 @@
-"""How well constraints are kept and posed, as nodes: residuals of the states, rank and condition of the Jacobian.
+"""Constraint diagnostics as nodes: residuals of the states, rank and condition of the Jacobian.
 
 Rank and condition come from S = A Aᵀ, the longest row of unit length: in S = L D Lᵀ a pivot d_i is the squared distance
 of row i from the span of the rows before it, 0 where it follows from them or vanishes. Rows are not scaled one by one:
@@ -28,7 +28,7 @@ _NONE = 1e-300  # where all rows vanish
 
 
 def define_diagnostics(walker: SympyWalker, equations: EquationsOfMotion, raw: Mapping[sm.Symbol, sm.Symbol]) -> None:
-    """Says what the symbols of ``DIAGNOSTICS`` stand for; nothing is computed until one is asked for.
+    """Define the symbols of ``DIAGNOSTICS``; each is computed only if requested.
 
     Args:
         walker: Takes the definitions.
@@ -56,7 +56,7 @@ def define_diagnostics(walker: SympyWalker, equations: EquationsOfMotion, raw: M
 
 
 def _rank_and_condition(b: ProgramBuilder, A: Sequence[list[int]], redundant: int) -> list[int]:
-    """Rank of A (rows) by the pivots of its Gram matrix, and its condition without redundant rows."""
+    """Return the rank of A (rows) by the pivots of its Gram matrix, and its condition without redundant rows."""
     S = gram(b, list(A), list(A))
     longest = b.binary(
         Op.MAX, reduce(lambda x, y: b.binary(Op.MAX, x, y), [S[i][i] for i in range(len(S))]), b.constant(_NONE)
@@ -72,7 +72,7 @@ def _rank_and_condition(b: ProgramBuilder, A: Sequence[list[int]], redundant: in
 
 
 def _pivots(b: ProgramBuilder, S: list[list[int]]) -> list[int]:
-    """D of (S + ε) = L D Lᵀ, none smaller than ε."""
+    """Return D of (S + ε) = L D Lᵀ, none smaller than ε."""
     n, epsilon = len(S), b.constant(EPSILON)
     left = [list(row) for row in S]
     pivots = []

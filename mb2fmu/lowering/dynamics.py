@@ -41,13 +41,13 @@ class ConstrainedDynamics:
 
     @property
     def _reducing(self) -> VelocityConstraints | None:
-        """The rows that dependent speeds follow from."""
+        """Return the rows that determine the dependent speeds."""
         return self._equations.reduction or self._equations.velocity_constraints
 
     # --- speeds ------------------------------------------------------------------------------------------------------
 
     def speed_expressions(self) -> list[sm.Basic]:
-        """What :meth:`dependent_speeds` needs lowered: A, b and the independent u."""
+        """Expressions that :meth:`dependent_speeds` takes lowered: A, b and the independent u."""
         e = self._equations
         c = self._reducing
         assert c is not None
@@ -74,12 +74,12 @@ class ConstrainedDynamics:
     # --- accelerations -----------------------------------------------------------------------------------------------
 
     def expressions(self) -> list[sm.Basic]:
-        """What :meth:`accelerations` needs lowered: M, f, A and γ."""
+        """Expressions that :meth:`accelerations` takes lowered: M, f, A and γ."""
         d, c = self._equations.mass_and_forcing, self._reducing
         return [*d.mass_matrix, *d.forcing, *((*c.jacobian, *self._bias()) if c else ())]
 
     def _bias(self) -> list[sm.Expr]:
-        """γ, with the terms that Baumgarte adds where they are asked for."""
+        """Return γ, with Baumgarte's terms if requested."""
         e = self._equations
         c = self._reducing
         assert c is not None
@@ -91,11 +91,11 @@ class ConstrainedDynamics:
         return [g + 2 * a * rate + b**2 * row for g, rate, row in zip(c.bias, rates, phi, strict=True)]
 
     def accelerations(self, nodes: Sequence[int]) -> list[int]:
-        """u' of all speeds."""
+        """Return u' of all speeds."""
         return self.forward(nodes, [()])[0]
 
     def accelerations_and_multipliers(self, nodes: Sequence[int]) -> list[int]:
-        """u', then λ if the equations have symbols for it, where all speeds are states."""
+        """Return u', then λ if the equations have symbols for it and all speeds are states."""
         u_dot, multipliers = self._with_multipliers(nodes)
         return [*u_dot, *multipliers] if self._equations.multipliers else u_dot
 
@@ -112,7 +112,7 @@ class ConstrainedDynamics:
         return self._multiplier_system(nodes[: n * n], rest[: m * n]).solve(load, rest[m * n :])
 
     def _multiplier_system(self, M: Sequence[int], A: Sequence[int]) -> MultiplierSystem:
-        """One for all that asks: M and A are the same nodes each time."""
+        """Return the multiplier system, shared by all requests: M and A are the same nodes each time."""
         n, m = len(self._equations.u), self._m
         if self._system is None:
             redundant = self._equations.redundant_rows
@@ -122,7 +122,7 @@ class ConstrainedDynamics:
         return self._system
 
     def projection_expressions(self) -> list[sm.Basic]:
-        """What :meth:`projected_speeds` needs lowered, before the speeds themselves: M, A and b."""
+        """Expressions that :meth:`projected_speeds` takes lowered before the speeds: M, A and b."""
         e = self._equations
         c = e.velocity_constraints
         assert c is not None
@@ -135,7 +135,7 @@ class ConstrainedDynamics:
         return self._multiplier_system(nodes[: n * n], A).project(rest[m:], rest[:m])
 
     def forward(self, nodes: Sequence[int], forces: Sequence[Sequence[int]]) -> Rows:
-        """u' for generalized forces that are added to f, one list per set of forces; one factorization for all.
+        """Return u' for several sets of generalized forces added to f; factorized once.
 
         Args:
             nodes: Of :meth:`expressions`.
@@ -160,7 +160,7 @@ class ConstrainedDynamics:
         return stacked.solve_all([[*load, *bias] for load in loads])
 
     def response(self, nodes: Sequence[int], columns: Rows) -> tuple[Rows, Rows]:
-        """What generalized forces alone would give, without any other force or bias: u', and λ where all are states.
+        """Return u' of generalized forces alone, without other forces and bias; and λ where all speeds are states.
 
         Args:
             nodes: Of :meth:`expressions`.
@@ -184,7 +184,7 @@ class ConstrainedDynamics:
         return stacked.solve_all([[*self._along(A, column), *([zero] * m)] for column in columns]), []
 
     def _along(self, A: Rows, force: Sequence[int]) -> list[int]:
-        """Generalized forces of the independent speeds alone: those of the dependent ones follow A."""
+        """Return generalized forces of the independent speeds; those of dependent ones follow by A."""
         b, e = self._builder, self._equations
         constraints = self._constraints(A)
         taken = []
@@ -195,21 +195,21 @@ class ConstrainedDynamics:
         return taken
 
     def inverse(self, nodes: Sequence[int], u_dot: Sequence[int]) -> list[int]:
-        """Generalized forces M u' − f that would have to be added for given u', one per row of M."""
+        """Return M u' − f, the generalized forces that must be added for the given u', one per row of M."""
         b, n = self._builder, len(self._equations.u)
         rows = self._equations.mass_and_forcing.mass_matrix.rows
         M, f = _rows(nodes, rows, n), nodes[rows * n : rows * n + rows]
         return [b.sub(b.dot(row, u_dot), load) for row, load in zip(M, f, strict=True)]
 
     def multiplier_expressions(self, pushes: Sequence[sm.Expr] = ()) -> list[sm.Basic]:
-        """What :meth:`multipliers` needs lowered: M, f and what pushes beside it, A and u'."""
+        """Expressions that :meth:`multipliers` takes lowered: M, f with added forces, A and u'."""
         e = self._equations
         d, c = e.mass_and_forcing, e.velocity_constraints
         forcing = [sm.Add(f, push) for f, push in zip(d.forcing, pushes, strict=True)] if pushes else d.forcing
         return [*d.mass_matrix, *forcing, *(c.jacobian if c else ()), *e.u_dot]
 
     def multipliers(self, nodes: Sequence[int]) -> list[int]:
-        """λ from the rows of the dependent speeds of Aᵀλ = f - M u'; the other rows then hold by themselves.
+        """Return λ from the dependent speeds' rows of Aᵀλ = f - M u'; the other rows are then satisfied.
 
         Where A loses rank on the way, so that other rows stand in for it, λ is that of least norm.
 

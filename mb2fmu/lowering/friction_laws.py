@@ -1,4 +1,4 @@
-"""Unilateral contacts with friction as nodes: forces by their modes, impacts, and what modes change to.
+"""Unilateral contacts with friction as nodes: forces by mode, impacts, and changes of mode.
 
 The rows are the normals of all contacts, then the tangents of those with friction: G, H in ``equations.unilateral``.
 """
@@ -39,7 +39,7 @@ class FrictionLaws(ContactResponse):
         self._names = ", ".join(contact.name for contact in self._contacts.each)
 
     def define(self, walker: SympyWalker) -> None:
-        """Says what forces, blows, jumps, changes and accelerations are."""
+        """Define forces, impulses, jumps, mode changes and accelerations."""
         e, contacts = self._equations, self._contacts
         frictions, each = contacts.frictions, contacts.each
         rows = [*(c.jacobian for c in each), *(f.jacobian for f in frictions)]
@@ -71,7 +71,7 @@ class FrictionLaws(ContactResponse):
         walker.define(contacts.shifts, [*zeros, *flat, *pushes], self._moved)
 
     def _known(self, nodes: Sequence[int]) -> tuple[Frictions, list[int]]:
-        """W and the coefficients, and the nodes behind them."""
+        """Return W and the coefficients, and the remaining nodes."""
         size, count = len(self._response), len(self._contacts.frictions)
         W = [list(nodes[size * i : size * i + size]) for i in range(size)]
         frictions = Frictions(W, self._tangents, nodes[size * size : size * size + count])
@@ -96,7 +96,7 @@ class FrictionLaws(ContactResponse):
         return rests, [*rests, *sticks], senses
 
     def _forces(self, nodes: Sequence[int]) -> list[int]:
-        """N and T of what rests."""
+        """Return N and T of resting contacts."""
         b, size = self._builder, len(self._response)
         frictions, rest = self._known(nodes)
         _, held, senses = self._modes(rest[size:])
@@ -104,7 +104,7 @@ class FrictionLaws(ContactResponse):
         return system.solve([b.neg(level) for level in rest[:size]])
 
     def _blows(self, nodes: Sequence[int]) -> list[int]:
-        """Impulses of all rows, then what rests behind them, and in which sense that slides."""
+        """Return impulses of all rows, then the contacts that rest after them, and their senses of sliding."""
         size, k = len(self._response), len(self._contacts.each)
         frictions, rest = self._known(nodes)
         rates, states, laws = rest[:size], rest[size : 2 * size], rest[2 * size :]
@@ -122,7 +122,7 @@ class FrictionLaws(ContactResponse):
         return rough_impulses(self._builder, blows, in_turn=self._contacts.order == "in turn")
 
     def _changes(self, nodes: Sequence[int]) -> list[int]:
-        """Gives new modes of all contacts, then impulses: drift of held rows to zero, slip to the side of its sense.
+        """Return new modes, then impulses that stop drift of held rows and give new slip the sign of its sense.
 
         A gap whose rate is above ``rest_below`` has not drifted: something has set it, and it is on its way back.
         """
@@ -161,7 +161,7 @@ class FrictionLaws(ContactResponse):
         return [*stays, *chosen.senses, *pushes]
 
     def _sense(self, slip: int, sense: int, slow: int) -> int:
-        """Return the sense of slip, 1 or −1; 0 where there is next to none, or it has just passed zero."""
+        """Return the sense of slip, 1 or −1; 0 where slip is negligible, or has just passed zero."""
         b = self._builder
         size, zero = b.unary(Op.ABS, slip), b.constant(0.0)
         still = b.binary(Op.LT, size, b.mul(b.constant(float(STILL)), slow))

@@ -1,4 +1,4 @@
-"""Consistent start values as nodes: of the states, those that are fixed stay, those that are guesses are solved for.
+"""Consistent start values of states as nodes: fixed values are kept, guesses are solved for.
 
 Coordinates move from the guesses q̂ along the rows of the constraints' Jacobian there, its columns of fixed ones left
 out, q = q̂ − G(q̂)ᵀ λ, until φ(q) = 0: where there are as many guesses as conditions that is all that is possible, where
@@ -18,7 +18,7 @@ from mb2fmu.numerics.constraint_systems import project_speeds
 
 
 def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> list[int]:
-    """Start values of all states, which as they are read are those that were declared or set.
+    """Return start values of all states; the states' symbols stand for the declared or set values.
 
     Args:
         walker: Knows the symbols; the builder's states are the start values as set.
@@ -55,7 +55,7 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
 
 
 def _some(symbols: Sequence[sm.Symbol]) -> str:
-    """Names for a message, not too many."""
+    """Return some names for a message."""
     shown = ", ".join(map(str, symbols[:_SHOWN]))
     return f"{shown} and {len(symbols) - _SHOWN} more" if len(symbols) > _SHOWN else shown
 
@@ -64,5 +64,5 @@ _SHOWN = 6
 
 
 def _known(nodes: Sequence[int]) -> Callable[[Sequence[int]], Sequence[int]]:
-    """Return an evaluation that gives the same nodes whatever it is asked with."""
+    """Return an evaluation that gives the same nodes for any argument."""
     return lambda _: nodes

@@ -1,4 +1,4 @@
-"""Latches as nodes: forces of rows that are held, impulses where latches close, and what contacts then see.
+"""Latches as nodes: forces of held rows, impulses where latches close, and their effect on contacts.
 
 With W = G M^-1 G^T over the rows L of latches, of which those that are held count, and J = M^-1 G^T:
 
@@ -58,25 +58,25 @@ class LatchLaws:
         self.response = [[sm.Dummy(f"latched_{c}_{i}") for i in range(n)] for c in range(k)]
 
     def define(self, walker: SympyWalker) -> None:
-        """Says what forces, blows, jumps, ``free`` and ``response`` are."""
+        """Define forces, impulses, jumps, ``free`` and ``response``."""
         self._define_mobility(walker)
         self._define_forces(walker)
         self._define_motion(walker)
         self._define_closing(walker)
 
     def _held(self) -> list[sm.Symbol]:
-        """W over the rows of latches."""
+        """Return W over the rows of latches."""
         return [entry for row in self._W[: len(self._rows)] for entry in row]
 
     def _define_mobility(self, walker: SympyWalker) -> None:
-        """W = G J, rows of latches and of contacts, columns of latches."""
+        """Define W = G J: rows of latches and of contacts, columns of latches."""
         b, r, n = self._builder, len(self._rows), len(self._equations.u)
         jacobians = [*(row.jacobian for row in self._rows), *(jacobian for jacobian, _ in self._contacts)]
         entries = [entry for jacobian in jacobians for entry in jacobian]
         columns = [symbol for column in self._columns[:r] for symbol in column]
 
         def mobility(nodes: Sequence[int]) -> list[int]:
-            """Row by row; the same node on both sides of the diagonal."""
+            """Return W row by row; the same node on both sides of the diagonal."""
             G = _split(nodes[: n * len(jacobians)], n)
             J = _split(nodes[n * len(jacobians) :], n)
             return [b.dot(G[max(i, j)], J[min(i, j)]) for i in range(len(G)) for j in range(r)]
@@ -84,7 +84,7 @@ class LatchLaws:
         walker.define([symbol for row in self._W for symbol in row], [*entries, *columns], mobility)
 
     def _define_forces(self, walker: SympyWalker) -> None:
-        """What holds the rows without contacts, what each contact adds, and both together."""
+        """Define the forces that hold the rows without contacts, each contact's addition, and the sum of both."""
         b, r, e = self._builder, len(self._rows), self._equations
         accelerations = [row.acceleration(e.u, self._bare) for row in self._rows]
         beside = [entry for row in self._W[r:] for entry in row]
@@ -105,7 +105,7 @@ class LatchLaws:
             walker.define([row.force], [sm.Add(self._alone[i], *parts)], lambda nodes: nodes)
 
     def _define_motion(self, walker: SympyWalker) -> None:
-        """u' without contacts, and what contacts change it by."""
+        """Define u' without contacts, and the change of u' by contacts."""
         before = (self._bare, *self._columns[len(self._rows) :])
         after, weights = (self.free, *self.response), (self._alone, *self._answers)
         for column, found, forces in zip(before, after, weights, strict=True):
@@ -118,7 +118,7 @@ class LatchLaws:
         before: Sequence[sm.Expr],
         weights: Sequence[sm.Symbol],
     ) -> None:
-        """after := before + J_L weights."""
+        """Define after := before + J_L weights."""
         b, n = self._builder, len(after)
         columns = [symbol for column in self._columns[: len(self._rows)] for symbol in column]
 
@@ -133,7 +133,7 @@ class LatchLaws:
         walker.define(after, [*before, *weights, *columns], sums)
 
     def _define_closing(self, walker: SympyWalker) -> None:
-        """Impulses where latches close at this instant, and by what they change the speeds."""
+        """Define impulses of latches that close at this instant, and the jumps of speeds."""
         b, r, e, latches = self._builder, len(self._rows), self._equations, self._latches
         blows = [row.blow for row in self._rows]
         needs = [*self._held(), *latches.holding, *latches.closing, *(row.rate(e.u) for row in self._rows)]
@@ -152,5 +152,5 @@ class LatchLaws:
 
 
 def _split(nodes: Sequence[int], size: int) -> Rows:
-    """Nodes in groups of one size."""
+    """Return nodes in groups of one size."""
     return [list(nodes[i : i + size]) for i in range(0, len(nodes), size)]

@@ -64,7 +64,7 @@ def lower(equations: EquationsOfMotion, optional: Collection[Optional] = (), *, 
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """Equations on their way into a builder.
+    """Equations while they are lowered into a builder.
 
     Attributes:
         equations: What is lowered.
@@ -145,13 +145,13 @@ class Lowering:
         self.walker.define(item.unknowns, (*item.matrix, *item.right_hand_side), make)
 
     def _define_closed_forms(self) -> None:
-        """Define dependent coordinates by the independent ones (treatment ``explicit``)."""
+        """Define dependent coordinates in closed form of the independent ones (treatment ``explicit``)."""
         b = self.builder
         for form in self.equations.closed_forms:
             clause = f"the loop cannot be closed, or comes to where two of its branches meet ({form.name})"
 
             def make(nodes: Sequence[int], clause: str = clause) -> list[int]:
-                """Return the first node, where the others, its conditions, are positive."""
+                """Return the first node, valid where its conditions, the others, are positive."""
                 value, *conditions = nodes
                 for condition in conditions:
                     b.require_domain(condition, clause)
@@ -165,7 +165,7 @@ class Lowering:
                 self.walker.define([item.symbol], [item.expression, *conditions], make)
 
     def _define_partition(self) -> None:
-        """Define dependent coordinates by Newton's method from where they were last (treatment ``partition``)."""
+        """Define dependent coordinates by Newton's method from their last values (treatment ``partition``)."""
         e, b = self.equations, self.builder
         if not e.warm_start:
             return
@@ -176,7 +176,7 @@ class Lowering:
         self.walker.define(dependent, found.needs, lambda nodes: found.solve(nodes, last))
 
     def _add_memory(self) -> None:
-        """Entry points of every program that has memory: what it becomes after an accepted step, and how it begins."""
+        """Add the entry points of discrete memory: its update after an accepted step, and its initial value."""
         e, b = self.equations, self.builder
         if e.warm_start:
             self._entry("remember", b.layout.memory, [e.q[i] for i in e.q_dependent])
@@ -201,7 +201,7 @@ class Lowering:
         self.walker.define(e.u, [*needs, *(self.raw[u] for u in e.u)], self.dynamics.projected_speeds)
 
     def _define_speeds(self) -> None:
-        """Dependent speeds and all accelerations."""
+        """Define dependent speeds and all accelerations."""
         e = self.equations
         if e.contacts or e.latches:
             define_where_touching(self.builder, self.walker, e, self.motion, self.dynamics)
@@ -227,7 +227,7 @@ class Lowering:
     # --- entry points ------------------------------------------------------------------------------------------------
 
     def add_entries(self) -> None:
-        """Declares every entry point."""
+        """Declare every entry point."""
         e = self.equations
         calculated = [item.symbol for item in e.calculated_parameters]
         self._entry("prepare", map(str, calculated), calculated)
@@ -252,7 +252,7 @@ class Lowering:
         self._add_events()
 
     def _add_events(self) -> None:
-        """Conditions of the model's own events, and what each sets: ``number:state``."""
+        """Add conditions of the model's own events, and the values that each sets: ``number:state``."""
         e = self.equations
         events = e.every_event
         if not events:
@@ -272,7 +272,7 @@ class Lowering:
         self._entry("resets", [label for label, _ in settings], [value for _, value in settings])
 
     def add_optional(self, name: Optional, forces: int = 1) -> None:
-        """Declares ``forward``, of so many sets of generalized forces, or ``inverse``."""
+        """Declare ``forward``, of so many sets of generalized forces, or ``inverse``."""
         e, b = self.equations, self.builder
         n = len(e.u)
         if name == "inverse":
@@ -284,7 +284,7 @@ class Lowering:
         b.entry(name, labels, [node for u_dot in self._forward(sets) for node in u_dot])
 
     def _forward(self, sets: list[list[int]]) -> list[list[int]]:
-        """Accelerations u' for several sets of generalized forces at once, by matrix or recursion."""
+        """Return accelerations u' for several sets of generalized forces at once, by matrix or recursion."""
         if isinstance(self.equations.dynamics, RecursiveDynamics):
             assert self.motion is not None
             return self.motion.forward(sets)
@@ -293,7 +293,7 @@ class Lowering:
         return dynamics.forward(self.walker.lower(dynamics.expressions()), [each[:rows] for each in sets])
 
     def _inverse(self, u_dot: list[int]) -> list[int]:
-        """Generalized forces that given u' need, by matrix or recursion."""
+        """Return generalized forces that the given u' need, by matrix or recursion."""
         if isinstance(self.equations.dynamics, RecursiveDynamics):
             assert self.motion is not None
             return self.motion.inverse(u_dot)
@@ -320,7 +320,7 @@ class Lowering:
         b.entry("rhs", b.layout.states, [*self._attracted([*q_dot, *u_dot]), *self.walker.lower(e.z_dot)])
 
     def _attracted(self, rates: list[int]) -> list[int]:
-        """f(P(x)) − rate (x − P(x))."""
+        """Return f(P(x)) − rate (x − P(x))."""
         b = self.builder
         if not self.raw:
             return rates
@@ -348,7 +348,7 @@ class Lowering:
 
 
 def _raw_states(equations: EquationsOfMotion) -> dict[sm.Symbol, sm.Symbol]:
-    """Coordinate or speed → symbol of its state, where the state is another thing; in the order of the states."""
+    """Return coordinate or speed → symbol of its state, where both differ; in the order of the states."""
     if equations.treatment != "attractor":
         return {}
     return {symbol: sm.Dummy(f"x_{symbol}") for symbol in (*equations.q, *equations.u)}

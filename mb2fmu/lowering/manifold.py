@@ -1,4 +1,4 @@
-"""The manifold that states are held on, as a program of its own: residuals of constraints, and K of q' = K u + k0."""
+"""The constraint manifold of the states as a program of its own: residuals, and K of q' = K u + k0."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mb2fmu.program.prune import prune
 
 
 def lower_manifold(equations: EquationsOfMotion) -> Program:
-    """What the states themselves obey, nothing projected or solved for.
+    """Return a program of the residuals that the states themselves must satisfy, without projection or solves.
 
     Entry points: ``residual`` (phi where all coordinates are states, A u + b where all speeds are) [names],
     ``directions`` (K where there are more coordinates than speeds, as quaternions have) [K[i,j] row by row].

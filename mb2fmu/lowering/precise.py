@@ -1,4 +1,4 @@
-"""``precise``: an entry point of a Program evaluated with many digits, to see what rounding has done to its values.
+"""``precise``: evaluate an entry point of a Program with many digits, to measure rounding errors.
 
 Slow, and for that alone: every operation in mpmath's arithmetic, linear systems solved there, and solutions of Newton's
 method refined there from those that doubles find.
@@ -22,7 +22,7 @@ _REFINEMENTS = 40
 
 
 def precise(program: Program, entry: str, leaves: Mapping[Op, Sequence[Any]], digits: int = 60) -> list[Any]:
-    """Values of the results, as numbers of mpmath; NaN where one is not defined, or is not real.
+    """Return the results as numbers of mpmath; NaN where one is not defined, or is not real.
 
     Args:
         program: Any.
@@ -49,7 +49,7 @@ class _Precise:
             self._found.append(self._value(node, operands[node]))
 
     def of(self, nodes: Sequence[int]) -> list[Any]:
-        """Values of nodes."""
+        """Return the values of nodes."""
         return [self._found[node] for node in nodes]
 
     def _value(self, node: int, operands: Sequence[int]) -> Any:
@@ -99,7 +99,7 @@ class _Precise:
             return [mpmath.nan] * n
 
     def _refined(self, block: Block) -> Sequence[Any]:
-        """Newton's method in doubles, then its steps with all digits."""
+        """Return the solution of Newton's method in doubles, refined by steps with all digits."""
         body, n = self._program.bodies[block.body], block.size
         theta, guess = self.of(block.operands[:-n]), self.of(block.operands[-n:])
         f = evaluator(body, ("residual", "step"), hoist=False)

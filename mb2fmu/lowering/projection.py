@@ -1,4 +1,4 @@
-"""PositionProjection: coordinates put onto the holonomic constraints, as nodes.
+"""PositionProjection: project coordinates onto the holonomic constraints, as nodes.
 
 Coordinates move along the rows of G at x itself, q = x − G(x)ᵀ λ, with λ from φ(q) = 0 by Newton's method that starts
 at λ = 0. Its matrix is that of x all along, G(x) G(x)ᵀ: x is as near to the constraints as an integrator errs, and each
@@ -63,7 +63,7 @@ class PositionProjection:
         self._name = name
 
     def needs(self, x: Sequence[sm.Symbol]) -> list[sm.Basic]:
-        """What :meth:`project` needs lowered.
+        """Expressions that :meth:`project` takes lowered.
 
         Args:
             x: Symbols of the coordinates that are projected.
@@ -95,13 +95,13 @@ class PositionProjection:
         ]
 
     def _closing(self, scales: Sequence[int], sizes: Sequence[int]) -> list[int]:
-        """Return how much of each row may be left over (:class:`Block`): a part of its largest terms."""
+        """Return the allowed residual of each row (:class:`Block`): a fraction of its largest terms."""
         b = self._builder
         whole = [b.mul(scale, size) for scale, size in zip(scales, sizes, strict=True)]
         return [*scales, *(b.add(b.mul(b.constant(_OPEN), size), b.constant(_ROUND_OFF)) for size in whole)]
 
     def _body(self, filled: Sequence[tuple[int, int]], held: Sequence[tuple[int, int]]) -> Program:
-        """F = s φ(x − Dᵀ y) in terms of y.
+        """Return F = s φ(x − Dᵀ y) in terms of y.
 
         Args:
             filled: Places of D that are handed in.
@@ -153,7 +153,7 @@ class PositionProjection:
 
 
 def magnitude(expression: sm.Expr) -> sm.Expr:
-    """Upper bound of the sum of the magnitudes of all terms; sin and cos count as 1.
+    """Return an upper bound of the sum of the magnitudes of all terms; sin and cos count as 1.
 
     It is what round-off in the expression is measured by, and does not vanish where the terms cancel each other.
     """

@@ -1,4 +1,4 @@
-"""Expressions beside the equations of motion as a program of their own: poses for pictures, input signals."""
+"""Programs of further expressions beside the equations of motion: poses for pictures, input signals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Beside:
         self._lowering = Lowering.start(equations)
 
     def define(self, assignments: Iterable[Assignment]) -> None:
-        """Intermediates beside those of the equations, in order; names of their own."""
+        """Define intermediates beside those of the equations, in order; with names of their own."""
         for item in assignments:
             self._lowering.walker.define([item.symbol], [item.expression], lambda nodes: nodes)
 
@@ -51,7 +51,7 @@ class Beside:
         ]
 
     def entry(self, name: str, results: Sequence[int], labels: Sequence[str] = ()) -> None:
-        """Declares an entry point; without labels its results are numbered."""
+        """Declare an entry point; without labels its results are numbered."""
         self._lowering.builder.entry(name, list(labels) or [f"{name}[{i}]" for i in range(len(results))], results)
 
     def program(self) -> Program:

@@ -1,4 +1,4 @@
-"""How each kind of SymPy expression becomes nodes: one ``Rule`` per class."""
+"""Rules that turn SymPy expressions into nodes: one ``Rule`` per class."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Nodes = Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one class is lowered.
+    """Lowering of one class.
 
     Attributes:
         children: Expressions that are lowered first.
@@ -130,7 +130,7 @@ def _piecewise_children(expression: sm.Basic) -> tuple[sm.Basic, ...]:
 
 
 def _piecewise(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
-    """NaN where no condition holds."""
+    """Return the chosen expression; NaN where no condition holds."""
     result = b.constant(float("nan"))
     for value, condition in reversed(list(zip(n[::2], n[1::2], strict=True))):
         result = b.select(condition, value, result)
@@ -152,7 +152,7 @@ def _sinc(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
 
 
 def _compare(op: Op, *, swapped: bool = False, negated: bool = False) -> Rule:
-    """Rule of a comparison: operands may be exchanged, the answer negated."""
+    """Return the rule of a comparison: operands may be exchanged, the answer negated."""
 
     def combine(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
         left, right = (n[1], n[0]) if swapped else (n[0], n[1])
@@ -182,17 +182,17 @@ def _table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
 
 
 def _sign(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
-    """sign(a), or with the factor at which it breaks away."""
+    """Return sign(a); with the break-away ratio where it has one."""
     return b.sign_that_sticks(n[0], n[1] if len(n) > 1 else b.constant(1.0))
 
 
 def _expanded(expression: sm.Basic) -> tuple[sm.Basic, ...]:
-    """Return the formula behind a named curve, its arguments as they are."""
+    """Return the formula of a named curve, its arguments unchanged."""
     return (expression.doit(deep=False),)
 
 
 def _number(b: ProgramBuilder, expression: sm.Basic, _n: Nodes) -> int:
-    """Numbers that have no finite real value: ∞ and NaN; finite ones never come here."""
+    """Return numbers without a finite real value: ∞ and NaN; finite ones are handled before."""
     return b.constant(float(expression))
 
 

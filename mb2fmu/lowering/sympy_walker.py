@@ -1,4 +1,4 @@
-"""SympyWalker: SymPy expressions become nodes of a ProgramBuilder.
+"""SympyWalker: turn SymPy expressions into nodes of a ProgramBuilder.
 
 Each object in memory is visited once, without recursion: a shared graph costs its size, not that of the tree it
 unfolds to, and depth costs nothing. Definitions (named intermediates, linear solves) are made when they are first
@@ -26,7 +26,7 @@ _DIGITS = 25  # of exact numbers before they are rounded to a double's 17
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a symbol stands for.
+    """Meaning of a symbol.
 
     Attributes:
         symbols: Made together.
@@ -63,13 +63,13 @@ class SympyWalker:
         needs: Iterable[sm.Basic],
         make: Callable[[Sequence[int]], Sequence[int]],
     ) -> None:
-        """Says what symbols stand for; ``make`` is called at most once, when one of them is first asked for."""
+        """Define symbols; ``make`` is called at most once, when one of them is first needed."""
         definition = Definition(tuple(symbols), tuple(needs), make)
         for symbol in definition.symbols:
             self._definitions[symbol] = definition
 
     def lower(self, expressions: Iterable[Any]) -> list[int]:
-        """Nodes of expressions.
+        """Return the nodes of expressions.
 
         Raises:
             LoweringError: Names every function that is not supported and every symbol that nothing defines.
@@ -100,7 +100,7 @@ class SympyWalker:
         return [self._memo[id(root)] for root in roots]
 
     def _open(self, expression: sm.Basic) -> tuple[Rule, tuple[sm.Basic, ...]]:
-        """Return the rule of an expression and what has to be lowered before."""
+        """Return the rule of an expression, and the expressions to lower before it."""
         if isinstance(expression, sm.Symbol):
             definition = self._definitions.get(expression)
             if expression in self._symbols or definition is None:
@@ -115,7 +115,7 @@ class SympyWalker:
         return _REFUSED, ()
 
     def _close(self, expression: sm.Basic, rule: Rule, children: tuple[sm.Basic, ...]) -> int:
-        """Makes the node of an expression from those of its children; a constant where all of it is numbers."""
+        """Make the node of an expression from those of its children; a constant if all of it is numbers."""
         nodes = [self._memo[id(child)] for child in children]
         if rule is _SYMBOL:
             return self._symbol(expression, nodes)
@@ -128,7 +128,7 @@ class SympyWalker:
         return rule.combine(self.builder, expression, nodes)
 
     def _symbol(self, symbol: sm.Symbol, nodes: list[int]) -> int:
-        """Node of a symbol; what defines it is lowered at its first use."""
+        """Return the node of a symbol; its definition is lowered at its first use."""
         if symbol not in self._symbols:
             definition = self._definitions.get(symbol)
             if definition is None:
@@ -139,7 +139,7 @@ class SympyWalker:
         return node
 
     def _complain(self) -> None:
-        """Raise once, with all functions that are not supported and all names that nothing defines."""
+        """Raise once with all unsupported functions and all undefined names."""
         faults = []
         if self._unsupported:
             names = ", ".join(sorted(self._unsupported))

@@ -1,4 +1,4 @@
-"""Accelerations where something touches or is latched, as nodes: without it, what each row would do, and together."""
+"""Accelerations with contacts and latches as nodes: free motion, response to each row, and both together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = list[list[int]]
 
 
 class _Touching:
-    """All rows along which something pushes: those of latches, then normals and tangents of contacts.
+    """All rows along which forces act: those of latches, then normals and tangents of contacts.
 
     Attributes:
         rows: G, row by row.
@@ -48,7 +48,7 @@ class _Touching:
         return [symbol for column in self.response for symbol in column]
 
     def define(self, builder: ProgramBuilder, walker: SympyWalker, e: EquationsOfMotion) -> None:
-        """Says what forces, jumps and accelerations are; ``free`` and ``response`` are another's to say."""
+        """Define forces, jumps and accelerations; ``free`` and ``response`` are defined elsewhere."""
         contact_laws = FrictionLaws if e.contacts and e.contacts.frictions else ContactLaws
         if e.latches is None:
             contact_laws(builder, e, self.free, self.response).define(walker)
@@ -68,7 +68,7 @@ def define_where_touching(
     motion: RecursiveMotion | None,
     dynamics: ConstrainedDynamics | None,
 ) -> None:
-    """Says what dependent speeds, accelerations and multipliers are where there are contacts or latches.
+    """Define dependent speeds, accelerations and multipliers where there are contacts or latches.
 
     Args:
         b: Takes the nodes.
@@ -90,7 +90,7 @@ def define_where_touching(
         walker.define(touching.free, (), lambda _: motion.accelerations())
 
         def answer(nodes: Sequence[int]) -> list[int]:
-            """Responses of articulated bodies: forces are linear in what they give."""
+            """Return the responses of articulated bodies, which are linear in the forces."""
             free, with_force = nodes[:n], motion.forward(columns(nodes[n:]))
             return [b.sub(x, y) for one in with_force for x, y in zip(one, free, strict=True)]
 
@@ -103,7 +103,7 @@ def define_where_touching(
     reactions = [[sm.Dummy() for _ in e.multipliers] for _ in range(k)]
 
     def respond(nodes: Sequence[int]) -> list[int]:
-        """Responses of u', then of multipliers where they are wanted."""
+        """Return responses of u', then of multipliers where they are requested."""
         rates, multipliers = dynamics.response(nodes[: len(needs)], columns(nodes[len(needs) :]))
         wanted = multipliers if e.multipliers and dynamics.with_multipliers else []
         return [node for part in (*rates, *wanted) for node in part]

@@ -67,7 +67,7 @@ class Closing:
         self._least = self._typical_scales(np.array([item.start for item in m.declared.coordinates]))
 
     def _typical_scales(self, start: Floats) -> Floats:
-        """Return each row's largest size at and beside the start, shape (m,); in singular positions some vanish."""
+        """Return each row's largest size at and beside the start, shape (m,); in singular positions rows vanish."""
         generator = np.random.default_rng(17)
         aside = [_ASIDE * self.typical * generator.uniform(-1.0, 1.0, start.shape) for _ in range(_BESIDE)]
         found = np.array([np.abs(self.jacobian(start + step)) @ self.typical for step in (0.0 * start, *aside)])

@@ -282,7 +282,7 @@ class NamedKinematics:
         return self.named(total, f"r_{place.name}")
 
     def _arm(self, i: int, k: int, components: Components) -> Components:
-        """Return a term of a position, turned into N."""
+        """Return a term of a position, expressed in N."""
         if k == 0:
             return components
         return self.named(times(self.rotation(k), components), f"arm_{self.mechanism.points[i].name}")

@@ -215,7 +215,7 @@ class _Grown:
         return self._frame_body.get(frame, GROUND)
 
     def _bases(self) -> dict[int, int]:
-        """Points that coordinates move, as a platform's corner, by the one body whose mass centre is fixed to them."""
+        """Return points that coordinates move (a platform's corner) → the body whose mass centre is fixed to them."""
         claims: dict[int, set[int]] = {}
         for number, body in enumerate(self.m.bodies):
             point, terms = body.masscenter, self.m.points[body.masscenter].position or ()

@@ -302,7 +302,7 @@ class NumericMechanism:
 
     @cached_property
     def _point_motion(self) -> tuple[Array, Array, Array, Array]:
-        """Positions, velocities, partial velocities and accelerations: sums over terms from O, or from given ones."""
+        """Compute position, velocity, partial velocities, acceleration: sums over terms from O or a given velocity."""
         terms = self._point_terms.expressed(self._values, self._rotation)
         frames, fixed = self._point_terms.frames, self._of_position
         omega, rho = self._omega[frames], terms.vector

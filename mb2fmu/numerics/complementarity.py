@@ -22,7 +22,7 @@ Rows = list[list[int]]
 
 @dataclass(frozen=True, slots=True)
 class Blows:
-    """What is known of contacts just before an impact, nodes, one per contact.
+    """Quantities of contacts just before an impact: nodes, one per contact.
 
     Attributes:
         W: Shape (k, k), symmetric.
@@ -44,7 +44,7 @@ class Blows:
 
 
 def impulses_in_turn(b: ProgramBuilder, blows: Blows) -> tuple[list[int], list[int]]:
-    """Impulses, and which contacts rest then: each contact that approaches is struck by itself, in order."""
+    """Return impulses and resting contacts: approaching contacts are struck one by one, in order."""
     zero = b.constant(0.0)
     impulses: list[int] = []
     rests = []
@@ -60,7 +60,7 @@ def impulses_in_turn(b: ProgramBuilder, blows: Blows) -> tuple[list[int], list[i
 
 
 def impulses_at_once(b: ProgramBuilder, blows: Blows, *, poisson: bool) -> tuple[list[int], list[int]]:
-    """Impulses of all closed contacts together, and which contacts rest then.
+    """Return impulses of all closed contacts together, and the contacts that rest after them.
 
     Newton: v+ + e v- >= 0 is complementary to the impulses. Poisson: those of compression end all approach, those of
     restitution are at least e times as large, and leave no approach.
@@ -95,13 +95,13 @@ def impulses_at_once(b: ProgramBuilder, blows: Blows, *, poisson: bool) -> tuple
 
 
 def _restitution(b: ProgramBuilder, blows: Blows, k: int, v: int) -> tuple[int, int]:
-    """The coefficient that counts for a rate before the impact: 0 where the contact rests then; and whether it does."""
+    """Return the effective restitution for a rate before the impact (0 if the contact rests then), and if it rests."""
     plastic = b.binary(Op.LT, b.mul(blows.restitution[k], b.neg(v)), blows.rest_below[k])
     return b.select(plastic, b.constant(0.0), blows.restitution[k]), plastic
 
 
 def _not_thrown_off(b: ProgramBuilder, blows: Blows, impulses: Sequence[int], rests: Sequence[int]) -> list[int]:
-    """1 for those that rest and that no impulse parts; what has drifted apart before was not parted by it."""
+    """Return 1 for resting contacts that no impulse parts; earlier drift does not count as parting."""
     found = []
     for k, resting in enumerate(rests):
         drifted = b.select(blows.resting[k], b.binary(Op.MAX, blows.rates[k], b.constant(0.0)), b.constant(0.0))
@@ -112,7 +112,7 @@ def _not_thrown_off(b: ProgramBuilder, blows: Blows, impulses: Sequence[int], re
 
 
 def complementary(b: ProgramBuilder, W: Rows, q: Sequence[int]) -> list[int]:
-    """z >= 0 with w = W z + q >= 0 and z w = 0, entry by entry: of all modes that which fits best.
+    """Solve z >= 0, w = W z + q >= 0, z w = 0 by entries: try all modes and take the best fit.
 
     Args:
         b: Takes the nodes.
@@ -148,7 +148,7 @@ def _modes(b: ProgramBuilder, W: Rows, q: Sequence[int]) -> Iterator[tuple[dict[
 
 
 def solved_small(b: ProgramBuilder, A: Rows, right: Sequence[int]) -> list[int]:
-    """The solution of a small system by elimination in order; no number where it is singular, which is no failure."""
+    """Solve a small system by elimination in fixed order; NaN where it is singular, without a failure."""
     if not right:
         return []
     ratios = [b.div(A[i][0], A[0][0]) for i in range(1, len(A))]
@@ -162,7 +162,7 @@ def solved_small(b: ProgramBuilder, A: Rows, right: Sequence[int]) -> list[int]:
 
 
 def resting_forces(b: ProgramBuilder, W: Rows, accelerations: Sequence[int], resting: Sequence[int]) -> list[int]:
-    """Forces that keep the gaps of resting contacts at zero acceleration; 0 at the others.
+    """Return the forces that keep resting contacts at zero gap acceleration; 0 at the others.
 
     Args:
         b: Takes the nodes.

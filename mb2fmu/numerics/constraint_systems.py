@@ -1,4 +1,4 @@
-"""Linear systems of constraints as nodes, regular where the constraints lose rank; speeds put onto them.
+"""Linear systems of constraints as nodes, regular where constraints lose rank; projection of speeds.
 
 **Regular where the constraints are not.** Where rows of the Jacobian G are redundant, or G loses rank on the way (a
 four-bar that lies flat), the solution of least norm is wanted, and a right-hand side that jumps from one rank to the
@@ -82,7 +82,7 @@ class RegularizedSystem:
         return [found[i] for i in range(len(right))]
 
     def missing(self) -> Rows:
-        """What has to be added to a matrix near S, whose rank is the one that counts, to make it regular.
+        """Return the matrix to add to one near S to make it regular; the rank of S counts.
 
         Where rows are redundant this is the projection I - S⁺ S: the solution for anything that the matrix spans is
         then the one without a part along the eigenvectors that are left out. ε elsewhere.
@@ -97,7 +97,7 @@ class RegularizedSystem:
         return found
 
     def turned(self, y: Sequence[int]) -> list[int]:
-        """A solution as a number, with the derivatives that it has for staying among solutions (``eigenspaces``)."""
+        """Return a solution as a number, with the derivatives of staying among solutions (``eigenspaces``)."""
         b = self._builder
         found = {i: b.unary(Op.FROZEN, node) for i, node in enumerate(y)}
         for group, system in self._parts:
@@ -107,7 +107,7 @@ class RegularizedSystem:
 
 
 class _Filtered:
-    """Where no rows are known to be redundant."""
+    """A system without known redundant rows."""
 
     def __init__(self, builder: ProgramBuilder, matrix: Rows, weights: Sequence[int], name: str) -> None:
         self._builder = b = builder
@@ -127,17 +127,17 @@ class _Filtered:
         return [b.sum([x, y], [b.mul(b.constant(2.0), w)]) for x, y, w in zip(z, once, twice, strict=True)]
 
     def missing(self) -> Rows:
-        """ε over each weight."""
+        """Return ε over each weight."""
         zero = self._builder.constant(0.0)
         return [[e if i == j else zero for j in range(len(self._added))] for i, e in enumerate(self._added)]
 
     def _weak(self, right: Sequence[int]) -> list[int]:
-        """E r."""
+        """Return E r."""
         return self._system.solve([self._builder.mul(e, x) for e, x in zip(self._added, right, strict=True)])
 
 
 class _LeastNorm:
-    """Where the rank is known: s S s with eigenvalues of order 1."""
+    """A system of known rank: s S s with eigenvalues of order 1."""
 
     def __init__(self, builder: ProgramBuilder, matrix: Rows, weights: Sequence[int], name: str, rank: int) -> None:
         b, n = builder, len(matrix)
@@ -154,7 +154,7 @@ class _LeastNorm:
         return [b.mul(s, value) for s, value in zip(self._scales, found, strict=True)]
 
     def missing(self) -> Rows:
-        """I - S⁺ S, of the matrix as it is scaled."""
+        """Return I - S⁺ S of the scaled matrix."""
         b, one, zero = self._builder, self._builder.constant(1.0), self._builder.constant(0.0)
         columns = [b.solution(self._factor, row) for row in self._matrix]
         return [
@@ -168,7 +168,7 @@ class _LeastNorm:
 
 
 def connected(b: ProgramBuilder, matrix: Rows) -> list[list[int]]:
-    """Rows of a symmetric matrix in groups that share no entries but constant zeros."""
+    """Return rows of a symmetric matrix in groups that share only constant zeros."""
     left, groups = set(range(len(matrix))), []
     while left:
         group, found = set(), {min(left)}
@@ -183,7 +183,7 @@ def connected(b: ProgramBuilder, matrix: Rows) -> list[list[int]]:
 def row_scales(
     b: ProgramBuilder, rows: Rows, redundant: Collection[int] = (), lengths: Sequence[float] = ()
 ) -> list[int]:
-    """1 / length of each row; ``lengths``: their typical ones, (): all 1.
+    """Return 1 / length of each row; ``lengths``: their typical ones, (): all 1.
 
     Among redundant rows one may vanish on the way while others say the same: it is not followed down to nothing, since
     its direction there is as wrong as the states have drifted.
@@ -196,7 +196,7 @@ def row_scales(
 def least_squares(
     b: ProgramBuilder, squares: Rows, redundant: Collection[int], lengths: Sequence[float], part: float
 ) -> list[int]:
-    """What is added to each row's squared length, so that a row that vanishes is not followed down to nothing.
+    """Return the amount added to each row's squared length, so that a vanishing row is ignored.
 
     Args:
         b: Takes the nodes.
@@ -220,7 +220,7 @@ def scaled(b: ProgramBuilder, scales: Sequence[int], rows: Rows) -> Rows:
 
 
 def gram(b: ProgramBuilder, left: Rows, right: Rows) -> Rows:
-    """left rightᵀ; rows that share no columns with each other cost nothing."""
+    """Return left rightᵀ; rows without common columns cost nothing."""
     zero = b.constant(0.0)
     columns = [{j for j, node in enumerate(row) if not b.is_zero(node)} for row in right]
     product = []
@@ -268,7 +268,7 @@ def project_speeds(
 def least_norm_multipliers(
     b: ProgramBuilder, A: Rows, forces: Sequence[int], lengths: Sequence[float] = ()
 ) -> list[int]:
-    """Return the λ of least norm with Aᵀλ = forces, which A's rows span; regular where A loses rank.
+    """Return the λ of least norm with Aᵀλ = forces (in the span of A's rows); regular where A loses rank.
 
     ``lengths`` are typical ones of the rows; (): all 1.
     """

@@ -1,4 +1,4 @@
-"""Contacts with Coulomb's friction as nodes: which of them stick, slide or open, by enumeration of all modes.
+"""Contacts with Coulomb's friction as nodes: find which stick, slide or open, by enumeration of all modes.
 
 The same problem at two levels: of forces, where y are accelerations of gaps and slip, and of impulses, where y are the
 rates behind an impact. With the normal and tangential parts N, T of each contact, y = q + W (N, T) and
@@ -57,7 +57,7 @@ _PUSHED = (
 
 @dataclass(frozen=True, slots=True)
 class Rubbing:
-    """Contacts at one level, nodes.
+    """Contacts at one level (forces or impulses), as nodes.
 
     Attributes:
         W: Shape (k + f, k + f): normals of all contacts, then tangents of those with friction.
@@ -83,7 +83,7 @@ class Rubbing:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Modes, nodes.
+    """Chosen modes, as nodes.
 
     Attributes:
         pressed: Of each contact, 1 or 0.
@@ -143,7 +143,7 @@ def choose(b: ProgramBuilder, rubbing: Rubbing) -> Chosen:
 
 
 def _paradox(names: str, *, others: bool) -> str:
-    """Painleve's paradox, as a clause.
+    """Return Painlevé's paradox as a clause.
 
     Args:
         names: Of the contacts.
@@ -173,7 +173,7 @@ def told(b: ProgramBuilder, chosen: Chosen, names: str, due: int) -> list[int]:
 
 
 def _present(rubbing: Rubbing) -> Iterator[tuple[int, int]]:
-    """Rows, and whether they count."""
+    """Return rows, and whether they count."""
     for k, tangent in enumerate(rubbing.tangents):
         yield k, rubbing.present[k]
         if tangent >= 0:
@@ -189,7 +189,7 @@ def _candidates(b: ProgramBuilder, rubbing: Rubbing) -> Iterator[tuple[tuple[Mod
 
 
 def _tried(b: ProgramBuilder, rubbing: Rubbing, modes: Sequence[Mode]) -> tuple[int, list[int]]:
-    """Merit and y of one combination."""
+    """Return merit and y of one combination."""
     zero = b.constant(0.0)
     rough = [k for k, tangent in enumerate(rubbing.tangents) if tangent >= 0]
     mu = dict(zip(rough, rubbing.coefficients, strict=True))
@@ -225,7 +225,7 @@ def _tried(b: ProgramBuilder, rubbing: Rubbing, modes: Sequence[Mode]) -> tuple[
 
 
 def _parts(b: ProgramBuilder, rubbing: Rubbing, modes: Sequence[Mode], mu: dict[int, int]) -> list[int]:
-    """N and T of one combination, row by row."""
+    """Return N and T of one combination, row by row."""
     zero, W, n = b.constant(0.0), rubbing.W, len(rubbing.q)
     parts = [zero] * n
     ratio = {k: b.mul(b.constant(-float(mode.sense)), mu[k]) for k, mode in enumerate(modes) if mode.sense}
@@ -239,7 +239,7 @@ def _parts(b: ProgramBuilder, rubbing: Rubbing, modes: Sequence[Mode], mu: dict[
         rows += [k] * mode.pressed + [rubbing.tangents[k]] * mode.stuck
 
     def column(row: int, unknown: int) -> int:
-        """What an unknown adds to a row: a normal part brings its friction along."""
+        """Return the contribution of an unknown to a row: a normal force brings its friction along."""
         if unknown not in ratio:
             return W[row][unknown]
         return b.add(W[row][unknown], b.mul(ratio[unknown], W[row][rubbing.tangents[unknown]]))
@@ -262,7 +262,7 @@ def _parts(b: ProgramBuilder, rubbing: Rubbing, modes: Sequence[Mode], mu: dict[
 def _tests(
     b: ProgramBuilder, rubbing: Rubbing, k: int, mode: Mode, found: tuple[Sequence[int], Sequence[int]], mu: int
 ) -> Iterator[int]:
-    """What must not be negative of one contact, in the unit of y."""
+    """Return the quantities of one contact that must not be negative, in the unit of y."""
     parts, y = found
     W, tangent = rubbing.W[k][k], rubbing.tangents[k]
     if mode.pressed:

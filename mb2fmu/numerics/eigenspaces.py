@@ -1,4 +1,4 @@
-"""``turned``: vectors of the space of a symmetric matrix's largest eigenvalues, which turns as the matrix changes.
+"""``turned``: vectors of the space of a symmetric matrix's largest eigenvalues, with its rotation as derivatives.
 
 With S = Σ λ vvᵀ, kept eigenvalues λ_k, left out ones λ_d, and P, Q = I - P the projections onto the spaces of either,
 
@@ -25,7 +25,7 @@ Rows = list[list[int]]
 
 
 def turned(b: ProgramBuilder, matrix: Rows, left_out: Rows, count: int, y: Sequence[int], name: str) -> list[int]:
-    """Numbers y of the space that is kept, with the derivatives that they have for staying in it.
+    """Return numbers y of the kept space, with the derivatives of staying in it.
 
     Args:
         b: Takes the nodes.
@@ -63,7 +63,7 @@ def turned(b: ProgramBuilder, matrix: Rows, left_out: Rows, count: int, y: Seque
 
 
 def _polynomial(b: ProgramBuilder, part: Rows, count: int) -> list[int]:
-    """p_0, …, p_e of the eigenvalues of Q S that are left out: Newton's identities."""
+    """Return p_0, …, p_e of the eigenvalues of Q S that are left out, by Newton's identities."""
     traces, power = [], part
     for i in range(count):
         power = _product(b, power, part) if i else power

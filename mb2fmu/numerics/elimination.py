@@ -1,4 +1,4 @@
-"""Speeds that constraints give with a constant factor, taken out before anything is solved.
+"""Eliminate speeds that constraints determine with constant factors, before anything is solved.
 
 Where a row of A u + b = 0 has a number a as its entry for u_j (the velocity of a contact point in a rolling condition,
 the coordinate of a point in a closing condition), u_j = −(the rest of the row) / a holds wherever the mechanism is:
@@ -24,7 +24,7 @@ _NUMBER = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class _Pivot:
-    """One row and one speed less.
+    """One eliminated row and speed.
 
     Attributes:
         row, column: Which.
@@ -39,7 +39,7 @@ class _Pivot:
 
 
 class Elimination:
-    """Takes out as many speeds as there are constant pivots.
+    """Eliminates as many speeds as there are constant pivots.
 
     Args:
         builder: Takes the nodes.
@@ -79,7 +79,7 @@ class Elimination:
         return min(constant)[1:] if constant else None
 
     def _take(self, work: Rows, row: int, column: int) -> None:
-        """Eliminates a column from all other rows by the pivot at (row, column), and records the factors."""
+        """Eliminate a column from all other rows by the pivot at (row, column), and record the factors."""
         b, pivot = self._b, work[row]
         self.rows.remove(row)
         self.columns.remove(column)
@@ -95,7 +95,7 @@ class Elimination:
         self._pivots.append(_Pivot(row, column, list(pivot), factors))
 
     def _span(self) -> Rows:
-        """S without the speeds that are left, which it holds as they are: row by row of the pivots."""
+        """Return S without the identity rows of the remaining speeds: row by row of the pivots."""
         b = self._b
         spans: dict[int, list[int]] = {}
         for pivot in reversed(self._pivots):
@@ -114,7 +114,7 @@ class Elimination:
     # --- right-hand sides, one number per row ------------------------------------------------------------------------
 
     def left(self, right: Sequence[int]) -> list[int]:
-        """What the elimination makes of A's right-hand side, for the rows that are left."""
+        """Return A's right-hand side after the elimination, for the remaining rows."""
         reduced = self._reduced(right)
         return [reduced[i] for i in self.rows]
 
@@ -127,7 +127,7 @@ class Elimination:
         return reduced
 
     def whole(self, w: Sequence[int], right: Sequence[int]) -> list[int]:
-        """Return all speeds, or rates of them, with A u + right = 0 from those that are left."""
+        """Return all speeds, or their rates, with A u + right = 0 from the remaining ones."""
         b = self._b
         reduced = self._reduced(right)
         u = [b.constant(0.0)] * self._n
@@ -141,7 +141,7 @@ class Elimination:
     # --- dynamics ----------------------------------------------------------------------------------------------------
 
     def mass_matrix(self, M: Rows) -> Rows:
-        """Sᵀ M S; of both only the lower triangle counts."""
+        """Return Sᵀ M S; only the lower triangles count."""
         b, taken = self._b, [pivot.column for pivot in self._pivots]
         zero = b.constant(0.0)
 
@@ -167,7 +167,7 @@ class Elimination:
         return rows
 
     def forces(self, M: Rows, forces: Sequence[int], gamma: Sequence[int]) -> list[int]:
-        """Sᵀ (f − M s) with s = u' where those that are left do not accelerate."""
+        """Return Sᵀ (f − M s), with s = u' for zero accelerations of the remaining speeds."""
         b = self._b
         s = self.whole([b.constant(0.0)] * len(self.columns), gamma)
         rest = [
@@ -181,7 +181,7 @@ class Elimination:
         ]
 
     def multipliers(self, found: Sequence[int], left_over: Sequence[int]) -> list[int]:
-        """λ of all rows with Aᵀ λ = f − M u'.
+        """Return λ of all rows with Aᵀ λ = f − M u'.
 
         Args:
             found: λ of the rows that are left.

@@ -23,7 +23,7 @@ _REFINED = 3
 
 @dataclass(frozen=True, slots=True)
 class Frictions:
-    """What is known of contacts, nodes.
+    """Quantities of contacts, as nodes.
 
     Attributes:
         W: Shape (k + f, k + f): normals of all contacts, then tangents of those with friction.
@@ -37,7 +37,7 @@ class Frictions:
 
 
 class FrictionRows:
-    """N and T of contacts.
+    """Solves for N and T of contacts.
 
     Args:
         builder: Takes the nodes.
@@ -78,7 +78,7 @@ class FrictionRows:
         self._system = LinearSystem(b, regular, name)
 
     def solve(self, right: Sequence[int], given: Sequence[int] | None = None) -> list[int]:
-        """N and T.
+        """Return N and T.
 
         Args:
             right: What y has to change by, of each row.

@@ -1,4 +1,4 @@
-"""Rows that are held or not: W z = r over those that are, z = 0 at the others, as nodes."""
+"""Rows that are held or released, as nodes: W z = r over the held ones, z = 0 at the others."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class HeldRows:
         self._system = RegularizedSystem(b, scaled, [one] * n, name)
 
     def solve(self, right: Sequence[int]) -> list[int]:
-        """z for right-hand sides, of which those of rows that are not held do not count."""
+        """Return z for right-hand sides; those of released rows do not count."""
         b, zero = self._builder, self._builder.constant(0.0)
         if len(right) == 1:
             return [b.select(self._held[0], b.div(right[0], self._W[0][0]), zero)]

@@ -61,7 +61,7 @@ def solve_dense(builder: ProgramBuilder, matrix: Rows, rights: Rows, *, name: st
 
 
 class OrderedSystem:
-    """A symmetric positive definite system whose unknowns are eliminated in an order that keeps it sparse.
+    """A symmetric positive definite system; its unknowns are eliminated in an order that preserves sparsity.
 
     Greedily the unknown with the fewest neighbours goes first (minimum degree; George and Liu, SIAM Review 31 (1989)
     1-19). Loops that share nothing are solved each by itself, so many of them cost what one costs, times their number.
@@ -110,7 +110,7 @@ class HalvedSystem:
             self._block = _SymmetricBlock(builder, permuted, name)
 
     def halves(self, vector: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Left and right half, their entries in the order of elimination."""
+        """Return left and right half; their entries are in the order of elimination."""
         right = [vector[i] for i in self._order]
         if self._block is not None:
             return right, self._block.solve(right)
@@ -119,7 +119,7 @@ class HalvedSystem:
         return left, self._written.scaled(left)
 
     def whole(self, right: Sequence[int]) -> list[int]:
-        """S⁻¹ y from the right half of y."""
+        """Return S⁻¹ y from the right half of y."""
         found = list(right) if self._written is None else self._written.back(right)
         return [node for _, node in sorted(zip(self._order, found, strict=True))]
 
@@ -164,7 +164,7 @@ def _is_sparse(b: ProgramBuilder, matrix: Rows) -> bool:
 
 
 def elimination_cost(near: dict[int, set[int]]) -> int:
-    """Products of an elimination in an order that keeps it sparse, fill-in counted.
+    """Return the number of products of an elimination in a sparse order, fill-in counted.
 
     Args:
         near: Row of a symmetric matrix → the others that it shares an entry with.
@@ -263,7 +263,7 @@ class _SymmetricBlock:
 
 
 class _Substitution:
-    """Rows and columns with one entry by substitution, the rest by pivoted blocks."""
+    """Solves rows and columns with one entry by substitution, the rest by pivoted blocks."""
 
     def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
         self._builder = b = builder
@@ -294,7 +294,7 @@ class _Substitution:
         x: dict[int, int] = {}
 
         def remainder(i: int) -> int:
-            """Row i's right-hand side less what is known of its left one."""
+            """Return row i's right-hand side less the known part of its left side."""
             return b.sum([right[i]], [b.mul(self._matrix[i][j], x[j]) for j in sorted(x)])
 
         for row, column in self._first:
@@ -308,7 +308,7 @@ class _Substitution:
 
 
 def _triangular(entries: list[set[int]], rows: set[int], columns: set[int]) -> list[tuple[list[int], list[int]]]:
-    """Blocks (rows, columns), each of which contains none but its own columns and those of blocks before it.
+    """Return blocks (rows, columns); each contains only its own columns and those of earlier blocks.
 
     A matrix that is singular by its structure is left in one piece, for its pivots to say so.
     """

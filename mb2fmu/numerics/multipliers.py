@@ -77,7 +77,7 @@ class MultiplierSystem:
         return elimination_cost(near)
 
     def _augmented(self, M: Rows) -> Rows:
-        """Forms the lower triangle of M + Aᵀ W A, the augmented mass matrix; zeros above it."""
+        """Form the lower triangle of M + Aᵀ W A, the augmented mass matrix; zeros above it."""
         b, n = self._builder, len(M)
         weighted = scaled(b, self._weights, self._A)
         zero = b.constant(0.0)
@@ -92,7 +92,7 @@ class MultiplierSystem:
         ]
 
     def _row_weights(self, M: Rows) -> list[int]:
-        """ρ of each row: the mean mass of what it holds over its squared length."""
+        """Return ρ of each row: the mean mass of its speeds over its squared length."""
         b, n = self._builder, len(M)
         if not n:
             return [b.constant(1.0)] * len(self._A)
@@ -129,7 +129,7 @@ class MultiplierSystem:
         return taken.whole([b.add(x, y) for x, y in zip(kept, change, strict=True)], offset)
 
     def _shared(self, multipliers: Sequence[int]) -> list[int]:
-        """Return the λ of least norm with the same Aᵀ λ: the mechanism determines no more."""
+        """Return the λ of least norm with the same Aᵀ λ: the mechanism does not determine λ further."""
         b, A = self._builder, self._whole_A
         one = [b.constant(1.0)] * len(A)
         force = [b.dot(column, multipliers) for column in zip(*A, strict=True)]

@@ -24,7 +24,7 @@ from mb2fmu.variables import Restitution
 
 @dataclass(frozen=True, slots=True)
 class RoughBlows:
-    """What is known of contacts just before an impact, nodes.
+    """Quantities of contacts just before an impact, as nodes.
 
     Attributes:
         frictions: W, tangents, coefficients.
@@ -51,7 +51,7 @@ class RoughBlows:
 
 @dataclass(slots=True)
 class _Found:
-    """What becomes of the contacts: impulses row by row, rest, senses of slip."""
+    """Result of an impact: impulses row by row, resting contacts, senses of slip."""
 
     impulses: list[int]
     rests: list[int]
@@ -59,7 +59,7 @@ class _Found:
 
 
 def rough_impulses(b: ProgramBuilder, blows: RoughBlows, *, in_turn: bool) -> list[int]:
-    """Impulses row by row, then what rests behind the impact, then senses of slip.
+    """Return impulses row by row, then the contacts that rest after the impact, then senses of slip.
 
     Args:
         b: Takes the nodes.
@@ -86,7 +86,7 @@ def rough_impulses(b: ProgramBuilder, blows: RoughBlows, *, in_turn: bool) -> li
 
 
 def _strike(b: ProgramBuilder, blows: RoughBlows, some: Sequence[int], found: _Found) -> None:
-    """Some contacts are struck together, if one of them approaches."""
+    """Return the result of striking some contacts together, if one of them approaches."""
     zero, half = b.constant(0.0), b.constant(0.5)
     whole = blows.frictions
     tangents = [whole.tangents[k] for k in some if whole.tangents[k] >= 0]
@@ -124,7 +124,7 @@ def _strike(b: ProgramBuilder, blows: RoughBlows, some: Sequence[int], found: _F
 def _newton(
     b: ProgramBuilder, part: Frictions, v: Sequence[int], e: Sequence[int], present: Sequence[int], names: str
 ) -> tuple[list[int], list[int]]:
-    """Impulses of one problem, and senses of slip behind it."""
+    """Return the impulses of one problem by Newton's law, and senses of slip after it."""
     zero = b.constant(0.0)
     back = [b.mul(each, b.binary(Op.MAX, b.neg(rate), zero)) for each, rate in zip(e, v, strict=False)]
     q = [b.sub(rate, each) for rate, each in zip(v, back, strict=False)] + [*v[len(e) :]]
@@ -134,7 +134,7 @@ def _newton(
 def _poisson(
     b: ProgramBuilder, part: Frictions, v: Sequence[int], e: Sequence[int], present: Sequence[int], names: str
 ) -> tuple[list[int], list[int]]:
-    """Impulses of compression and restitution together, and senses of slip behind both."""
+    """Return the impulses of compression and restitution by Poisson's law, and senses of slip after both."""
     pressed, first = _solved(b, part, v, present, None, names)
     between = [b.sum([rate, b.dot(row, pressed)]) for rate, row in zip(v, part.W, strict=True)]
     least = [b.mul(each, impulse) for each, impulse in zip(e, pressed, strict=False)]
@@ -154,7 +154,7 @@ def _solved(
     least: Sequence[int] | None,
     names: str,
 ) -> tuple[list[int], list[int]]:
-    """N and T of one problem, and senses."""
+    """Return N and T of one problem, and senses."""
     half = b.constant(0.5)
     known = [b.constant(0.0)] * len(part.coefficients)
     problem = Rubbing(part.W, q, part.tangents, part.coefficients, present, known, least=least)

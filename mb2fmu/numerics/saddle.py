@@ -29,7 +29,7 @@ _SOLUTIONS = 2  # of accelerations and of speeds
 
 
 class SaddleSystem:
-    """The cheaper of both.
+    """Chooses the cheaper of both ways.
 
     Args:
         builder: Takes the nodes.
@@ -55,7 +55,7 @@ class SaddleSystem:
 
 
 class _Halves:
-    """By the factors of M̂ and of S."""
+    """Solves by the factors of M̂ and of S."""
 
     def __init__(
         self, builder: ProgramBuilder, M: Rows, A: Rows, weights: Sequence[int], redundant: Collection[int]
@@ -81,7 +81,7 @@ class _Halves:
 
 
 class _Sparse:
-    """Both together, in a given order: unknown i < n is x_i, others are μ."""
+    """Solves as one system in a given order: unknown i < n is x_i, others are μ."""
 
     def __init__(self, builder: ProgramBuilder, M: Rows, A: Rows, weights: Sequence[int], order: Sequence[int]) -> None:
         self._builder = b = builder
@@ -119,7 +119,7 @@ class _Sparse:
         return found
 
     def solve(self, forces: Sequence[int], right: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Thrice, since each answer's μ tells what the filter has to take off or add."""
+        """Solve three times: the μ of each answer corrects the right side for the filter."""
         b, n = self._builder, self._n
         none, two = [b.constant(0.0)] * n, b.constant(2.0)
         z = self._once(forces, right)
@@ -129,7 +129,7 @@ class _Sparse:
         return found[:n], found[n:]
 
     def _once(self, forces: Sequence[int], right: Sequence[int]) -> list[int]:
-        """Solves by forward substitution, pivots and back substitution; unknowns in their original order."""
+        """Solve by forward substitution, pivots and back substitution; unknowns in their original order."""
         b, order = self._builder, self._order
         load = [*forces, *(b.neg(value) for value in right)]
         x = [load[unknown] for unknown in order]
@@ -146,7 +146,7 @@ class _Sparse:
 
 
 class _Pattern:
-    """Which entries there are, and what becomes of them.
+    """Sparsity pattern, and its fill-in.
 
     Attributes:
         order: Of all unknowns: the fewest neighbours first, a multiplier after all speeds of its row.
@@ -170,7 +170,7 @@ class _Pattern:
         self.order, self._filled = _ordered(near, waiting)
 
     def cost_in_order(self) -> int:
-        """Products of the factors and of the solutions with them."""
+        """Return the number of products of the factors and of the solutions with them."""
         return _factors(self._filled) + _SOLUTIONS * 3 * 2 * sum(self._filled)
 
     def cost_of_halves(self) -> int:
@@ -192,7 +192,7 @@ class _Pattern:
         return cost + _factors(own) + _SOLUTIONS * 2 * (3 * sum(own) + sum(filled) + sum(map(len, lefts)))
 
     def _factored_mass(self) -> tuple[list[int], list[int], list[set[int]]]:
-        """Order, entries per column of L, and which rows of L these are in."""
+        """Return the order, the entries per column of L, and the rows of L that they are in."""
         near = {i: set(around) for i, around in self._mass.items()}
         order, filled = _ordered({i: set(around) for i, around in near.items()}, {})
         place = {i: k for k, i in enumerate(order)}
@@ -207,7 +207,7 @@ class _Pattern:
 
     @staticmethod
     def _reach(start: set[int], parts: Sequence[set[int]]) -> set[int]:
-        """Entries of L⁻¹ r that are not zero."""
+        """Return the non-zero entries of L⁻¹ r."""
         reached = set(start)
         for k in range(len(parts)):
             if k in reached:

@@ -1,4 +1,4 @@
-"""``emit_batch``: an entry point of a Program for many instances at once, as a library of its own.
+"""``emit_batch``: print an entry point of a Program for many instances at once, as a library of its own.
 
 Every value is a vector with one lane per instance (``runtime/batch.h``), so all the ways in which functions are printed
 (parts, loops) serve here too, and each lane has the bits that the unit's code has for that instance. Linear solves
@@ -44,13 +44,13 @@ PROBE = "mb2fmu_probe"
 
 
 def emit_probe() -> FileTree:
-    """Prints the code of a library that says what the processor can do."""
+    """Print a library that tells the features of the processor."""
     runtime = {name: packaged("mb2fmu.emit.c", f"runtime/{name}") for name in ("processor.h", "portability.h")}
     return FileTree({**runtime, "unit.c": render("probe.c.jinja", name=PROBE)}).under("sources")
 
 
 def emit_batch(program: Program, entry: str) -> FileTree:
-    """Prints the code of a library with one function, ``mb2fmu_batch`` (``templates/batch.c.jinja``).
+    """Print a library with one function, ``mb2fmu_batch`` (``templates/batch.c.jinja``).
 
     Args:
         program: Any.
@@ -73,7 +73,7 @@ def emit_batch(program: Program, entry: str) -> FileTree:
 
 
 def emit_ensemble(program: Program, jacobian: Sparsity | None = None, judged: int | None = None) -> FileTree:
-    """Prints the code of a library that integrates x', ``mb2fmu_ensemble`` (``templates/ensemble.c.jinja``).
+    """Print a library that integrates x', ``mb2fmu_ensemble`` (``templates/ensemble.c.jinja``).
 
     Args:
         program: One without memory, seeds and events; for the implicit method with ``jacobian`` and ``jacobian_time``.
@@ -110,7 +110,7 @@ def emit_ensemble(program: Program, jacobian: Sparsity | None = None, judged: in
 
 
 def unit_runs() -> dict[str, bytes]:
-    """The code of a library that runs a unit of FMI 2 again and again, ``mb2fmu_unit_runs``: file name → content."""
+    """Return the code of a library that runs a unit of FMI 2 repeatedly, ``mb2fmu_unit_runs``: file name → content."""
     headers = ("fmi2FunctionTypes.h", "fmi2TypesPlatform.h")
     return {
         **{name: packaged("mb2fmu.emit.c", f"fmi_headers/{name}") for name in headers},
@@ -119,12 +119,12 @@ def unit_runs() -> dict[str, bytes]:
 
 
 def _in_order(program: Program, entry: str) -> list[tuple[int, int]]:
-    """Place in ``y`` and node of each result."""
+    """Return place in ``y`` and node of each result."""
     return list(enumerate(program.entries[entry].results))
 
 
 def _placed(program: Program, jacobian: Sparsity, n: int) -> list[tuple[int, int]]:
-    """Entries of ∂x'/∂x row by row, by the n first states, then ∂x'/∂t; those that are zero are left out."""
+    """Return the non-zero entries of ∂x'/∂x row by row, by the n first states, then ∂x'/∂t."""
     behind = n * len(program.layout.states)
     by_state, by_time = (program.entries[name].results for name in ("jacobian", "jacobian_time"))
     places = [n * row + column for row, column in zip(*jacobian[:2], strict=True)]
@@ -150,7 +150,7 @@ class _Printed:
 
 
 def _print(program: Program, stored: Stored, arrays: Sequence[str], leaves: dict[Op, str]) -> _Printed:
-    """Prints ``batch_prepare`` and functions ``batch_…``, which share what is prepared."""
+    """Print ``batch_prepare`` and the functions ``batch_…``, which share its results."""
     results = [node for stores in stored.values() for _, node in stores]
     graph = Graph(program)
     hoisted = graph.of_parameters & ~graph.is_leaf

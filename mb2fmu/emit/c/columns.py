@@ -1,4 +1,4 @@
-"""Prints a Jacobian that is too large to be written out: one tangent for each colour of its columns."""
+"""Print a Jacobian that is too large to be written out: one tangent for each colour of its columns."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def jacobian_by_columns(
 
 
 def _runs(rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> list[tuple[int, int, int]]:
-    """Neighbours in a row: (row, first column, column behind the last one); few even if dense."""
+    """Return runs of neighbours in a row: (row, first column, column behind the last one)."""
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1] + 1)
     last = np.append(first[1:], True)[: len(rows)]

@@ -24,7 +24,7 @@ _FIXED = MappingProxyType(
 
 
 def emit_component(sources: FileTree) -> tuple[FileTree, tuple[str, ...]]:
-    """Prints the code.
+    """Print the code of the component.
 
     Args:
         sources: Of a unit of FMI 3, ``sources/…``.
@@ -39,6 +39,6 @@ def emit_component(sources: FileTree) -> tuple[FileTree, tuple[str, ...]]:
 
 
 def component_manifest() -> FileTree:
-    """What a unit that has a component says of it: ``extra/org.modelica.fmi-ls-wasm/manifest.xml``."""
+    """Return ``extra/org.modelica.fmi-ls-wasm/manifest.xml``, which announces a unit's component."""
     text = render("component_manifest.xml.jinja", name=NAME, version=DRAFT)
     return FileTree({f"extra/{NAME}/manifest.xml": text})

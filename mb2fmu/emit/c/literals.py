@@ -26,17 +26,17 @@ def string(text: str) -> str:
 
 
 def comment(text: str) -> str:
-    """Text as a comment that nothing in it can end."""
+    """Return text as a C comment; nothing in the text can end it."""
     return f"/* {remark(text)} */"
 
 
 def remark(text: str) -> str:
-    """Text for the inside of a comment."""
+    """Return text for the inside of a comment."""
     shown = "".join(c if c.isprintable() and c != "\\" else " " for c in text)
     return shown.replace("*/", "* /").replace("/*", "/ *")
 
 
 def listed(values: Sequence[object]) -> str:
-    """Elements of an array, some on each line."""
+    """Return the elements of an array as text, several on each line."""
     rows = (values[i : i + _ON_A_LINE] for i in range(0, len(values), _ON_A_LINE))
     return ",\n".join("    " + ", ".join(map(str, row)) for row in rows)

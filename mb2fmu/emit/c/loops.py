@@ -1,4 +1,4 @@
-"""Functions with loops: where their values live in ``work``, and how a loop is printed.
+"""C functions with loops: the places of their values in ``work``, and the printing of loops.
 
 A function is cut into straight parts and loops (``rolling``). What a turn of a loop hands on, to later turns, to other
 loops or to straight parts, has a place in an array of the loop: one row per turn, one column per value. A value that is
@@ -59,7 +59,7 @@ _WIDEST = 12
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an operand is found: ``array[first + step * turn]``."""
+    """Place of an operand: ``array[first + step * turn]``."""
 
     array: str
     first: int
@@ -85,25 +85,25 @@ class _Rows:
     base: int = 0
 
     def take(self, place: int, turns: int, step: int) -> None:
-        """Makes room for what the statement at a place computes, and those that follow in so many rows."""
+        """Make room for the result of the statement at a place, and of those that follow in so many rows."""
         row, column = divmod(place - self.loop.first, self.loop.period)
         self.columns.setdefault(column, len(self.columns))
         ends = (row, row + step * (turns - 1))
         self.first, self.last = min(self.first, *ends), max(self.last, *ends)
 
     def place(self, place: int) -> int:
-        """Place in ``work`` of what the statement at a place computes, or would compute."""
+        """Return the place in ``work`` of a statement's result, existing or future."""
         row, column = divmod(place - self.loop.first, self.loop.period)
         return self.base + (row - self.first) * len(self.columns) + self.columns[column]
 
     @property
     def size(self) -> int:
-        """Doubles of the array."""
+        """Number of doubles in the array."""
         return (self.last - self.first + 1) * len(self.columns)
 
 
 class _Memory:
-    """Where the values of a function with loops live.
+    """Places of the values of a function with loops.
 
     Args:
         statements: Of the function.
@@ -146,7 +146,7 @@ class _Memory:
         return np.where(inside, self._loop_at[np.where(inside, places, 0)], -1)
 
     def arrange(self, outputs: Iterable[tuple[str, int]]) -> list[Loop] | None:
-        """Gives every value its place; or returns other loops if some have operands with no regular place."""
+        """Give every value its place; return fewer loops instead if operands of some have no regular place."""
         requests = []
         better: list[Loop] = []
         for loop in self.loops:
@@ -169,7 +169,7 @@ class _Memory:
         return None
 
     def _requests(self, loop: Loop) -> dict[tuple[int, int], int] | tuple[int, int]:
-        """For each (place, step) of a moving operand the loop in whose array it is, or -1: an array of its own.
+        """Return for each (place, step) of a moving operand the loop in whose array it is, or -1: an array of its own.
 
         Or the first of them that has no regular place.
         """
@@ -190,7 +190,7 @@ class _Memory:
         return found
 
     def _regular(self, loop: Loop, place: int, step: int) -> list[Loop]:
-        """What is left of a loop if this operand shall be in one array, from one row to another.
+        """Return the part of a loop that remains if this operand must be in one array, row after row.
 
         Where it moves on by a part of the turn of the loop that computes it, several turns become one; where it comes
         from one loop and then from another, so do the turns.
@@ -313,7 +313,7 @@ class _Memory:
         return (place - self._rows[index].base) % len(self._rows[index].columns)
 
     def kept(self, index: int) -> list[tuple[int, _Place]]:
-        """What a turn of a loop stores: (statement of the turn, place)."""
+        """Yield the stores of one turn of a loop: (statement of the turn, place)."""
         rows = self._rows[index]
         width = len(rows.columns)
         return [(j, _Place("work", rows.place(rows.loop.first + j), width)) for j in sorted(rows.columns)]
@@ -322,7 +322,7 @@ class _Memory:
 def _arranged(
     statements: Statements, loops: Sequence[Loop], addresses: Addresses, outputs: Sequence[tuple[str, int]]
 ) -> _Memory:
-    """Memory for as many of the loops as can have one."""
+    """Return memory for as many of the loops as can have one."""
     better: list[Loop] | None = list(loops)
     while better is not None:
         memory = _Memory(statements, better, addresses)
@@ -383,7 +383,7 @@ class _Rolled(Parts):
         return loop if loop >= 0 else None
 
     def _store_outputs(self, body: Body, outputs: Sequence[tuple[str, int]]) -> None:
-        """What a loop computed turn by turn is stored so, too: a loop where there were as many lines as turns."""
+        """Store results of a loop in a loop, where they would take as many lines as turns."""
         columns: dict[tuple[int, int, str], list[tuple[int, int, int]]] = {}
         for target, node in outputs:
             loop = self._loop_of(node)
@@ -404,7 +404,7 @@ class _Rolled(Parts):
 
 
 def _even(places: Sequence[tuple[int, int, int]]) -> list[list[tuple[int, int, int]]]:
-    """Runs in which the first two numbers grow by the same steps all the time."""
+    """Return runs in which the first two numbers grow by constant steps."""
     runs: list[list[tuple[int, int, int]]] = []
     for place in places:
         run = runs[-1] if runs else []
@@ -482,7 +482,7 @@ class LoopBody(Body):
         return f"{array}[{place.first} {'+' if place.step > 0 else '-'} {step}]"
 
     def _require_each(self, j: int) -> None:
-        """Gives up where a linear system that is written out in nodes is singular, whichever turn it is."""
+        """Print the return of a failure where a written-out linear system is singular in any turn."""
         if self._signature.batch:
             return
         node, name = self._node(j), self._local[self._node(j)]

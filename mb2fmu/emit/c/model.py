@@ -1,4 +1,4 @@
-"""Prints the generated model: the functions of ``runtime/equations.h`` in translation units, and their tables.
+"""Print the generated model: the functions of ``runtime/equations.h`` in translation units, and their tables.
 
 The motion is printed from the program as it was lowered, so that it can be compiled while the program is still being
 differentiated; the derivatives follow.
@@ -58,7 +58,7 @@ _PLAIN = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "ac
 
 @dataclass(frozen=True, slots=True)
 class _Function:
-    """An entry point or several as a C function."""
+    """One or several entry points as a C function."""
 
     signature: Signature
     outputs: tuple[tuple[str, int], ...]
@@ -66,7 +66,7 @@ class _Function:
 
 @dataclass(frozen=True, slots=True)
 class PrintedTable:
-    """A lookup table, a derivative of one, as C arrays.
+    """A lookup table, or a derivative of one, as C arrays.
 
     Attributes:
         name: Stem of the arrays' names.
@@ -122,7 +122,7 @@ class PrintedEquations:
 
 
 def print_motion(program: Program, part: int = PART) -> PrintedEquations:
-    """Prints what a program computes but for its derivatives.
+    """Print everything that a program computes except derivatives.
 
     Args:
         program: As it was lowered.
@@ -141,7 +141,7 @@ def print_motion(program: Program, part: int = PART) -> PrintedEquations:
 
 
 def print_derivatives(native: NativeProgram, motion: PrintedEquations, part: int = PART) -> PrintedEquations:
-    """Prints the derivatives, and initial states that are solved for.
+    """Print the derivatives, and initial states that are solved for.
 
     Args:
         native: The program with its derivatives.
@@ -162,7 +162,7 @@ def print_derivatives(native: NativeProgram, motion: PrintedEquations, part: int
 
 
 class _Printer:
-    """Prints functions that share what is prepared.
+    """Prints functions that share prepared values.
 
     Args:
         program: Any.
@@ -189,7 +189,7 @@ class _Printer:
         self._bodies, self._inner = print_bodies(program, self._names)
 
     def prepare(self, name: str, *, calculated: bool = False, seldom: bool = False) -> PrintedFunction:
-        """Return the function that stores what is prepared, the calculated parameters among that if asked for."""
+        """Return the function that stores prepared values, calculated parameters included if asked for."""
         entry = self.graph.program.entries["prepare"]
         outputs = list(_stores("w", entry.results)) if calculated else []
         outputs += [(f"w[{place}]", node) for node, place in self._names.prepared.items() if place >= self._first]
@@ -198,7 +198,7 @@ class _Printer:
         return print_rolled(self.graph, signature, outputs, self._names, part=self._part)
 
     def function(self, function: _Function) -> PrintedFunction:
-        """Return a function that reads what is prepared."""
+        """Return a function that reads prepared values."""
         return print_rolled(
             self.graph, function.signature, function.outputs, self._names, given=self.hoisted, part=self._part
         )
@@ -206,7 +206,7 @@ class _Printer:
     def equations(
         self, table: Literal["equations", "derivatives"], printed: Sequence[PrintedFunction], work: int
     ) -> PrintedEquations:
-        """Return all together; ``work`` is what others need for themselves."""
+        """Return all equations; ``work`` is the space that other code needs for itself."""
         tables = printed_tables(self.graph.program, self._names, self._inner)
         return PrintedEquations(
             table=table,
@@ -218,7 +218,7 @@ class _Printer:
 
 
 def required_nodes(program: Program, entry: str) -> dict[int, str]:
-    """Nodes without whose being positive, or not zero, there is no result; and what that is called."""
+    """Return the nodes that must be positive, or not zero, for valid results, and their names in messages."""
     required = program.entries.get(entry)
     return dict(zip(required.results, required.labels, strict=True)) if required else {}
 
@@ -226,7 +226,7 @@ def required_nodes(program: Program, entry: str) -> dict[int, str]:
 def _accelerations(
     graph: Graph, function: _Function, rhs: PrintedFunction, hoisted: np.ndarray
 ) -> PrintedFunction | None:
-    """u' by way of x', where all of it is in there and little else, so that a long function is not printed twice."""
+    """Return u' as a forward of x' where x' holds little else, so that a long function is printed once."""
     results = graph.program.entries["rhs"].results
     where = {node: i for i, node in enumerate(results)}
     wanted = [node for _, node in function.outputs]
@@ -265,7 +265,7 @@ def _by_columns(native: NativeProgram, signature: Signature, tangent: PrintedFun
 def _units(
     printed: Sequence[PrintedFunction], tables: Sequence[PrintedTable], bodies: Sequence[PrintedFunction]
 ) -> tuple[PrintedUnit, ...]:
-    """What is compiled with care, then what is compiled quickly; the first unit has the table.
+    """Return the slowly compiled and then the quickly compiled translation unit; the first has the table.
 
     What Newton's method evaluates stands in every unit that calls it.
     """
@@ -290,7 +290,7 @@ def _units(
 
 
 def _groups(functions: Sequence[PrintedFunction]) -> list[list[str]]:
-    """Functions with their parts in the first group as long as there is room, further parts in others."""
+    """Group functions with their parts: the first group until it is full, further parts in others."""
     groups: list[list[str]] = [[]]
     weights = [sum(function.weight for function in functions)]
     for part in [part for function in functions for part in function.parts]:
@@ -323,7 +323,7 @@ def _motion(program: Program) -> list[_Function]:
 
 
 def _derivatives(native: NativeProgram, *, large: bool) -> list[_Function]:
-    """The functions of ``mb2fmu_derivatives`` but for ``prepare``, in their order; of large ones some are seldom."""
+    """Return the functions of ``mb2fmu_derivatives`` except ``prepare``, in order; large ones may be seldom called."""
     entries, by_columns = native.program.entries, native.colours is not None
     functions = []
     derived = [("tangent", "s", "out"), *([("adjoint", "bar", "sbar")] if "adjoint" in entries else [])]
@@ -369,12 +369,12 @@ def _function(
 
 
 def _stores(array: str, nodes: Sequence[int]) -> tuple[tuple[str, int], ...]:
-    """Return which element of an array takes which node."""
+    """Return (element of an array, node) pairs to store."""
     return tuple((f"{array}[{i}]", node) for i, node in enumerate(nodes))
 
 
 def _places(graph: Graph, functions: Sequence[_Function], hoisted: np.ndarray, first: int) -> dict[int, int]:
-    """Places in w of the calculated parameters, and from the first free one on of each other hoisted node they read."""
+    """Return places in w of the calculated parameters, and behind them of the other hoisted nodes that they read."""
     wanted: set[int] = set()
     for function in functions:
         wanted |= graph.boundary([node for _, node in function.outputs], hoisted)
@@ -386,12 +386,12 @@ def _places(graph: Graph, functions: Sequence[_Function], hoisted: np.ndarray, f
 
 
 def hoisted_places(graph: Graph, results: Sequence[int], hoisted: np.ndarray) -> dict[int, int]:
-    """Places in w of hoisted nodes that some results need."""
+    """Return the places in w of hoisted nodes that some results need."""
     return {node: i for i, node in enumerate(sorted(graph.boundary(results, hoisted)))}
 
 
 def printed_tables(program: Program, names: Names, inner: Sequence[Names]) -> tuple[PrintedTable, ...]:
-    """Lookup tables that printed functions read, those of Newton blocks' bodies (``inner``) included."""
+    """Return the lookup tables that printed functions read, those of Newton blocks' bodies (``inner``) included."""
     return tuple(
         _table(owner, key, name)
         for owner, its in ((program, names), *zip(program.bodies, inner, strict=True))
@@ -400,7 +400,7 @@ def printed_tables(program: Program, names: Names, inner: Sequence[Names]) -> tu
 
 
 def print_bodies(program: Program, names: Names, *, batch: bool = False) -> tuple[list[PrintedFunction], list[Names]]:
-    """What Newton's method evaluates: residuals, then steps; each in one part.
+    """Print the functions of Newton's method: residuals, then steps; each in one part.
 
     Args:
         program: Any.

@@ -1,4 +1,4 @@
-"""The C code that the operations of a program need beside the runtime: files of their own, and functions of lanes."""
+"""C code for operations beside the runtime: files of their own, and functions over lanes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from mb2fmu.program.program import Program
 
 
 def _used(program: Program) -> list[Operation]:
-    """Rows of the operations of a program and of the bodies of its Newton blocks, in the order of their numbers."""
+    """Return the rows of the operations in a program and in the bodies of its Newton blocks, by number."""
     numbers = np.unique(np.concatenate([each.op for each in (program, *program.bodies)]))
     return [OPERATIONS[Op(int(number))] for number in numbers if Op(int(number)) in OPERATIONS]
 
 
 def operation_files(program: Program) -> tuple[str, ...]:
-    """Names of the files of ``operations/`` that the program's code includes."""
+    """Return the names of the files of ``operations/`` that the program's code includes."""
     return tuple(sorted({row.c_file for row in _used(program) if row.c_file}))
 
 
 def lane_functions(program: Program) -> list[str]:
-    """Macro calls that define ``mb2fmu_each_…`` (``runtime/batch.h``), of what is computed lane by lane."""
+    """Return the macro calls that define ``mb2fmu_each_…`` (``runtime/batch.h``), computed lane by lane."""
     lanes = [row for row in _used(program) if not (row.of_lanes or row.infix or row.op in {Op.NEG, Op.FROZEN})]
     values = ("x.lane[i]", "y.lane[i]")
     return [f"MB2FMU_EACH_{row.arity}({row.op.name.lower()}, {row.c.format(*values)})" for row in lanes]

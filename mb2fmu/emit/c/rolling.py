@@ -1,4 +1,4 @@
-"""``find_loops``: runs of statements that repeat themselves, so that they can be printed once, as a loop.
+"""``find_loops``: find repeating runs of statements, so that each can be printed once, as a loop.
 
 What a chain of joints or a row of equal elements needs is the same code over and over again, with other operands.
 Where a run of statements is a body repeated, and each operand moves on by the same step from one turn to the next, the
@@ -43,7 +43,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A run of statements that repeats itself.
+    """A repeating run of statements.
 
     Attributes:
         first: Place of its first statement.
@@ -65,21 +65,21 @@ class Loop:
 
     @property
     def saved(self) -> int:
-        """Statements that need not be printed."""
+        """Number of statements that need not be printed."""
         return self.period * (self.turns - 1)
 
     def widened(self, count: int) -> Loop:
-        """Return the loop with so many turns in one; turns that are left over are dropped."""
+        """Return the loop with several turns joined into one; left-over turns are dropped."""
         steps = tuple(tuple(count * step for step in row) for row in self.steps) * count
         return Loop(self.first, self.period * count, self.turns // count, steps)
 
     def piece(self, begin: int, turns: int) -> Loop:
-        """Some of its turns."""
+        """Return some turns of the loop."""
         return Loop(self.first + begin * self.period, self.period, turns, self.steps)
 
 
 class Addresses:
-    """Where the values that statements read come from.
+    """Addresses of the values that statements read.
 
     Args:
         graph: Of the program.
@@ -136,7 +136,7 @@ def _first(kind: str) -> int:
 
 
 def find_loops(graph: Graph, statements: Statements, addresses: Addresses, least: int | None = None) -> list[Loop]:
-    """Loops that do not overlap, in their order.
+    """Find loops that do not overlap, in order.
 
     Args:
         graph: Of the program.
@@ -150,7 +150,7 @@ def find_loops(graph: Graph, statements: Statements, addresses: Addresses, least
 
 
 class _Search:
-    """Looks for loops.
+    """Searches for loops.
 
     At each place the periods in question are the distances to the next places where the same kinds of statements begin.
     All of them are looked at together; the few that four turns in a row speak for are followed to their ends.
@@ -168,7 +168,7 @@ class _Search:
         self._broken: dict[int, int] = {}  # period → place up to which runs of it are too short
 
     def loops(self) -> list[Loop]:
-        """Loops that do not overlap, in their order."""
+        """Return loops that do not overlap, in order."""
         found: list[Loop] = []
         begin = 0
         while begin < len(self._kinds):
@@ -209,7 +209,7 @@ class _Search:
         return Loop(first, period, turns, tuple(tuple(row[:count]) for row, count in rows))
 
     def _end(self, first: int, period: int) -> tuple[int, int]:
-        """Return the first place that does not go on as it began, and up to where it is no use to begin again."""
+        """Return the first place that breaks the repetition, and the place up to which no new search is useful."""
         kinds, codes = self._kinds, self._codes
         place, end, size = first, len(kinds) - period, max(4 * period, 256)
         while place < end:
@@ -229,7 +229,7 @@ class _Search:
         return max(place, first), first
 
     def _likely_periods(self, begin: int, end: int) -> npt.NDArray[np.intp]:
-        """Periods that turns may have which begin at the places of a range, 0: none; shape (8, n)."""
+        """Return likely periods of loops that begin at the places of a range, 0: none; shape (8, n)."""
         n, codes, windows = len(self._kinds), self._codes, self._windows
         likely = np.zeros((_MOST_PERIODS, end - begin), dtype=np.intp)
         places = other = begin + np.flatnonzero(self._kinds[begin:end] >= 0)
@@ -249,12 +249,12 @@ class _Search:
 
 
 def _are_steps(differences: Integers) -> npt.NDArray[np.bool_]:
-    """Return whether addresses belong to one array each, by how much they differ; shape (n, 3) → (n,)."""
+    """Return whether the addresses of three operands form regular sequences; shape (n, 3) → (n,)."""
     return np.asarray((np.abs(differences) < 1 << (_SHIFT - 1)).all(axis=1))
 
 
 def _kinds(graph: Graph, statements: Statements, marks: Mapping[int, int]) -> Integers:
-    """What two statements must have in common to be the same one in two turns; -1: it belongs in no loop."""
+    """Return keys that the same statement has in all turns of a loop; -1: it belongs in no loop."""
     program, nodes = graph.program, statements.nodes
     marked = np.zeros(len(program), dtype=np.int64)
     for node, mark in marks.items():
@@ -265,7 +265,7 @@ def _kinds(graph: Graph, statements: Statements, marks: Mapping[int, int]) -> In
 
 
 def _windows(kinds: Integers) -> npt.NDArray[np.uint64]:
-    """Return a number for each place, the same where the same kinds of statements begin (and hardly ever elsewhere)."""
+    """Return a number for each place, equal where the same kinds of statements begin (collisions are rare)."""
     n = len(kinds)
     padded = np.concatenate([kinds + 2, np.zeros(_WINDOW, dtype=np.int64)]).astype(np.uint64)
     hashes = np.zeros(n, dtype=np.uint64)
@@ -275,7 +275,7 @@ def _windows(kinds: Integers) -> npt.NDArray[np.uint64]:
 
 
 def _next_windows(windows: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
-    """For each place the next one with the same number; -1 if there is none."""
+    """Return for each place the next one with the same number; -1 if there is none."""
     following = np.full(len(windows), -1, dtype=np.intp)
     order = np.argsort(windows, kind="stable")
     same = windows[order[1:]] == windows[order[:-1]]

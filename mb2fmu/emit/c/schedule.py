@@ -1,4 +1,4 @@
-"""``schedule``: in what order, and in what statements, some results of a Program are computed.
+"""``schedule``: order and statements by which some results of a Program are computed.
 
 Statements are few kinds of records without any text, so that order and cutting (``functions``) can be looked at apart
 from C. Order: by depth of sines and cosines, then as the program has it. All angles of one depth are evaluated in one
@@ -27,20 +27,20 @@ Nodes = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """``node`` from its operands."""
+    """Computes ``node`` from its operands."""
 
     node: int
     reads: tuple[int, ...]
 
     @property
     def defines(self) -> tuple[int, ...]:
-        """The nodes it computes."""
+        """Computed nodes."""
         return (self.node,)
 
 
 @dataclass(frozen=True, slots=True)
 class Angles:
-    """Sines and cosines of angles; -1 where one of the two is not wanted."""
+    """Sines and cosines of angles; -1 where one of the two is not needed."""
 
     reads: tuple[int, ...]
     sines: tuple[int, ...]
@@ -48,7 +48,7 @@ class Angles:
 
     @property
     def defines(self) -> tuple[int, ...]:
-        """The nodes it computes."""
+        """Computed nodes."""
         return tuple(node for node in (*self.sines, *self.cosines) if node >= 0)
 
 
@@ -72,7 +72,7 @@ class Solve:
 
     @property
     def defines(self) -> tuple[int, ...]:
-        """The nodes it computes."""
+        """Computed nodes."""
         return self.nodes
 
 
@@ -87,7 +87,7 @@ class Iterate:
 
     @property
     def defines(self) -> tuple[int, ...]:
-        """The nodes it computes."""
+        """Computed nodes."""
         return self.nodes
 
 
@@ -95,7 +95,7 @@ Statement = Operation | Angles | Factor | Solve | Iterate
 
 
 class Statements(Sequence[Statement]):
-    """Statements in their order; of long programs hardly one is looked at by itself.
+    """Statements in order, stored as arrays: long programs look at few of them one by one.
 
     Args:
         graph: Of the program.
@@ -147,7 +147,7 @@ class Statements(Sequence[Statement]):
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """The graph as it is where some nodes are known.
+    """A graph in which the values of some nodes are given.
 
     Attributes:
         known: Nodes that are not computed.
@@ -163,7 +163,7 @@ class _View:
 
 
 class Graph:
-    """A program, with what every function that is printed from it asks about it.
+    """A program with the analyses that all functions printed from it share.
 
     Args:
         program: Any.
@@ -185,7 +185,7 @@ class Graph:
         return ~_reached(self._view(np.zeros_like(others)).used_by, np.flatnonzero(others).tolist())
 
     def schedule(self, results: Iterable[int], given: Mask) -> Statements:
-        """Statements that compute ``results``.
+        """Return the statements that compute ``results``.
 
         Args:
             results: Nodes.
@@ -205,12 +205,12 @@ class Graph:
         return Statements(self, nodes, dict(zip(np.flatnonzero(nodes < 0).tolist(), others, strict=True)))
 
     def boundary(self, results: Iterable[int], given: Mask) -> set[int]:
-        """Given nodes that are read on the way to ``results``, or are results; leaves are left out."""
+        """Return given nodes that the computation of ``results`` reads, or that are results; without leaves."""
         reached = self._needed(results, given)
         return set(np.flatnonzero(reached & given & ~self.is_leaf).tolist())
 
     def _needed(self, results: Iterable[int], given: Mask) -> Mask:
-        """Mask of the results and of all that is computed or read on the way to them."""
+        """Return the mask of the results and of all nodes computed or read for them."""
         key = (given.tobytes(), tuple(results))
         if key not in self._masks:
             self._masks[key] = _reached(self._view(given).reads, key[1])
@@ -240,7 +240,7 @@ class Graph:
         return depth
 
     def _others(self, nodes: Sequence[int], depth: Nodes) -> list[list[Statement]]:
-        """For each sine, cosine and result of a block the statements that stand in its place."""
+        """Return for each sine, cosine and result of a block the statements that replace it."""
         angles: dict[int, list[int]] = {}
         siblings: dict[int, list[int]] = {}
         for node in nodes:
@@ -310,7 +310,7 @@ def _edges(program: Program, matrix: Nodes) -> tuple[Nodes, Nodes]:
 
 
 def _reached(edges: sparse.csr_matrix, starts: Iterable[int]) -> Mask:
-    """Mask of the nodes that can be reached, those to start with included."""
+    """Return the mask of the nodes that can be reached, the starting ones included."""
     first = np.unique(np.fromiter(starts, dtype=edges.indices.dtype))
     n = edges.shape[0] - 1
     ends = edges.indptr.copy()

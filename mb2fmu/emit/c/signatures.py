@@ -1,4 +1,4 @@
-"""What the printing of functions takes and gives: signatures, the names of one unit, printed text."""
+"""Inputs and outputs of function printing: signatures, the names of one unit, printed text."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ class Signature:
 
     @property
     def stem(self) -> str:
-        """The name without what names of equations begin with."""
+        """The name without the common prefix of equations."""
         return self.name.removeprefix("equations_")
 
     @property
     def function(self) -> str:
-        """What the function is called in C."""
+        """Name of the function in C."""
         return f"MB2FMU_UNIT(any_{self.stem})" if self.seldom else self.name
 
     @property
     def linkage(self) -> str:
-        """What its definition begins with."""
+        """Beginning of the function's definition."""
         return "int" if self.seldom else "static int"
 
     @property
     def real(self) -> str:
-        """Type of a value."""
+        """C type of a value."""
         return "mb2fmu_reals" if self.batch else "double"
 
     @property
@@ -57,7 +57,7 @@ class Signature:
 
 @dataclass(slots=True)
 class Names:
-    """What the functions of one unit have in common.
+    """Names shared by the functions of one unit.
 
     Attributes:
         prepared: Place in w of nodes that depend on parameters only.
@@ -80,24 +80,24 @@ class Names:
     stem: str = "model"
 
     def table(self, index: int, order: int) -> str:
-        """Stem of the names of a table's arrays."""
+        """Return the stem of the names of a table's arrays."""
         return self.tables.setdefault((index, order), f"{self.stem}_table_{index}_{order}")
 
     def singular(self, name: str) -> int:
-        """What is returned when this linear solve fails."""
+        """Return the failure number of this linear solve."""
         return self.clause(f"the matrix of {name} is singular")
 
     def no_solution(self, name: str) -> int:
-        """What is returned when Newton's method does not find this."""
+        """Return the failure number of a Newton solve without a solution."""
         return self.clause(f"no solution is found for {name}")
 
     def other_branch(self, name: str) -> int:
-        """What is returned when Newton's method finds this on another branch only."""
+        """Return the failure number of a Newton solve that ends on another branch."""
         head, colon, rest = name.partition(":")
         return self.clause(f"a solution is found for {head} on another branch of the assembly only{colon}{rest}")
 
     def contradiction(self, name: str, rows: Sequence[str]) -> int:
-        """What is returned when equations contradict each other; ``work`` then has what is left over of each row.
+        """Return the failure number of contradicting equations; ``work`` then holds the residual of each row.
 
         Lines behind the clause are the names of the rows.
         """
@@ -106,23 +106,23 @@ class Names:
         )
 
     def clause(self, wrong: str) -> int:
-        """What is returned when this is wrong."""
+        """Return the failure number of a violated clause."""
         return self.failures.setdefault(wrong, len(self.failures) + 1)
 
 
 def body_name(index: int) -> str:
-    """Return the function of a Newton block's body."""
+    """Return the name of the function of a Newton block's body."""
     return f"model_body_{index}"
 
 
 def factor_size(kind: str, n: int) -> int:
-    """Doubles that the factors of an n × n matrix take (runtime/linear_algebra.h)."""
+    """Return the number of doubles in the factors of an n × n matrix (runtime/linear_algebra.h)."""
     sizes = {"ldlt_factor": n * (n + 1) // 2, "least_norm_factor": 2 * n * n + n}
     return sizes.get(kind, n * (n + 1))
 
 
 def newton_work(n: int) -> int:
-    """Doubles that Newton's method for n unknowns takes: MB2FMU_NEWTON_WORK of runtime/linear_algebra.h."""
+    """Return the number of doubles in Newton's work for n unknowns: MB2FMU_NEWTON_WORK of runtime/linear_algebra.h."""
     return (11 + 2 * n) * n
 
 
@@ -143,7 +143,7 @@ class PrintedPart:
 
 @dataclass(frozen=True, slots=True)
 class PrintedFunction:
-    """A function.
+    """A printed function.
 
     Attributes:
         name: Of the function.

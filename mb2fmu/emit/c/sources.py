@@ -1,4 +1,4 @@
-"""``emit``: puts the printed model, the fixed runtime and the FMI headers of a unit together.
+"""``emit``: join the printed model, the fixed runtime and the FMI headers of a unit.
 
 It is two steps, because what ``emit_motion`` gives can be compiled while the derivatives are still being made.
 """
@@ -101,7 +101,7 @@ _CAUSALITY = {
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """A unit's code without the derivatives; complete as far as it goes: no file of it depends on them.
+    """The code of a unit without derivatives; none of its files depends on them.
 
     Attributes:
         sources: ``sources/…``: ``unit.c`` and the equations of the motion, with all that they include.
@@ -113,7 +113,7 @@ class Motion:
 
 
 def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, part: int = PART) -> Motion:
-    """Prints the code of a unit without its derivatives.
+    """Print the code of a unit without its derivatives.
 
     Args:
         program: As it was lowered.
@@ -154,7 +154,7 @@ def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, par
 
 
 def emit_derivatives(native: NativeProgram, interface: FmuInterface, motion: Motion, *, part: int = PART) -> FileTree:
-    """Prints what a unit's code has besides its motion: the derivatives, and the file for CMake.
+    """Print the rest of a unit's code: the derivatives, and the file for CMake.
 
     Args:
         native: The program with its derivatives.
@@ -180,7 +180,7 @@ def emit_derivatives(native: NativeProgram, interface: FmuInterface, motion: Mot
 
 
 def emit(native: NativeProgram, interface: FmuInterface, *, part: int = PART) -> FileTree:
-    """Prints the code of a unit.
+    """Print the code of a unit.
 
     Args:
         native: The program with its derivatives.
@@ -198,7 +198,7 @@ def emit(native: NativeProgram, interface: FmuInterface, *, part: int = PART) ->
 
 
 def _refuse(program: Program, interface: FmuInterface, needed: Sequence[str]) -> None:
-    """What cannot be printed."""
+    """Raise for programs that cannot be printed."""
     missing = [name for name in needed if name not in program.entries]
     faults = [Fault("the program has no such entry point", name) for name in missing]
     references = sorted(variable.value_reference for variable in interface.variables)
@@ -236,12 +236,12 @@ def _equations_file(name: str, unit: PrintedUnit, printed: PrintedEquations, fil
 
 
 def _names(stem: str, count: int) -> tuple[str, ...]:
-    """Names of translation units that have equations."""
+    """Return the names of translation units that have equations."""
     return tuple(f"{stem}_{i}.c" if i else f"{stem}.c" for i in range(count))
 
 
 def translation_units(sources: FileTree) -> tuple[str, ...]:
-    """Names of the files of a unit that a compiler is given, from the folder ``sources``; the first is ``unit.c``.
+    """Return the files that a compiler is given, from the folder ``sources``; the first is ``unit.c``.
 
     Args:
         sources: From :func:`emit`, or a part of them.
@@ -251,7 +251,7 @@ def translation_units(sources: FileTree) -> tuple[str, ...]:
 
 
 def is_motion(name: str) -> bool:
-    """Whether a translation unit has the equations of motion, which are compiled for several kinds of processors.
+    """Return whether a translation unit has equations of motion, compiled for several kinds of processors.
 
     Args:
         name: One of :func:`translation_units`.
@@ -260,7 +260,7 @@ def is_motion(name: str) -> bool:
 
 
 def is_seldom(name: str) -> bool:
-    """Return whether a translation unit is evaluated so seldom that it is worth no long optimization.
+    """Return whether a translation unit is evaluated too seldom for a long optimization.
 
     Args:
         name: One of :func:`translation_units`.
@@ -269,7 +269,7 @@ def is_seldom(name: str) -> bool:
 
 
 def is_derived(name: str) -> bool:
-    """Return whether a translation unit has derivatives, which are the same for all kinds of processors.
+    """Return whether a translation unit has derivatives, compiled once for all kinds of processors.
 
     Args:
         name: One of :func:`translation_units`.
@@ -278,7 +278,7 @@ def is_derived(name: str) -> bool:
 
 
 def longest_walk(program: Program) -> int:
-    """Internal steps within one communication step, after which a unit gives up: so many that they cost :data:`WORK`.
+    """Return the internal steps in one communication step after which a unit gives up: their cost is :data:`WORK`.
 
     Args:
         program: As it was lowered.
@@ -288,7 +288,7 @@ def longest_walk(program: Program) -> int:
 
 
 def coordinates(program: Program) -> int:
-    """How many of the states are coordinates: those before the first speed; without speeds there are none."""
+    """Return the number of coordinates among the states: those before the first speed; 0 without speeds."""
     speeds = set(program.entries["accelerations"].labels)
     first = [i for i, name in enumerate(program.layout.states) if name in speeds]
     return first[0] if first else 0
@@ -303,7 +303,7 @@ def _solver(interface: FmuInterface) -> int:
 
 
 def _rows(interface: FmuInterface) -> list[str]:
-    """Of the table of variables, by value reference: scalars, then arrays element by element."""
+    """Return the rows of the table of variables, by value reference: scalars, then arrays element by element."""
     scalars = {variable.value_reference: _row(variable) for variable in interface.scalars}
     free = 1 + max(variable.value_reference for variable in interface.variables)
     rows = [scalars.get(reference, _NO_VARIABLE) for reference in range(free)]
@@ -317,7 +317,7 @@ def _rows(interface: FmuInterface) -> list[str]:
 
 
 def _row(variable: FmuVariable) -> str:
-    """Initializer of ``mb2fmu_variable``."""
+    """Return the initializer of an ``mb2fmu_variable``."""
     initial = "NONE" if variable.initial is None else variable.initial.upper()
     return ", ".join(
         (
@@ -336,7 +336,7 @@ def _row(variable: FmuVariable) -> str:
 
 
 def _runtime(version: Fmi, *, events: bool) -> dict[str, bytes]:
-    """The fixed files, without the shell of the other version, and without those of events where there are none."""
+    """Return the fixed files, without the other FMI version's, and without those of events where there are none."""
     names = [file.name for file in resources.files("mb2fmu.emit.c").joinpath("runtime").iterdir()]
     other = f"fmi{_OTHER[version]}"
     kept = sorted(name for name in names if name.endswith((".c", ".h")) and other not in name)

@@ -1,4 +1,4 @@
-"""Prints one C function for some results of a Program; a long one as several parts of bounded size.
+"""Print one C function for some results of a Program; a long one is split into parts of bounded size.
 
 Parts hand values over in the caller's array ``work``, whose places are used again as soon as nobody reads their value
 any more. Large arrays live there too: stacks may be small.
@@ -56,7 +56,7 @@ def print_forwarding(
     outputs: Sequence[tuple[str, int]],
     size: int,
 ) -> PrintedFunction:
-    """Return a function whose results are some of those of another one, which it calls.
+    """Return a function whose results are a part of another one's, which it calls.
 
     Args:
         signature: Of the function.
@@ -79,7 +79,7 @@ def print_forwarding(
 
 
 def cut(statements: Sequence[Statement], size: int) -> list[list[Statement]]:
-    """Statements in groups that compute no more than so many values."""
+    """Group statements so that each group computes at most so many values."""
     parts: list[list[Statement]] = [[]]
     weight = 0
     for statement in statements:
@@ -98,7 +98,7 @@ def _weight(statements: Sequence[Statement]) -> int:
 
 
 def _together(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Ranges of neighbours that weigh no more than that together, or of one each."""
+    """Return ranges of neighbours that together weigh at most that much, or of one each."""
     ranges = [(0, 1)]
     for i, weight in enumerate(weights[1:], start=1):
         first, _ = ranges[-1]
@@ -110,7 +110,7 @@ def _together(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
 
 
 class Parts:
-    """A function as one or as several, which hand values over in ``work``.
+    """A function in one or several parts, which pass values in ``work``.
 
     Args:
         graph: Of the program.
@@ -217,7 +217,7 @@ class Parts:
         return last
 
     def _place_factors(self) -> dict[int, int]:
-        """Factors that other parts read, or that are large, have a place of their own; so has Newton's method."""
+        """Place factors that other parts read, or that are large, and the work of Newton's method."""
         places = {}
         for part in self._parts:
             for statement in part:

@@ -23,7 +23,7 @@ _SHELL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class HeldInputs:
-    """An experiment for ``main``.
+    """Inputs of the experiment in ``main``, held over each step.
 
     Attributes:
         step: Communication step in s.
@@ -42,7 +42,7 @@ class HeldInputs:
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One number of x, r, p or y: its name, unit, start value, and where an output's value comes from."""
+    """One number of x, r, p or y: its name, unit, start value, and an output's source."""
 
     name: str
     unit: str
@@ -52,7 +52,7 @@ class _Item:
 
 
 def emit_standalone(native: NativeProgram, interface: FmuInterface, experiment: HeldInputs) -> FileTree:
-    """Prints the code.
+    """Print the code.
 
     Args:
         native: The program with its derivatives.
@@ -104,7 +104,7 @@ def items(interface: FmuInterface, source: str) -> Sequence[_Item]:
 
 
 def outputs(interface: FmuInterface) -> Sequence[_Item]:
-    """Return the model's outputs in declared order, each with the level that computes it; states are none of them."""
+    """Return the model's outputs in declared order, each with the level that computes it; states are left out."""
     return [
         _Item(v.name, v.unit, source=str(v.source).upper(), index=v.index)
         for v in interface.variables

@@ -1,4 +1,4 @@
-"""Prints the statements of one C function for some results of a Program.
+"""Print the statements of one C function for some results of a Program.
 
 Every value is a local constant of its own, computed by one operation, so that what C evaluates is the graph and nothing
 can be associated in another way.
@@ -16,7 +16,7 @@ from mb2fmu.program.program import Op
 
 
 def definition(prefix: str, name: str, parameters: Sequence[str], bodies: Sequence[Body]) -> str:
-    """Return a function that returns 0 at its end, with the lines of one body or of several, one after the other."""
+    """Return a function with the lines of one or several bodies; it ends with return 0."""
     lines = bodies[0].lines
     if len(bodies) > 1:
         lines = [line for body in bodies for line in ("    {", *(f"    {each}" for each in body.lines), "    }")]
@@ -31,7 +31,7 @@ def declaration(name: str, parameters: Sequence[str], more: str = "") -> str:
 
 
 def head(prefix: str, name: str, parameters: Sequence[str]) -> str:
-    """Declaration of a function that returns int, without what follows."""
+    """Return the head of a function that returns int."""
     lines, line = [], f"{prefix} {name}("
     indent = " " * len(line)
     for i, parameter in enumerate(parameters):
@@ -77,11 +77,11 @@ class Body:
         self._used: set[str] = set()
 
     def unused(self) -> list[str]:
-        """Arguments that nothing read or wrote."""
+        """Arguments that no statement reads or writes."""
         return [argument for argument in self._signature.arguments if argument not in self._used]
 
     def add(self, statement: Statement) -> None:
-        """Prints a statement, after what it reads."""
+        """Print a statement after its operands."""
         match statement:
             case Operation():
                 operands = [self._operand(read) for read in statement.reads]
@@ -97,18 +97,18 @@ class Body:
                 self._add_iterate(statement)
 
     def store(self, target: str, node: int) -> None:
-        """``target = value of node;``."""
+        """Print ``target = value of node;``."""
         self._used.add(target.partition("[")[0])
         self.lines.append(f"    {target} = {self._operand(node)};")
 
     def copy(self, target: tuple[str, int, int], source: tuple[str, int, int], count: int) -> None:
-        """Copies numbers; of both arrays the name, the first place and the step."""
+        """Print a copy of numbers; of both arrays the name, the first place and the step are given."""
         self._used.update((target[0], source[0]))
         left, right = (f"{array}[{first} + {step} * k]" for array, first, step in (target, source))
         self.lines += [f"    for (int k = 0; k < {count}; k++) {{", f"        {left} = {right};", "    }"]
 
     def clear(self, targets: Sequence[str]) -> None:
-        """``target = 0.0;`` for each."""
+        """Print ``target = 0.0;`` for each target."""
         self._used.update(target.partition("[")[0] for target in targets)
         self.lines += [f"    {target} = 0.0;" for target in targets]
 
@@ -125,7 +125,7 @@ class Body:
         self.lines.append(f"    {self._declared(node, text)};{remark}")
 
     def _declared(self, node: int, text: str) -> str:
-        """Return the declaration of a value; lanes in which something fails by it are marked there and then."""
+        """Return the declaration of a value; a batch marks lanes where it fails."""
         if self._signature.batch and (node in self._names.pivots or node in self._names.domains):
             text = f"mb2fmu_each_positive({text}, {self._lost()})"
         elif self._signature.batch and node in self._names.divisors:
@@ -201,7 +201,7 @@ class Body:
                     self._define(nodes[i], f"{function}{k}[{i}]")
 
     def _keep_angles(self, statement: Angles) -> None:
-        """Sines and cosines that stay in ``work``; angles that stand in a row already are taken from there."""
+        """Print sines and cosines that stay in ``work``; angles stored as a row already are read from there."""
         sines, cosines = self._angle_places[statement]
         n, first = len(statement.reads), statement.reads[0]
         op, index = Op(self._graph.op[first]), int(self._program.a[first])
@@ -242,7 +242,7 @@ class Body:
     # --- linear solves -----------------------------------------------------------------------------------------------
 
     def _require(self, node: int) -> None:
-        """Gives up where a linear system that is written out in nodes is singular, or a node leaves its domain."""
+        """Print the return of a failure where a written-out linear system is singular, or a node leaves its domain."""
         if self._signature.batch:
             return
         names, value = self._names, self._local[node]
@@ -272,7 +272,7 @@ class Body:
         return (self._lost(),) if self._signature.batch else ()
 
     def _check(self, function: str, arguments: str, name: str) -> None:
-        """Calls what may fail, and gives up if it does; lanes are marked by what is called."""
+        """Print a call that may fail, and the return of its failure; in a batch, the callee marks the lanes."""
         call = f"{self._algebra(function)}({arguments})"
         if self._signature.batch:
             self.lines.append(f"    {call};")
@@ -280,7 +280,7 @@ class Body:
             self._refuse(f"{call} != 0", name)
 
     def _algebra(self, function: str) -> str:
-        """Return a function of runtime/linear_algebra.h, or its like of runtime/batch_algebra.h."""
+        """Return a function's name in runtime/linear_algebra.h, or that of its batch version in batch_algebra.h."""
         return f"mb2fmu_each_{function}" if self._signature.batch else f"mb2fmu_{function}"
 
     def _factor(self, index: int) -> str:

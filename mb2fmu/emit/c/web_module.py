@@ -1,4 +1,4 @@
-"""``emit_web``: the code of a unit for a page: the same equations, elementary functions and solver, nothing imported.
+"""``emit_web``: print a unit for a page: the same equations, elementary functions and solver, without imports.
 
 It is compiled for WebAssembly. Directional and adjoint derivatives are left out, and the Jacobian too unless the unit's
 solver is implicit: nothing calls them. What the table of derivatives does not name is not handed to the compiler, which
@@ -23,7 +23,7 @@ _UNUSED = ("tangent", "adjoint", "initialize_tangent", "initialize_adjoint")
 
 
 def emit_web(sources: FileTree, interface: FmuInterface) -> FileTree:
-    """Prints the code.
+    """Print the code.
 
     Args:
         sources: Of the unit, ``sources/…``.
@@ -66,7 +66,7 @@ _STATIC = re.compile(r"^static [^(=;\[]*?(\w+)\s*[(\[=]", re.MULTILINE)
 
 
 def _joined(files: dict[str, bytes]) -> dict[str, bytes]:
-    """Make equations and derivatives one translation unit, so that what both include is there once; if names allow."""
+    """Join equations and derivatives in one translation unit, to share their includes, if names allow it."""
     equations, derived = files["equations.c"].decode(), files["derived.c"].decode()
     if not set(_STATIC.findall(equations)).isdisjoint(_STATIC.findall(derived)):
         return files
@@ -82,7 +82,7 @@ _WORD = re.compile(r"\w+")
 
 
 def _needed(files: dict[str, bytes], table: str) -> dict[str, bytes]:
-    """Leaves out functions that the table names neither itself nor by what it names; their declarations stay."""
+    """Leave out functions that the table does not reach; their declarations stay."""
     texts = {path: text.decode() for path, text in files.items()}
     found = {(path, match["name"]): match[0] for path, text in texts.items() for match in _FUNCTION.finditer(text)}
     by_name: dict[str, list[tuple[str, str]]] = {}

@@ -1,4 +1,4 @@
-"""``emit``: the files of the CasADi target, from printed functions, a fixed runtime and a template."""
+"""``emit``: make the files of the CasADi target from printed functions, a fixed runtime and a template."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LARGEST_HESSIAN = 60_000
 
 @dataclass(frozen=True, slots=True)
 class ExternalFacts:
-    """What the files say besides the equations.
+    """Facts for the files beside the equations.
 
     Attributes:
         name: Of the model; a C identifier.
@@ -85,7 +85,7 @@ class _Printed:
 
 
 def emit(program: Program, facts: ExternalFacts) -> FileTree:
-    """Prints the files.
+    """Print the files.
 
     Args:
         program: With the entry points ``rhs`` and ``outputs``.
@@ -108,7 +108,7 @@ def emit(program: Program, facts: ExternalFacts) -> FileTree:
 
 
 def _file(twice: TwiceDifferentiable, facts: ExternalFacts, entry: str, memory: Sequence[float]) -> bytes:
-    """Prints one function with its derivatives."""
+    """Print one function with its derivatives."""
     program = twice.program
     graph = Graph(program)
     names = Names(
@@ -142,7 +142,7 @@ def _file(twice: TwiceDifferentiable, facts: ExternalFacts, entry: str, memory: 
 
 
 def _printed(graph: Graph, function: ExternalFunction, names: Names) -> _Printed:
-    """Prints the C functions behind an external function."""
+    """Print the C functions behind an external function."""
     entry = graph.program.entries[function.entry]
     first, places = [], []
     count = 0
@@ -165,7 +165,7 @@ def _printed(graph: Graph, function: ExternalFunction, names: Names) -> _Printed
 
 @cache
 def _environment() -> jinja2.Environment:
-    """Templates of this target."""
+    """Return the template environment of this target."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("mb2fmu.emit.casadi"),
         undefined=jinja2.StrictUndefined,

@@ -1,4 +1,4 @@
-"""The functions that CasADi looks for beside an external function: what each takes, gives, and how sparse it is.
+"""Functions that CasADi looks up for an external function: their inputs, outputs and sparsity.
 
 An external function F has the inputs (t, x, r, p). CasADi finds its derivatives by their names (casadi.org, "External
 functions"; the order of arguments is that of the code that CasADi generates itself):
@@ -78,7 +78,7 @@ class ExternalFunction:
 
 
 def external_functions(twice: TwiceDifferentiable, results: int) -> tuple[ExternalFunction, ...]:
-    """F and its derivatives.
+    """Return f and its derivatives.
 
     Args:
         twice: By :data:`GROUPS`.
@@ -118,12 +118,12 @@ def external_functions(twice: TwiceDifferentiable, results: int) -> tuple[Extern
 
 
 def _named(before: str, inputs: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    """Puts a word before the names."""
+    """Put a prefix before the names."""
     return tuple((before + name, size) for name, size in inputs)
 
 
 def _columns(runs: Sequence[Run], before: str = "") -> tuple[BlockOfResults, ...]:
-    """Results as full columns, one run after the other."""
+    """Return results as full columns, one run after the other."""
     return tuple(
         BlockOfResults(
             name=before + name,

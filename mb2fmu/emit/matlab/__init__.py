@@ -1,4 +1,4 @@
-"""Matlab target: equations as functions that run in MATLAB and GNU Octave, without toolboxes and packages.
+"""Matlab target: equations as functions for MATLAB and GNU Octave, without toolboxes and packages.
 
 Input: ``Program`` and ``Facts`` (names, start values, experiment). Output: ``FileTree`` with ``<name>.m``, which hands
 out the functions, and ``<name>_experiment.m``, which integrates the default experiment by ``ode45``.

@@ -1,4 +1,4 @@
-"""``emit``: the two files of the Matlab target, from printed functions, fixed functions and templates."""
+"""``emit``: make the two files of the Matlab target from printed functions, fixed functions and templates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the files say besides the equations.
+    """Facts for the files beside the equations.
 
     Attributes:
         name: Of the model; a legal name of a MATLAB function.
@@ -64,7 +64,7 @@ class Facts:
 
 
 def emit(program: Program, facts: Facts) -> FileTree:
-    """Prints the files.
+    """Print the files.
 
     Args:
         program: With the entry points ``rhs`` and ``outputs``, and ``remember`` where there is discrete memory.
@@ -102,7 +102,7 @@ def _read(path: str) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    """Templates of this target."""
+    """Return the template environment of this target."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("mb2fmu.emit.matlab"),
         undefined=jinja2.StrictUndefined,

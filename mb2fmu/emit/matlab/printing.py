@@ -45,7 +45,7 @@ class FunctionPrinter:
         self._printed_blocks: set[int] = set()
 
     def function(self, entries: str | Sequence[str], arguments: str = "t, x, r, p, m") -> str:
-        """Source of the function.
+        """Return the source of the function.
 
         Args:
             entries: One entry point, or several whose results follow one another.
@@ -63,7 +63,7 @@ class FunctionPrinter:
         return "\n".join([head, *(f"  {line}" for line in lines), "end", "", *bodies])
 
     def _body(self, body: Program, name: str) -> str:
-        """Residuals, then steps, of Newton's method at y, with theta held."""
+        """Return the function of Newton's residuals, then steps, at y with theta held."""
         return FunctionPrinter(body, name).function(("residual", "step"), "t, x, r, p, m")
 
     def _statements(self, node: int) -> list[str]:
@@ -100,7 +100,7 @@ class FunctionPrinter:
         return [*lines, f"b{index} = {kind}_solve(b{block.factor}, {self._vector(block.operands)});"]
 
     def _expression(self, node: int, op: Op) -> str:
-        """What an operation computes."""
+        """Return the text of an operation."""
         program = self._program
         operands = [self._operand(each) for each in self._operands[node]]
         if op is Op.TABLE:

@@ -1,4 +1,4 @@
-"""Nodes of a program as equations of Modelica: one unknown per operation, linear systems as they are."""
+"""Print nodes of a program as equations of Modelica: one unknown per operation, linear systems as they are."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How leaves of a program are read.
+    """Names of a program's leaves in Modelica.
 
     Attributes:
         states: Of x, in their order; likewise the following.
@@ -80,7 +80,7 @@ class Names:
 
 
 class EquationPrinter:
-    """Equations for the results of entry points.
+    """Prints equations for the results of entry points.
 
     Args:
         program: Any.
@@ -110,7 +110,7 @@ class EquationPrinter:
         self.bodies: dict[int, EquationPrinter] = {}
 
     def print_entries(self, entries: Sequence[str]) -> dict[str, list[str]]:
-        """Adds unknowns and equations of entry points; how the results of each are read.
+        """Add unknowns and equations of entry points; return the text of each result.
 
         Raises:
             EmitError: With everything that Modelica cannot say.
@@ -127,7 +127,7 @@ class EquationPrinter:
         return {entry: [self.read(node) for node in found] for entry, found in results.items()}
 
     def condition(self, node: int) -> str:
-        """Return a node that is a truth as a condition of Modelica, whose relations are events."""
+        """Return a truth-valued node as a condition of Modelica, whose relations generate events."""
         op = Op(int(self._program.op[node]))
         if op not in _RELATIONS:
             return f"{self.read(node)} > 0.5"
@@ -179,7 +179,7 @@ class EquationPrinter:
         self.equations.append(f"{name} = {text}")
 
     def _solve(self, index: int) -> None:
-        """A system of equations in the results of a block, row by row; once."""
+        """Print a block as equations in its results, row by row; once."""
         if index in self._blocks:
             return
         self._blocks.add(index)
@@ -197,7 +197,7 @@ class EquationPrinter:
             self.equations.append(f"{' + '.join(row)} = {self.read(block.operands[i])}")
 
     def _solve_nonlinear(self, index: int, block: Block) -> None:
-        """F(y, theta) = 0: the body's nodes with names of their own, and its residuals that vanish.
+        """Print F(y, theta) = 0: the body's nodes under own names, and its residuals set to zero.
 
         A tool begins with the guess at the start, and goes on from the last solution.
         """
@@ -240,7 +240,7 @@ class EquationPrinter:
 
 
 def _place(factor: Block, i: int, j: int) -> int:
-    """Index of A[i, j] in the operands of a factorization."""
+    """Return the index of A[i, j] in the operands of a factorization."""
     if not factor.symmetric:
         return i * factor.size + j
     low, high = min(i, j), max(i, j)

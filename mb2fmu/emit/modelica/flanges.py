@@ -12,7 +12,7 @@ MemberKind = Literal["signal", "inflow", "outflow"]
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Variables that belong together where units are connected, as a terminal of the unit has them.
+    """Variables that are connected together, as in a terminal of the unit.
 
     Attributes:
         name: Of the terminal.
@@ -25,7 +25,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class FlangeModel:
-    """What the file of the flanges says.
+    """Content of the file of flanges.
 
     Attributes:
         flanges: (class of Modelica.Mechanics, name, description).
@@ -47,7 +47,7 @@ _FLANGES: Mapping[tuple[str, str], tuple[str, str]] = MappingProxyType(
 def flange_model(
     connections: Sequence[Connection], inputs: Mapping[str, str], others: Mapping[str, str]
 ) -> FlangeModel | None:
-    """Flanges for terminals that are a power bond: effort and place, one of which is an input, the other none.
+    """Return flanges for terminals that form a power bond (effort and position) of which one is an input.
 
     The effort of a flange is positive into the component, as an ``inflow`` is.
 

@@ -1,4 +1,4 @@
-"""``emit``: the file of the Modelica target, from printed equations and a template."""
+"""``emit``: make the file of the Modelica target from printed equations and a template."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ NEVER_AGAIN = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """When an event comes: at ``offset``, ``offset + period``, …, in s; without a period once, at ``offset``."""
+    """Instants of an event: ``offset``, ``offset + period``, …, in s; without a period once, at ``offset``."""
 
     period: float | None
     offset: float
@@ -102,7 +102,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What the file says besides the equations.
+    """Facts for the file beside the equations.
 
     Attributes:
         name: Of the model.
@@ -132,7 +132,7 @@ class ModelFacts:
 
 
 def emit(program: Program, facts: ModelFacts) -> FileTree:
-    """Prints the file.
+    """Print the file.
 
     Args:
         program: With the entry points ``rhs`` and ``outputs``; frozen if friction sticks, without events of its own.
@@ -182,7 +182,7 @@ def emit(program: Program, facts: ModelFacts) -> FileTree:
 
 
 def _modal(program: Program, results: Mapping[str, Sequence[str]], states: Sequence[str]) -> dict[str, object]:
-    """Discrete variables and their clauses, for the template."""
+    """Return discrete variables and their clauses, for the template."""
     conditions, settings = brought_to_rest(program, states, results["event"][: len(states)])
     return {
         "modes": modes(program, results["indicators"], results["surfaces"]),
@@ -193,7 +193,7 @@ def _modal(program: Program, results: Mapping[str, Sequence[str]], states: Seque
 def _clauses(
     program: Program, facts: ModelFacts, printer: EquationPrinter, shown: Mapping[str, str]
 ) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Events of the model's own: name, condition, and what each sets (state, value); values are those before it."""
+    """Return the model's events: name, condition, and settings (state, value); values are those before the event."""
     if "conditions" not in program.entries:
         return []
     entry, resets = program.entries["conditions"], program.entries.get("resets")
@@ -212,7 +212,7 @@ def _clauses(
 
 
 def _function(name: str, table: Table) -> dict[str, object]:
-    """A table as a function: each piece with the place where it ends, and its polynomial in x - begin, by Horner."""
+    """Return a table as a function: for each piece its end and its polynomial in x - begin (Horner's rule)."""
     pieces = []
     for i, begin in enumerate(table.breaks[:-1]):
         text = number(table.coefficients[-1][i])
@@ -223,7 +223,7 @@ def _function(name: str, table: Table) -> dict[str, object]:
 
 
 def identifiers(names: Sequence[str]) -> list[str]:
-    """Identifiers of Modelica, each once: ``bob.x`` becomes ``bob_x``."""
+    """Return identifiers of Modelica, each once: ``bob.x`` becomes ``bob_x``."""
     taken: set[str] = set()
     found = []
     for name in names:
@@ -244,7 +244,7 @@ def _text(value: str) -> str:
 
 
 def _attributes(quantity: Quantity, start: str = "") -> str:
-    """``(unit = "m", start = 1.0, …)``."""
+    """Return ``(unit = "m", start = 1.0, …)``."""
     return f"({', '.join(_said(quantity, start))})" if any(True for _ in _said(quantity, start)) else ""
 
 
@@ -265,7 +265,7 @@ def _said(quantity: Quantity, start: str) -> Iterator[str]:
 
 @cache
 def _environment() -> jinja2.Environment:
-    """Templates of this target."""
+    """Return the template environment of this target."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("mb2fmu.emit.modelica"),
         undefined=jinja2.StrictUndefined,

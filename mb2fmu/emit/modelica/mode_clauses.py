@@ -36,7 +36,7 @@ class Mode:
 
 
 def mode_names(program: Program) -> list[str]:
-    """Identifiers of the discrete memory of a frozen program, in its order."""
+    """Return identifiers for the discrete memory of a frozen program, in order."""
     return [f"mode{k}" for k in range(1, len(program.layout.memory) + 1)]
 
 
@@ -57,7 +57,7 @@ def modes(program: Program, margins: Sequence[str], surfaces: Sequence[str]) -> 
 
 
 def _mode(switch: Switch, name: str, margin: str, surface: str, drive: str) -> Mode:
-    """Return the mode of one switch: what fires its clause, and what that sets.
+    """Return the mode of one switch: the trigger of its clause, and the value that it sets.
 
     A sign that can be held is at the start what it says; if it is zero, all are held at first.
     """
@@ -77,7 +77,7 @@ def _mode(switch: Switch, name: str, margin: str, surface: str, drive: str) -> M
 def brought_to_rest(
     program: Program, states: Sequence[str], after: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """When friction has come to rest, and what states are then: exactly at rest.
+    """Return when friction comes to rest, and the states set then: speeds exactly zero.
 
     All of it is one clause, since a state may be set in one alone.
 

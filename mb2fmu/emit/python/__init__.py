@@ -1,4 +1,4 @@
-"""Python backend: the code of a unit that runs in a Python host, for pythonfmu to pack.
+"""Python backend: the code of a unit that runs in a Python host; pythonfmu packs it.
 
 Input: ``Program`` and ``FmuInterface``. Output: ``FileTree``: one script with the slave class and one package beside
 it, both named after the unit's token.

@@ -1,4 +1,4 @@
-"""Prints the generated part of a Python-hosted unit and puts the fixed part beside it."""
+"""Print the generated part of a Python-hosted unit, and add the fixed part."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _RUNTIME = (
 
 
 def emit(program: Program, interface: FmuInterface) -> FileTree:
-    """Prints the code of a unit.
+    """Print the code of a unit.
 
     Args:
         program: With the entry points that the interface names, and ``rhs``.
@@ -86,14 +86,14 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
 
 
 def _entry_names(interface: FmuInterface) -> list[str]:
-    """Entry points that the unit evaluates, in a fixed order."""
+    """Return the entry points that the unit evaluates, in a fixed order."""
     used = {str(variable.source) for variable in interface.variables if variable.source not in MEMORY}
     used.add("rhs")
     return sorted(used)
 
 
 def _used(functions: list[str]) -> list[str]:
-    """Names of the runtime that the functions read."""
+    """Return the names of the runtime that the functions read."""
     words = {word for function in functions for word in re.findall(r"[A-Za-z_]\w*", function)}
     return sorted(words & python_runtime.FAST.keys())
 

@@ -1,4 +1,4 @@
-"""XML backend: the files that importers read before they load a unit.
+"""XML backend: files that importers read before they load a unit.
 
 Input: ``FmuInterface``. Output: ``FileTree`` with ``modelDescription.xml``, and for native units
 ``terminalsAndIcons/terminalsAndIcons.xml`` and ``sources/buildDescription.xml``.

@@ -1,4 +1,4 @@
-"""Prints what an importer reads before it loads a unit: description, terminals and icons, how to build the sources."""
+"""Print the description files of a unit: description, terminals and icons, and build instructions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
 
 
 def emit(interface: FmuInterface, sources: Sequence[str] = ("unit.c",)) -> FileTree:
-    """Prints the description files.
+    """Print the description files.
 
     Native units of both standards have all three: terminals and build description were taken over into FMI 2.0.4.
 
@@ -72,5 +72,5 @@ def _environment() -> jinja2.Environment:
 
 @lru_cache(maxsize=64)
 def _spaced(items: tuple[int | str, ...]) -> str:
-    """Items as an XML list; many unknowns depend on the same thousand variables."""
+    """Return items as an XML list; cached, as many unknowns depend on the same thousand variables."""
     return " ".join(map(str, items))

@@ -1,4 +1,4 @@
-"""Recursions become nodes: kinematics of links, articulated bodies (u'), composite bodies (M and f)."""
+"""Recursions as nodes: kinematics of links, articulated bodies (u'), composite bodies (M and f)."""
 
 from mb2fmu.lowering.recursion.recursive_motion import RecursiveMotion
 

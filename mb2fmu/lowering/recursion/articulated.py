@@ -1,4 +1,4 @@
-"""Articulated bodies: u' in three sweeps over the links, for any number of generalized forces with one set of inertias.
+"""Articulated bodies: u' in three sweeps over the links; several sets of generalized forces share the inertias.
 
 Outwards: velocities and the accelerations at u' = 0. Inwards: inertias and forces as felt through the joints below,
 each direction of a joint eliminated by itself. Outwards: what the joints' accelerations add. Because the second sweep
@@ -30,7 +30,7 @@ from mb2fmu.lowering.recursion.spatial import (
 
 @dataclass(frozen=True, slots=True)
 class Eliminated:
-    """One direction of a joint, eliminated.
+    """One eliminated direction of a joint.
 
     Attributes:
         direction: Which.
@@ -71,7 +71,7 @@ class ArticulatedBodies:
         return JointSpace(self._g, joint, name, geared=any(j in self._inertia for j in joint.columns))
 
     def accelerations(self, forces: Mapping[int, int]) -> dict[int, int]:
-        """Speed → u', for generalized forces that are added in the rows of some speeds."""
+        """Return speed → u', for generalized forces that are added in the rows of some speeds."""
         self._eliminate()
         g, k = self._g, self._k
         through = self._forces_inwards(forces)
@@ -103,7 +103,7 @@ class ArticulatedBodies:
         return w
 
     def _forces_inwards(self, forces: Mapping[int, int]) -> dict[int, tuple[list[Eliminated], list[int]]]:
-        """Per link its directions, innermost first, and what is left to accelerate along each."""
+        """Return the directions of each link, innermost first, and the remaining force along each."""
         g, b, k = self._g, self._g.b, self._k
         felt: dict[int, list[int]] = {}
         result = {}
@@ -134,7 +134,7 @@ class ArticulatedBodies:
         return result
 
     def bias(self, link: int) -> Spatial:
-        """Inertia force at u' = 0 less what is applied."""
+        """Return the inertia force at u' = 0 less the applied force."""
         if link not in self._bias:
             inertia = inertia_force(self._k, link, self._rigid[link])
             applied = self._loads.on(link)
@@ -142,7 +142,7 @@ class ArticulatedBodies:
         return self._bias[link]
 
     def _eliminate(self) -> None:
-        """Inertias inwards, once."""
+        """Eliminate inertias inwards; once."""
         g, k = self._g, self._k
         if self._eliminated:
             return
@@ -163,7 +163,7 @@ class ArticulatedBodies:
                 felt[parent] = felt[parent].plus(carried, g) if parent in felt else carried
 
     def _eliminated_from(self, rows: list[list[int]], direction: Direction, rotor: int, link: int) -> Eliminated:
-        """Takes a direction out of an inertia, in place; ``rotor`` acts along its speed alone."""
+        """Remove a direction from an inertia, in place; ``rotor`` acts along its speed alone."""
         g, b = self._g, self._g.b
         unit = direction.unit
         column = list(rows[unit]) if unit is not None else [g.dot(row, direction.components) for row in rows]
@@ -182,7 +182,7 @@ class ArticulatedBodies:
 def _along_speeds(
     kinematics: LinkKinematics, loads: AppliedForces, n: int, geared: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Inertia and force of geared links in the rows of their speeds."""
+    """Return inertia and force of geared links in the rows of their speeds."""
     if not geared:
         return {}, {}
     bodies = CompositeBodies(kinematics, loads, n, geared)

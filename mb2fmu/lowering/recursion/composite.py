@@ -1,4 +1,4 @@
-"""Composite bodies: M by the inertia of everything beyond each joint, f by Newton-Euler at u' = 0, M u' - f likewise.
+"""Composite bodies: M from the inertia beyond each joint, f by Newton-Euler at u' = 0, and M u' - f likewise.
 
 A speed may move several links: every column of every link counts by itself, and entries of M are sums over them. So
 this applies wherever there are links, and the cost is n² only along common ancestors.
@@ -58,7 +58,7 @@ class CompositeBodies:
         return [entries[i, j] for i in range(self._n) for j in range(i + 1)]
 
     def _towards_ground(self, link: int, i: int, force: Spatial, entries: dict[tuple[int, int], int]) -> None:
-        """Adds the products of a column's force with the columns of all links before it."""
+        """Add the products of a column's force with the columns of all links before it."""
         g, b, k = self._g, self._g.b, self._k
         while True:
             joint = k.joint(link)
@@ -73,12 +73,12 @@ class CompositeBodies:
                 entries[place] = b.add(entries[place], power)
 
     def forcing(self) -> list[int]:
-        """f: generalized forces less inertia forces at u' = 0."""
+        """Return f: generalized forces less inertia forces at u' = 0."""
         generalized = self._k.walker.lower(self._k.recursion.generalized_forces)
         return self._along_speeds(self._left_to_accelerate, generalized)
 
     def inverse(self, u_dot: Sequence[int], generalized: Sequence[int]) -> list[int]:
-        """M u' - f: the generalized forces that would have to be added for given u' (recursive Newton-Euler).
+        """Return M u' - f: the generalized forces that the given u' need (recursive Newton-Euler).
 
         Args:
             u_dot: One node per speed.
@@ -88,7 +88,7 @@ class CompositeBodies:
         motions: dict[int, Spatial] = {0: (g.null, g.null)}
 
         def wanted(link: int) -> Spatial:
-            """Form the acceleration of a link, and keep it for those that it carries."""
+            """Return the acceleration of a link; it is kept for the links after it."""
             joint = k.joint(link)
             angular, linear = motion_from_parent(g, joint, motions[k.recursion.links[link].parent])
             for j, column in joint.columns.items():
@@ -102,7 +102,7 @@ class CompositeBodies:
         return self._along_speeds(needed.__getitem__, [g.b.neg(force) for force in generalized])
 
     def against_gravity(self) -> list[int]:
-        """Generalized forces that hold the weights."""
+        """Return the generalized forces that hold the weights."""
         g, k = self._g, self._k
 
         def weight(link: int) -> Spatial:
@@ -112,13 +112,13 @@ class CompositeBodies:
         return self._along_speeds(weight, ())
 
     def _left_to_accelerate(self, link: int) -> Spatial:
-        """Loads on a link less its inertia force at u' = 0."""
+        """Return the loads on a link less its inertia force at u' = 0."""
         g = self._g
         inertia, applied = inertia_force(self._k, link, self._rigid[link]), self._loads.on(link)
         return g.sub(applied[0], inertia[0]), g.sub(applied[1], inertia[1])
 
     def _along_speeds(self, on: Callable[[int], Spatial], generalized: Sequence[int]) -> list[int]:
-        """Adds the powers of forces on links, handed on towards the ground, to generalized forces (or to none)."""
+        """Add the powers of forces on links, passed on towards the ground, to generalized forces (or to zeros)."""
         g, b, k = self._g, self._g.b, self._k
         result = list(generalized) or [g.zero] * self._n
         felt: dict[int, Spatial] = {}
@@ -144,7 +144,7 @@ def _power(g: Algebra, column: Spatial, force: Spatial) -> int:
 
 
 def _momentum(g: Algebra, inertia: RigidInertia, motion: Spatial) -> Spatial:
-    """Inertia times a motion."""
+    """Return inertia times a motion."""
     angular, linear = motion
     push = g.add(g.scale(inertia.mass, linear), g.cross(angular, inertia.first))
     return g.add(g.apply(inertia.rotational(g), angular), g.cross(inertia.first, linear)), push

@@ -1,4 +1,4 @@
-"""Forces on links as nodes: inertia forces at u' = 0, and everything that is applied."""
+"""Forces on links as nodes: inertia forces at u' = 0, and applied loads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mb2fmu.lowering.recursion.vectors import Vector
 
 
 def inertia_force(kinematics: LinkKinematics, link: int, inertia: RigidInertia) -> Spatial:
-    """Rate of momentum of a link at u' = 0, gravity deducted, about its origin, in its axes.
+    """Return the rate of momentum of a link at u' = 0 without gravity, about its origin, in its axes.
 
     With Ω = α̂0 + ω̂²: f = m a0 + Ω h, and n = h × a0 + ∫ r × Ω r dm, whose x component is (Ω P)_zy − (Ω P)_yz.
     """
@@ -51,7 +51,7 @@ class AppliedForces:
         self._forces: dict[int, Spatial] | None = None
 
     def on(self, link: int) -> Spatial:
-        """(torque, force) on a link."""
+        """Return (torque, force) on a link."""
         if self._forces is None:
             self._forces = {}
             for load in self._k.recursion.loads:
@@ -59,13 +59,13 @@ class AppliedForces:
         return self._forces.get(link, (self._g.null, self._g.null))
 
     def pathway(self, number: int) -> tuple[int, int, list[Vector]]:
-        """Length, rate, and unit vectors in N of the segments of a pathway."""
+        """Return length, rate, and unit vectors in N of the segments of a pathway."""
         if number not in self._pathways:
             self._pathways[number] = self._pathway(self._k.recursion.pathways[number])
         return self._pathways[number]
 
     def _pathway(self, points: tuple[int, ...]) -> tuple[int, int, list[Vector]]:
-        """Length in m, its rate in m/s, and the unit vectors along the segments of a pathway."""
+        """Return the length in m, its rate in m/s, and the unit vectors along the segments of a pathway."""
         g, b = self._g, self._k.b
         length = rate = g.zero
         directions = []
@@ -80,7 +80,7 @@ class AppliedForces:
         return length, rate, directions
 
     def _apply(self, load: LinkLoad, forces: dict[int, Spatial]) -> None:
-        """Adds a load to the spatial forces of the links that it acts on, in their own axes."""
+        """Add a load to the spatial forces of the links that it acts on, in their own axes."""
         g, k = self._g, self._k
         match load:
             case LinkForce():
@@ -119,14 +119,14 @@ class AppliedForces:
 
 
 def point_position(kinematics: LinkKinematics, at: Attachment) -> Vector:
-    """Position from O, m, in N."""
+    """Return the position from O, m, in N."""
     g = kinematics.algebra
     arm = g.apply(kinematics.relative(0, kinematics.axes(at.link)), kinematics.place(at))
     return g.add(kinematics.position(at.link), arm)
 
 
 def point_velocity(kinematics: LinkKinematics, at: Attachment) -> Vector:
-    """Velocity in N, m/s, in N's components."""
+    """Return the velocity in N, m/s, in N's components."""
     g, axes = kinematics.algebra, kinematics.axes(at.link)
     swing = g.cross(kinematics.omega(axes), kinematics.place(at))
     return g.apply(kinematics.relative(0, axes), g.add(kinematics.velocity(at.link), swing))

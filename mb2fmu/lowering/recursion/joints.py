@@ -1,4 +1,4 @@
-"""Joint spaces: the directions in which a link moves against its parent, coordinate directions where possible.
+"""Joint spaces: directions of motion of a link against its parent, coordinate directions where possible.
 
 If d speeds move a link in d coordinate directions of its own axes (a hinge, a ball, a free body), its motion is said by
 the components w = B u in these directions: rows and columns of inertias are then eliminated as they stand, and B, of
@@ -19,14 +19,14 @@ _CRAMER = 3  # blocks of B up to this size are inverted by cofactors: no pivot i
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """A direction of motion: six components; ``unit`` is the only one that is there, and 1."""
+    """A direction of motion: six components; ``unit`` is the index of the only non-zero one, if it is 1."""
 
     components: tuple[int, ...]
     unit: int | None
 
 
 class JointSpace:
-    """The directions of one joint, and the way between their components w and the speeds.
+    """Directions of one joint, and the relation between their components w and the speeds.
 
     Args:
         g: Takes the nodes.
@@ -50,17 +50,17 @@ class JointSpace:
             self.directions = [Direction(column, None) for column in columns]
 
     def speeds_from(self, w: Sequence[int]) -> list[int]:
-        """u, or u', for given w: B u = w."""
+        """Return u, or u', for given w: B u = w."""
         return list(w) if self._B is None else self._solve(self._B, list(w))
 
     def forces_along(self, tau: Sequence[int]) -> list[int]:
-        """Forces along the directions for given generalized forces of the speeds: Bᵀ f = τ."""
+        """Return forces along the directions for given generalized forces of the speeds: Bᵀ f = τ."""
         if self._B is None or all(self._g.b.is_zero(t) for t in tau):
             return list(tau)
         return self._solve([list(column) for column in zip(*self._B, strict=True)], list(tau))
 
     def _solve(self, matrix: list[list[int]], right: list[int]) -> list[int]:
-        """Solves for the speeds of a joint: block by block by Cramer's rule, or all together if a block is large."""
+        """Solve for the speeds of a joint: block by block by Cramer's rule, or all together if a block is large."""
         n = len(right)
         result = [self._g.zero] * n
         for rows, columns in _blocks(matrix, self._g.zero):
@@ -75,7 +75,7 @@ class JointSpace:
 
 
 def _blocks(matrix: list[list[int]], zero: int) -> list[tuple[list[int], list[int]]]:
-    """Rows and columns that have entries in common."""
+    """Return rows and columns of the diagonal blocks."""
     left = set(range(len(matrix)))
     found = []
     while left:

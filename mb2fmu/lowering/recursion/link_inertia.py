@@ -1,4 +1,4 @@
-"""Rigid inertias of links, regrouped so that as much as possible of it falls to links that move less.
+"""Rigid inertias of links, regrouped so that as much as possible belongs to links that move less.
 
 With P = ∫ r rᵀ dm about a link's origin (so that J = tr(P) 1 − P) and h = ∫ r dm, what a hinge about e cannot tell
 apart from inertia of the link before it is m, the part of h along e, and P_ee: they are moved there, link by link
@@ -27,7 +27,7 @@ class RigidInertia:
     second: Matrix
 
     def plus(self, other: RigidInertia, g: Algebra) -> RigidInertia:
-        """Return the inertia of both together."""
+        """Return the sum of both inertias."""
         return RigidInertia(
             g.b.add(self.mass, other.mass), g.add(self.first, other.first), g.add_matrices(self.second, other.second)
         )
@@ -44,7 +44,7 @@ class RigidInertia:
 
 
 def rigid_inertias(kinematics: LinkKinematics) -> dict[int, RigidInertia]:
-    """Per link with mass fixed to it; nothing is regrouped."""
+    """Return the rigid inertia of each massive link, without regrouping."""
     g = kinematics.algebra
     inertias: dict[int, RigidInertia] = {}
     for body in kinematics.recursion.bodies:
@@ -55,7 +55,7 @@ def rigid_inertias(kinematics: LinkKinematics) -> dict[int, RigidInertia]:
 
 
 def of_body(body: LinkBody, kinematics: LinkKinematics) -> RigidInertia:
-    """One body about its link's origin."""
+    """Return the inertia of one body about its link's origin."""
     g, b = kinematics.algebra, kinematics.b
     mass = kinematics.walker.lower([body.mass])[0]
     place = kinematics.place(body.masscenter)
@@ -73,7 +73,7 @@ def outer(x: Vector, y: Vector, g: Algebra) -> Matrix:
 
 
 def _second_moments(inertia: sm.ImmutableMatrix, kinematics: LinkKinematics) -> Matrix:
-    """P = tr(J)/2 1 − J."""
+    """Return P = tr(J)/2 1 − J."""
     b = kinematics.b
     entries = kinematics.walker.lower(inertia)
     half = b.mul(b.constant(0.5), b.add(b.add(entries[0], entries[4]), entries[8]))
@@ -84,7 +84,7 @@ def _second_moments(inertia: sm.ImmutableMatrix, kinematics: LinkKinematics) -> 
 
 
 def regrouped(kinematics: LinkKinematics, links: list[int]) -> dict[int, RigidInertia]:
-    """Per massive link, what a hinge or slide cannot tell from inertia of the link before it moved there."""
+    """Return inertias in which parts that a joint cannot distinguish from its parent's inertia are moved there."""
     g = kinematics.algebra
     inertias = rigid_inertias(kinematics)
     none = RigidInertia(g.zero, g.null, (g.null, g.null, g.null))
@@ -101,7 +101,7 @@ def regrouped(kinematics: LinkKinematics, links: list[int]) -> dict[int, RigidIn
 
 
 def _movable(link: int, inertia: RigidInertia, kinematics: LinkKinematics) -> tuple[RigidInertia, RigidInertia] | None:
-    """What stays, and what goes to the parent, about its origin in its axes."""
+    """Return the part that stays, and the part for the parent, about its origin in its axes."""
     g, joint = kinematics.algebra, kinematics.joint(link)
     if not (joint.spins and joint.moves):
         return None
@@ -139,6 +139,6 @@ def _along(
 
 
 def coordinate_axis(x: Vector, g: Algebra) -> int | None:
-    """Return the only axis along which a vector has a component, if there is only one."""
+    """Return the axis of a vector's only non-zero component; None if there are more."""
     present = [i for i in range(3) if x[i] != g.zero]
     return present[0] if len(present) == 1 else None

@@ -1,4 +1,4 @@
-"""Kinematics of links as nodes: what is asked for is evaluated once, in the axes of the frames themselves.
+"""Kinematics of links as nodes: each quantity is evaluated once, in the axes of its own frame.
 
 Angular velocities and accelerations belong to axes (frames that never turn against each other), not to links. With
 Ω = α̂0 + ω̂² the acceleration of a point fixed at r is a0 + Ω r: no velocity of any origin is needed for the dynamics.
@@ -20,7 +20,7 @@ from mb2fmu.program.builder import ProgramBuilder
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """How a link moves against its parent, in its own axes.
+    """Motion of a link against its parent, in its own axes.
 
     Attributes:
         rotation: Components in the link's axes → components in the parent's.
@@ -70,7 +70,7 @@ class LinkKinematics:
     # --- local expressions -------------------------------------------------------------------------------------------
 
     def lower(self, components: Iterable[sm.Expr]) -> Vector:
-        """Three components as they are written."""
+        """Return three components as they are written."""
         x, y, z = self.walker.lower(components)
         return (x, y, z)
 
@@ -81,18 +81,18 @@ class LinkKinematics:
         return self._speeds[j]
 
     def in_axes(self, frame: int, components: Vector) -> Vector:
-        """Components in a frame → components in its axes."""
+        """Return components in a frame as components in its axes."""
         return self.algebra.apply(self.fixed(frame), components)
 
     def turned(self, frame: int, components: Vector, axes: int) -> Vector:
-        """Components in a frame → components in other axes."""
+        """Return components in a frame as components in other axes."""
         own = self.in_axes(frame, components)
         if self.algebra.is_null(own):
             return own
         return self.algebra.apply_transposed(self.relative(self.recursion.frames[frame].axes, axes), own)
 
     def value(self, vector: LinearVector) -> Vector:
-        """Sum of columns u + offset, in the vector's frame."""
+        """Return the sum of columns u + offset, in the vector's frame."""
         g = self.algebra
         total = self.lower(vector.offset)
         for j, column in vector.columns:
@@ -102,7 +102,7 @@ class LinkKinematics:
     # --- axes --------------------------------------------------------------------------------------------------------
 
     def fixed(self, frame: int) -> Matrix:
-        """Components in a frame → components in its axes: parameters only."""
+        """Return components in a frame as components in its axes; parameters only."""
         frames, g = self.recursion.frames, self.algebra
         path = []
         current = frame
@@ -125,7 +125,7 @@ class LinkKinematics:
         return (entries[3 * i], entries[3 * i + 1], entries[3 * i + 2])
 
     def relative(self, first: int, last: int) -> Matrix:
-        """Components in the axes ``last`` → components in the axes ``first``."""
+        """Return components in the axes ``last`` as components in the axes ``first``."""
         if first == last:
             return self.algebra.identity
         if (first, last) not in self._relative:
@@ -149,7 +149,7 @@ class LinkKinematics:
         return self.recursion.frames[self.recursion.frames[axes].parent].axes
 
     def _downwards(self, top: int, last: int) -> Matrix:
-        """Multiplies the rotations from axes ``top`` to axes ``last`` below them, and keeps each product."""
+        """Multiply the rotations from axes ``top`` to axes ``last`` below them, and keep each product."""
         path = []
         current = last
         while current != top and (top, current) not in self._relative:
@@ -165,7 +165,7 @@ class LinkKinematics:
     # --- angular motion ----------------------------------------------------------------------------------------------
 
     def omega(self, axes: int) -> Vector:
-        """Angular velocity in N, rad/s, in its own axes."""
+        """Return the angular velocity in N, rad/s, in its own axes."""
         for current in self._missing(axes, self._omega):
             total = self._of_reference(current, self._omega)
             for vector in self.recursion.frames[current].spin:
@@ -174,7 +174,7 @@ class LinkKinematics:
         return self._omega[axes]
 
     def alpha(self, axes: int) -> Vector:
-        """Angular acceleration at u' = 0, rad/s², in its own axes."""
+        """Return the angular acceleration at u' = 0, rad/s², in its own axes."""
         g = self.algebra
         for current in self._missing(axes, self._alpha):
             total = self._of_reference(current, self._alpha)
@@ -191,7 +191,7 @@ class LinkKinematics:
         return g.add(self.lower(vector.bias), g.cross(omega, self.value(vector)))
 
     def _missing(self, axes: int, known: dict[int, Vector]) -> list[int]:
-        """Axes on the way from those that are known to ``axes``, the nearest to the known ones first."""
+        """Return the axes between known ones and ``axes``, nearest to the known ones first."""
         chain = []
         current = axes
         while current not in known:
@@ -211,7 +211,7 @@ class LinkKinematics:
         return self.algebra.apply_transposed(self.relative(self._reference(axes), axes), base)
 
     def square(self, axes: int) -> Matrix:
-        """Ω = α̂0 + ω̂², in its own axes."""
+        """Return Ω = α̂0 + ω̂², in its own axes."""
         if axes not in self._squares:
             b = self.b
             (wx, wy, wz), (x, y, z) = self.omega(axes), self.alpha(axes)
@@ -231,7 +231,7 @@ class LinkKinematics:
         return self.recursion.links[link].frame
 
     def joint(self, link: int) -> Joint:
-        """How a link moves against its parent."""
+        """Return the motion of a link against its parent."""
         if link not in self._joints:
             for current in self._unknown(link, self._joints):
                 self._joints[current] = self._joint(current)
@@ -247,7 +247,7 @@ class LinkKinematics:
         return chain[::-1]
 
     def _joint(self, link: int) -> Joint:
-        """Lowers rotation, displacement and the speeds' columns of the joint that carries a link."""
+        """Lower rotation, displacement and the speeds' columns of the joint that carries a link."""
         record, g = self.recursion.links[link], self.algebra
         base, own = self.axes(record.parent), record.frame
         rotation = self.relative(base, own)
@@ -294,7 +294,7 @@ class LinkKinematics:
         return total
 
     def _slip(self, link: int) -> tuple[Vector, Vector]:
-        """Rate of the displacement from the parent's origin, and the rate of it at u' = 0, in the parent's axes."""
+        """Return rate of the displacement from the parent's origin, and its rate at u' = 0, in the parent's axes."""
         g, record = self.algebra, self.recursion.links[link]
         base = self.axes(record.parent)
         rate = second = g.null
@@ -306,7 +306,7 @@ class LinkKinematics:
         return rate, second
 
     def velocity(self, link: int) -> Vector:
-        """Velocity of a link's origin in N, m/s, in its axes."""
+        """Return the velocity of a link's origin in N, m/s, in its axes."""
         g = self.algebra
         for current in self._unknown(link, self._velocity):
             record, joint = self.recursion.links[current], self.joint(current)
@@ -322,7 +322,7 @@ class LinkKinematics:
         return self._velocity[link]
 
     def acceleration(self, link: int) -> Vector:
-        """Acceleration of a link's origin in N at u' = 0, less that of gravity, m/s², in its axes."""
+        """Return the acceleration of a link's origin in N at u' = 0, less that of gravity, m/s², in its axes."""
         g = self.algebra
         if 0 not in self._acceleration:
             self._acceleration[0] = self.against_gravity(0)
@@ -351,7 +351,7 @@ class LinkKinematics:
         return self.turned(0, g.neg(self.lower(self.recursion.gravity)), axes)
 
     def position(self, link: int) -> Vector:
-        """Position of a link's origin from O, m, in N."""
+        """Return the position of a link's origin from O, m, in N."""
         g = self.algebra
         for current in self._unknown(link, self._position):
             parent = self.recursion.links[current].parent

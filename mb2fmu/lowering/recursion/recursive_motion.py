@@ -1,4 +1,4 @@
-"""``RecursiveMotion``: everything that equations ask of a recursion, lazily, in one builder."""
+"""``RecursiveMotion``: all quantities that equations request of a recursion, evaluated on demand in one builder."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class RecursiveMotion:
     # --- accelerations -----------------------------------------------------------------------------------------------
 
     def accelerations(self) -> list[int]:
-        """u' of all speeds, by articulated bodies."""
+        """Return u' of all speeds, by articulated bodies."""
         return self.forward([()])[0]
 
     def forward(self, forces: Sequence[Sequence[int]]) -> list[list[int]]:
-        """u' for several sets of added generalized forces (empty: none), the inertias swept once."""
+        """Return u' for several sets of added generalized forces (empty: none); inertias are swept once."""
         given = self._walker.lower(self._recursion.generalized_forces)
         zero = self._g.zero
         result = []
@@ -63,7 +63,7 @@ class RecursiveMotion:
         return result
 
     def inverse(self, u_dot: Sequence[int]) -> list[int]:
-        """Generalized forces that would have to be added for given u'."""
+        """Return the generalized forces that the given u' need in addition."""
         return self._mass().inverse(u_dot, self._walker.lower(self._recursion.generalized_forces))
 
     def _articulated(self) -> ArticulatedBodies:
@@ -79,7 +79,7 @@ class RecursiveMotion:
         return self._composite
 
     def _answer(self, quantity: Quantity) -> Callable[[Sequence[int]], Sequence[int]]:
-        """Return how a quantity is evaluated; an inverse effort takes u' and generalized forces, others nothing."""
+        """Return the function that evaluates a quantity; an inverse effort takes u' and forces, others nothing."""
         if quantity.kind == "inverse effort":
             return lambda given: self._mass().inverse(given[: self._n], given[self._n :])
         return lambda _: self._evaluate(quantity)
@@ -87,7 +87,7 @@ class RecursiveMotion:
     # --- quantities --------------------------------------------------------------------------------------------------
 
     def _evaluate(self, quantity: Quantity) -> Sequence[int]:  # noqa: PLR0911 (one answer per kind)
-        """Evaluates one quantity of the motion; matrices row by row."""
+        """Evaluate one quantity of the motion; matrices row by row."""
         k, g, number = self._k, self._g, quantity.number
         match quantity.kind:
             case "rotation":
@@ -111,7 +111,7 @@ class RecursiveMotion:
         return self._along_speeds(quantity)
 
     def _along_speeds(self, quantity: Quantity) -> Sequence[int]:
-        """What only the whole recursion knows."""
+        """Return a quantity of the whole recursion."""
         if quantity.kind == "mass matrix":
             return self._mass().mass_matrix()
         return self._mass().against_gravity() if quantity.kind == "gravity effort" else self._mass().forcing()
@@ -127,7 +127,7 @@ class RecursiveMotion:
         return g.apply(k.relative(0, axes), total)
 
     def _motion(self, link: int) -> Spatial:
-        """What u' adds to a link's accelerations."""
+        """Return the part of a link's accelerations that u' causes."""
         g, links = self._g, self._recursion.links
         chain = []
         current = link

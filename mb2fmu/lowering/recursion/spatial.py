@@ -64,7 +64,7 @@ def force_to_parent(g: Algebra, joint: Joint, force: Spatial) -> Spatial:
 
 
 def motion_from_parent(g: Algebra, joint: Joint, motion: Spatial) -> Spatial:
-    """What a motion of the parent gives to the link."""
+    """Return the part of the link's motion that the parent's motion causes."""
     angular = g.apply_transposed(joint.rotation, motion[0]) if joint.spins else g.null
     if not joint.moves:
         return angular, g.null

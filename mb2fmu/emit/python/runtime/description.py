@@ -1,4 +1,4 @@
-"""What the generated part tells the fixed part about the unit."""
+"""Description of a unit: passed from the generated part to the fixed part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluation of the generated entry points: fast where everything is regular, careful where it is not."""
+"""Evaluate the generated entry points: fast where values are regular, by IEEE rules where they are not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NONE: tuple[float, ...] = ()
 
 
 class Equations:
-    """The entry points for one set of parameters; what depends on them only is computed once.
+    """Entry points for one set of parameters; values that depend on these only are computed once.
 
     Args:
         description: Of the unit.

@@ -1,4 +1,4 @@
-"""What can go wrong while a unit runs."""
+"""Errors that a running unit can raise."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ class UndefinedError(ArithmeticError):
 
 
 class StepError(ArithmeticError):
-    """A communication step cannot be made. The unit's state is then as it was before."""
+    """A communication step cannot be made; the unit's state is restored to that before it."""
 
 
 class RefusedError(ValueError):
-    """A call that the standard does not allow, or with values that make no sense."""
+    """A call that the standard does not allow, or with meaningless values."""

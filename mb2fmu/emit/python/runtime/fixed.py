@@ -1,4 +1,4 @@
-"""The classical Runge-Kutta method of order 4 with a step size that does not change."""
+"""The classical Runge-Kutta method of order 4 with a fixed step size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .stepping import Accepted, Integrator, Memory, RightHandSide
 
 
 class RungeKutta4(Integrator):
-    """Each communication step is divided into equal internal steps, none longer than ``internal_step``.
+    """Divides each communication step into equal internal steps, none longer than ``internal_step``.
 
     Args:
         internal_step: In s; 0.0: one internal step per communication step.

@@ -41,7 +41,7 @@ C = (
 
 
 def _combined(x: Sequence[float], weights: Sequence[float], vectors: Sequence[Sequence[float]]) -> list[float]:
-    """x + sum of weights · vectors."""
+    """Return x + sum of weights · vectors."""
     result = list(x)
     for weight, vector in zip(weights, vectors, strict=True):
         result = [a + weight * b for a, b in zip(result, vector, strict=True)]

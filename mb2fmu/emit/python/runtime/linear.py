@@ -1,4 +1,4 @@
-"""Dense linear solves by pivoted LU, in Python: systems here are small, and the bits are the same everywhere."""
+"""Dense linear solves by pivoted LU in Python: systems are small, and the bits are the same on every machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .failures import UndefinedError
 
 
 def factored(matrix: list[list[float]]) -> Callable[[Sequence[float]], list[float]]:
-    """Factors a square matrix (in place) and returns a function that solves with it.
+    """Factor a square matrix (in place) and return a function that solves with it.
 
     Raises:
         UndefinedError: If it is singular or not finite.

@@ -46,7 +46,7 @@ ctypes.pythonapi.Py_IncRef.argtypes = [ctypes.py_object]
 
 
 def _guarded(method: Callable[P, R]) -> Callable[P, R]:
-    """Logs an exception, and keeps alive what the binary releases once too often after one."""
+    """Log exceptions of a call; keep the objects alive that the binary releases once too often after one."""
 
     @functools.wraps(method)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -67,7 +67,7 @@ def _answer(slave: Any, error: Exception) -> None:
 
 
 class _Values(dict[str, Sequence[float]]):
-    """Vectors by name; those that an entry point computes are computed when they are first asked for."""
+    """Vectors by name; those of entry points are computed when first read."""
 
     def __init__(self, compute: Callable[[str], Sequence[float]]) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     def setup_experiment(
         self, start_time: float, stop_time: float | None = None, tolerance: float | None = None
     ) -> None:
-        """Takes start time, stop time (s) and relative tolerance."""
+        """Take start time, stop time (s) and relative tolerance."""
         if not math.isfinite(start_time):
             raise RefusedError(f"the start time is {start_time!r}")
         if stop_time is not None and not stop_time > start_time:
@@ -140,7 +140,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             self.report(Fmi2Status.warning, kept)
 
     def enter_initialization_mode(self) -> None:
-        """Enter Initialization Mode; guesses of start values are solved for from now on, and not taken any more."""
+        """Enter Initialization Mode; from now on guesses of start values are solved for, and can no longer be set."""
         self.phase = INITIALIZATION
 
     @_guarded
@@ -158,7 +158,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self.phase = STEPPING
 
     def _check_motion(self) -> None:
-        """A unit that has no x' at its start can make no step, whatever the importer tries: it says so here.
+        """Raise if x' has no finite value at the start: no step could be made from there.
 
         Where it is the inputs that do not let it move, they can still be set to others.
         """
@@ -175,13 +175,13 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
                 raise UndefinedError(reason) from undefined
 
     def _remember(self, t: float, x: Sequence[float]) -> None:
-        """After an accepted step: what the next one begins with, where the unit has such memory."""
+        """Update the discrete memory after an accepted step, where the unit has one."""
         if self.unit.memory:
             self.remembered = tuple(self.equations("remember", t, x, self.r, self.remembered))
             self._forget()
 
     def _find_start(self) -> None:
-        """Solve for what depends on start values that were set, in Initialization Mode."""
+        """Solve for values that depend on the start values set in Initialization Mode."""
         if self.phase != INITIALIZATION or self.started:
             return
         self.started = True
@@ -201,7 +201,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self._forget()
 
     def _solve_start(self, equations: Equations, t: float, x: Sequence[float]) -> None:
-        """Guesses among the states, or what is remembered."""
+        """Solve for guesses among the states, or for discrete memory."""
         if self.declared:
             self.x = [*equations("initialize", t, x, self.r)]
         else:
@@ -226,14 +226,14 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         return True
 
     def terminate(self) -> None:
-        """The results stay readable."""
+        """End the simulation; results stay readable."""
         self.phase = TERMINATED
 
     # --- variables ----------------------------------------------------------------------------------------------------
 
     @_guarded
     def get_real(self, vrs: Sequence[int]) -> list[float]:
-        """Values by value reference; computes what has not been computed since the last change, and no more."""
+        """Return values by value reference; compute only those that are out of date."""
         self._find_start()
         values, where = self.values, self.unit.variables
         try:
@@ -243,7 +243,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     @_guarded
     def set_real(self, vrs: Sequence[int], values: Sequence[float]) -> None:
-        """Sets inputs, parameters and start values: all of them, or none if one is refused."""
+        """Set inputs, parameters and start values: all of them, or none if one is refused."""
         places = [self._settable(vr, value) for vr, value in zip(vrs, values, strict=True)]
         changed: set[int] = set()
         for (vector, index), value in zip(places, values, strict=True):
@@ -261,7 +261,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     @_guarded
     def _no_such_type(self, vrs: Sequence[int], values: Sequence[Any] = ()) -> list[Any]:
-        """Return all variables are real numbers; asking for no variable of another type is allowed."""
+        """Refuse variables of other types: all variables are real numbers; an empty request is allowed."""
         if vrs or values:
             raise RefusedError(f"the variables with value references {list(vrs)} are of type Real")
         return []
@@ -296,7 +296,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     # --- steps --------------------------------------------------------------------------------------------------------
 
     def do_step(self, current_time: float, step_size: float) -> bool:
-        """Advances from ``current_time`` by ``step_size`` (s) with inputs held.
+        """Advance from ``current_time`` by ``step_size`` (s) with inputs held.
 
         Returns:
             False if the step cannot be made; the state is then as before and the log says why.
@@ -327,7 +327,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             raise StepError(f"at {t!r} s: {undefined}") from undefined
 
     def _project(self) -> None:
-        """Puts the state on the constraints, from which integration may have taken it by its tolerance."""
+        """Project the state onto the constraints, which integration keeps only within its tolerance."""
         if "project" not in self.unit.entries:
             return
         try:
@@ -389,7 +389,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         return self.equations(entry, self.time, self.x, self.r, self.remembered)
 
     def _forget(self) -> None:
-        """Drops all computed values, because what they were computed from has changed."""
+        """Drop all computed values, because their inputs have changed."""
         values = self.values
         values.clear()
         values["time"] = (self.time,)
@@ -452,5 +452,5 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     # --- messages -----------------------------------------------------------------------------------------------------
 
     def report(self, status: Fmi2Status, message: str) -> None:
-        """Queues a message in the category of its status."""
+        """Queue a message in the category of its status."""
         self.log(message.replace("%", " percent"), status)

@@ -1,4 +1,4 @@
-"""Start values on the constraints: the way from the unit's own start, which is assembled, to what was set."""
+"""Start values on the constraints: follow the solution from the unit's own start to the values that were set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHORTEST = 1.0 / 1024.0
 def walk(
     to: Callable[[float, Numbers, Numbers], None], own: tuple[Numbers, Numbers], wanted: tuple[Numbers, Numbers]
 ) -> None:
-    """Moves states and parameters from the unit's own start to what was set, all together, as a hand moves a crank.
+    """Move states and parameters together from the unit's own start to the set values, in small steps.
 
     Newton's method stays on the branch of the assembly that it begins on, so the branch is kept as long as no singular
     position lies between.

@@ -1,4 +1,4 @@
-"""The state of a unit as bytes: for rollback within a run, and for storing it.
+"""The state of a unit as bytes: for rollback within a run, and for storage.
 
 Layout, little-endian: 8 bytes ``mb2fmuPy``, format version (u16), token (16 bytes), phase (u8), steps done (u64),
 number of doubles (u32), the doubles, CRC-32 of all before (u32). Doubles keep their bits.
@@ -22,7 +22,7 @@ _TAIL = struct.Struct("<I")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a unit's state consists of.
+    """The complete state of a unit.
 
     Attributes:
         phase: Of the life cycle.

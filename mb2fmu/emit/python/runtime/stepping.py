@@ -1,4 +1,4 @@
-"""What all integrators share: the equation, the memory, the walk from one communication point to the next."""
+"""Common part of all integrators: equation, memory, and the step loop between communication points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOPELESS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What an integrator remembers from one communication step to the next; part of the unit's state.
+    """Memory of an integrator between communication steps; part of the unit's state.
 
     Attributes:
         step: Proposed internal step in s; 0.0: none yet.
@@ -38,12 +38,12 @@ class Memory:
     slope: tuple[float, ...] = ()
 
     def after_change(self) -> Memory:
-        """What is left of it after an input or parameter has changed: the step size."""
+        """Return the memory to keep after an input or parameter has changed: the step size."""
         return Memory(step=self.step)
 
 
 class Integrator(ABC):
-    """Carries x from one time to a later one. Has no memory of its own: that is handed in and out."""
+    """Carries x from one time to a later one. Has no memory of its own: callers pass it in and keep it."""
 
     @abstractmethod
     def advance(
@@ -55,7 +55,7 @@ class Integrator(ABC):
         memory: Memory,
         accepted: Accepted | None = None,
     ) -> tuple[list[float], Memory]:
-        """Integrates x' = f(t, x) from ``t`` to ``t + span``.
+        """Integrate x' = f(t, x) from ``t`` to ``t + span``.
 
         Inside, time is counted from ``t`` on, so that a late start costs no accuracy.
 
@@ -88,7 +88,7 @@ class Tolerance:
     nominal: tuple[float, ...]
 
     def norm(self, error: Sequence[float], x: Sequence[float], other: Sequence[float]) -> float:
-        """Root mean square of ``error`` in units of the tolerance; infinite where it is not a number."""
+        """Return the root mean square of ``error`` in units of the tolerance; infinite if it is not a number."""
         if not error:
             return 0.0
         total = 0.0
@@ -101,7 +101,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One internal step, tried.
+    """The result of one tried internal step.
 
     Attributes:
         x: State at its end.
@@ -132,7 +132,7 @@ class Adaptive(Integrator):
 
     @abstractmethod
     def attempt(self, f: RightHandSide, t: float, x: Sequence[float], h: float, slope: Sequence[float]) -> Trial:
-        """Tries one step of size ``h`` from (t, x) with x' = ``slope`` there."""
+        """Try one step of size ``h`` from (t, x) with x' = ``slope`` there."""
 
     def advance(
         self,
@@ -180,7 +180,7 @@ class Adaptive(Integrator):
         raise _too_many("", t + passed)
 
     def _factor(self, error: float, last_error: float, largest: float) -> float:
-        """Ratio of the next step size to this one."""
+        """Return the ratio of the next step size to this one."""
         if error == math.inf:
             return 0.2
         if error == 0.0:
@@ -217,13 +217,13 @@ class Adaptive(Integrator):
 
 @dataclass(slots=True)
 class _Foresight:
-    """What had been passed when the pace was looked at last, and between the last two looks, in s."""
+    """Progress at the last check of the pace, and between the last two checks, in s."""
 
     paced: float = 0.0
     pace: float = 0.0
 
     def is_hopeless(self, passed: float, left: float) -> bool:
-        """Return whether the rest is too much at this pace, which is no more than twice that of before.
+        """Return whether the remaining time needs too many steps at this pace (at most twice the previous pace).
 
         What begins fast and calms down gathers pace.
         """
