@@ -1,4 +1,4 @@
-"""Analysis: what can be told of a mechanism and its motion without any unit.
+"""Analysis of a mechanism and its motion without any unit.
 
 Input: ``EquationsOfMotion`` and their ``Program``. Output: ``Linearization``, ``Sweep``, ``Sensitivities``. Promises:
 derivatives are exact (of the program, not by differences); what is linearized is the motion on the

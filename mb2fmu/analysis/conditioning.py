@@ -1,4 +1,4 @@
-"""How many digits of x' are right, and how many its data let it have.
+"""Correct digits of x', and the digits that its data permit.
 
 x' in doubles is compared with x' of the same equations with 60 digits. Its data are doubles too: another x' follows
 where each differs by its last bit. What is lost beyond that has cancelled within the equations: the acceleration of a
@@ -59,7 +59,7 @@ class Conditioning:
 def conditioning(
     program: Program, t: float, x: Sequence[float] | Floats, r: Sequence[float] | Floats, p: Sequence[float] | Floats
 ) -> Conditioning:
-    """How many digits of x' are right at a point.
+    """Return how many digits of x' are right at a point.
 
     Args:
         program: As it was lowered.
@@ -87,11 +87,11 @@ def conditioning(
 
 
 def _relative(found: Sequence[mpmath.mpf], expected: Sequence[mpmath.mpf]) -> Floats:
-    """|found − expected| / |expected|."""
+    """Return |found − expected| / |expected|."""
     pairs = zip(found, expected, strict=True)
     return np.array([float(abs(a - b) / max(abs(b), mpmath.mpf(_TINY))) for a, b in pairs])
 
 
 def _digits(error: Floats) -> Floats:
-    """Right decimal digits by a relative error, between 0 and 16."""
+    """Return the correct decimal digits of a relative error, between 0 and 16."""
     return np.asarray(np.clip(-np.log10(np.maximum(error, 10.0**-_ALL)), 0.0, _ALL))

@@ -1,4 +1,4 @@
-"""A measured column beside what a fitted model gives for it."""
+"""A measured column beside the values of a fitted model."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Linearization:
         return f"<Linearization about {self.point.motion}: states {', '.join(self.states)}; eigenvalues {found} in 1/s>"
 
     def to_json(self) -> str:
-        """Everything as JSON; complex numbers as [re, im]."""
+        """Return everything as JSON; complex numbers as [re, im]."""
         point = self.point
         content = {
             "motion": point.motion,
@@ -95,7 +95,7 @@ class Linearization:
 def linearize(
     equations: EquationsOfMotion, program: Program, start: Start, *, search: bool = True, slopes: Slopes | None = None
 ) -> Linearization:
-    """Finds the operating point near ``start`` and linearizes there.
+    """Find the operating point near ``start`` and linearize there.
 
     Args:
         equations: Of any formulation.
@@ -150,7 +150,7 @@ def linearize(
 
 
 def _tangent(G: Floats, dependent: Sequence[int]) -> tuple[list[int], Floats]:
-    """Independent columns of G δx = 0, and N with δx = N δx_i."""
+    """Return independent columns of G δx = 0, and N with δx = N δx_i."""
     n = G.shape[1]
     if not len(G):
         return list(range(n)), np.eye(n)
@@ -170,7 +170,7 @@ def _tangent(G: Floats, dependent: Sequence[int]) -> tuple[list[int], Floats]:
 
 
 def _refuse_time(program: Program, slopes: Slopes, point: OperatingPoint) -> None:
-    """A motion that time drives is never steady."""
+    """Refuse motions that depend on time: they are never steady."""
     from mb2fmu.derivatives import jacobian
     from mb2fmu.evaluation import evaluator
 

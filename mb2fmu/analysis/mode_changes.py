@@ -1,4 +1,4 @@
-"""Events of a frozen program in numbers: modes that are right at a point, and what states and their derivatives become.
+"""Events of a frozen program in numbers: valid modes at a point, and new states with their derivatives.
 
 Derivatives go with the states: of every state that an event sets, the derivative of what it sets is taken, at an
 instant that moves with the parameters as well. Modes change as they do in units (``emit/c/runtime/events.c``).
@@ -54,7 +54,7 @@ class Point:
 
 
 class ModeChanges:
-    """Modes of a frozen program, and what happens at its events.
+    """Modes of a frozen program, and the effects of its events.
 
     Args:
         program: As ``switching.freeze`` gives it, with modes.
@@ -86,11 +86,11 @@ class ModeChanges:
     # --- margins and surfaces ---------------------------------------------------------------------------------------
 
     def margins(self, t: float, x: Floats) -> Floats:
-        """Positive where modes are right, shape (n_margins,)."""
+        """Return margins, positive where modes are valid, shape (n_margins,)."""
         return self._indicators(t, x, self._signals(t), self._p, self.memory)
 
     def margin_slopes(self, at: Point, rates: Floats) -> tuple[Floats, Floats]:
-        """How margins change with time along the motion, shape (n,), and with what is differentiated by, (k, n).
+        """Return rates of the margins along the motion, shape (n,), and their derivatives by k quantities, (k, n).
 
         Args:
             at: With derivatives at a fixed instant.
@@ -111,7 +111,7 @@ class ModeChanges:
     # --- events -----------------------------------------------------------------------------------------------------
 
     def begin(self, at: Point) -> None:
-        """Modes as they begin at a point, by the sides on which surfaces are; what happens there happens."""
+        """Set initial modes from the sides of the surfaces at a point, and process the events there."""
         for _ in range(self._margins + 1):
             found = self._surface(at)
             for k in range(self._margins):
@@ -129,7 +129,7 @@ class ModeChanges:
         self.settle(at)
 
     def settle(self, at: Point) -> list[str]:
-        """Make the modes right at a point and let events happen there; hand back what changed, in order.
+        """Make the modes valid at a point and process the events there; return what changed, in order.
 
         Raises:
             AnalysisError: If modes switch to and fro without end.
@@ -182,7 +182,7 @@ class ModeChanges:
         return self._surfaces(at.t, at.x, self._signals(at.t), self._p, self.memory)
 
     def _agree(self, at: Point, changed: list[str]) -> None:
-        """Modes change one by one until no margin is negative."""
+        """Change modes one by one until no margin is negative."""
         while True:
             margins = self.margins(at.t, at.x)
             due = int(np.argmin(margins)) if len(margins) else -1
@@ -193,7 +193,7 @@ class ModeChanges:
             self._change(due, at)
 
     def _change(self, k: int, at: Point) -> None:
-        """The next mode of a switch whose margin is negative; what slips and comes to rest is held, if it can be."""
+        """Return the next mode of a switch whose margin is negative; a sign that comes to rest is held if it can be."""
         found = self._surface(at)
         if self._kinds[k] == "relation":
             self._put(k, 1.0 - self._mode(k))
@@ -209,7 +209,7 @@ class ModeChanges:
             self._put(k, 1.0 if found[self._margins + k] > 0.0 else -1.0)
 
     def _let_go(self, at: Point, changed: list[str], *, set_by_event: bool) -> None:
-        """What was held and has been set in motion slips; behind an event also what it has set to the other side."""
+        """Release held signs that were set in motion; after an event also those that it has set to another side."""
         found = self._surface(at)
         for k in range(self._margins):
             side = 1.0 if found[k] > 0.0 else -1.0
@@ -219,7 +219,7 @@ class ModeChanges:
                 changed.append(self.names[k])
 
     def _fire(self, at: Point, changed: list[str] | None = None) -> bool:
-        """What the event makes of states, their derivatives and conditions; whether a condition changed."""
+        """Apply an event to states, derivatives and conditions; return whether a condition changed."""
         n, r = len(at.x), self._signals(at.t)
         after = self._event(at.t, at.x, r, self._p, self.memory)
         rates = np.multiply.outer(at.late, self._signal_slopes(at.t))

@@ -1,4 +1,4 @@
-"""Nominals of states and inputs that the model gives none: how large they become in the experiment.
+"""Nominals of states and inputs without declared ones: their magnitudes in the experiment.
 
 A unit's integrator, and that of an importer of Model Exchange, keep the error of a state near zero below a part of its
 nominal. FMI's default is 1 of whatever the unit is, which is nothing to a mechanism of micrometres: a state of 1e-6 m
@@ -89,7 +89,7 @@ def with_nominals(definition: Declarations, equations: EquationsOfMotion, progra
 def _largest(
     definition: Declarations, equations: EquationsOfMotion, program: Program, typical: Floats
 ) -> tuple[Floats, bool]:
-    """Largest magnitude of each state as far as the experiment could be followed, and whether that was to its end."""
+    """Return each state's largest magnitude, as far as the experiment could be followed, and whether it ended."""
     start = start_at(definition, equations, {})
     largest = np.abs(start.x)
     evaluations = min(MOST, OPERATIONS // max(1, operation_count(program, "rhs").total()))

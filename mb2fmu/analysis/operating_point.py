@@ -39,7 +39,7 @@ _SAMPLES = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatingPoint:
-    """Where equations are linearized.
+    """An operating point: states, inputs and parameters at which equations are linearized.
 
     Attributes:
         t: Time in s.
@@ -104,7 +104,7 @@ def find(
     units = _units(slope(begin), len(free), scale)
 
     def newton(guess: Floats) -> Found:
-        """Where Gauss-Newton's method ends from a guess, and what is left over there."""
+        """Return the end point of Gauss-Newton's method from a guess, and its residual."""
         return _gauss_newton(target, slope, guess, columns, TOLERANCE * scale, units)
 
     y, value = _best_of_attempts(newton, begin, [i for i in free if i in coordinates], TOLERANCE * scale)
@@ -127,7 +127,7 @@ def find(
 def _best_of_attempts(
     newton: Callable[[Floats], Found], begin: Floats, movable: Sequence[int], tolerance: float
 ) -> Found:
-    """Search from the start, then from starts with other coordinates, until what is left over is small enough.
+    """Search from the start, then from other coordinates, until the residual is small enough.
 
     Args:
         newton: Guess → where the search from it ends, and what is left over there.
@@ -195,7 +195,7 @@ def _length_errors(slopes: Slopes, x: Floats, r: Floats) -> Floats:
 def on_constraints(
     slopes: Slopes, start: OperatingPoint, guesses: Collection[int], held: Collection[int], names: Sequence[str]
 ) -> OperatingPoint:
-    """The instant at ``start``, moved onto the constraints by guesses, if they will not do by all that is not held.
+    """Return the instant at ``start``, moved onto the constraints: by guesses, or else by all values that are free.
 
     Args:
         slopes: The equations.
@@ -275,7 +275,7 @@ def _gauss_newton(
 
 
 def _ignorable(slopes: Slopes, start: OperatingPoint, coordinates: Collection[int]) -> set[int]:
-    """Coordinates on which nothing depends but rates of ignorable coordinates, judged at random states near."""
+    """Return coordinates on which only rates of ignorable coordinates depend, judged at random states nearby."""
     influence, held = _influence(slopes, start)
     found: set[int] = set()
     while True:

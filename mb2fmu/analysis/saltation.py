@@ -1,4 +1,4 @@
-"""Sensitivities through events: from one event to the next by the variational equations, across them by jumps.
+"""Sensitivities through events: variational equations between events, jumps across them.
 
 Before an event the motion is x' = f(t, x, θ), behind it x' = f⁺; the event is at the instant τ(θ) at which the margin
 m(t, x, θ) comes to zero, and makes x⁺ = R(τ, x⁻, θ). With S = ∂x/∂θ at fixed time,
@@ -54,7 +54,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Integration:
-    """How stretches are integrated.
+    """Settings of the integration of stretches.
 
     Attributes:
         slope: Of states and derivatives, with the present modes.
@@ -74,7 +74,7 @@ class Integration:
 
 
 class Saltation:
-    """A motion with its derivatives through all of its events.
+    """A motion with its derivatives through all events.
 
     Args:
         changes: Modes and events.
@@ -115,7 +115,7 @@ class Saltation:
     def _until_event(
         self, at: Point, done: int, *, fresh: bool
     ) -> tuple[Floats, list[int], list[Floats], float | None]:
-        """From a point to the first event: states there, which instants were passed, what was there, and when it is."""
+        """Integrate to the first event: its states, the instants passed, the values there, and its time."""
         how, end = self._how, float(self._how.time[-1])
         y = np.concatenate([at.x, at.slopes.ravel()])
         rows, values = [], []
@@ -168,7 +168,7 @@ class Saltation:
         return None
 
     def _across(self, t: float, y: Floats) -> Point:
-        """Return the point behind an event."""
+        """Return the point after an event."""
         how, changes = self._how, self._changes
         n = how.size
         at = Point(t, y[:n], y[n:].reshape(-1, n), np.zeros(len(y) // n - 1))
@@ -185,7 +185,7 @@ class Saltation:
         return at
 
     def _moved(self, at: Point, rates: Floats) -> Floats:
-        """Derivatives of the instant of an event, shape (k,).
+        """Return the derivatives of the instant of an event, shape (k,).
 
         Raises:
             AnalysisError: If the margin only touches zero, or two events happen at once that move apart.
@@ -207,7 +207,7 @@ class Saltation:
         return np.asarray(late)
 
     def _touches(self, at: Point, rates: Floats, rate: Floats, k: int) -> bool:
-        """Whether an error as large as the tolerance would keep a margin from zero, and that makes no difference.
+        """Return whether an error of the tolerance's size could avoid the event, and that would change the motion.
 
         It makes none where nothing depends on the mode: whether two bodies approach, while they are far from each other
         and a third one holds them at zero speed. A margin that turns back falls below zero by its rate² /
@@ -233,7 +233,7 @@ class Saltation:
         raise AnalysisError("the motion cannot be differentiated:", [fault])
 
     def _is_idle(self, k: int, at: Point) -> bool:
-        """Return whether a switch makes no difference, neither before an event nor behind it."""
+        """Return whether a switch has no effect, neither before an event nor after it."""
         changes, modes = self._changes, self._changes.memory.copy()
         idle = changes.is_idle(k, at, self._how.slope)
         if idle:
@@ -244,7 +244,7 @@ class Saltation:
         return idle
 
     def _is_one_at_any_instant(self, at: Point, rates: Floats) -> bool:
-        """Return whether the motion behind an event stays the same if the event comes a little later."""
+        """Return whether the motion after an event stays the same if the event comes a little later."""
         how, modes = self._how, self._changes.memory.copy()
         n, ends = how.size, []
         for late in (0.0, 1.0):

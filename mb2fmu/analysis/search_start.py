@@ -1,4 +1,4 @@
-"""Where the search for an operating point begins: the model's start values, and what is asked for instead of them."""
+"""Start of the search for an operating point: the model's start values, with requested values in their place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Start:
-    """Where to look for an operating point.
+    """Values at which the search for an operating point begins.
 
     Attributes:
         x, r, p: States, inputs, free parameters.
@@ -109,7 +109,7 @@ def start_at(
 
 
 def _unknown(name: str, definition: Declarations) -> Fault:
-    """Why a name cannot be given a value."""
+    """Return why a name cannot be given a value."""
     dependent = {item.name for item in (*definition.coordinates, *definition.speeds)}
     if name in dependent:
         return Fault(f"{name} follows from the constraints", remedy="give the independent ones")

@@ -70,7 +70,7 @@ class Sensitivities:
         return np.asarray(self.derivatives[:, self._place(self.of, of), self._place(self.to, to)])
 
     def value(self, name: str) -> Floats:
-        """What was differentiated, over time, shape (n_t,)."""
+        """Values that were differentiated, over time, shape (n_t,)."""
         return np.asarray(self.values[:, self._place(self.of, name)])
 
     def unit(self, of: str, to: str) -> str:
@@ -86,7 +86,7 @@ class Sensitivities:
 
 
 def sensitivities(program: Program, start: Start, signals: Signals, study: Study) -> Sensitivities:
-    """Integrates x and S = ∂x/∂θ over the experiment.
+    """Integrate x and S = ∂x/∂θ over the experiment.
 
     Args:
         program: As lowered.
@@ -144,7 +144,7 @@ def _through_events(frozen: Program, start: Start, signals: Signals, study: Stud
 
 
 class _Variation:
-    """The right-hand side of (x, S), and what is seen of it. S is kept by rows: one direction after the other.
+    """The right-hand side of (x, S) and its outputs. S is stored by rows: one direction after the other.
 
     Attributes:
         x: States at the start, on the constraints as a unit puts them there, shape (n_x,).
@@ -189,12 +189,12 @@ class _Variation:
         self._order = [names.index(name) for name in study.of]
 
     def scales(self, x: Floats) -> Floats:
-        """Magnitudes that errors of (x, S) are judged by: of the start, at least 1; over that of what S is by."""
+        """Return magnitudes that scale errors of (x, S): x at the start, at least 1; for S divided by those of θ."""
         of_x = np.maximum(np.abs(x), 1.0)
         return np.concatenate([of_x, *(of_x / size for size in self._sizes)])
 
     def slope(self, t: float, y: Floats) -> Floats:
-        """(x', S')."""
+        """Return (x', S')."""
         n = len(self.start.T)
         x, S = y[:n], y[n:].reshape(self.start.shape)
         r = self._signals(t)
@@ -203,7 +203,7 @@ class _Variation:
         )
 
     def observe(self, t: Floats, x: Floats, S: Floats) -> tuple[Floats, Floats]:
-        """What is differentiated, at all times at once.
+        """Return the values to differentiate at all times.
 
         Args:
             t: Shape (n_t,).
@@ -224,7 +224,7 @@ class _Variation:
         return values[:, self._order], slopes[:, self._order]
 
     def _along(self, slopes: Evaluator, t: float, x: Floats, S: Floats, r: Floats) -> Floats:
-        """Directional derivatives along all rows of (S, θ), shape (k, n_results)."""
+        """Return directional derivatives along all rows of (S, θ), shape (k, n_results)."""
         seeds = np.concatenate([S, self.along_p], axis=1)
         if len(seeds) <= _FEW:  # numbers are quicker than short arrays
             return np.array([slopes(t, x, r, self._p, self.memory, seed) for seed in seeds])
@@ -238,7 +238,7 @@ class _Variation:
 
 
 def _output_entries(program: Program) -> tuple[str, ...]:
-    """Return the entries that have the outputs: one, or with modes one for each thing that they need."""
+    """Return the entries that hold the outputs: one, or with modes one for each level of the computation."""
     if "outputs" in program.entries:
         return ("outputs",)
     return tuple(entry for entry in ("position", "velocity", "acceleration") if entry in program.entries)

@@ -19,7 +19,7 @@ Function = Callable[[Floats, Floats], Floats]
 
 
 class Slopes:
-    """Everything at one time and for one set of parameters, as functions of states and inputs.
+    """Values and derivatives at one time and for one set of parameters, as functions of states and inputs.
 
     Args:
         equations: Of any formulation.
@@ -42,15 +42,15 @@ class Slopes:
         self._directions: Function = lambda x, r: directions(x, r).reshape(K.shape)
 
     def move_to(self, t: float, p: Floats) -> None:
-        """Takes another time and other parameters; nothing is derived anew."""
+        """Set another time and other parameters, without new symbolic work."""
         self._t, self._p = t, p
 
     def tangent_rows(self, x: Floats, r: Floats) -> Floats:
-        """Rows that vanish on every direction in which the state can move, shape (m, n_x)."""
+        """Return rows that vanish on every direction in which the state can move, shape (m, n_x)."""
         return np.concatenate([self.residual_slopes(x, r), self.length_rows(x, r)])[:, : self.n_x]
 
     def length_rows(self, x: Floats, r: Floats) -> Floats:
-        """Directions that no speed moves coordinates along: lengths of quaternions; shape (n_q - n_u, n_x + n_r)."""
+        """Return directions of coordinates that no speed causes (quaternion lengths), shape (n_q - n_u, n_x + n_r)."""
         if not self._n_q:
             return np.zeros((0, self.n_x + self.n_r))
         K = self._directions(x, r)

@@ -1,4 +1,4 @@
-"""What sensitivities are asked for: names, instants, inputs over time."""
+"""Requests for sensitivities: names, instants, inputs over time."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def study_of(
 
 
 def signals_of(definition: Declarations, start: Start) -> Signals:
-    """Time in s → inputs, shape (n_r,): the experiment's signals; the start value where there is none."""
+    """Return time in s → inputs, shape (n_r,): the experiment's signals, or start values where there is none."""
     t = dynamicsymbols._t  # noqa: SLF001  SymPy's time
     given = definition.experiment.signals
     signals = [
@@ -103,7 +103,7 @@ def signals_of(definition: Declarations, start: Start) -> Signals:
 
 
 def _check(study: Study, states: tuple[str, ...]) -> None:
-    """Every name is one that there is a derivative of, or by.
+    """Raise for names without derivatives.
 
     Raises:
         AnalysisError: With every fault.

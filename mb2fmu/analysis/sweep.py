@@ -103,7 +103,7 @@ class Sweep:
 def sweep(
     equations: EquationsOfMotion, program: Program, start_for: StartFor, values: Sequence[float], name: str, unit: str
 ) -> Sweep:
-    """Follows the eigenvalues over a quantity.
+    """Follow the eigenvalues over a quantity.
 
     Args:
         equations: Of any formulation.
@@ -175,7 +175,7 @@ class _Points:
 
 
 def _not_cyclic(points: Sequence[Linearization]) -> tuple[str, ...]:
-    """Names of the states that are left, at any value, when those on which nothing left depends are taken out."""
+    """Return names of states that remain when states without influence on the others are removed."""
     found: dict[str, None] = {}
     for point in points:
         kept = list(range(len(point.states)))
@@ -197,7 +197,7 @@ def _block(point: Linearization, kept: Sequence[str]) -> Floats:
 
 
 def _followed(rows: Sequence[Complex]) -> Complex:
-    """Eigenvalues in the order in which they go on from row to row, shape (n, m)."""
+    """Return eigenvalues matched from row to row, shape (n, m)."""
     first = rows[0]
     result = [first[np.lexsort((first.imag, -first.real.round(12)))]]
     for row in rows[1:]:
@@ -207,7 +207,7 @@ def _followed(rows: Sequence[Complex]) -> Complex:
 
 
 def _paired(expected: Complex, before: Complex, row: Complex) -> npt.NDArray[np.intp]:
-    """Return which entry of ``row`` goes on each of ``before``; the extrapolation counts, and a little where it was."""
+    """Return the entry of ``row`` that continues each of ``before``, by extrapolation and (less) by distance."""
     cost = np.abs(expected[:, None] - row[None, :]) + 0.2 * np.abs(before[:, None] - row[None, :])
     return np.asarray(linear_sum_assignment(cost)[1])
 

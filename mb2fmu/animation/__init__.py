@@ -1,4 +1,4 @@
-"""Animation: a mechanism and how it moved become pictures.
+"""Animation: pictures of a mechanism and its motion.
 
 Input: ``Mechanism`` and ``EquationsOfMotion`` (:func:`describe`), or the bytes of a scene out of a unit; a ``Motion``:
 times, states, inputs, parameters. Output: the bytes of one self-contained HTML page (:func:`page`), an element for

@@ -1,4 +1,4 @@
-"""The animation as HTML: an element for another page, or a page of its own; nothing in it is loaded from elsewhere."""
+"""The animation as HTML: an element of another page, or a page of its own; nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _ROOM, _TIME = 4_000, 12  # characters: of the element around the data, and of o
 
 @dataclass(frozen=True, slots=True)
 class Ghost:
-    """What the pale second picture is."""
+    """Meaning of the pale second picture."""
 
     name: str = "reference"
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """The animation within a page.
+    """The animation as an element of a page.
 
     Attributes:
         style: Rules for the page's style sheet.
@@ -145,7 +145,7 @@ def frames(time: npt.NDArray[np.float64], most: int = MOST_FRAMES) -> npt.NDArra
 def _data(
     drawing: Drawing, signals: Signals | None, shown: tuple[str, ...], ghost: Ghost, limit: int | None
 ) -> dict[str, Any]:
-    """What ``viewer.js`` reads, thinned out until it fits."""
+    """Return the data that ``viewer.js`` reads, thinned out until they fit."""
     rows = frames(drawing.poses.time)
     moving = _moving(drawing, signals, rows)
     parts = _still_parts(drawing)
@@ -174,7 +174,7 @@ def _data(
 
 
 def _plotted(signals: Signals, shown: tuple[str, ...]) -> Signals:
-    """At most ``PLOTTED`` signals, in their order: those that are to be shown, and the first others."""
+    """Return at most ``PLOTTED`` signals in order: the requested ones, then the first others."""
     wanted = sorted(range(len(signals.names)), key=lambda k: signals.names[k] not in shown)[:PLOTTED]
     chosen = sorted(wanted)
     names, units = (tuple(group[k] for k in chosen) for group in (signals.names, signals.units))
@@ -199,7 +199,7 @@ def _moving(drawing: Drawing, signals: Signals | None, rows: npt.NDArray[np.intp
 
 
 def _pose_channels(poses: Poses, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-    """Per pose x, y, z, then w, x, y, z of its quaternion."""
+    """Return per pose x, y, z, then w, x, y, z of its quaternion."""
     together = np.concatenate([poses.positions[rows], poses.turns[rows]], axis=2)
     return together.reshape(len(rows), -1)
 
@@ -226,7 +226,7 @@ def _times(time: npt.NDArray[np.float64]) -> list[float]:
 
 
 def _still_parts(drawing: Drawing) -> dict[str, Any]:
-    """What does not move relative to its pose."""
+    """Return the parts that do not move relative to their poses."""
     return {
         "solids": [
             {
@@ -276,7 +276,7 @@ def _numbers(values: Any) -> list[float]:
 
 
 def _json(data: dict[str, Any]) -> str:
-    """JSON that cannot end the script element that it stands in."""
+    """Return JSON that cannot end the script element around it."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

@@ -1,4 +1,4 @@
-"""Drawing: a scene with numbers: solids fixed in poses, poses over time, lines, traces, arrows, and where to look from.
+"""Drawing: a scene with numbers: solids in poses, poses over time, lines, traces, arrows, and the viewpoint.
 
 What does not move relative to a body is fixed in that body's pose once, so that only poses travel with time.
 """
@@ -121,7 +121,7 @@ class Poses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """All that a viewer or a still picture shows.
+    """Everything that a viewer or a still picture shows.
 
     Attributes:
         name: Of the model.
@@ -165,7 +165,7 @@ class Drawing:
 
 
 def draw(scene: Scene, motion: Motion, ghost: Motion | None = None) -> Drawing:
-    """Evaluates a scene along a motion.
+    """Evaluate a scene along a motion.
 
     Args:
         scene: What there is.
@@ -185,7 +185,7 @@ def draw_start(scene: Scene) -> Drawing:
 
 
 class _Artist:
-    """Fixes what is drawn in poses."""
+    """Fixes drawn parts in poses."""
 
     def __init__(self, scene: Scene, where: Places) -> None:
         self.scene = scene
@@ -204,7 +204,7 @@ class _Artist:
         self.scales = self._arrow_scales()
 
     def drawing(self) -> Drawing:
-        """Solids and lines of all bodies, in the order in which they are to be drawn, and what moves them."""
+        """Return solids and lines of all bodies in drawing order, and the poses that move them."""
         dressed = {shape.body for shape in self.scene.shapes}
         solids = [*self._shapes(), *self._bodies(dressed)]
         lines: list[Line] = []
@@ -259,7 +259,7 @@ class _Artist:
         )
 
     def _mechanism(self) -> list[int]:
-        """Points that are not there for shapes only: what tells a mechanism in a plane, whatever it is dressed in."""
+        """Return the points of the mechanism itself (not of shapes), by which its plane is found."""
         own = {body.point for body in self.bodies} | {joint.point for joint in self.scene.joints}
         own |= {trace.point for trace in self.scene.traces} | {arrow.point for arrow in self.scene.arrows}
         worn = {shape.point for shape in self.scene.shapes} - own
@@ -299,7 +299,7 @@ class _Artist:
         return Anchor(self._pose(point, frame or 0), (0.0, 0.0, 0.0))
 
     def _near(self, track: Floats, close: float) -> list[int]:
-        """Poses from whose point a track keeps its distance, as far as three instants tell."""
+        """Return poses from whose point a track keeps its distance, judged at three instants."""
         instants = np.array([0, len(track) // 2, len(track) - 1])
         others = self.where.points[instants][:, [point for point, _ in self.keys]]
         distances = np.linalg.norm(track[instants][:, None] - others, axis=2)
@@ -316,7 +316,7 @@ class _Artist:
             yield Solid(shape.kind, sizes, place, turn, color, shape.opacity, "shape", shape.mesh)
 
     def _bodies(self, dressed: set[str]) -> Iterator[Solid]:
-        """Draws mass centre and inertia of each body that has no shape."""
+        """Draw mass centre and inertia of each body that has no shape."""
         for index, body in enumerate(self.bodies):
             if body.name in dressed:
                 continue
@@ -373,7 +373,7 @@ class _Artist:
         return Line(anchors, SPRING, "pathway" if len(anchors) == 2 else "cable")
 
     def _joints(self) -> Iterator[Solid]:
-        """Pins lie along their axes; all other joints are balls. Without joints, where one rod follows another."""
+        """Draw joints: pins along their axes, balls for all others; without declared joints, where rods meet."""
         shown = [(joint.point, joint.kind, joint.frame, self._vector(joint.axis)) for joint in self.scene.joints]
         if not shown:
             hinges = dict.fromkeys(link.points[0] for link in self.scene.links if link.kind == "rod")
@@ -393,7 +393,7 @@ class _Artist:
         return np.asarray(self.where.sizes[first : first + 3])
 
     def _unit(self) -> float:
-        """From the rods' typical length, else the bodies' sizes; never too small to be seen."""
+        """Return the size unit: from typical rod lengths, else body sizes; never too small to see."""
         first = self.where.points[0]
         rods = [
             float(np.linalg.norm(first[link.points[1]] - first[link.points[0]]))
@@ -412,7 +412,7 @@ class _Artist:
         return float(np.clip(0.045 * size, 0.003 * whole, 0.02 * whole))
 
     def _arrow_scales(self) -> list[float]:
-        """Return the largest force, and the largest torque, of those without a scale is a quarter of the picture."""
+        """Return scales that draw the largest force and torque without an own scale as a quarter of the picture."""
         largest = {True: 0.0, False: 0.0}
         sizes = np.linalg.norm(self.where.vectors, axis=2).max(axis=0, initial=0.0)
         for arrow in self.scene.arrows:
@@ -425,7 +425,7 @@ class _Artist:
         ]
 
     def _box(self, poses: Poses, solids: Sequence[Solid], axes: Floats) -> tuple[Floats, Floats]:
-        """Middle, and edges along ``axes`` (rows), of a box around everything that is ever seen."""
+        """Return middle and edges, along ``axes`` (rows), of a box around everything ever visible."""
         points = self.where.points.reshape(-1, 3) @ axes.T
         low, high = points.min(axis=0), points.max(axis=0)
         for solid in solids:
@@ -436,7 +436,7 @@ class _Artist:
 
 
 def place_of(poses: Poses, anchor: Anchor) -> Floats:
-    """Where an anchor is over time, shape (n_t, 3)."""
+    """Return an anchor's position over time, shape (n_t, 3)."""
     local = np.array(anchor.local)
     if anchor.pose == WORLD:
         return np.broadcast_to(local, (len(poses.time), 3))
@@ -453,7 +453,7 @@ def _reach(solid: Solid, meshes: Sequence[Triangles]) -> float:
 
 
 def _near(poses: Poses, solids: Sequence[Solid], meshes: Sequence[Triangles]) -> float:
-    """Largest extent of what moves at one instant, m; 0 if nothing does."""
+    """Return the largest extent of the moving parts at one instant, m; 0 if nothing moves."""
     if not poses.positions.shape[1]:
         return 0.0
     extent = float(np.linalg.norm(np.ptp(poses.positions, axis=1), axis=1).max())

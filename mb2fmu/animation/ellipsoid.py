@@ -1,4 +1,4 @@
-"""The homogeneous ellipsoid that has a body's mass and inertia: what a body without a shape looks like."""
+"""The homogeneous ellipsoid with a body's mass and inertia: the picture of a body without a shape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DIAGONAL = 1e-9
 
 
 def ellipsoid(mass: float, inertia: Floats) -> tuple[Floats, Turn] | None:
-    """Half axes and the turn from the ellipsoid's axes to the body's frame.
+    """Return half axes, and the rotation from the ellipsoid's axes to the body's frame.
 
     I_a = m/5 (b² + c²) about half axis a, and so on; hence a² = 5/(2 m) (I_b + I_c - I_a). A thin rod has no thickness:
     half axes may be 0, and one that no real body could have counts as 0.

@@ -1,4 +1,4 @@
-"""Numbers over time as few characters: what a picture cannot show is not sent.
+"""Encode numbers over time in few characters: details below a picture's resolution are dropped.
 
 A channel is one number over time. One that does not change is sent once; the others as 65,536 steps between their
 smallest and largest value (a picture of 4,000 pixels needs a sixteenth of that), each as its difference from the one
@@ -21,7 +21,7 @@ _STILL = 1e-9
 
 
 def encoded(values: Floats) -> dict[str, Any]:
-    """Channels as a record for JSON.
+    """Return channels as a record for JSON.
 
     Args:
         values: Shape (n_t, n_channels), finite.

@@ -1,4 +1,4 @@
-"""Which variables of many are worth a first look."""
+"""Choose the variables that deserve a first look."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ENERGIES = ("energy",)
 
 
 def interesting(signals: Signals, most: int = 4) -> tuple[str, ...]:
-    """Variables that move, in their own order, of different units, the liveliest first.
+    """Return variables that move, in their own order, of different units, the liveliest first.
 
     A variable is lively if it changes in many steps and not only grows: its path, the sum of what it changes, over its
     range. What only grows (an angle of a wheel) comes last, derivatives and balances of energy after that.
@@ -43,6 +43,6 @@ def interesting(signals: Signals, most: int = 4) -> tuple[str, ...]:
 
 
 def _order(unit: str) -> int:
-    """Places and angles before speeds before forces before all else."""
+    """Return the rank of a unit: positions and angles, then speeds, then forces, then all else."""
     kinds = (("m", "rad", "deg", "mm"), ("m/s", "rad/s", "rpm"), ("N", "N.m"))
     return next((rank for rank, units in enumerate(kinds) if unit in units), len(kinds))

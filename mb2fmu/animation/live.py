@@ -1,4 +1,4 @@
-"""A unit that runs in the page: its module, what can be set, and the scene's own arithmetic as tables.
+"""A unit that runs in the page: its module, its settings, and the scene's arithmetic as tables.
 
 ``viewer_live.js`` steps the module over the times of the animation and evaluates the tables for points and rotations.
 """
@@ -47,7 +47,7 @@ class Knob:
 
 @dataclass(frozen=True, slots=True)
 class LiveUnit:
-    """What a page needs to run a unit.
+    """Data with which a page runs a unit.
 
     Attributes:
         module: WebAssembly, with the functions of ``web.c``.
@@ -67,7 +67,7 @@ class LiveUnit:
 
 
 def knob(name: str, unit: str, value: float, bounds: tuple[float | None, float | None], index: int) -> Knob:
-    """A slider about a value: to its bounds where these are near, else from 0 to twice the value, or ± 1 about zero."""
+    """Return a slider about a value: to its bounds if these are near, else from 0 to twice the value (0: ± 1)."""
     low, high = (0.0, 2.0 * value) if value > 0 else (2.0 * value, 0.0) if value < 0 else (-1.0, 1.0)
     if unit == "rad":
         low, high = min(low, -np.pi), max(high, np.pi)
@@ -80,7 +80,7 @@ def knob(name: str, unit: str, value: float, bounds: tuple[float | None, float |
 
 
 def live_record(live: LiveUnit, scene: Scene, drawing: Drawing) -> dict[str, Any]:
-    """What ``viewer_live.js`` reads.
+    """Return the data that ``viewer_live.js`` reads.
 
     Args:
         live: The unit.
@@ -121,7 +121,7 @@ def _tables(program: Program) -> dict[str, Any]:
 
 
 def _constant(value: float) -> float | str:
-    """A number; what JSON has none for in words that JavaScript reads as one, such as NaN where no loop closes."""
+    """Return a number, or the word that JavaScript reads as NaN or infinity, which JSON lacks."""
     if math.isfinite(value):
         return float(value)
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
@@ -133,11 +133,11 @@ def _plain(each: Knob) -> list[Any]:
 
 
 def _packed(content: bytes) -> str:
-    """Deflated, in base64; the same content gives the same text."""
+    """Return text deflated, in base64; reproducible."""
     return base64.b64encode(zlib.compress(content, 9)).decode()
 
 
 def live_json(record: dict[str, Any]) -> str:
-    """JSON that cannot end the script element that it stands in."""
+    """Return JSON that cannot end the script element around it."""
     text = json.dumps(record, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

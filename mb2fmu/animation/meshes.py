@@ -1,4 +1,4 @@
-"""Triangles from mesh files: binary STL, which most robots have, is read here, all else by trimesh."""
+"""Triangles from mesh files: binary STL, the most frequent format of robots, is read here, others by trimesh."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Triangles:
             raise ValueError("a face has a vertex that is not there")
 
     def to_record(self) -> dict[str, str]:
-        """For JSON: base64 of little-endian float32 and uint32."""
+        """Return a record for JSON: base64 of little-endian float32 and uint32."""
         return {
             "vertices": base64.b64encode(self.vertices.astype("<f4").tobytes()).decode(),
             "faces": base64.b64encode(self.faces.astype("<u4").tobytes()).decode(),
@@ -57,7 +57,7 @@ class Triangles:
 
 
 def triangles(content: bytes, name: str, where: str = "", most: int | None = MOST) -> Triangles:
-    """Reads a mesh file.
+    """Read a mesh file.
 
     Args:
         content: Of the file.
@@ -85,7 +85,7 @@ def triangles(content: bytes, name: str, where: str = "", most: int | None = MOS
 
 
 def _by_trimesh(content: bytes, kind: str, name: str, where: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Vertices and faces of any format; it takes half a second to import."""
+    """Return vertices and faces of any format; its import takes half a second."""
     required("reading a mesh", "trimesh")
     import trimesh
 
@@ -102,7 +102,7 @@ _STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2
 
 
 def _binary_stl(content: bytes) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Vertices, each place once, and faces."""
+    """Return vertices, each position once, and faces."""
     (count,) = struct.unpack("<I", content[80:84])
     corners = np.frombuffer(content, _STL, count, 84)["corners"].reshape(-1, 3) + np.float32(0.0)  # no zero below zero
     _, first, index = np.unique(corners.view("V12").reshape(-1), return_index=True, return_inverse=True)
@@ -115,12 +115,12 @@ def _is_text(content: bytes) -> bool:
 
 
 def _no_damage(content: bytes) -> str:  # noqa: ARG001  (as its siblings)
-    """Return no fault: files of this format need no check of ours."""
+    """Return no fault: for formats that need no check here."""
     return ""
 
 
 def _stl_damage(content: bytes) -> str:
-    """What is wrong with an STL file that its reader would take in silence; empty if nothing is.
+    """Return damage of an STL file that its reader would not report; empty if there is none.
 
     Text begins with ``solid`` and ends with ``endsolid``; a binary file has 80 bytes of anything, the number of its
     triangles, and 50 bytes for each.
@@ -136,7 +136,7 @@ def _stl_damage(content: bytes) -> str:
 
 
 def _obj_damage(content: bytes) -> str:
-    """Return the first number or vertex of an OBJ file that cannot be meant; vertices count from 1, or back from -1."""
+    """Return the first invalid number or vertex of an OBJ file; vertices count from 1, or back from -1."""
     known, largest = 0, (0, 0)
     text = re.sub(r"\\\r?\n", " ", content.decode("utf-8", errors="replace"))  # lines that go on
     for number, line in enumerate(text.splitlines(), 1):

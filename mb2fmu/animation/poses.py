@@ -1,4 +1,4 @@
-"""Motion: what the program of a scene is evaluated with, and where everything is then."""
+"""Motion, and the places of everything along it by the program of a scene."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Motion:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where everything is.
+    """Positions and orientations over time.
 
     Attributes:
         time: s, shape (n_t,).
@@ -85,7 +85,7 @@ def start_of(scene: Scene) -> Motion:
 
 
 def places(scene: Scene, motion: Motion) -> Places:
-    """Evaluates the scene's program; what is not finite at some time stays where it was before."""
+    """Evaluate the scene's program; values that are not finite keep those of the instant before."""
     n = len(motion.time)
 
     def evaluated(entry: str, shape: tuple[int, ...]) -> Floats:
@@ -120,7 +120,7 @@ def sampled_inputs(scene: Scene, time: Floats) -> Floats:
 
 
 def _held(values: Floats) -> Floats:
-    """Return every column's last finite value goes on where there is none; zero before the first."""
+    """Return columns in which missing values repeat the last finite one; zero before the first."""
     good = np.isfinite(values)
     if good.all():
         return values

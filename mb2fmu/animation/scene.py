@@ -1,4 +1,4 @@
-"""Scene: what a mechanism consists of for the eye, and a program that says where it is at any state.
+"""Scene: the visible parts of a mechanism, and a program that locates them at any state.
 
 A scene knows no numbers: it is a list of things, each bound to points, rotations, vectors and sizes that the program
 computes from time, states, inputs and parameters. As JSON it travels in a unit (``extra/``), so that the unit can be
@@ -134,7 +134,7 @@ class SceneVariable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What is drawn.
+    """Everything to draw.
 
     Attributes:
         name: Of the model.
@@ -168,7 +168,7 @@ class Scene:
     program: Program = field(repr=False)
 
     def to_json(self) -> bytes:
-        """For a unit; the same scene gives the same bytes."""
+        """Return JSON for a unit; the same scene gives the same bytes."""
         record: dict[str, Any] = {"version": VERSION}
         for item in fields(self):
             value = getattr(self, item.name)
@@ -231,7 +231,7 @@ def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(scene: Scene) -> None:
-    """Everything is of the type that it should be, and what is referred to is there.
+    """Check types of all fields, and that references exist.
 
     Raises:
         ValueError: If it is not.

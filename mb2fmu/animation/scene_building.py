@@ -1,4 +1,4 @@
-"""From a mechanism to its scene: what there is to be drawn, and the program that says where."""
+"""From a mechanism to its scene: the parts to draw, and the program that locates them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def describe(
 
 
 class _Describer:
-    """Numbers what is used, and collects its expressions."""
+    """Numbers the parts in use, and collects their expressions."""
 
     def __init__(
         self, mechanism: Mechanism, equations: EquationsOfMotion, scenery: Scenery, meshes: dict[str, Triangles]
@@ -76,7 +76,7 @@ class _Describer:
 
     @cached_property
     def kinematics(self) -> NamedKinematics:
-        """For loads only: long chains without arrows do without."""
+        """Kinematics for loads; built only if there are arrows, since it is slow for long chains."""
         return NamedKinematics(self.mechanism, _names(self.equations))
 
     def scene(self) -> Scene:
@@ -113,7 +113,7 @@ class _Describer:
         )
 
     def _program(self, located: Sequence[int]) -> Program:
-        """Positions and rotations are composed from the local relations; the rest are expressions."""
+        """Return the program: positions and rotations composed from local relations, the rest as expressions."""
         beside = Beside(self.equations)
         if self.vectors:
             beside.define(self.kinematics.assignments)
@@ -142,7 +142,7 @@ class _Describer:
         return self.frames.setdefault(number, len(self.frames))
 
     def _size(self, *expressions: sm.Expr) -> int:
-        """Index of the first."""
+        """Return the index of the first size."""
         self.sizes += expressions
         return len(self.sizes) - len(expressions)
 
@@ -182,7 +182,7 @@ class _Describer:
             raise FormulationError("the mechanism cannot be drawn:", faults)
 
     def _links(self) -> Iterator[SceneLink]:
-        """Where a point is located from another, a rod; along a pathway, its line."""
+        """Yield rods between located points, and lines along pathways."""
         m = self.mechanism
         moving = {m.t, *m.q}
         only_looks = {shape.point for shape in self.scenery.shapes} - {body.masscenter for body in m.bodies}
@@ -223,7 +223,7 @@ class _Describer:
                     yield SceneArrow(arrow.name, self.points[point], index, torque, arrow.scale, arrow.color)
 
     def _acting(self, arrow: DrawnLoad) -> Iterator[tuple[int, bool, Components]]:
-        """(point, whether a torque, components in N); a torque is drawn at the mass centre of the body it acts on."""
+        """Return (point, whether a torque, components in N); a torque is drawn at its body's mass centre."""
         k = self.kinematics
         if arrow.load < 0:
             yield arrow.point, False, in_inertial_frame(arrow.vector, k)
@@ -233,7 +233,7 @@ class _Describer:
             yield (centres.get(at, 0) if torque else at), torque, vector
 
     def _signals(self) -> list[tuple[str, sm.Expr]]:
-        """Plain expressions of time, one per input."""
+        """Return plain expressions of time, one per input."""
         d = self.mechanism.declared
         return [(i.name, sm.sympify(d.experiment.signals.get(i.symbol, i.start))) for i in d.inputs]
 
@@ -242,7 +242,7 @@ Variables = tuple[SceneVariable, ...]
 
 
 def variables(definition: Declarations, equations: EquationsOfMotion) -> tuple[Variables, Variables, Variables]:
-    """What states, inputs and parameters are called in a unit, in the order of the equations."""
+    """Return the unit's names of states, inputs and parameters, in the order of the equations."""
     d, e = definition, equations
     declared: dict[Any, Coordinate | Speed | AuxiliaryState] = dict(zip(e.q, d.coordinates, strict=True))
     declared |= dict(zip(e.u, d.speeds, strict=True)) | dict(zip(e.z, d.auxiliary_states, strict=True))
@@ -253,7 +253,7 @@ def variables(definition: Declarations, equations: EquationsOfMotion) -> tuple[V
 
 
 def _names(equations: EquationsOfMotion) -> set[str]:
-    """Names of the equations' intermediates: those of the poses must be others."""
+    """Return names of the equations' intermediates; poses must avoid them."""
     names: set[str] = set()
     for item in equations.intermediates:
         if isinstance(item, LinearSolve):

@@ -1,4 +1,4 @@
-"""Whether a scene from a file is one: its values have the types that the records declare, and colours are colours.
+"""Check a scene read from a file: types of its values, and colours.
 
 A scene travels in units, and units come from anywhere: what is drawn from it must not depend on trust.
 """
@@ -19,7 +19,7 @@ _COLOR = re.compile(r"(#[0-9a-fA-F]{6})?\Z")
 
 
 def check_types(records: Iterable[object]) -> None:
-    """Holds the values of records against the types of their fields.
+    """Check the values of records against the types of their fields.
 
     Args:
         records: Dataclasses with numbers, texts, and tuples and choices of them.
@@ -38,7 +38,7 @@ def check_types(records: Iterable[object]) -> None:
 
 
 def check_experiment(stop: object, step: object, tolerance: object) -> None:
-    """Holds an experiment's numbers against what can be run.
+    """Check an experiment's numbers.
 
     Raises:
         ValueError: If one is no positive number, or there are too many steps.
@@ -52,7 +52,7 @@ def check_experiment(stop: object, step: object, tolerance: object) -> None:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    """Types of a record's fields."""
+    """Return the types of a record's fields."""
     return get_type_hints(kind)
 
 

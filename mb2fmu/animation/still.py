@@ -35,7 +35,7 @@ _STROBE_SOLIDS, _MANY = 60, 250
 
 @dataclass(frozen=True, slots=True)
 class _Shape2D:
-    """Something to be painted.
+    """A shape to paint.
 
     Attributes:
         depth: Along the way to the eye; the largest is painted last.
@@ -71,7 +71,7 @@ class _Canvas:
     shapes: list[_Shape2D] = field(default_factory=list)
 
     def flat(self, points: Floats) -> Floats:
-        """(to the right, up), shape (n, 2)."""
+        """Return points as (right, up), shape (n, 2)."""
         return np.stack([points @ self.right, points @ self.up], axis=-1)
 
     def add(self, depth: float, pieces: Sequence[_Piece], bounds: Floats) -> None:
@@ -212,7 +212,7 @@ def _solid(canvas: _Canvas, solid: Solid, poses: Poses, row: int, meshes: Sequen
 
 
 def _ellipsoid(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats, half: Floats) -> None:
-    """The outline of an ellipsoid with shape matrix A = R diag(a²) Rᵀ is the ellipse with P A Pᵀ."""
+    """Put an ellipsoid on the canvas: its outline is the ellipse with P A Pᵀ, A = R diag(a²) Rᵀ."""
     P = np.stack([canvas.right, canvas.up])
     squares, axes = np.linalg.eigh(P @ (R * half**2) @ R.T @ P.T)
     minor, major = np.sqrt(np.maximum(squares, 0.0))
@@ -224,7 +224,7 @@ def _ellipsoid(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats, half: F
 
 
 def _cylinder(canvas: _Canvas, solid: Solid, centre: Floats, axis: Floats) -> None:
-    """Two ellipses and the tangents that join them; the end that looks at us on top."""
+    """Put a cylinder on the canvas: two ellipses and their tangents; the visible end on top."""
     length, radius = solid.sizes
     facing = float(axis @ canvas.toward)
     if facing < 0:
@@ -312,7 +312,7 @@ def _coil(a: Floats, b: Floats, unit: float) -> Floats:
 
 
 def _arrow(canvas: _Canvas, arrow: ArrowOf, poses: Poses, row: int, unit: float) -> None:
-    """A force points away from where it acts; a torque has two heads."""
+    """Draw a force that points away from its point of application; a torque has two heads."""
     start = _located(arrow.anchor, poses, row)
     vector = poses.vectors[row, arrow.vector]
     a, b = canvas.flat(np.stack([start, start + vector]))
@@ -345,14 +345,14 @@ def _fill(solid: Solid, brightness: float) -> str:
 
 
 def _mixed(color: str, brightness: float) -> str:
-    """Darker below 1."""
+    """Return a colour made darker (below 1) or lighter."""
     parts = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{min(255, round(part * brightness)):02x}" for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """From m to the picture's units: x to the right, y down."""
+    """Scale from m to the picture's units: x to the right, y down."""
 
     factor: float
     left: float
@@ -402,18 +402,18 @@ def _written(
 
 
 def _view(shapes: Sequence[_Shape2D]) -> tuple[Floats, Floats]:
-    """Lower left and upper right corner; paths that lead far away from all else do not count."""
+    """Return lower left and upper right corner; paths that lead far away are ignored."""
     (low, high), (first, last) = _corners(shapes), _corners(_solid_shapes(shapes))
     return (first, last) if _far(high - low, last - first) else (low, high)
 
 
 def _solid_shapes(shapes: Sequence[_Shape2D]) -> list[_Shape2D]:
-    """Shapes without the traces, which lie behind all else."""
+    """Return all shapes except traces."""
     return [shape for shape in shapes if shape.depth > -np.inf]
 
 
 def _corners(shapes: Sequence[_Shape2D]) -> tuple[Floats, Floats]:
-    """Lower left and upper right corner of the shapes, m."""
+    """Return lower left and upper right corner of the shapes, m."""
     points = np.concatenate([shape.bounds for shape in shapes] or [np.zeros((1, 2))])
     return points.min(axis=0), points.max(axis=0)
 

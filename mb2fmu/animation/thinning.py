@@ -1,4 +1,4 @@
-"""Fewer triangles for a still picture or a small page, by merging vertices that fall into one cell of a grid."""
+"""Reduce triangles for a still picture or a small page, by merging vertices within a cell of a grid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CELLS = (96, 64, 48, 36, 26, 18, 12, 8)
 
 
 def thinned(mesh: Triangles, most: int) -> Triangles:
-    """At most ``most`` faces; the mesh itself if it has no more (Rossignac and Borrel 1993: vertex clustering)."""
+    """Return at most ``most`` faces; the same mesh if it has no more (Rossignac and Borrel 1993: vertex clustering)."""
     if len(mesh.faces) <= most:
         return mesh
     low = mesh.vertices.min(axis=0)
@@ -35,7 +35,7 @@ def thinned(mesh: Triangles, most: int) -> Triangles:
 
 
 def _numbered(rows: npt.NDArray[np.int64], base: int) -> npt.NDArray[np.int64]:
-    """One number for each row of three digits to a base, in the rows' own order: sorted some ten times as fast as rows.
+    """Return one number per row of three digits, in the rows' order: sorts ten times as fast as rows.
 
     The base is at most the cells of a grid, 97³, whose third power an int64 holds.
     """
@@ -44,7 +44,7 @@ def _numbered(rows: npt.NDArray[np.int64], base: int) -> npt.NDArray[np.int64]:
 
 
 def fitting(meshes: tuple[Triangles, ...], most: int) -> tuple[Triangles, ...]:
-    """Meshes that take at most ``most`` characters in a page, as far as the coarsest grid can; all thinned alike."""
+    """Return meshes thinned alike to at most ``most`` characters in a page, as far as the coarsest grid allows."""
     kept, faces = meshes, max((len(mesh.faces) for mesh in meshes), default=0)
     while faces > 1 and sum(len(text) for mesh in kept for text in mesh.to_record().values()) > most:
         faces //= 2
@@ -53,7 +53,7 @@ def fitting(meshes: tuple[Triangles, ...], most: int) -> tuple[Triangles, ...]:
 
 
 def thinned_together(meshes: Mapping[Key, Triangles], budget: int) -> dict[Key, Triangles]:
-    """Meshes with about ``budget`` triangles in all; each keeps a part of it by the root of what it had."""
+    """Return meshes with about ``budget`` triangles in total, shared by the square roots of their sizes."""
     if sum(len(mesh.faces) for mesh in meshes.values()) <= budget:
         return dict(meshes)
     weights = {key: float(np.sqrt(len(mesh.faces))) for key, mesh in meshes.items()}

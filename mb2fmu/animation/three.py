@@ -1,4 +1,4 @@
-"""three.js as trimesh brings it along: the library alone, without the loaders that stand behind it.
+"""three.js from the package trimesh: the library alone, without its loaders.
 
 trimesh's own viewer is one HTML page with three.js (MIT licence) in it; the library is the first statement of its
 script and says its licence itself.
@@ -61,7 +61,7 @@ class Library:
 
 @cache
 def library() -> Library:
-    """three.js.
+    """Return three.js.
 
     Raises:
         ToolError: If trimesh is not installed, or does not bring it along as it does today.

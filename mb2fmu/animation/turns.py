@@ -50,7 +50,7 @@ def rotated(turns: Floats, vector: Floats) -> Floats:
 
 
 def product(a: Floats, b: Floats) -> Floats:
-    """First b, then a: shape (4,) each."""
+    """Return first b, then a: shape (4,) each."""
     w, v = a[0] * b[0] - a[1:] @ b[1:], a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])
     return np.concatenate([[w], v])
 

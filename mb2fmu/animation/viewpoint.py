@@ -1,4 +1,4 @@
-"""From where a mechanism is looked at: across its plane if it has one, else past what stands still."""
+"""Choose the viewpoint: across the mechanism's plane if it has one, else past the parts that stand still."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BEFORE = 0.6  # widths of what moves
 
 
 def viewpoint(where: Places, mechanism: Sequence[int], moving: Floats, standing: Floats) -> tuple[Floats, Floats, bool]:
-    """Up, the direction to the eye, and whether all happens in one plane.
+    """Return up, the direction to the eye, and whether all motion is in one plane.
 
     Args:
         where: All points over time.
@@ -57,7 +57,7 @@ def _towards_us(normal: Floats, up: Floats) -> Floats:
 
 
 def _stands_before(standing: Floats, moving: Floats, eye: Floats, up: Floats) -> bool:
-    """Whether the shapes that stand still hide those that move: they are nearer to the eye by 0.6 widths of these."""
+    """Return whether still shapes hide moving ones: they are nearer to the eye by 0.6 of these' width."""
     if not len(standing) or not len(moving):
         return False
     level = moving - np.outer(moving @ up, up)

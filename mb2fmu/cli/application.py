@@ -103,7 +103,7 @@ def main() -> None:
 def _internal_error(
     session: Mapping[str, bool],
 ) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
-    """Return an ``excepthook``: what nothing caught is a fault of ours, and must not look like "the FMU fell short"."""
+    """Return an ``excepthook``: uncaught exceptions are faults of mb2fmu, with an exit code of their own."""
 
     def hook(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
         """Says the fault on stderr, with the traceback if ``--debug`` was given, and exits with its own code."""
@@ -190,7 +190,7 @@ _solver = click.option(
 
 
 def _build_options(command: Command) -> Command:
-    """How a unit is built; arrives as keyword arguments of :class:`mb2fmu.pipeline.BuildOptions`."""
+    """Return how a unit is built, from the keyword arguments of :class:`mb2fmu.pipeline.BuildOptions`."""
     return options(_backend, _fmi, _platforms, _compiler, _fast, _solver)(command)
 
 
@@ -345,7 +345,7 @@ _OF_UNITS = ("modelica", "backend", "fmi", "platforms", "compiler", "fast", "sol
 
 
 def _export_source(model: Any, folder: Path, target: str, json_file: Path | None, **options: Any) -> None:
-    """Writes the equations as source code; what only units have is refused."""
+    """Write the equations as source code; refuse options that only units have."""
     from mb2fmu import pipeline
 
     context = click.get_current_context()
@@ -476,7 +476,7 @@ def equations(
 
 
 def _show_quantities(model: Path, arguments: Mapping[str, str], at: Mapping[str, str], form: Any, show: str) -> None:
-    """Prints what ``--show`` names."""
+    """Print the quantities of ``--show``."""
     from mb2fmu import pipeline
     from mb2fmu.report.quantity_listing import quantity_listing
 

@@ -149,7 +149,7 @@ def audit(
 
 
 def _write(result: Any, files: dict[str, Path | None]) -> None:
-    """Everything that is asked for as a file; what goes to stdout is left out."""
+    """Write every requested file; output for stdout is left out."""
     if not any(path is not None and str(path) != "-" for path in files.values()):
         return
     from mb2fmu.package.publishing import write_whole

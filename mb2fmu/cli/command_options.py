@@ -1,4 +1,4 @@
-"""Options that the commands share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    """Keep that tracebacks are wanted (click's callback)."""
+    """Note that tracebacks are wanted (click's callback)."""
     ctx.ensure_object(dict)["debug"] = value
 
 
 def _quiet(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    """Keep that no progress is wanted (click's callback)."""
+    """Note that no progress is wanted (click's callback)."""
     ctx.ensure_object(dict)["quiet"] = value
 
 
@@ -32,13 +32,13 @@ def is_quiet() -> bool:
 
 
 def say(text: str) -> None:
-    """A line on stdout, unless ``--quiet`` was given."""
+    """Print a line on stdout, unless ``--quiet`` was given."""
     if not is_quiet():
         click.echo(text)
 
 
 def _values(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """NAME=VALUE by FMU name; the model says later what it has."""
+    """Return NAME=VALUE by FMU name; the model checks the names later."""
     pairs = [text.partition("=") for text in values]
     wrong = [text for text, (name, sign, value) in zip(values, pairs, strict=True) if not (sign and name and value)]
     if wrong:
@@ -50,7 +50,7 @@ def _values(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
 
 
 def model_at(path: Path, arguments: Mapping[str, str], at: Mapping[str, str]) -> Path | Model:
-    """Return the model that a command is about: its file, or, where values are set, what the file gives with them.
+    """Return the model of a command: that of its file, with the values that were set.
 
     Raises:
         ModelError: If the file cannot be loaded, or a name cannot be set.
@@ -75,7 +75,7 @@ def _assignments(_ctx: click.Context, _parameter: click.Parameter, values: tuple
 
 
 def refuse_for_units(what: str, *names: str) -> None:
-    """Ends the command if it was given options that only a model has.
+    """End the command if it was given options that apply to models only.
 
     Args:
         what: What was handed over, as it is called in the message.
@@ -96,7 +96,7 @@ def refuse_for_units(what: str, *names: str) -> None:
 
 
 def options(*given: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """One decorator from several, shown in ``--help`` in this order."""
+    """Return one decorator made from several, shown in ``--help`` in this order."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(given):
@@ -130,7 +130,7 @@ GivenInputs = tuple[dict[str, str], tuple[Path, ...]]
 
 
 def _inputs(_ctx: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> GivenInputs:
-    """NAME=FORMULA, or the name of a table."""
+    """Return NAME=FORMULA pairs, or the name of a table."""
     formulas: dict[str, str] = {}
     tables: list[Path] = []
     for text in texts:
@@ -196,12 +196,12 @@ _debug_only = click.option(
 
 
 def debug_option(command: Command) -> Command:
-    """``--quiet`` and ``--debug``, which every command has."""
+    """Add ``--quiet`` and ``--debug``, which every command has."""
     return quiet_option(_debug_only(command))
 
 
 def svg_only(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    """Return where a picture goes that is SVG (click's callback)."""
+    """Return the path of a picture that must be SVG (click's callback)."""
     if path is not None and path.suffix.lower() != ".svg":
         raise click.BadParameter(f"{path}: it is drawn as SVG; give FILE.svg")
     return path
@@ -211,12 +211,12 @@ PAGES = (".html", ".htm")
 
 
 def page_in(path: Path, name: str) -> Path:
-    """Where a page goes that was asked for by FILE.html, or by the folder that it is to be in."""
+    """Return the path of a page that was asked for by FILE.html, or by its folder."""
     return path if path.suffix.lower() in PAGES else path / f"{name}.html"
 
 
 def page_only(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    """Return where a page goes; a picture or film has an option of its own (click's callback)."""
+    """Return the path of a page; pictures and films have options of their own (click's callback)."""
     kind = "" if path is None else path.suffix.lower().removeprefix(".")
     if kind in {"png", "svg", "gif", "webm", "mp4"}:
         raise click.BadParameter(f"{path}: the page is HTML; write --{kind} {path}")

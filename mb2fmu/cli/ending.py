@@ -1,4 +1,4 @@
-"""How the command line ends when others end it: as an exception, so that nothing of its work is left behind."""
+"""End the command line by an exception when the system ends it, so that its work is cleaned up."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Terminated(KeyboardInterrupt):
 
 
 def exit_code(error: KeyboardInterrupt) -> int:
-    """What shells expect of a process that a signal ended: 128 and the signal's number."""
+    """Return the exit code of a process that a signal ended: 128 and the signal's number."""
     return 128 + error.number if isinstance(error, Terminated) else INTERRUPTED
 
 
 def end_with_exceptions() -> None:
-    """Lets the system's requests to end raise ``Terminated`` in the main thread, once, so that cleaning up goes on."""
+    """Raise ``Terminated`` in the main thread on the first request to end, so that cleaning up continues."""
     for name in ("SIGTERM", "SIGHUP", "SIGBREAK"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
@@ -34,6 +34,6 @@ def end_with_exceptions() -> None:
 
 
 def _raise(number: int, _frame: FrameType | None) -> None:
-    """Raises; further such signals are ignored from now on."""
+    """Raise; ignore further such signals."""
     signal.signal(number, signal.SIG_IGN)
     raise Terminated(number)

@@ -170,7 +170,7 @@ def _page(name: str, found: Fitted, facts: dict[str, Any]) -> bytes:
 
 
 def _facts(found: Fitted, data: tuple[Path, ...]) -> dict[str, Any]:
-    """Everything as numbers; what is infinite is null."""
+    """Return everything as numbers; infinite ones are null."""
     rows = zip(found.unknowns, found.values.tolist(), found.deviations.tolist(), found.intervals.tolist(), strict=True)
     return {
         "data": {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in data},
@@ -193,7 +193,7 @@ def _facts(found: Fitted, data: tuple[Path, ...]) -> dict[str, Any]:
 
 
 def _show(found: Fitted) -> None:
-    """The values with their intervals, then what must be known."""
+    """Print the values with their intervals, then remarks."""
     width = max(len(each.name) for each in found.unknowns)
     for unknown, value, half in zip(found.unknowns, found.values.tolist(), found.intervals.tolist(), strict=True):
         sure = f"± {half:.2g} (95 %)" if math.isfinite(half) else "cannot be found from these measurements"

@@ -16,7 +16,7 @@ MOST_POINTS = 10_000
 
 
 def _range(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[str, list[float]] | None:
-    """NAME=FIRST:LAST:STEP as a name and its values."""
+    """Return NAME=FIRST:LAST:STEP as a name and its values."""
     if text is None:
         return None
     name, _, numbers = text.partition("=")
@@ -33,7 +33,7 @@ def _range(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -
 
 
 def _sweep(model: Path, over: tuple[str, list[float]], plot: Path | None, json_file: Path | None, **given: Any) -> None:
-    """Prints, draws and writes a root locus."""
+    """Print, draw and write a root locus."""
     from mb2fmu import pipeline
     from mb2fmu.report.root_locus import root_locus, sweep_text
 

@@ -1,4 +1,4 @@
-"""The progress of stages, on a terminal or in a log."""
+"""Progress of stages, on a terminal or in a log."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ class Progress:
         self._progress.stop()
 
     def started(self, stage: str) -> None:
-        """Adds a line."""
+        """Add a line."""
         self._tasks[stage] = self._progress.add_task(stage, total=1)
         if self._long:
             click.echo(f"{stage} …", err=True)
 
     def advanced(self, stage: str, share: float) -> None:
-        """Shows which part of a stage is done, 0 to 1."""
+        """Show which part of a stage is done, 0 to 1."""
         self._progress.update(self._tasks[stage], description=f"{stage} [dim]{share:4.0%}")
 
     def came_to(self, stage: str, part: str) -> None:
-        """Says what of a stage is being done."""
+        """Show the present activity of a stage."""
         self._progress.update(self._tasks[stage], description=f"{stage} [dim]{part}")
         if self._long:
             click.echo(f"{stage}: {part} …", err=True)
 
     def finished(self, timing: Timing) -> None:
-        """Ends it, with its time."""
+        """End a stage, with its time."""
         how = " (as before)" if timing.cached else ""
         text = f"{timing.stage}{how} [dim]{timing.seconds:.2f} s"
         self._progress.update(self._tasks.pop(timing.stage), completed=1, description=text)

@@ -57,7 +57,7 @@ _packages = click.option(
 
 
 def robot_options(command: Command) -> Command:
-    """Adds them to a command that takes ``arguments``; there they arrive, as settings of the robot."""
+    """Add the options to a command that takes ``arguments``; it receives them as settings of the robot."""
 
     @functools.wraps(command)
     def merged(
@@ -73,6 +73,6 @@ def robot_options(command: Command) -> Command:
 
 
 def show_notes(mechanics: Any) -> None:
-    """Prints what was left out or assumed when a robot was read, on stderr."""
+    """Print on stderr what was left out or assumed while reading a robot."""
     for note in getattr(mechanics, "notes", ()):
         click.echo(f"note: {note}", err=True)

@@ -91,7 +91,7 @@ def simulate(
 
 
 def _write(result: Trajectories, shown: tuple[str, ...], files: dict[str, Path | None], json_file: Path | None) -> None:
-    """Files as asked, and a summary on the terminal unless JSON goes there."""
+    """Write the requested files, and a summary on the terminal unless JSON goes there."""
     from mb2fmu import pipeline
 
     if files["csv"] is not None:
@@ -117,7 +117,7 @@ def _write(result: Trajectories, shown: tuple[str, ...], files: dict[str, Path |
 
 
 def _summary(result: Trajectories, shown: tuple[str, ...]) -> Iterator[str]:
-    """Start, end and range of each variable."""
+    """Print start, end and range of each variable."""
     names = shown or result.names
     yield f"{result.name}: {len(result.time):,} times from {result.time[0]:g} to {result.time[-1]:g} s"
     width = max(map(len, names))

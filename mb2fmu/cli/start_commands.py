@@ -1,4 +1,4 @@
-"""The commands ``mb2fmu new`` and ``mb2fmu list``: what a user begins with."""
+"""The commands ``mb2fmu new`` and ``mb2fmu list``: the first ones that a user needs."""
 
 from __future__ import annotations
 

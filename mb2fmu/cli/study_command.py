@@ -21,7 +21,7 @@ _EVERY = 10.0
 
 
 class _Counter:
-    """Cases that are done, as a bar on a terminal, or a line now and then."""
+    """Shows the number of finished cases: a bar on a terminal, else a line now and then."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -41,7 +41,7 @@ class _Counter:
         self._bar.stop()
 
     def told(self, done: int, n: int, failed: int) -> None:
-        """Shows it."""
+        """Show the number."""
         text = f"cases, {failed} failed" if failed else "cases"
         if self._task is None:
             self._bar.start()

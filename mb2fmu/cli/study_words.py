@@ -1,4 +1,4 @@
-"""A study asked for by options: the same plan that a file would say."""
+"""A study by options: the same plan that a file describes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _number(text: str) -> float | str:
 
 
 def _vary(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=FROM:TO, NAME=FROM:TO:COUNT or NAME=VALUE,VALUE,… as a plan has it."""
+    """Return NAME=FROM:TO, NAME=FROM:TO:COUNT or NAME=VALUE,VALUE,… as a plan has it."""
     found: dict[str, Any] = {}
     wrong = []
     for text in values:
@@ -113,14 +113,14 @@ _OPTIONS = (
 
 
 def plan_options(command: Command) -> Command:
-    """Return the options that say what a plan's file would say; the command gets them as keyword arguments."""
+    """Add the options that describe a plan; the command receives them as keyword arguments."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def plan_of(source: Path, words: Mapping[str, Any]) -> Path | dict[str, Any]:
-    """What is run: the file of a plan, or a plan of a unit or model.
+    """Return the plan: read from a file, or made of options for a unit or model.
 
     Args:
         source: Plan, unit or model.

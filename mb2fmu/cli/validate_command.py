@@ -163,7 +163,7 @@ def _settings(tolerances: tuple[str, ...], starts: tuple[str, ...], step: float 
 
 
 def _numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
-    """NAME=VALUE as numbers by name."""
+    """Return NAME=VALUE pairs as numbers by name."""
     found = {}
     for text in texts:
         name, _, value = text.rpartition("=")
@@ -175,7 +175,7 @@ def _numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
 
 
 def _check(report: Path, unit: Path | None, *, runs_nothing: bool) -> None:
-    """Says whether a report and a unit belong together; ends with exit code 0 or 1."""
+    """Tell whether a report and a unit belong together; end with exit code 0 or 1."""
     from mb2fmu.pipeline import publication
 
     if not runs_nothing:

@@ -1,4 +1,4 @@
-"""How commands that judge a unit show the verdict."""
+"""Show verdicts of the commands that judge a unit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ json_option = json_file_option
 
 
 def show_verdict(result: ValidationResult, json_file: Path | None, files: Mapping[str, Path]) -> None:
-    """Prints a verdict and where to find what was written; ends with exit code 0 or 1."""
+    """Print a verdict and the places of written files; end with exit code 0 or 1."""
     from mb2fmu.report.terminal import verdict_blocks
 
     text = result.to_json(timings=True) if json_file is not None else ""
@@ -45,7 +45,7 @@ def _show(
     blocks: Callable[[int], Iterable[RenderableType]],
     files: Mapping[str, Path],
 ) -> None:
-    """Prints JSON instead of blocks where it goes to stdout; else the blocks, and JSON into its file."""
+    """Print JSON where it goes to stdout; else print blocks, and write JSON into its file."""
     from rich.console import Console
 
     from mb2fmu import pipeline

@@ -127,7 +127,7 @@ class _Printer:
         program, literals = self._program, self._literal
 
         def emit(target: str, text: str, reads: Sequence[int], factor: str) -> None:
-            """Adds a statement, and before it those that give names to what it reads from outside."""
+            """Add a statement after those that define the outer names it reads."""
             for read in reads:
                 if read not in literals and read in given and (local := f"v{read}") not in done:
                     done.add(local)

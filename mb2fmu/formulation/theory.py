@@ -232,7 +232,7 @@ class _Theory:
     # ------------------------------------------------------------------ TMT
 
     def _transformation(self) -> Iterator[NamedQuantity]:
-        """T, M, ḡ, f and Tᵀ (f - M ḡ) by body; f has the gyroscopic torque, and what acts on mass centre and frame."""
+        """Yield T, M, ḡ, f and Tᵀ (f - M ḡ) by body; f has the gyroscopic torque and loads on mass centre and frame."""
         taken: set[int] = set()
         loads = list(applied_loads(self.kinematics))
         for body in self.m.bodies:

@@ -1,4 +1,4 @@
-"""Package: files become an archive, and an archive becomes files again.
+"""Package: from files to an archive, and back.
 
 Input: ``FileTree``, ``FmuInterface``. Output: an ``.fmu``, or the ``FileTree`` in one.
 

@@ -1,4 +1,4 @@
-"""The archive of a unit: a ZIP file with sorted names and no trace of when, where and by whom it was made."""
+"""The archive of a unit: a reproducible ZIP file with sorted names, without times, paths and users."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def archived(tree: FileTree) -> bytes:
 
 
 def pack(tree: FileTree, path: Path) -> None:
-    """Writes a unit. An existing file is replaced at the end, in one go, and left alone if anything fails.
+    """Write a unit. An existing file is replaced at the end, in one step, and kept if anything fails.
 
     Args:
         tree: The unit; has ``modelDescription.xml`` at its top.
@@ -54,7 +54,7 @@ def pack(tree: FileTree, path: Path) -> None:
 
 
 def unpack(path: Path, needed: str = DESCRIPTION, what: str = "FMU") -> FileTree:
-    """Reads a unit, completely and with all checksums.
+    """Read a unit completely, with all checksums.
 
     Args:
         path: The archive.
@@ -96,7 +96,7 @@ def unarchived(content: bytes, where: str, needed: str = DESCRIPTION, what: str 
 
 
 def _refuse_lost_members(content: bytes, found: int) -> None:
-    """Compares with the number of members that the archive says it has, which ``zipfile`` does not."""
+    """Raise if the archive announces another number of members; ``zipfile`` does not check that."""
     end = content.rfind(b"PK\x05\x06")
     said = int.from_bytes(content[end + 10 : end + 12], "little")
     if said not in (found, 0xFFFF):  # 0xFFFF: the number stands elsewhere (ZIP64)
@@ -104,7 +104,7 @@ def _refuse_lost_members(content: bytes, found: int) -> None:
 
 
 def _faults(members: list[zipfile.ZipInfo], needed: str, what: str) -> Iterator[Fault]:
-    """Everything about the members that makes an archive unsafe or no FMU (or other archive)."""
+    """Yield everything about the members that makes an archive unsafe or no FMU (or other archive)."""
     names = [member.orig_filename for member in members]
     if needed not in names:
         yield Fault(f"it has no {needed} at its top", "", f"is it an {what} at all?")

@@ -1,4 +1,4 @@
-"""pythonfmu's binary for Linux, without the second free of one block when the process of the importer ends.
+"""Patch pythonfmu's Linux binary, which frees one block twice when the importer's process ends.
 
 The binary of pythonfmu 0.7.0 owns the state of the interpreter by a global ``std::shared_ptr`` and lets go of it
 twice: in the destructor of that global, which ``exit`` calls, and then, when the loader closes the library, in its own
@@ -27,7 +27,7 @@ _RETURN = b"\xc3"
 
 
 def without_second_free(library: bytes) -> bytes:
-    """Makes ``finalizePythonInterpreter`` return at once; a library in which it does so already stays as it is.
+    """Patch ``finalizePythonInterpreter`` to return at once; a library already patched stays as it is.
 
     Args:
         library: pythonfmu's shared library for Linux on x86-64.
@@ -50,7 +50,7 @@ def without_second_free(library: bytes) -> bytes:
 
 
 def _symbols(library: bytes) -> Iterator[tuple[bytes, int]]:
-    """Yields name and address of each dynamic symbol; the address is 0 where another library defines it."""
+    """Yield name and address of each dynamic symbol; the address is 0 where another library defines it."""
     table = struct.unpack_from("<Q", library, 40)[0]
     size, count = struct.unpack_from("<2H", library, 58)
     sections = [struct.unpack_from("<2I4Q2I2Q", library, table + k * size) for k in range(count)]
@@ -65,7 +65,7 @@ def _symbols(library: bytes) -> Iterator[tuple[bytes, int]]:
 
 
 def _offset(library: bytes, address: int) -> int:
-    """Return the place in the file of what is loaded to ``address``.
+    """Return the file offset of the content loaded at ``address``.
 
     Raises:
         PackageError: If nothing is.

@@ -1,4 +1,4 @@
-"""Locks between processes: the system lets go of them when a process ends, in whatever way."""
+"""Locks between processes; the system releases them whenever a process ends."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _BEYOND = 1 << 30
 
 
 class HeldError(Exception):
-    """Another process has the lock; the message is what it wrote into the lock's file."""
+    """Another process holds the lock; the message is the text that it wrote into the lock's file."""
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Holds a lock that other processes wait for.
+    """Hold a lock that other processes wait for.
 
     Args:
         path: Of the lock's file, which is removed at the end. Who waited for a removed one asks for the next.
@@ -40,7 +40,7 @@ def locked(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked_at_once(path: Path, holder: str) -> Iterator[None]:
-    """Holds a lock that nobody waits for. What a process left that ended without removing the file is taken over.
+    """Hold a lock that nobody waits for; a file left by a process that has ended is taken over.
 
     Args:
         path: Of the lock's file, which is removed at the end.
@@ -98,7 +98,7 @@ def _text(handle: int) -> str:
 
 
 def _wait(handle: int) -> None:
-    """Waits for the lock of an open file."""
+    """Wait for the lock of an open file."""
     if sys.platform == "win32":
         while not _take(handle):
             time.sleep(_WAIT)
@@ -110,7 +110,7 @@ def _wait(handle: int) -> None:
 
 
 def _take(handle: int) -> bool:
-    """Takes the lock of an open file, or says that another one has it; True on a file system without locks."""
+    """Take the lock of an open file, or raise if another process has it; True on a file system without locks."""
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -1,4 +1,4 @@
-"""The native unit: description, sources, binaries, pictures and licences put together; report and reference afterwards.
+"""Assemble the native unit: description, sources, binaries, pictures and licences; later report and reference.
 
 The report is made from the core unit and put into it in a second step. It can name the core by :func:`digest`, which
 depends on contents only: taking the two parts out again gives the core back.
@@ -39,7 +39,7 @@ def build_native(
     drawn: FileTree | None = None,
     compiler: Literal["zig", "cc"] = "zig",
 ) -> FileTree:
-    """Puts the core unit together: everything but report and reference.
+    """Assemble the core unit: everything but report and reference.
 
     Args:
         sources: From ``emit.c``: ``sources/…``.
@@ -99,7 +99,7 @@ def core_of(unit: FileTree) -> FileTree:
 
 
 def digest(tree: FileTree) -> str:
-    """SHA-256 of the contents, in hexadecimal digits.
+    """Return the SHA-256 of the contents, in hexadecimal digits.
 
     It is the hash of the lines that ``sha256sum`` prints for the unpacked files, sorted by path; so it does not depend
     on how an archive was compressed.
@@ -126,7 +126,7 @@ def _faults(sources: FileTree, binaries: FileTree, description: FileTree, interf
 
 
 def _licences(sources: FileTree, binaries: FileTree, compiler: Literal["zig", "cc"]) -> FileTree:
-    """Whose work is in the unit, by SPDX identifiers, with the texts."""
+    """Return licences of the unit's parts: SPDX identifiers, with the texts."""
     lines = [
         "SPDX-License-Identifier: BSD-3-Clause",
         "",
@@ -159,7 +159,7 @@ def _own_text(name: str) -> bytes:
 
 
 def _zig_text(*path: str) -> bytes:
-    """Return a licence out of the package ziglang."""
+    """Return a licence from the package ziglang."""
     return _unix(resources.files("ziglang").joinpath(*path).read_bytes())
 
 

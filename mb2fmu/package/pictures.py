@@ -66,7 +66,7 @@ def _large(fmi: Fmi, drawing: bytes) -> dict[str, bytes]:
 
 
 def _drawing(diagram: str) -> etree._Element | None:
-    """Returns the diagram as a separate SVG document without entities; None if it is not SVG."""
+    """Return the diagram as a separate SVG document without entities; None if it is not SVG."""
     text = diagram.strip()
     if "<svg" not in text:
         return None
@@ -88,7 +88,7 @@ def _written(drawing: etree._Element) -> bytes:
 
 
 def _plain(drawing: etree._Element) -> etree._Element:
-    """Return the drawing without what cannot be read when it is small: letters and dashed lines; no stroke is thin.
+    """Return the drawing without details that are unreadable when small: letters, dashed and thin lines.
 
     A drawing of nothing but such things stays as it is.
     """
@@ -121,7 +121,7 @@ def _square(drawing: etree._Element) -> etree._Element:
 
 
 def _initials(interface: FmuInterface) -> bytes:
-    """Two letters or digits: DoublePendulum is DP, chain Ch."""
+    """Return two letters or digits: DoublePendulum is DP, chain Ch."""
     name = interface.model_name
     capitals = "".join(re.findall(r"[A-Z0-9]", name))
     letters = capitals if len(capitals) > 1 else name.replace("_", "")
@@ -135,7 +135,7 @@ def _initials(interface: FmuInterface) -> bytes:
 
 
 def _card(interface: FmuInterface, text: str) -> str:
-    """Name, description and text in a frame."""
+    """Return a card with name, description and text in a frame."""
     body = text.strip("\n").splitlines() or textwrap.wrap(interface.description, _COLUMNS)
     width = 2 * _MARGIN + 11 * max([len(interface.model_name), *(len(line) for line in body)])
     height = 2 * _MARGIN + _LINE * (len(body) + 2)

@@ -1,4 +1,4 @@
-"""Results become visible together: the unit and its report are written in a private folder and then renamed.
+"""Publish results together: write the unit and its report in a private folder, then rename both.
 
 The private folder lies in the output folder, so that renaming stays within one file system; its name is hidden and
 unlike any other, so that runs into one folder at the same time never see each other's files. Whatever goes wrong before
@@ -26,7 +26,7 @@ _BEFORE = "before"
 
 @contextmanager
 def private_folder(folder: Path, name: str) -> Iterator[Path]:
-    """Makes a folder for results that are not to be seen yet; it is removed at the end, however that comes.
+    """Make a folder for results that must not be seen yet; it is removed at the end in any case.
 
     Args:
         folder: Where results are to be published; made if it is not there.
@@ -53,7 +53,7 @@ def _hidden(folder: Path, name: str) -> Iterator[Path]:
 
 
 def publish(private: Path, names: Sequence[str], stale: Sequence[str] = ()) -> None:
-    """Moves results out of their private folder, all of them or none.
+    """Move results out of their private folder, all of them or none.
 
     Args:
         private: From :func:`private_folder`.
@@ -82,7 +82,7 @@ def publish(private: Path, names: Sequence[str], stale: Sequence[str] = ()) -> N
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Writes a file that is not there yet, down to the disk; the user's umask says who may read it.
+    """Write a new file down to the disk; the user's umask sets its permissions.
 
     Raises:
         OSError: If it cannot be written; nothing is left of it.
@@ -99,7 +99,7 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file, or replaces it, in one go; what is no plain file (a pipe, a terminal) is just written to.
+    """Write a file, or replace it, in one step; special files (a pipe, a terminal) are written directly.
 
     Folders on its way that are missing are made.
 
@@ -118,7 +118,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_tree(tree: FileTree, folder: Path) -> tuple[Path, ...]:
-    """Writes files into a folder, each in one go; other files of the folder stay.
+    """Write files into a folder, each in one step; other files of the folder stay.
 
     Args:
         tree: The files.
@@ -147,7 +147,7 @@ def way_between(folder: Path, file: Path) -> str:
 
 @contextmanager
 def told_as_unwritten(path: Path) -> Iterator[None]:
-    """Turns errors of the file system into errors for users.
+    """Turn errors of the file system into errors for users.
 
     Args:
         path: What was to be written.
@@ -165,7 +165,7 @@ def told_as_unwritten(path: Path) -> Iterator[None]:
 
 
 def _keep(path: Path, copy: Path) -> None:
-    """Keeps what a name means now, so that it can be taken back; the name stays valid meanwhile."""
+    """Keep the present file of a name, so that it can be restored; the name stays valid meanwhile."""
     if not path.exists():
         return
     try:
@@ -175,7 +175,7 @@ def _keep(path: Path, copy: Path) -> None:
 
 
 def _take_back(path: Path, copy: Path) -> None:
-    """Lets a name mean what it did before."""
+    """Restore the former file of a name."""
     with contextlib.suppress(OSError):
         if copy.exists():
             copy.replace(path)

@@ -36,7 +36,7 @@ documentation/index.html, where it shows a motion, contains three.js (MIT, see t
 
 
 def build_pythonfmu(sources: FileTree, description: FileTree, interface: FmuInterface) -> FileTree:
-    """Builds the core unit.
+    """Build the core unit.
 
     Args:
         sources: From ``emit.python``: one script at the top and a package beside it.

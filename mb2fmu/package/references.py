@@ -1,4 +1,4 @@
-"""The reference trajectory inside of a unit, as the draft layered standard fmi-ls-ref has it.
+"""The reference trajectory inside a unit, in the format of the draft layered standard fmi-ls-ref.
 
 Pinned version: 1.0.0-alpha.1. A manifest lists related files by their role: ``result`` (what the default experiment
 gives, CSV, times in the first column), ``report``, and ``experiment/validation`` (an experiment with its stimuli and
@@ -41,7 +41,7 @@ class Table:
     values: Sequence[Sequence[float]]
 
     def csv(self) -> bytes:
-        """One line of names, one line per time; numbers read back to the same bits."""
+        """Return one line of names, then one line per time; numbers read back to the same bits."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["time", *self.names])

@@ -35,7 +35,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Imports a public name from its home, once: the auditor's output needs none of them, nor SymPy."""
+    """Import a public name on first use: the auditor's output needs none of them, nor SymPy."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'page_rendering')}"), name)

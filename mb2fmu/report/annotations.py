@@ -20,7 +20,7 @@ SHOWN = 5
 
 
 def name_of(found: Finding) -> str:
-    """Id of the rule, or name of the checker that says it."""
+    """Return the id of the rule, or the name of the checker, of a finding."""
     return found.rule if found.source == "mb2fmu" else found.source
 
 
@@ -37,7 +37,7 @@ def _line(each: Finding) -> str:
 
 
 def github_lines(result: AuditResult) -> Iterator[str]:
-    """Workflow commands that GitHub Actions shows beside the run, one per rule."""
+    """Return workflow commands that GitHub Actions shows beside the run, one per rule."""
     for name, group in _grouped(result):
         first, count = group[0], sum(each.number for each in group)
         text = "\n".join(_line(each) for each in group[:SHOWN])
@@ -55,7 +55,7 @@ def _escaped(text: str, more: str = "") -> str:
 
 
 def sarif(result: AuditResult) -> bytes:
-    """Results of static analysis as code hosts read them; places within the unit are logical locations."""
+    """Return results in the format of code hosts for static analysis; places in the unit are logical locations."""
     named = {name: group[0] for name, group in _grouped(result)}
     described = [_sarif_rule(name, found) for name, found in named.items()]
     order = {name: place for place, name in enumerate(named)}

@@ -24,7 +24,7 @@ def headline(result: AuditResult) -> str:
 
 
 def audit_blocks(result: AuditResult) -> Iterator[RenderableType]:
-    """What to print one after another on a terminal: by rule, all findings, what to do; one last line."""
+    """Return blocks for a terminal: findings by rule, remedies, and a last line."""
     for (severity, name, source_), group in groupby(
         result.findings, key=lambda each: (each.severity, each.rule, each.source)
     ):
@@ -53,7 +53,7 @@ def audit_blocks(result: AuditResult) -> Iterator[RenderableType]:
 
 
 def _asides(result: AuditResult) -> Iterator[str]:
-    """What is accepted, what was not judged, and which bounds of a trial could not be had."""
+    """Yield remarks: accepted findings, rules that were not judged, limits that could not be set."""
     for found, why in result.waived:
         yield f"waived ({why}): {found}"
     for idle in result.idle:
@@ -67,7 +67,7 @@ def _asides(result: AuditResult) -> Iterator[str]:
 
 
 def _unjudged(result: AuditResult) -> Mapping[str, list[str]]:
-    """Reason → the rules that were not judged for it; those of other versions are left out."""
+    """Return reason → rules that were not judged for it; those of other versions are left out."""
     found: dict[str, list[str]] = {}
     for name, why in result.unjudged.items():
         if not why.endswith("has nothing of it"):
@@ -102,7 +102,7 @@ def rules_markdown() -> str:
 
 
 def audit_page(result: AuditResult) -> bytes:
-    """One self-contained HTML document in UTF-8."""
+    """Return one self-contained HTML document in UTF-8."""
     from mb2fmu.report.page import environment, source  # brings what pages of proofs need, as SymPy
 
     found: dict[str, list[Finding]] = {each: [] for each in SEVERITIES}

@@ -1,4 +1,4 @@
-"""Axes: which range is shown, where the ticks stand and what is written at them."""
+"""Axes: shown range, ticks and their labels."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Axis:
             raise ValueError(f"a logarithmic axis from {self.low}")
 
     def place(self, values: Samples) -> Samples:
-        """Positions of ``values``, 0 at ``low`` and 1 at ``high``; on a logarithmic axis they are cut at its ends."""
+        """Return positions of ``values``: 0 at ``low``, 1 at ``high``; a logarithmic axis cuts them at its ends."""
         if self.scale == "linear":
             return (values - self.low) / (self.high - self.low)
         span = math.log10(self.high) - math.log10(self.low)
@@ -109,7 +109,7 @@ def log_axis(*signals: Samples, about: int = 4) -> Axis:
 
 
 def _nice(step: float) -> float:
-    """1, 2 or 5 times a power of ten, not smaller than ``step``."""
+    """Return 1, 2 or 5 times a power of ten, not smaller than ``step``."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= step * (1 - 1e-9))
 

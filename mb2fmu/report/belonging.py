@@ -1,4 +1,4 @@
-"""Whether a report and a unit belong together: the report names the unit's hash, in a form for programs.
+"""Decide whether a report belongs to a unit: the report names the unit's hash, in a form for programs.
 
 A page beside a unit names the archive, byte by byte. The page within a unit cannot: it is a part of the archive. It
 names the core: the unit's files without report and reference, which does not depend on how they are compressed.
@@ -16,7 +16,7 @@ _NAMES = ("model", "verdict", "unit", "core")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a report says of itself.
+    """What a report states about itself.
 
     Attributes:
         model: Name of the model.
@@ -38,12 +38,12 @@ class Claim:
 
 
 def claims(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
-    """Names and contents of the page's ``meta`` elements that :func:`claim_of` reads; arguments as of ``Claim``."""
+    """Return names and contents of the ``meta`` elements that :func:`claim_of` reads; arguments as of ``Claim``."""
     return {f"{_PREFIX}{name}": text for name, text in zip(_NAMES, (model, verdict, unit, core), strict=True) if text}
 
 
 def claim_of(page: bytes) -> Claim | None:
-    """Reads the verdict and the unit's hash from a page; None if the page is not a report of mb2fmu."""
+    """Read the verdict and the unit's hash from a page; None if the page is no report of mb2fmu."""
     reader = _Reader()
     reader.feed(page.decode(errors="replace").partition("<body")[0])
     found = {name: reader.found.get(f"{_PREFIX}{name}", "") for name in _NAMES}
@@ -59,7 +59,7 @@ class _Reader(HTMLParser):
         self.found: dict[str, str] = {}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keeps name and content; of two with one name the first."""
+        """Keep name and content; of two with one name the first."""
         given = dict(attrs)
         name, content = given.get("name"), given.get("content")
         if tag == "meta" and name and content:

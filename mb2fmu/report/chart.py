@@ -1,4 +1,4 @@
-"""Charts as SVG text: panels above one another over one time axis; colours are left to the page's style sheet.
+"""Charts as SVG text: stacked panels over one time axis; the page's style sheet sets the colours.
 
 Drawn here and not by a plotting library: text stays text (searchable, scales with the page's font), the lines take
 their colours from style sheet classes and so follow light, dark and paper, and a chart of long signals has a few
@@ -70,7 +70,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """What something is over time, as a row of spans.
+    """A row of spans over time, each with its meaning.
 
     Attributes:
         label: What it is of.
@@ -142,7 +142,7 @@ def draw(chart: Chart, *, columns: int = 2 * _COLUMNS) -> Markup:
 
 
 def axis_label(quantity: str, unit: str, factor: int = 0) -> str:
-    """``speed in 10⁻³ m/s``; nothing is said about the unit ``1``."""
+    """Return ``speed in 10⁻³ m/s``; the unit ``1`` is left out."""
     amount = power_of_ten(factor) if factor else ""
     unit_text = "" if unit == "1" else unit
     tail = f"{amount} {unit_text}".strip()
@@ -199,7 +199,7 @@ def _panel(panel: Panel, frame: _Frame, columns: int, shaded_from: float | None)
 
 
 def _ticks(time_axis: Axis, instants: tuple[float, ...], lower: int) -> Iterator[str]:
-    """Marks that stand on a time axis."""
+    """Draw the marks on a time axis."""
     marks = [f"M{_across(time_axis, t):.1f} {lower}v-6" for t in instants if time_axis.low <= t <= time_axis.high]
     if marks:
         yield f'<path class="event" d="{"".join(dict.fromkeys(marks))}"/>'
@@ -233,7 +233,7 @@ def _path(line: Line, frame: _Frame, columns: int) -> str:
 
 
 def _steps(across: list[int], up: list[int]) -> str:
-    """``M x y l dx dy …``, points on a straight run left out."""
+    """Return ``M x y l dx dy …``, without points on straight runs."""
     text = [f"M{across[0]} {up[0]}l"]
     dx = dy = 0
     for k in range(1, len(across)):
@@ -249,7 +249,7 @@ def _steps(across: list[int], up: list[int]) -> str:
 
 
 def _pair(dx: int, dy: int, *, first: bool) -> str:
-    """Two numbers; a minus sign separates as well as a space does."""
+    """Return two numbers; a minus sign separates as well as a space does."""
     separator = "" if first or dx < 0 else " "
     return f"{separator}{dx}{'' if dy < 0 else ' '}{dy}"
 

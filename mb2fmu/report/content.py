@@ -1,4 +1,4 @@
-"""What stands in the page, as plain records: the template prints them and decides nothing."""
+"""Content of the page as plain records: the template prints them and decides nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ State = Literal["good", "bad", "neutral"]
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where the report comes from; what is left empty is not printed.
+    """Origin of the report; empty fields are not printed.
 
     Attributes:
         unit: SHA-256 of the archive that the page is about; empty where the page is packed in it.
@@ -44,7 +44,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A term and what is to be said about it; ``number`` is the exact value behind a rounded text."""
+    """A term and its value; ``number`` is the exact value of a rounded text."""
 
     term: str
     text: str
@@ -127,7 +127,7 @@ class FigureGroup:
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """What one checker or importer said."""
+    """Result of one checker or importer."""
 
     name: str
     verdict: str
@@ -137,7 +137,7 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """One family of calls in mid-run, run as one kind."""
+    """One family of calls in the middle of a run, run as one interface type."""
 
     name: str
     kind: str
@@ -152,7 +152,7 @@ class CallRow:
 
 @dataclass(frozen=True, slots=True)
 class CoverageRow:
-    """Whether a parameter, start value or input moved anything that was judged.
+    """Whether a parameter, start value or input influenced a judged variable.
 
     Attributes:
         name: FMU name.
@@ -181,7 +181,7 @@ class CoverageRow:
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """What was exercised beside the default experiment; ``moved``: kind → its worst quantities."""
+    """Checks beside the default experiment; ``moved``: interface type → its worst quantities."""
 
     text: str
     moved: Mapping[str, tuple[ErrorRow, ...]]
@@ -224,7 +224,7 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class EventTable:
-    """Events of one run; ``text`` says what is not in the table."""
+    """Events of one run; ``text`` says what the table leaves out."""
 
     heading: str
     rows: tuple[EventRow, ...]
@@ -233,7 +233,7 @@ class EventTable:
 
 @dataclass(frozen=True, slots=True)
 class LadderRow:
-    """One rung of the ladder that says how independent the proof was.
+    """One rung of the ladder that shows how independent the proof was.
 
     Attributes:
         name: What was compared with what.
@@ -271,7 +271,7 @@ class VariableRow:
 
 @dataclass(frozen=True, slots=True)
 class Theory:
-    """What the theory says of the mechanism itself.
+    """Theory of the mechanism itself.
 
     Attributes:
         graph: Picture of bodies, joints, loads, constraints and sensors; may be empty.
@@ -288,7 +288,7 @@ class Theory:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything that the page shows, in its order; without a verdict nothing of what belongs to one.
+    """Everything that the page shows, in order; without a verdict all parts of a proof are left out.
 
     ``licences`` is where they stand, seen from the page; may be empty. ``still`` is the mechanism where nothing moves.
     """
@@ -323,17 +323,17 @@ class Page:
 
     @property
     def kind(self) -> str:
-        """What the page is, as its headline and running title say."""
+        """Kind of the page, as in its headline and running title."""
         return "Validation report" if self.verdict else "Description of the unit"
 
     @property
     def claims(self) -> Mapping[str, str]:
-        """What the page says of itself to programs: see ``belonging``."""
+        """Statements of the page about itself for programs: see ``belonging``."""
         verdict = "" if self.verdict is None else "passed" if self.verdict.passed else "failed"
         return claims(self.title, verdict, self.provenance.unit, self.provenance.core)
 
     @property
     def hashes(self) -> Mapping[str, str]:
-        """All hashes, by what they are of."""
+        """All hashes, by their objects."""
         named = {"unit (the archive)": self.provenance.unit, "core unit, unpacked files": self.provenance.core}
         return {what: text for what, text in named.items() if text} | dict(self.provenance.hashes)

@@ -1,4 +1,4 @@
-"""Thinning of long signals for drawing: what a pixel column shows is kept exactly.
+"""Thin out long signals for drawing without changing any pixel column.
 
 A column of pixels shows where the line enters, where it leaves and how far it reaches up and down. Keeping each
 column's first, last, lowest and highest sample (Jugel and others, "M4: a visualization-oriented time series data
@@ -15,7 +15,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def decimate(t: Samples, y: Samples, columns: int) -> Indices:
-    """Indices of the samples that draw the same line as all of them.
+    """Return indices of the samples that draw the same line as all of them.
 
     Args:
         t: Shape (n,), not decreasing, finite.
@@ -47,7 +47,7 @@ def decimate(t: Samples, y: Samples, columns: int) -> Indices:
 
 
 def gaps(y: Samples, indices: Indices) -> Indices:
-    """Positions in ``indices`` where a line must be interrupted: samples that are not finite lie before them.
+    """Return positions in ``indices`` where a line must be interrupted, because samples before are not finite.
 
     Args:
         y: Shape (n,), the whole signal.
@@ -69,7 +69,7 @@ def _columns_of(t: Samples, start: float, stop: float, columns: int) -> Indices:
 
 
 def _first_equal(y: Samples, extremes: Samples, first: Indices) -> Indices:
-    """Index of the first sample of each group (groups start at ``first``) that equals the group's extreme."""
+    """Return the index of each group's first sample (groups start at ``first``) that equals the group's extreme."""
     counts = np.diff(np.append(first, y.size))
     group = np.repeat(np.arange(first.size), counts)
     candidates = np.flatnonzero(y == extremes[group])

@@ -1,4 +1,4 @@
-"""The description of a unit that nobody has run, without what a validation needs: an export does not import that."""
+"""The page of a unit that was not run, without imports that only a validation needs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def describe(
     start: Drawing | None = None,
     theory: Theory | None = None,
 ) -> bytes:
-    """Render the page of a unit that nobody has run: model, equations and variables, no verdict.
+    """Render the page of a unit that was not run: model, equations and variables, no verdict.
 
     Args:
         definition: The checked model.

@@ -51,13 +51,13 @@ class EquationBlock:
 
 
 class Operations:
-    """Counts operations of expressions as written out, each subexpression looked at once however often it occurs."""
+    """Counts operations of expressions as written out; each subexpression is visited once."""
 
     def __init__(self) -> None:
         self._known: dict[Any, int] = {}
 
     def of(self, *expressions: Any) -> int:
-        """Additions, multiplications, powers and function calls in all ``expressions`` together."""
+        """Return the number of additions, multiplications, powers and function calls in all ``expressions``."""
         return sum(self._one(sm.sympify(e)) for e in expressions)
 
     def _one(self, expression: Any) -> int:
@@ -76,7 +76,7 @@ class Operations:
 
 
 def equation_blocks(equations: EquationsOfMotion, room: int = ROOM) -> tuple[EquationBlock, ...]:
-    """Return all that the equations of motion consist of: what matters first, what it is made of last.
+    """Return the parts of the equations of motion: the most important first, their intermediates last.
 
     Args:
         equations: Of the unit.
@@ -97,7 +97,7 @@ def equation_blocks(equations: EquationsOfMotion, room: int = ROOM) -> tuple[Equ
 
 
 class FormulaLines:
-    """Prints ``left = right`` line by line, what is long to be unfolded as far as there is room.
+    """Prints ``left = right`` line by line; long expressions unfold, as far as there is room.
 
     Args:
         room: Characters that folded formulas may take in all.
@@ -110,7 +110,7 @@ class FormulaLines:
         self.print = MathML(dict(names))
 
     def line(self, left: str, right: Any) -> Markup:
-        """``left = right``; a long sum in pieces, between which a narrow page or screen breaks the line."""
+        """Return ``left = right``; a long sum is split where narrow pages and screens may break the line."""
         operations = self.count.of(right)
         if operations > LISTED:
             return self._long(left, right, operations)
@@ -120,7 +120,7 @@ class FormulaLines:
         return pieces([f"{left}<mo>=</mo>", *self.print.pieces(right, WIDEST)])
 
     def _long(self, left: str, right: Any, operations: int) -> Markup:
-        """``left = an expression of … operations``, unfolded on demand if there is room for it."""
+        """Return ``left = an expression of … operations``, unfolded on demand if there is room for it."""
         head = pieces([f"{left}<mo>=</mo><mtext>an expression of {operations:,} operations</mtext>"])
         if operations * _LETTERS > self.room:
             return head
@@ -128,14 +128,14 @@ class FormulaLines:
         return self.unfolding(head, whole)
 
     def unfolding(self, head: Markup, whole: Markup) -> Markup:
-        """What is shown at once, and the whole of it behind; without room for it what is shown at once."""
+        """Return a visible part, and the whole behind it; only the visible part where there is no room."""
         if len(whole) > self.room:
             return head
         self.room -= len(whole)
         return Markup("<details><summary>{}</summary>{}</details>").format(head, whole)
 
     def solved(self, item: LinearSolve) -> Markup:
-        """Unknowns of a linear system, and its size."""
+        """Return the unknowns of a linear system, and its size."""
         unknowns = [f"{self.print.expression(s)}<mo>,</mo>" for s in item.unknowns[:LENGTH]]
         size = f"<mtext>from {item.matrix.rows} linear equations: {escape(item.name)}</mtext>"
         return pieces([*unknowns, size])
@@ -148,26 +148,26 @@ class _Writer(FormulaLines):
         super().__init__(room, {derivative: _derivative(speed) for speed, derivative in pairs})
 
     def kinematics(self) -> EquationBlock:
-        """q' of q and u."""
+        """Return q' in terms of q and u."""
         k = self.equations.kinematics
         u = sm.Matrix(len(self.equations.u), 1, self.equations.u)
         rows = ((_derivative(q), row) for q, row in zip(self.equations.q, k.matrix * u + k.offset, strict=True))
         return self._block("Kinematics", rows)
 
     def calculated_parameters(self) -> EquationBlock:
-        """Parameters that follow from others."""
+        """Return parameters that follow from others."""
         rows = ((self.print.expression(a.symbol), a.expression) for a in self.equations.calculated_parameters)
         return self._block("Calculated parameters", rows)
 
     def intermediates(self) -> EquationBlock:
-        """Assignments by their expressions, linear solves by what is solved for."""
+        """Return assignments with their expressions, linear solves with their unknowns."""
         items = self.equations.intermediates
         lines = (line for item in items for line in self._intermediate(item))
         shown, folded, note = self._parted(lines, len(items), "intermediates")
         return EquationBlock("Intermediates, in order of evaluation", shown, note, dense=True, folded=folded)
 
     def dynamics(self) -> EquationBlock:
-        """M and f entry by entry where they are short enough to read; the relations of its links for a recursion."""
+        """Return M and f entry by entry if short enough to read; for a recursion, the relations of its links."""
         d = self.equations.dynamics
         if not self.equations.u:
             return EquationBlock(
@@ -200,14 +200,14 @@ class _Writer(FormulaLines):
         return replace(block, lines=(whole, *block.lines), note=f"{size} {block.note}".strip())
 
     def _articulated(self, dynamics: RecursiveDynamics) -> EquationBlock:
-        """Who has no mass matrix says how the links follow one another."""
+        """Return the relations of links for dynamics without a mass matrix."""
         recursion = self.equations.recursion
         links = [link for link in recursion.links[1:] if link.massive] if recursion else []
         note = f"{len(links)} links, articulated bodies: u̇ follows by one sweep over them; there is no mass matrix."
         return EquationBlock("Dynamics", (), note if dynamics.joints else "")
 
     def links(self) -> EquationBlock:
-        """Angular velocity and velocity of each link's origin, in its own axes, where a recursion evaluates them."""
+        """Return angular velocity and velocity of each link's origin, in its own axes, for recursions."""
         recursion = self.equations.recursion
         if recursion is None:
             return EquationBlock("Links", ())
@@ -233,7 +233,7 @@ class _Writer(FormulaLines):
         return pieces(parts)
 
     def _products(self, recursion: Recursion, vectors: Iterable[LinearVector]) -> list[str]:
-        """Speeds times their columns, and what is there without them."""
+        """Return speeds times their columns, and the terms without speeds."""
         terms = []
         for vector in vectors:
             for j, column in vector.columns:
@@ -250,7 +250,7 @@ class _Writer(FormulaLines):
         return f"<msub>{self.print.matrix(entries)}<mtext>{escape(recursion.frames[frame].name)}</mtext></msub>"
 
     def constraints(self) -> EquationBlock:
-        """Holonomic rows, then velocity rows, each equal to zero."""
+        """Return holonomic rows, then velocity rows, each equal to zero."""
         zero = "<mn>0</mn>"
         rows = [(zero, phi) for _, phi in self.equations.holonomic]
         c = self.equations.velocity_constraints
@@ -259,12 +259,12 @@ class _Writer(FormulaLines):
         return self._block("Constraints", rows)
 
     def auxiliary(self) -> EquationBlock:
-        """z' of the auxiliary states."""
+        """Return z' of the auxiliary states."""
         rows = ((_derivative(z), e) for z, e in zip(self.equations.z, self.equations.z_dot, strict=True))
         return self._block("Auxiliary states", rows)
 
     def energies(self) -> EquationBlock:
-        """T and V; by a recursion T has no expression of its own."""
+        """Return T and V; recursions have no expression of T."""
         energy = self.equations.energy
         by_links = self.equations.recursion is not None
         rows = [("<mi>T</mi>", None if by_links else energy.kinetic), ("<mi>V</mi>", energy.potential)]
@@ -281,7 +281,7 @@ class _Writer(FormulaLines):
     def _entries(
         self, matrix: Any, name: str, *, alone: bool, symmetric: bool
     ) -> tuple[list[list[str]], list[tuple[str, Any]]]:
-        """The matrix with short entries in place and names for the others, and the others as (name, expression)."""
+        """Return a matrix with short entries in place and names for others, and the others as (name, expression)."""
         table, listed = [], []
         for i in range(matrix.rows):
             row = []
@@ -301,7 +301,7 @@ class _Writer(FormulaLines):
         return table, listed
 
     def _block(self, title: str, rows: Iterable[tuple[str, Any]]) -> EquationBlock:
-        """``left = right``, line by line; the first ``LENGTH`` of them at once."""
+        """Return ``left = right`` line by line; the first ``LENGTH`` of them are visible."""
         listed = list(rows)
         lines, folded, note = self._parted((self.line(*row) for row in listed), len(listed), "lines")
         return EquationBlock(title, lines, note, folded=folded)
@@ -309,7 +309,7 @@ class _Writer(FormulaLines):
     def _parted(
         self, lines: Iterable[Markup], total: int, what: str
     ) -> tuple[tuple[Markup, ...], tuple[Markup, ...], str]:
-        """(shown at once, folded, note on what there is no room for)."""
+        """Return (visible lines, folded lines, note on what is left out)."""
         made = iter(lines)
         shown = tuple(islice(made, LENGTH))
         return shown, *self._folded(made, total - len(shown), what)
@@ -338,7 +338,7 @@ def _entry(name: str, row: int, column: int | None = None) -> str:
 
 
 def pieces(texts: Iterable[str]) -> Markup:
-    """Formulas side by side, between which the line may be broken. Names in them went through escape in mathml.py.
+    """Return formulas side by side with possible line breaks between them; names are escaped in mathml.py.
 
     Names of one letter are marked: browsers set them in letters that only fonts for mathematics have, pages in italics.
     """

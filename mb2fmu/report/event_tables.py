@@ -31,7 +31,7 @@ def events_text(result: ValidationResult) -> str:
 
 
 def failures(result: ValidationResult) -> Iterator[str]:
-    """What of it is wrong, for headlines: a sentence for each run."""
+    """Yield what failed, for headlines: a sentence for each run."""
     for kind in dict.fromkeys(event.kind for event in result.all_events):
         wrong = [event for event in result.all_events if event.kind == kind and event.verdict == "failed"]
         if wrong:
@@ -88,13 +88,13 @@ def _number(value: float, digits: int = 3) -> Number | None:
 
 
 def ticks(reference: Reference) -> tuple[float, ...]:
-    """Instants of the reference's events, s; none where they would be a black bar."""
+    """Return the instants of the reference's events, s; none where they would form a black bar."""
     times = tuple(event.time for event in reference.events)
     return times if len(times) <= _MOST_TICKS else ()
 
 
 def modes(reference: Reference) -> Figure | None:
-    """Modes of the switches over time, each a strip; None where none changes."""
+    """Return modes of the switches over time, each as a strip; None if none changes."""
     numeric = reference.numeric
     if not isinstance(numeric, HybridEquations) or not reference.modes:
         return None
@@ -122,12 +122,12 @@ def _strips(reference: Reference, numeric: HybridEquations) -> Iterator[Strip]:
 
 
 def _level(mode: float) -> str:
-    """Class of a span in the style sheet."""
+    """Return the class of a span in the style sheet."""
     return "none" if mode == 0.0 else "up" if mode > 0.0 else "down"
 
 
 def _word(kind: str, mode: float) -> str:
-    """What a mode means."""
+    """Return the meaning of a mode."""
     if kind == "sign":
         return "held" if mode == 0.0 else "positive" if mode > 0.0 else "negative"
     return ("true" if mode > 0.5 else "false") if kind == "truth" else f"{mode:g}"

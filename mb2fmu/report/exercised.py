@@ -1,4 +1,4 @@
-"""What was exercised beside the default experiment, in the page's records: moved experiment, calls, coverage."""
+"""Checks beside the default experiment, as records of the page: moved experiment, calls, coverage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 12  # of the moved experiment's quantities, the worst; the rest is in t
 
 
 def exercise(result: ValidationResult) -> Exercise | None:
-    """Return all that was exercised; None where only the default experiment was asked for."""
+    """Return all such checks; None where only the default experiment was requested."""
     moved = result.moved
     if moved is None:
         return None
@@ -37,7 +37,7 @@ def exercise(result: ValidationResult) -> Exercise | None:
 
 
 def limits(result: ValidationResult) -> tuple[Fact, ...]:
-    """What the experiments do not cover, so that nobody reads more into a pass than there is."""
+    """Say what the experiments do not cover, so that nobody overrates a pass."""
     moved = "" if result.moved is None else " and in the moved one, whose values are in the table of influence"
     stop = plain(float(result.reference.trajectory.time[-1]))
     parts = [f"Judged in the default experiment up to {stop} s{moved}. Not judged: other values, longer times"]
@@ -88,7 +88,7 @@ def coverage_rows(result: ValidationResult) -> tuple[CoverageRow, ...]:
 
 
 def failures(result: ValidationResult) -> Iterable[str]:
-    """What of it is wrong, for headlines."""
+    """Yield what failed, for headlines."""
     if result.moved is not None:
         yield from result.moved.refusals
         for kind in () if result.moved.refusals else result.moved.kinds:
@@ -100,7 +100,7 @@ def failures(result: ValidationResult) -> Iterable[str]:
 
 
 def _worst(moved: MovedResult) -> dict[str, tuple[ErrorRow, ...]]:
-    """Kind → the worst quantities."""
+    """Return interface type → the worst quantities."""
     kinds = {}
     for kind in moved.kinds:
         judged: list[VariableResult | InvariantResult] = [*kind.variables, *kind.invariants]
@@ -110,7 +110,7 @@ def _worst(moved: MovedResult) -> dict[str, tuple[ErrorRow, ...]]:
 
 
 def _call(call: CallResult) -> CallRow:
-    """One family of calls."""
+    """Return the row of one family of calls."""
     return CallRow(
         name=call.name,
         kind=KIND_NAMES[call.kind],

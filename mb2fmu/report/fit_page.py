@@ -1,4 +1,4 @@
-"""The report of a fit: measured motions and found ones, what is left over, how sure the values are."""
+"""The report of a fit: measured and fitted motions, residuals, uncertainty of the values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FitPage:
-    """What the page shows.
+    """Content of the page.
 
     Attributes:
         title: The model's name.
@@ -48,7 +48,7 @@ class FitPage:
 
 
 def fit_page(page: FitPage) -> bytes:
-    """Prints it as one self-contained HTML page."""
+    """Print the content as one self-contained HTML page."""
     made = environment()
     by_experiment: dict[str, list[FittedCurve]] = {}
     for curve in page.curves:
@@ -78,7 +78,7 @@ def _image(svg: bytes, words: str) -> Markup:
 
 
 def _motions(curves: Sequence[FittedCurve]) -> bytes:
-    """Measured and found motion of each column, and what is left over, beside each other. SVG."""
+    """Draw measured and fitted motion of each column, and the residual, side by side. SVG."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.0, 0.5 + 2.2 * len(curves)), layout="constrained", facecolor="white")
@@ -103,7 +103,7 @@ def _motions(curves: Sequence[FittedCurve]) -> bytes:
 
 
 def _correlation(names: Sequence[str], correlation: Floats) -> bytes:
-    """Return the matrix as coloured fields with its numbers. SVG."""
+    """Draw the matrix as coloured fields with its numbers. SVG."""
     from matplotlib.figure import Figure
 
     size = min(9.0, 2.2 + 0.7 * len(names))

@@ -1,4 +1,4 @@
-"""The picture of a mechanism's graph: SVG that a browser shows, without script or network."""
+"""The picture of a mechanism's graph as SVG, without script or network."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAME, _COORDINATES, _BOND, _TEXT = 22, 24, 44, 22
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """A body's place; ``bus`` is where wires run down on its right side, ``bus_end`` where joints begin to bend."""
+    """A body's place; wires run down at ``bus`` on its right side, joints begin to bend at ``bus_end``."""
 
     left: float
     top: float
@@ -86,13 +86,13 @@ def graph_picture(graph: MechanismGraph) -> str:
 
 
 def _rows(graph: MechanismGraph, number: int) -> list[tuple[str, str]]:
-    """(class, text) of what stands in a box."""
+    """Return (class, text) of the rows in a box."""
     rows = [("pin", name) for name in graph.loads[number]] + [("sensor", name) for name in graph.sensors[number]]
     return rows if len(rows) <= _MOST else [*rows[: _MOST - 1], ("", f"… and {len(rows) - _MOST + 1} more")]
 
 
 def _parents(graph: MechanismGraph) -> dict[int, int]:
-    """Return the body that each hangs on in the picture; what no joints lead to from the ground hangs on the ground."""
+    """Return each body's parent in the picture; bodies without a chain of joints to the ground hang on the ground."""
     parents: dict[int, int] = {}
     for bond in graph.bonds:
         if bond.kind == "joint" and bond.child not in parents and not _above(parents, bond.parent, bond.child):
@@ -103,7 +103,7 @@ def _parents(graph: MechanismGraph) -> dict[int, int]:
 
 
 def _ordered(parents: Mapping[int, int]) -> dict[int, int]:
-    """Body → column, which is how many joints it is from the ground; from above to below in each column."""
+    """Return body → column (number of joints from the ground); order within a column is from top to bottom."""
     children: dict[int, list[int]] = defaultdict(list)
     for child, parent in parents.items():
         children[parent].append(child)
@@ -118,7 +118,7 @@ def _ordered(parents: Mapping[int, int]) -> dict[int, int]:
 def _places(
     graph: MechanismGraph, parents: Mapping[int, int], joints: Sequence[Bond], wires: Sequence[Bond]
 ) -> tuple[dict[int, _Box], dict[int, int]]:
-    """Boxes and columns by body: columns are as far apart as wires and names between them need, children below."""
+    """Return boxes and columns by body: columns leave room for wires and names, children stand below."""
     columns = _ordered(parents)
     ends = Counter(number for bond in wires for number in (bond.parent, bond.child))
     crowd, letters = Counter[int](), Counter[int]()
@@ -145,14 +145,14 @@ def _places(
 
 
 def _above(parents: Mapping[int, int], number: int, wanted: int) -> bool:
-    """Return whether a body stands between another one and the ground, or is that one."""
+    """Return whether a body lies between another one and the ground, or is that one."""
     while number != wanted and number in parents:
         number = parents[number]
     return number == wanted
 
 
 def _told(bond: Bond) -> tuple[str, str]:
-    """What stands above and below a joint."""
+    """Return the texts above and below a joint."""
     return _short(bond.name, _COORDINATES), _short(", ".join(bond.coordinates), _COORDINATES)
 
 
@@ -174,7 +174,7 @@ def _joint(bond: Bond, a: _Box, b: _Box) -> Iterator[str]:
 def _wires(
     wires: Sequence[Bond], places: Mapping[int, _Box], columns: Mapping[int, int], low: float
 ) -> tuple[list[str], list[tuple[float, str]]]:
-    """Loads and constraints between bodies, each in a lane of its own below all boxes; then (right end, label)s."""
+    """Draw loads and constraints between bodies, each in its own lane below the boxes; return (right end, label)s."""
     lines, labels = [], []
     in_column, at_box = Counter[int](), Counter[int]()
     for lane, bond in enumerate(wires, 1):

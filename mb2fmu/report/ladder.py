@@ -1,4 +1,4 @@
-"""How independent the proof was, as the rungs of a short ladder; nothing is judged again."""
+"""Independence of the proof as rungs of a short ladder; nothing is judged again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORDS = {"passed": "passed", "failed": "failed", "unjudged": "not done"}
 
 
 def ladder_rows(result: ValidationResult) -> tuple[LadderRow, ...]:
-    """One row per rung, the most independent first."""
+    """Return one row per rung, the most independent first."""
     return tuple(map(_row, result.ladder))
 
 

@@ -101,7 +101,7 @@ def sections(equations: EquationsOfMotion) -> Iterator[Section]:
 
 
 def operation_counts(equations: EquationsOfMotion) -> dict[str, int]:
-    """Operations of the parts as written out: what a reader would have to compute by hand."""
+    """Return the operations of the parts as written out: the work of an evaluation by hand."""
     count = Operations()
     d, k = equations.dynamics, equations.kinematics
     solves = [item for item in equations.intermediates if isinstance(item, LinearSolve)]
@@ -115,7 +115,7 @@ def operation_counts(equations: EquationsOfMotion) -> dict[str, int]:
 
 
 def _link(recursion: Recursion, number: int) -> Iterator[tuple[str, Any]]:
-    """How one link moves against the one before it."""
+    """Return the relations of one link to its predecessor."""
     link = recursion.links[number]
     parent = recursion.links[link.parent]
     yield f"link {number} {link.name}", f"on {parent.name}, axes of {recursion.frames[link.frame].name}"
@@ -157,7 +157,7 @@ def _intermediate(item: Intermediate) -> Iterator[tuple[Any, Any]]:
 
 
 def _entries(letter: str, matrix: Any) -> Iterator[tuple[str, Any]]:
-    """Entries that are not 0, counted from 1; of a symmetric matrix the lower triangle only."""
+    """Return the non-zero entries, counted from 1; of a symmetric matrix the lower triangle only."""
     square = matrix.rows == matrix.cols > 1
     symmetric = square and all(matrix[i, j] == matrix[j, i] for i in range(matrix.rows) for j in range(i))
     for i in range(matrix.rows):
@@ -173,7 +173,7 @@ def _text(equations: EquationsOfMotion, name: str) -> str:
     dots = {dot: sm.Symbol(f"{u}'") for u, dot in zip(equations.u, equations.u_dot, strict=True)}
 
     def side(value: Any) -> str:
-        """One side of an equation as text: the rate of a speed, an expression, or a name."""
+        """Return one side of an equation as text: the rate of a speed, an expression, or a name."""
         if isinstance(value, _Dot):
             return f"{value.symbol}'"
         return str(printer.doprint(value.xreplace(dots)) if isinstance(value, sm.Basic) else value)
@@ -213,7 +213,7 @@ def _latex(equations: EquationsOfMotion, name: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text with the characters escaped that LaTeX gives a meaning."""
+    """Return text with LaTeX's special characters escaped."""
     return re.sub(r"([_&%#$])", r"\\\1", text)
 
 
@@ -253,7 +253,7 @@ class _PythonListing:
                 yield f"{name} = numpy.array({list(numbers)!r})"
 
     def _equations(self) -> Iterator[str]:
-        """Kinematics K, k0; dynamics M, f; constraints A, b, gamma."""
+        """Yield kinematics K, k0; dynamics M, f; constraints A, b, gamma."""
         e, c = self.equations, self.equations.reduction or self.equations.velocity_constraints
         yield "def equations(t, q, u, z, r, p):"
         yield '    """K, k0, M, f, A, b, gamma with q\' = K u + k0, M u\' = f, A u + b = 0, A u\' + gamma = 0."""'
@@ -275,7 +275,7 @@ class _PythonListing:
         yield "    return K, k0, M, f, A, b, gamma"
 
     def _rhs(self) -> Iterator[str]:
-        """x' with dependent coordinates and speeds and the constraints' multipliers solved for."""
+        """Yield x' with dependent coordinates and speeds and the constraints' multipliers solved for."""
         e = self.equations
         placed, n_u, independent = list(e.q_independent), len(e.u), list(e.u_independent)
         n_q = len(placed)
@@ -400,7 +400,7 @@ _TAKEN = {
 
 
 def _identifiers(equations: EquationsOfMotion) -> dict[sm.Symbol, str]:
-    """A Python identifier for every symbol, distinct from each other and from the names of the generated code."""
+    """Return a Python identifier for every symbol, distinct from each other and from generated names."""
     e = equations
     symbols = [*e.q, *e.u, *e.z, *e.r, *e.p, *e.u_dot, *(a.symbol for a in e.calculated_parameters)]
     for item in e.intermediates:

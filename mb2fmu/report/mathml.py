@@ -1,4 +1,4 @@
-"""SymPy expressions as presentation MathML, which browsers show natively: no script, no network.
+"""SymPy expressions as presentation MathML, which browsers show without script or network.
 
 SymPy has a MathML printer too; it leaves names unescaped, writes entities that are not XML, and prints neither cases
 nor derivative dots, so the few node types that mechanics need are printed here.
@@ -50,7 +50,7 @@ class MathML:
     symbols: Mapping[Any, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def expression(self, expression: Any) -> str:
-        """One ``mrow`` for a scalar expression."""
+        """Return a scalar expression as one ``mrow``."""
         return f"<mrow>{self._print(sm.sympify(expression))[0]}</mrow>"
 
     def terms(self, expression: Any) -> list[str]:
@@ -73,7 +73,7 @@ class MathML:
         return [piece for sign, term in parts for piece in (sign + term[0], *term[1:])]
 
     def _broken(self, e: Any, widest: int) -> list[str]:
-        """Pieces of a product, fraction or power; sums stand in brackets."""
+        """Return pieces of a product, fraction or power; sums stand in brackets."""
         whole = self._within(e, _PRODUCT)
         if width(whole) <= widest:
             return [whole]
@@ -91,7 +91,7 @@ class MathML:
         return [*parts, f"<mo>/</mo>{first}", *others]
 
     def _broken_factors(self, factors: list[Any], widest: int) -> list[str]:
-        """Pieces of factors side by side."""
+        """Return pieces of factors side by side."""
         found: list[str] = []
         for factor in _ordered(factors):
             whole = self._within(factor, _PRODUCT)
@@ -101,7 +101,7 @@ class MathML:
         return found
 
     def _broken_factor(self, e: Any, widest: int) -> list[str]:
-        """Pieces of one factor, in brackets; none if its kind is not broken."""
+        """Return pieces of one factor, in brackets; none if its kind is not broken."""
         if e.is_Add:
             return _bracketed(self.pieces(e, widest))
         base, exponent = e.as_base_exp()
@@ -115,7 +115,7 @@ class MathML:
         return []
 
     def matrix(self, entries: list[list[str]]) -> str:
-        """A table of entries that are MathML already; the style sheet draws its brackets, as fonts often cannot."""
+        """Return a table of MathML entries; the style sheet draws its brackets, since fonts often cannot."""
         rows = "".join(f"<mtr>{''.join(f'<mtd>{entry}</mtd>' for entry in row)}</mtr>" for row in entries)
         return f'<mtable class="matrix">{rows}</mtable>'
 
@@ -172,7 +172,7 @@ class MathML:
         return f"<mrow>{self._print(factors[0])[0] if len(factors) == 1 else self._factors(factors)}</mrow>"
 
     def _factors(self, factors: list[Any]) -> str:
-        """Factors side by side, angle functions last; numbers after the first one need a sign between them."""
+        """Return factors side by side, angle functions last, with signs between numbers."""
         text = ""
         for k, factor in enumerate(_ordered(factors)):
             between = "" if k == 0 else "<mo>·</mo>" if factor.is_number else _SPACE
@@ -200,12 +200,12 @@ class MathML:
         return f"{_function_name(name)}{_APPLY}{self._arguments(e)}", _POWER
 
     def _extreme(self, e: Any) -> _TEXT:
-        """Maximum or minimum: their arguments have no order of their own."""
+        """Return a maximum or minimum, whose arguments have no order."""
         arguments = (self._print(argument)[0] for argument in sorted(e.args, key=sm.default_sort_key))
         return f"<mi>{e.func.__name__.lower()}</mi>{_APPLY}{_parenthesized('<mo>,</mo>'.join(arguments))}", _POWER
 
     def _arguments(self, e: Any) -> str:
-        """Parentheses are left out around a single name: sin θ."""
+        """Return arguments; a single name stands without parentheses: sin θ."""
         if len(e.args) == 1 and e.args[0].is_Symbol and e.func in _ANGULAR:
             return _SPACE + self._print(e.args[0])[0]
         return _parenthesized("<mo>,</mo>".join(self._print(argument)[0] for argument in e.args))
@@ -247,12 +247,12 @@ class MathML:
 
 
 def width(printed: str) -> int:
-    """Letters and signs of a formula, roughly its width in half an em each."""
+    """Return the number of letters and signs of a formula, roughly its width in half em."""
     return len(unescape(_TAG.sub("", printed)))
 
 
 def _signed_terms(expression: Any) -> Iterator[tuple[str, Any]]:
-    """Terms of a sum without their signs, and the signs as MathML: none before the first one if it is positive."""
+    """Return terms of a sum without signs, and the signs as MathML: none before a positive first one."""
     for k, term in enumerate(expression.as_ordered_terms()):
         negative = bool(term.as_coeff_Mul()[0].is_negative)
         # In front of a piece an operator would pass for a sign and lose its space: form="infix" keeps it.
@@ -261,7 +261,7 @@ def _signed_terms(expression: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _fraction(e: Any) -> tuple[list[Any], list[Any]]:
-    """Factors over and under the bar of a product or power whose coefficient is not negative."""
+    """Return the factors over and under the bar of a product or power with non-negative coefficient."""
     coefficient, rest = e.as_coeff_Mul()
     over: list[Any] = []
     under: list[Any] = []
@@ -280,12 +280,12 @@ def _fraction(e: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _ordered(factors: list[Any]) -> list[Any]:
-    """Factors as they are written side by side: angle functions last."""
+    """Return factors in writing order: angle functions last."""
     return sorted(factors, key=lambda factor: factor.has(*_ANGULAR) and not factor.is_Add)
 
 
 def _bracketed(pieces: list[str], *, before: str = "", after: str = "") -> list[str]:
-    """Pieces within brackets that do not grow; ``after`` is the exponent of the closing one."""
+    """Return pieces within brackets that do not grow; ``after`` is the exponent of the closing one."""
     closing = '<mo stretchy="false">)</mo>'
     found = [f'{before}<mo stretchy="false">(</mo>{pieces[0]}', *pieces[1:]]
     found[-1] += f"<msup>{closing}{after}</msup>" if after else closing
@@ -320,7 +320,7 @@ def _index(tail: str) -> str:
 
 
 def _letters(name: str) -> str:
-    """Greek names become letters, part by part; all else is escaped."""
+    """Return a name with Greek letters, part by part; all else is escaped."""
     return "".join(_GREEK.get(part) or str(escape(part)) for part in _PART.findall(name))
 
 

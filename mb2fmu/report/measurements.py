@@ -1,4 +1,4 @@
-"""The user's own tables against the unit: on a terminal, in the report, as JSON. Numbers are taken over only."""
+"""The user's tables against the unit: on a terminal, in the report, as JSON. Numbers are copied only."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _NARROW = 88
 
 
 def table_blocks(results: Sequence[TableResult], width: int) -> Iterator[RenderableType]:
-    """What to print of tables on a terminal of that ``width``, with one last line each."""
+    """Return blocks of tables for a terminal of that ``width``, with one last line each."""
     for result in results:
         yield _table(result, wide=width >= _NARROW)
         yield _line(result)
 
 
 def table_rows(results: Sequence[TableResult]) -> dict[str, tuple[ErrorRow, ...]]:
-    """Heading → rows of the report, the worst first."""
+    """Return heading → rows of the report, the worst first."""
     return {
         _heading(result): tuple(_row(result, column) for column in sorted(result.columns, key=lambda each: -each.ratio))
         for result in results
@@ -36,7 +36,7 @@ def table_rows(results: Sequence[TableResult]) -> dict[str, tuple[ErrorRow, ...]
 
 
 def table_failures(results: Sequence[TableResult]) -> tuple[str, ...]:
-    """What is wrong, for a headline."""
+    """Yield what failed, for a headline."""
     return tuple(
         f"{result.source}: not within its tolerances: {', '.join(_wrong(result))}"
         for result in results
@@ -45,7 +45,7 @@ def table_failures(results: Sequence[TableResult]) -> tuple[str, ...]:
 
 
 def tables_json(results: Sequence[TableResult]) -> str:
-    """Tables without a model's proof, as JSON."""
+    """Return tables without a model's proof, as JSON."""
     record: Mapping[str, Any] = {
         "passed": all(result.passed for result in results),
         "tables": [result.to_record() for result in results],
@@ -54,7 +54,7 @@ def tables_json(results: Sequence[TableResult]) -> str:
 
 
 def _wrong(result: TableResult) -> list[str]:
-    """Names of the columns that are off."""
+    """Return names of the columns that exceed their bounds."""
     return [column.name for column in result.columns if column.verdict == "failed"]
 
 
@@ -71,7 +71,7 @@ def _where(result: TableResult, column: ColumnResult) -> str:
 
 
 def _row(result: TableResult, column: ColumnResult) -> ErrorRow:
-    """One column in the report."""
+    """Return one column as a row of the report."""
     said = f"{column.expected:.6g} in the table, {column.found:.6g} of the unit"
     return ErrorRow(
         name=column.name,
@@ -90,7 +90,7 @@ def _row(result: TableResult, column: ColumnResult) -> ErrorRow:
 
 
 def _line(result: TableResult) -> Text:
-    """Passed or not, and by how much."""
+    """Return whether it passed, and by how much."""
     wrong = _wrong(result)
     worst = max(result.columns, key=lambda column: column.ratio)
     count = f"{len(result.columns)} columns" if len(result.columns) != 1 else "1 column"

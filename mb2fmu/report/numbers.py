@@ -1,4 +1,4 @@
-"""Numbers as people read them: few digits, powers of ten raised; the exact value travels beside them in the page."""
+"""Numbers for people: few digits, raised powers of ten; the exact value travels beside them in the page."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ MINUS = "−"
 
 
 def power_of_ten(exponent: int) -> str:
-    """``10⁻⁶`` for −6."""
+    """Return ``10⁻⁶`` for −6."""
     return f"10{str(exponent).translate(_RAISED)}"
 
 
 def short(value: float | None, digits: int = 3) -> str:
-    """A number in ``digits`` significant digits: ``0.0123``, ``1.23·10⁻⁹``, ``∞``, ``not a number``; ``–`` for None."""
+    """Return ``digits`` significant digits: ``0.0123``, ``1.23·10⁻⁹``, ``∞``, ``not a number``; ``–`` for None."""
     if value is None:
         return "–"
     if math.isnan(value):
@@ -38,7 +38,7 @@ def exact(value: float) -> str:
 
 
 def plain(value: float) -> str:
-    """A declared number (a start value, a bound) with all its digits: ``9.81``, ``0.1``, ``10⁻⁶``, ``2``, ``−1.5``."""
+    """Return a declared number (start value, bound) with all digits: ``9.81``, ``10⁻⁶``, ``2``, ``−1.5``."""
     if not math.isfinite(value):
         return short(value)
     if value.is_integer() and abs(value) < 1e6:

@@ -1,4 +1,4 @@
-"""The page as bytes: fills the template and the style sheet in, nothing else."""
+"""The page as bytes: the filled-in template and style sheet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mb2fmu.report.words import WORDS, explained
 
 
 def print_page(page: Page) -> bytes:
-    """One self-contained HTML document in UTF-8: style and pictures within it, no address to load from.
+    """Return one self-contained HTML document in UTF-8: style and pictures inside, nothing to load.
 
     By the page's own policy one script may run, which makes tables and charts answer, and the two of an animation.
     """
@@ -31,13 +31,13 @@ def print_page(page: Page) -> bytes:
 
 
 def style_text(text: str) -> str:
-    """Return a string of a style sheet: letters, digits and blanks as they are, everything else by its code point."""
+    """Return a string for a style sheet; all but letters, digits and blanks are written as code points."""
     return "".join(c if (c.isascii() and c.isalnum()) or c == " " else f"\\{ord(c):x} " for c in text)
 
 
 @cache
 def own_script(environment: Environment) -> tuple[Markup, str]:
-    """Return the pages' own script as it stands between its tags, and the SHA-256 of that in base64."""
+    """Return the pages' own script as between its tags, and its SHA-256 in base64."""
     text = f"/*<![CDATA[*/\n{source(environment, 'report.js').strip()}\n/*]]>*/"  # the page is XML, too
     lines = (line.rstrip() for line in text.splitlines())
     text = "\n".join(line for line in lines if line)  # as print_page leaves them
@@ -65,6 +65,6 @@ def _template(environment: Environment) -> Template:
 
 
 def source(environment: Environment, name: str) -> str:
-    """Return a template's text as it is."""
+    """Return a template's text unchanged."""
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0]

@@ -40,7 +40,7 @@ def render(
     limit: int | None = None,
     theory: Theory | None = None,
 ) -> bytes:
-    """One self-contained HTML page: verdict, model, motion, errors, trajectories, balances, checkers, equations.
+    """Return one self-contained HTML page: verdict, model, motion, errors, balances, checkers, equations.
 
     Args:
         definition: The checked model.

@@ -18,7 +18,7 @@ Curve = tuple[str, str, Floats]
 
 
 def panels(title: str, time: Floats, curves: Sequence[Curve]) -> Figure:
-    """(name, unit, values) over time, those of one unit in one panel.
+    """Draw (name, unit, values) over time, those of one unit in one panel.
 
     Args:
         title: Above all panels.

@@ -1,4 +1,4 @@
-"""The model's own picture: an SVG drawing is shown as an image (so nothing in it can run or load), text as text."""
+"""The model's own picture: SVG is shown as an image (nothing in it can run or load), text as text."""
 
 from __future__ import annotations
 

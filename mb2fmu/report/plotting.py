@@ -1,4 +1,4 @@
-"""What all figures that are files have in common: colours, letters, axes, and equal bytes for equal figures.
+"""Common style of all figures in files: colours, letters, axes; equal figures give equal bytes.
 
 Charts within pages are drawn by ``chart``: they follow the page's light and dark, and are read off with the pointer
 (docs/decisions/0041).
@@ -24,7 +24,7 @@ FORMS = ("svg", "png", "pdf")
 
 
 def styled() -> AbstractContextManager[None]:
-    """Inside, figures have our letters, and names within SVG files that do not change from run to run."""
+    """Set our letters for figures inside, and names within SVG files that do not change between runs."""
     import matplotlib as mpl
 
     style: dict[Any, Any] = {"svg.hashsalt": "mb2fmu", "font.family": "DejaVu Sans", "font.size": 10}
@@ -32,7 +32,7 @@ def styled() -> AbstractContextManager[None]:
 
 
 def bordered(axes: Axes) -> None:
-    """Pale borders and quiet numbers."""
+    """Give axes pale borders and quiet numbers."""
     axes.tick_params(colors=SOFT)
     for side in axes.spines.values():
         side.set_color(LINE)

@@ -1,4 +1,4 @@
-"""Quantities of the theory in a page: a section that unfolds for each kind, long expressions folded within it."""
+"""Quantities of the theory in a page: a section per kind that unfolds, with long expressions folded inside."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LETTERS = {
 
 
 def quantity_blocks(quantities: NamedQuantities, room: int = ROOM, most: int | None = None) -> list[EquationBlock]:
-    """One block per kind, and one for what has a name in them.
+    """Return one block per kind, and one for named intermediates.
 
     Args:
         quantities: What is shown.
@@ -55,7 +55,7 @@ class _Blocks(FormulaLines):
         return self._cut(section.title, [self._quantity(q) for q in section.quantities], section.note)
 
     def _cut(self, title: str, lines: list[Markup], note: str) -> EquationBlock:
-        """No more lines than there may be; the others are counted."""
+        """Return as many lines as are allowed, and a note that counts the others."""
         left = 0 if self._most is None else len(lines) - self._most
         if left > 0:
             note = f"{note} {left} further lines: mb2fmu equations --show writes them all.".strip()
@@ -69,7 +69,7 @@ class _Blocks(FormulaLines):
             yield self.solved(item)  # type: ignore[arg-type]
 
     def _quantity(self, q: NamedQuantity) -> Markup:
-        """``letter(of)_index = value``; a vector as a column."""
+        """Return ``letter(of)_index = value``; a vector as a column."""
         of = f"<mtext>{escape(q.of)}</mtext>" if q.of else ""
         index = "" if q.index is None else self.print.expression(q.index)
         name = f"<msubsup><mrow>{_LETTERS[q.letter]}</mrow><mrow>{index}</mrow><mrow>{of}</mrow></msubsup>"

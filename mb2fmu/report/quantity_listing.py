@@ -31,7 +31,7 @@ _TEXT = {
 
 
 def quantity_listing(quantities: NamedQuantities, form: Literal["text", "latex"] = "text") -> str:
-    """Return all sections, what stands in them last; ends in a line break.
+    """Return all sections, named intermediates last; ends in a line break.
 
     Args:
         quantities: What is printed.
@@ -121,7 +121,7 @@ def _latex_name(q: NamedQuantity) -> str:
 
 @displays.latex.register
 def _formula(quantities: NamedQuantities) -> str:
-    r"""``$\displaystyle \begin{aligned} … \end{aligned}$`` for notebooks."""
+    r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$`` for notebooks."""
     lines = []
     for title, rows in _latex_sections(quantities):
         lines += [rf"&\text{{{title}}}", *rows]

@@ -1,4 +1,4 @@
-"""What the validation found, in the page's records: numbers are taken over, never judged again."""
+"""Results of the validation as records of the page: numbers are copied, never judged again."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: s
 
 
 def error_rows(result: ValidationResult, most: int | None = None) -> tuple[ErrorRow, ...]:
-    """One row per variable, the worst first; the first ``most`` have a chart that the row leads to."""
+    """Return one row per variable, the worst first; the first ``most`` link to a chart."""
     anchors = {v.name: f"variable-{k}" for k, v in enumerate(result.variables)}
     ordered = sorted(result.variables, key=_worst)
     drawn = _drawn(result, most)
@@ -92,7 +92,7 @@ def other_kinds(result: ValidationResult) -> dict[str, tuple[ErrorRow, ...]]:
 
 
 def errors_text(result: ValidationResult) -> str:
-    """What the errors are held against."""
+    """Say what the errors are compared with."""
     tolerance = plain(result.reference.conditions.tolerance)
     return (
         f"Bound: {plain(FACTOR)} (or how often the motion has gone through its range, if that is more) · tolerance "
@@ -103,7 +103,7 @@ def errors_text(result: ValidationResult) -> str:
 
 
 def invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
-    """One row per invariant, in the result's order."""
+    """Return one row per invariant, in the result's order."""
     return tuple(map(judged_row, result.invariants))
 
 
@@ -133,7 +133,7 @@ def trajectory_groups(
     columns: int | None = None,
     most: int | None = None,
 ) -> tuple[FigureGroup, ...]:
-    """FMU over reference and error under bound, one chart per variable: the motion, the outputs; then the inputs.
+    """Return charts of FMU over reference and error under bound, per variable: motion, outputs, inputs.
 
     Args:
         result: Of the validation.
@@ -168,7 +168,7 @@ def trajectory_groups(
 
 
 def balances(result: ValidationResult) -> FigureGroup:
-    """What holds along every true motion, as charts; step defects together, as parts of their bounds."""
+    """Return charts of balances; step defects together, as fractions of their bounds."""
     time = result.reference.trajectory.time
     figures = [
         _invariant(i, f"invariant-{k}", time[-len(i.values) :])
@@ -184,7 +184,7 @@ def balances(result: ValidationResult) -> FigureGroup:
 
 
 def reference_text(result: ValidationResult) -> str:
-    """Say how well the reference keeps its own balances."""
+    """Say how well the reference satisfies its own balances."""
     balances = result.reference.balances
     scales = [short(b.scale) + ("" if b.unit == "1" else f" {b.unit}") for b in balances]
     kept = [
@@ -194,7 +194,7 @@ def reference_text(result: ValidationResult) -> str:
 
 
 def check_rows(result: ValidationResult) -> tuple[CheckRow, ...]:
-    """Who ran the unit, and what the checkers said, one row each."""
+    """Return one row per checker and importer."""
     rows = [*_importer_rows(result)]
     for checker in dict.fromkeys(f.checker for f in result.conformance):
         found = [f for f in result.conformance if f.checker == checker]
@@ -207,7 +207,7 @@ def check_rows(result: ValidationResult) -> tuple[CheckRow, ...]:
 
 
 def _importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
-    """Yield the unit ran to its end in each of these, or there would be no result."""
+    """Yield the rows of importers; each has run the unit to its end, or there would be no result."""
     versions = result.provenance.get("versions")
     version = versions.get("fmpy", "") if isinstance(versions, Mapping) else ""
     for simulation in (result.simulation, *(other.simulation for other in result.others)):
@@ -221,7 +221,7 @@ def _importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
 
 
 def provenance_facts(result: ValidationResult) -> dict[str, str]:
-    """What made unit and reference, flattened: no dates, no paths."""
+    """Return the tools behind unit and reference, flattened: without dates and paths."""
     facts: dict[str, str] = {}
     known = set(result.provenance) & {"versions"} | {"parameters"}  # those stand in the table of variables
     reference = result.reference.trajectory.provenance
@@ -270,7 +270,7 @@ def _comparison(result: ValidationResult, v: VariableResult, anchor: str, text: 
 
 
 def _inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]) -> FigureGroup:
-    """Inputs are held over each step: stairs."""
+    """Draw inputs as stairs: they are held over each step."""
     run = result.reference.conditions
     time = np.repeat(run.time, 2)[1:-1]
     figures = []
@@ -336,7 +336,7 @@ def _worst_of_all(result: ValidationResult) -> Fact:
 
 
 def _uncertainty(result: ValidationResult) -> float:
-    """Return the largest uncertainty of the reference in parts of the bound, within the horizons."""
+    """Return the largest uncertainty of the reference as a fraction of the bound, within the horizons."""
     reference = result.reference.trajectory
     parts = [0.0]
     for v in result.variables:
@@ -369,7 +369,7 @@ def _kinds(result: ValidationResult) -> tuple[str, ...]:
 
 
 def _drawn(result: ValidationResult, most: int | None) -> frozenset[str]:
-    """Variables that get a chart: all, or the worst so many."""
+    """Return the variables that get a chart: all, or the worst so many."""
     ordered = sorted(result.variables, key=_worst)
     return frozenset(v.name for v in ordered[:most])
 

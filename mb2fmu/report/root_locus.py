@@ -16,7 +16,7 @@ _ROWS = 21
 
 
 def sweep_text(found: Sweep) -> str:
-    """Critical values, stable ranges, and the eigenvalues at about twenty values."""
+    """Return critical values, stable ranges, and the eigenvalues at about twenty values."""
     return "\n".join(_lines(found)) + "\n"
 
 
@@ -64,7 +64,7 @@ def _stable_ranges(found: Sweep) -> Iterator[tuple[float, float]]:
 
 
 def root_locus(found: Sweep, *, form: Literal["svg", "png"] = "svg") -> bytes:
-    """Real and imaginary parts over the quantity, critical values marked, unstable parts in red.
+    """Draw real and imaginary parts over the quantity, critical values marked, unstable parts in red.
 
     Args:
         found: The sweep.
@@ -89,7 +89,7 @@ def root_locus(found: Sweep, *, form: Literal["svg", "png"] = "svg") -> bytes:
 
 
 def _parts(axes: Any, found: Sweep, part: Literal["real", "imag"]) -> None:
-    """One panel: a curve per eigenvalue."""
+    """Draw one panel: a curve per eigenvalue."""
     axes.axhline(0, color=LINE, linewidth=1.4)
     for column in found.eigenvalues.T:
         values = getattr(column, part)

@@ -25,7 +25,7 @@ def figure(
     title: str = "",
     form: Literal["svg", "png"] = "svg",
 ) -> bytes:
-    """Trajectories over time, FMU over reference, and below them the errors and their bounds on a logarithmic scale.
+    """Draw FMU over reference over time, and below the errors and their bounds on a logarithmic scale.
 
     Args:
         result: Of the validation.

@@ -54,7 +54,7 @@ def _meaning(value: complex) -> str:
 
 
 def spectrum(found: Linearization, *, form: Literal["svg", "png"] = "svg") -> bytes:
-    """Eigenvalues in the complex plane, those that grow in red; equal ones are drawn once, with their number.
+    """Draw eigenvalues in the complex plane, growing ones in red; equal ones once, with their number.
 
     Args:
         found: The linearization.
@@ -85,7 +85,7 @@ def spectrum(found: Linearization, *, form: Literal["svg", "png"] = "svg") -> by
 
 
 def _distinct(values: list[complex]) -> list[tuple[complex, int]]:
-    """Values that are told apart in a picture, and how often each stands there."""
+    """Return values that are distinct in a picture, and how often each occurs."""
     size = max((abs(value) for value in values), default=1.0) or 1.0
     found: list[tuple[complex, int]] = []
     for value in values:

@@ -13,7 +13,7 @@ from mb2fmu.report.page import environment, source
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """A case that is looked at.
+    """A case shown in the page.
 
     Attributes:
         number: Of the case.
@@ -30,7 +30,7 @@ class CaseRow:
 
 @dataclass(frozen=True, slots=True)
 class StudyPage:
-    """What the page shows.
+    """Content of the page.
 
     Attributes:
         title: The model's name.

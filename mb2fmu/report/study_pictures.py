@@ -1,4 +1,4 @@
-"""Pictures of a study: all cases as lines over what varies, results over each varied quantity, Sobol' indices."""
+"""Pictures of a study: cases as lines over varied quantities, results over each quantity, Sobol' indices."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def responses(
 
 
 def shares(names: Sequence[str], indices: Mapping[str, Shares]) -> bytes:
-    """Sobol' indices as bars with their intervals: a panel per result. SVG."""
+    """Draw Sobol' indices as bars with their intervals: a panel per result. SVG."""
     figure = _figure(8.0, 0.7 + (0.55 + 0.36 * len(names)) * len(indices))
     grid = figure.subplots(len(indices), 1, sharex=True, squeeze=False)[:, 0]
     at = np.arange(len(names))
@@ -125,7 +125,7 @@ def shares(names: Sequence[str], indices: Mapping[str, Shares]) -> bytes:
 
 
 def _points(axes: Axes, x: Floats, y: Floats) -> None:
-    """Cases as points, failed ones as marks at the lower edge."""
+    """Draw cases as points, failed ones as marks at the lower edge."""
     shown = _some(len(x), MOST_POINTS)
     opacity = float(np.clip(300.0 / max(len(shown), 1), 0.12, 0.9))
     axes.scatter(x[shown], y[shown], s=9, color=BLUE, alpha=opacity, linewidths=0, rasterized=True)
@@ -136,7 +136,7 @@ def _points(axes: Axes, x: Floats, y: Floats) -> None:
 
 
 def _neighbours(axes: Axes, x: Floats, y: Floats, *, log: bool) -> None:
-    """Medians of cases that lie side by side."""
+    """Return medians of cases that lie side by side."""
     good = np.isfinite(y)
     x, y = x[good], y[good]
     if len(x) < 3 * _BINS:
@@ -149,7 +149,7 @@ def _neighbours(axes: Axes, x: Floats, y: Floats, *, log: bool) -> None:
 
 
 def _height(values: Floats, *, log: bool) -> tuple[Floats, tuple[float, float]]:
-    """Values between 0 and 1, and what these mean."""
+    """Return values scaled to 0 … 1, and the meaning of both ends."""
     scaled = np.log(values) if log else values
     finite = np.isfinite(scaled)
     if not finite.any():
@@ -160,7 +160,7 @@ def _height(values: Floats, *, log: bool) -> tuple[Floats, tuple[float, float]]:
 
 
 def _some(n: int, most: int) -> npt.NDArray[np.intp]:
-    """At most so many of n, always the same ones."""
+    """Return at most so many of n, always the same ones."""
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 

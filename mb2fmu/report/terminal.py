@@ -1,4 +1,4 @@
-"""The verdict in a terminal: one table of errors, one of invariants, what the checkers said, one last line."""
+"""The verdict in a terminal: tables of errors and invariants, results of checkers, one last line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STYLES = {"passed": "green", "failed": "bold red", "unjudged": "bold yellow"}
 
 
 def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableType]:
-    """What to print one after another on a terminal of that ``width``."""
+    """Return blocks for a terminal of that ``width``."""
     yield _variables(result, wide=width >= NARROW)
     if result.invariants:
         yield _invariants(result, wide=width >= NARROW)
@@ -40,7 +40,7 @@ def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableT
 
 
 def verdict_line(result: ValidationResult) -> Text:
-    """Passed or not, and by how much."""
+    """Return whether it passed, and by how much."""
     judged = result.judged
     coverage = "; ".join(filter(None, (events_text(result), coverage_text(result))))
     if result.passed:
@@ -61,7 +61,7 @@ def verdict_line(result: ValidationResult) -> Text:
 
 
 def _events(result: ValidationResult) -> Iterator[Text]:
-    """Yield a line for each run in which there are events, and for each event that is wrong."""
+    """Yield a line for each run with events, and for each wrong event."""
     moved = result.moved.kinds if result.moved else ()
     for prefix, kinds in (("Events", result.kinds), ("Events of the moved experiment", moved)):
         for kind in kinds:
@@ -81,7 +81,7 @@ def _events(result: ValidationResult) -> Iterator[Text]:
 
 
 def _exercised(result: ValidationResult) -> Iterator[Text]:
-    """Yield a line for each kind of the moved experiment, for calls that are not passed, for what is not proven."""
+    """Yield a line for each kind of the moved experiment, each failed call, and everything unproven."""
     if result.moved is None:
         return
     yield Text(f"Moved experiment: {result.moved.text}")
@@ -102,7 +102,7 @@ def _exercised(result: ValidationResult) -> Iterator[Text]:
 
 
 def _other_kind(other: KindResult) -> Text:
-    """One line: the details are in the report."""
+    """Return one line: the details are in the report."""
     judged: list[VariableResult | InvariantResult] = [*other.variables, *other.invariants]
     short = [item for item in judged if item.verdict != "passed"]
     worst = max(judged, key=lambda item: item.ratio)
@@ -112,7 +112,7 @@ def _other_kind(other: KindResult) -> Text:
 
 
 def _rung(rung: Rung) -> Text:
-    """One line: how independent the proof was."""
+    """Return one line: the independence of the proof."""
     if rung.verdict == "unjudged":
         return Text(f"{rung.name}: not done: {rung.reason}")
     text = f"{rung.name}: {rung.verdict}, {rung.points} points, largest error/bound {_number(rung.ratio)}"
@@ -127,7 +127,7 @@ def _number(value: float) -> str:
 
 
 def _variables(result: ValidationResult, *, wide: bool) -> Table:
-    """Table of the variables: range, error and bound; ``wide`` adds where and up to when."""
+    """Return the table of the variables: range, error and bound; ``wide`` adds where and up to when."""
     table = _table("FMU against the reference", "variable", "range", "error", wide=wide)
     for variable in result.variables:
         reason = f" ({variable.reason})" if variable.reason and wide else ""
@@ -146,7 +146,7 @@ def _variables(result: ValidationResult, *, wide: bool) -> Table:
 
 
 def _invariants(result: ValidationResult, *, wide: bool) -> Table:
-    """Table of what must hold over the whole run; ``wide`` adds where it is worst."""
+    """Return the table of invariants of the whole run; ``wide`` adds where each is worst."""
     table = _table("Held over the whole run", "invariant", None, "value", wide=wide)
     for item in result.invariants:
         columns = [item.name, item.unit, _number(item.value), _number(item.bound)]
@@ -157,7 +157,7 @@ def _invariants(result: ValidationResult, *, wide: bool) -> Table:
 
 
 def _table(title: str, subject: str, spread: str | None, value: str, *, wide: bool) -> Table:
-    """Columns; only variables have a ``spread`` and a time up to which they are judged."""
+    """Return a table; only variables have a ``spread`` and a time up to which they are judged."""
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
     table.add_column(subject, overflow="fold")
     if wide:

@@ -1,4 +1,4 @@
-"""What is said about model and unit before anything has run: facts, equations, variables."""
+"""Facts about model and unit that need no run: size, equations, variables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROLES = {
 
 
 def unit_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> tuple[Fact, ...]:
-    """Standard, kinds and platforms of the unit, and who made it; nothing of a foreign one."""
+    """Return standard, kinds and platforms of the unit, and its tools; nothing for a foreign unit."""
     if interface is None:
         return ()
     native = interface.target.backend == "native"
@@ -43,7 +43,7 @@ def unit_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> tupl
 def model_facts(
     definition: Declarations, equations: EquationsOfMotion, interface: FmuInterface | None
 ) -> tuple[Fact, ...]:
-    """Size of the mechanism, how it was handed over, what was run; of the unit only what is known."""
+    """Return size of the mechanism, source of the mechanics, experiment; of the unit only what is known."""
     experiment = definition.experiment
     dependent = len(equations.u_dependent)
     speeds = f"{len(equations.u)}" + (f", {dependent} of them dependent" if dependent else "")
@@ -65,7 +65,7 @@ def model_facts(
 
 
 def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None) -> str:
-    """One paragraph before the equations."""
+    """Return one paragraph before the equations."""
     whose = "The unit's equations" if interface else "The reference's equations (the unit's are not known)"
     return (
         f"{whose}, formed by {TITLES[equations.method]}. A dot is a derivative with respect to time. Entries too "
@@ -74,7 +74,7 @@ def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None)
 
 
 def variable_rows(interface: FmuInterface, definition: Declarations) -> tuple[VariableRow, ...]:
-    """One row per variable of the unit, in its order."""
+    """Return one row per variable of the unit, in order."""
     symbols = _symbols(definition)
     return tuple(
         VariableRow(
@@ -91,7 +91,7 @@ def variable_rows(interface: FmuInterface, definition: Declarations) -> tuple[Va
 
 
 def declared_rows(definition: Declarations) -> tuple[VariableRow, ...]:
-    """One row per variable that the model declares, for a unit of which nothing else is known."""
+    """Return one row per declared variable, for a unit about which nothing else is known."""
     roles: tuple[tuple[str, tuple[Quantity, ...]], ...] = (
         ("parameter", definition.parameters),
         ("input", definition.inputs),
@@ -116,7 +116,7 @@ def declared_rows(definition: Declarations) -> tuple[VariableRow, ...]:
 
 
 def texts(definition: Declarations, equations: EquationsOfMotion) -> dict[str, str]:
-    """Variable → its description."""
+    """Return variable → its description."""
     declared = (*definition.inputs, *definition.coordinates, *definition.speeds, *definition.auxiliary_states)
     return {r.name: r.description for r in declared} | {o.name: o.description for o in equations.outputs}
 
@@ -131,7 +131,7 @@ def _constraints(equations: EquationsOfMotion) -> str:
 
 
 def _near_singular(equations: EquationsOfMotion) -> str:
-    """Say how well x' is known of states that are put on the constraints; nothing of others."""
+    """Say how accurate x' is where states are projected onto constraints; nothing for others."""
     return _NEAR_SINGULAR if equations.holonomic and equations.treatment == "attractor" else ""
 
 
@@ -162,7 +162,7 @@ def _abilities(capabilities: Capabilities) -> str:
 
 
 def _symbols(definition: Declarations) -> dict[str, str]:
-    """Variable → name of its symbol in the equations."""
+    """Return variable → name of its symbol in the equations."""
     records: tuple[Parameter | Input | Coordinate | Speed | AuxiliaryState, ...] = (
         *definition.parameters,
         *definition.inputs,
@@ -187,7 +187,7 @@ def _start(record: Quantity) -> str:
 
 
 def _role(variable: FmuVariable) -> str:
-    """Say what a variable is to an importer."""
+    """Say how an importer may use a variable."""
     if variable.derivative_of is not None:
         role = "derivative"
     elif variable.source == "state":

@@ -1,4 +1,4 @@
-"""Words of the report that need an explanation: shown where a reader points at them, and listed in the page."""
+"""Words of the report that need an explanation: shown on pointing at them, and listed in the page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FOUND = re.compile(rf"(?<!\w)({'|'.join(sorted(map(re.escape, WORDS), key=len, 
 
 
 def explained(text: str) -> Markup:
-    """A text for the page in which each word's first occurrence says what it means, where a reader points at it."""
+    """Return a text for the page in which each word's first occurrence carries its explanation."""
     told: set[str] = set()
     pieces = []
     for k, piece in enumerate(_FOUND.split(text)):

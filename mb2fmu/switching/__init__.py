@@ -1,4 +1,4 @@
-"""Switching: Program → Program whose switches are modes, constant between events.
+"""Switching: turn a program's switches into modes that are constant between events.
 
 Input: a lowered program, in which entry ``switches`` names what jumps or has a kink, and ``conditions`` and ``resets``
 what the model's own events are. Output: a program without jumps: every switch reads its mode from discrete memory.

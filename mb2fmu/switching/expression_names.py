@@ -1,4 +1,4 @@
-"""What a node of a program is called when people are told of it: the expression, as far as it is short.
+"""Names of nodes for messages: the expression, as far as it is short.
 
 What is an output of the model has the output's name.
 """
@@ -21,7 +21,7 @@ def expression_name(program: Program, node: int) -> str:
 
 
 def surface_name(program: Program, node: int) -> str:
-    """What is true where the mode of a switch is 1: of a <= b, b < a."""
+    """Return the condition that is true where a switch's mode is 1: of a <= b, b < a."""
     if program.op[node] != Op.LE:
         return expression_name(program, node)
     names = _output_names(program)
@@ -61,6 +61,6 @@ def _name(  # noqa: PLR0911 (one kind of node after the other)
 
 
 def _output_names(program: Program) -> dict[int, str]:
-    """Node → the first output that it is."""
+    """Return node → the first output that it is."""
     entry = program.entries.get("outputs")
     return {} if entry is None else dict(reversed(list(zip(entry.results, entry.labels, strict=True))))

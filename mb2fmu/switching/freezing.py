@@ -1,4 +1,4 @@
-"""``freeze``: every switch of a program becomes a mode in discrete memory, with a margin that tells when it is over.
+"""``freeze``: turn every switch into a mode in discrete memory, with a margin that tells when it ends.
 
 A switch looks at its surface s(t, x, r, p): a comparison at the difference of its sides, ``Abs``, ``sign`` and the like
 at their argument. Between events its mode m is a number:
@@ -92,7 +92,7 @@ def freeze(program: Program, sizes: Callable[[Program], Sequence[float]] | None 
 
 
 def _marked(program: Program) -> list[int]:
-    """Nodes that switch and that the motion needs, in the order of the program."""
+    """Return the switches that the motion needs, in the order of the program."""
     entry = program.entries.get("switches")
     if entry is None:
         return []
@@ -102,7 +102,7 @@ def _marked(program: Program) -> list[int]:
 
 
 def _sticking(program: Program, marked: Sequence[int]) -> frozenset[int]:
-    """Signs that stand in x' and look at something that moves by x'."""
+    """Return the signs in x' whose argument moves by x'."""
     nodes, _ = needed(program, program.entries["rhs"].results)
     found = set()
     for node in marked:
@@ -115,7 +115,7 @@ def _sticking(program: Program, marked: Sequence[int]) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Surface:
-    """What switches look at: a − b (b −1: a alone), in the old program."""
+    """Argument of switches: a − b (b −1: a alone), in the old program."""
 
     a: int
     b: int = -1
@@ -140,7 +140,7 @@ def _surfaces(program: Program, marked: Sequence[int]) -> dict[int, _Surface]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Which node reads which mode.
+    """Assigns modes to nodes.
 
     Attributes:
         program: With switches.
@@ -160,7 +160,7 @@ class _Plan:
     def of(
         cls, program: Program, surfaces: Mapping[int, _Surface], sticking: Sequence[int], conditions: Sequence[str]
     ) -> _Plan:
-        """Numbers the modes."""
+        """Number the modes."""
         first = len(program.layout.memory)
         modes: dict[_Surface, int] = {}
         switches: list[Switch] = []
@@ -201,7 +201,7 @@ class _Plan:
         return builder.build()
 
     def _add_surfaces(self, copy: FrozenCopy) -> None:
-        """Surfaces of all modes but those of sticking signs."""
+        """Add the surfaces of all modes but those of sticking signs."""
         b = copy.builder
         nodes = [copy.surface(surface) for surface in self.modes]
         b.entry("surfaces", [f"{i}" for i in range(len(nodes))], nodes)
@@ -221,12 +221,12 @@ class FrozenCopy(ProgramCopy):
                 builder.entry(name, entry.labels, [self.node[result] for result in entry.results])
 
     def surface(self, surface: _Surface) -> int:
-        """Return the node of what a switch looks at."""
+        """Return the node of a switch's argument."""
         a = self.node[surface.a]
         return a if surface.b < 0 else self.builder.sub(a, self.node[surface.b])
 
     def limit(self, node: int) -> int:
-        """Return how large the factor of a sticking sign may become."""
+        """Return the limit of a sticking sign's factor."""
         entry = self.program.entries.get("break_away")
         pairs = entry.results if entry else ()
         limits = dict(zip(pairs[::2], pairs[1::2], strict=True))
@@ -304,7 +304,7 @@ class _Assembly:
         return b.build()
 
     def _sized(self, i: int, s: int) -> int:
-        """Return a surface over its size; what steps is a number of steps."""
+        """Return a surface divided by its size; step functions count steps."""
         if self._plan.switches[i].kind == "steps" or self._sizes[i] == 1.0:
             return s
         return self._builder.mul(self._builder.constant(1.0 / self._sizes[i]), s)
@@ -330,7 +330,7 @@ class _Assembly:
         b.entry("event", [*old.layout.states, *names], [*x, *conditions])
 
     def _set_states(self, x: list[int], fired: Sequence[int]) -> None:
-        """Put what events set in place of states; infinity where two of the model's own do not agree on a value.
+        """Merge settings of events into states; infinity where two events disagree on a value.
 
         That is refused by the runtime, which names both. Those of contacts and latches come in their order.
         """
@@ -349,7 +349,7 @@ class _Assembly:
             x[i] = b.select(fired[k], found, x[i])
 
     def _conditions(self) -> tuple[list[int], list[int]]:
-        """What conditions are behind the event, and which have become true.
+        """Return the conditions after the event, and those that have become true.
 
         Impacts and closings of latches (``late ticks``) wait: where an event of the model's own happens at the same
         instant they stay due, and see what it has set.
@@ -372,7 +372,7 @@ class _Assembly:
         return now, fired
 
     def _add_memory(self) -> None:
-        """Modes stay as they are at accepted steps; how they begin is found when a unit is initialized."""
+        """Add memory: modes stay unchanged at accepted steps; they are initialized with the unit."""
         b, plan = self._builder, self._plan
         old, zero = plan.program, b.constant(0.0)
         known = [self._copy.node[n] for n in old.entries["remember"].results] if "remember" in old.entries else []

@@ -1,4 +1,4 @@
-"""Signs that are held: the value that keeps the argument at zero, and states put exactly there.
+"""Held signs: the value that keeps the argument at zero, and states set exactly there.
 
 With the values σ of the signs as unknowns, the rates of their arguments s are
 
@@ -58,7 +58,7 @@ class Sliding:
     reach: tuple[tuple[int, int], ...]
 
     def factors(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
-        """σ; ``modes``: nodes of −1, 1, or 0 for held."""
+        """Return σ; ``modes``: nodes of −1, 1, or 0 for held."""
         rates, matrix, _ = self._at_modes(b, modes)
         right = [self._less(b, row, modes, rate) for row, rate in zip(matrix, rates, strict=True)]
         return self._solved(b, modes, matrix, right, modes, "the sticking forces")
@@ -66,7 +66,7 @@ class Sliding:
     def drives(
         self, b: ProgramBuilder, modes: Sequence[int], factors: Sequence[int], limits: Sequence[int]
     ) -> list[int]:
-        """Returns what is compared with the limits, one node per sign: σ.
+        """Return the values to compare with the limits, one node per sign: σ.
 
         Where nothing presses and ds/dt is not zero it is more than the limit, with the sign of ds/dt: friction lets go.
 
@@ -89,7 +89,7 @@ class Sliding:
         return found
 
     def at_rest(self, b: ProgramBuilder, modes: Sequence[int], slip: Sequence[int], x: Sequence[int]) -> list[int]:
-        """Return the states x with s = 0 of those held."""
+        """Return the states x with s = 0 of the held signs."""
         _, matrix, reach = self._at_modes(b, modes)
         none = [b.constant(0.0)] * self.count
         y = self._solved(b, modes, matrix, [b.neg(s) for s in slip], none, "the end of slip")
@@ -99,7 +99,7 @@ class Sliding:
         return moved
 
     def _less(self, b: ProgramBuilder, row: Sequence[int], modes: Sequence[int], rate: int) -> int:
-        """Return B σ − ds/dt at the modes: what held signs must add to ds/dt, beside the others."""
+        """Return B σ − ds/dt at the modes: the share of ds/dt that held signs must supply."""
         if self.count == 1:
             return b.neg(rate)
         return b.sub(b.sum(b.mul(entry, mode) for entry, mode in zip(row, modes, strict=True)), rate)
@@ -107,7 +107,7 @@ class Sliding:
     def _at_modes(
         self, b: ProgramBuilder, modes: Sequence[int]
     ) -> tuple[list[int], list[list[int]], dict[tuple[int, int], int]]:
-        """ds/dt, B and ∂x'/∂σ where held signs are 0 and the others slide: their forces may be curved in σ."""
+        """Return ds/dt, B and ∂x'/∂σ with held signs at 0 and others sliding: their forces may be nonlinear in σ."""
         copy = self._copy(b, modes)
         rates = [copy.node[node] for node in self.program.entries["rates"].results]
         matrix = [[b.constant(0.0)] * self.count for _ in range(self.count)]
@@ -134,7 +134,7 @@ class Sliding:
         free: Sequence[int],
         name: str,
     ) -> list[int]:
-        """Row by row: the matrix's row and ``held`` where it is held and not idle, else σ = ``free``."""
+        """Solve row by row: the matrix's row where ``held`` and not idle, else σ = ``free``."""
         zero, one = b.constant(0.0), b.constant(1.0)
         at = [
             b.binary(Op.AND, b.binary(Op.EQ, mode, zero), b.unary(Op.NOT, b.binary(Op.EQ, matrix[i][i], zero)))
@@ -163,7 +163,7 @@ class Sliding:
         return [b.select(held_here, value, other) for held_here, value, other in zip(at, solved, free, strict=True)]
 
     def _giving(self, b: ProgramBuilder, i: int, row: Sequence[int], at: Sequence[int], limit: int) -> int:
-        """Return T_ii, by which the row of a held sign gives way where it could be singular."""
+        """Return T_ii, which relaxes the row of a held sign where it could be singular."""
         zero = b.constant(0.0)
         length = b.sum(b.select(held, b.mul(entry, entry), zero) for held, entry in zip(at, row, strict=True))
         shared = b.div(b.mul(b.constant(_GIVING), b.unary(Op.SQRT, length)), limit)
@@ -172,7 +172,7 @@ class Sliding:
 
 
 class _AtModes(ProgramCopy):
-    """A copy with the modes for σ."""
+    """A copy that reads modes for σ."""
 
     def __init__(self, program: Program, builder: ProgramBuilder, modes: Sequence[int]) -> None:
         self._from = len(program.layout.inputs) - len(modes)

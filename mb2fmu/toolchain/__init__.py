@@ -1,4 +1,4 @@
-"""Toolchain: tools outside of mb2fmu, run as subprocesses with a time limit.
+"""Toolchain: external tools, run as subprocesses with a time limit.
 
 Input: files. Output: what the tool made, as bytes.
 

@@ -90,7 +90,7 @@ class CompiledProgram:
 
 
 class _Own:
-    """What a thread keeps for its calls: asking an array where it is costs as much as evaluating a small mechanism.
+    """Buffers that a thread keeps for its calls: to look up an array's address costs as much as a small mechanism.
 
     Attributes:
         places: Where an argument goes that is one set of values.
@@ -133,7 +133,7 @@ def _read(own: _Own, values: Sequence[npt.ArrayLike]) -> tuple[int, int, dict[in
 def compile_program(
     program: Program, entry: str = "rhs", compiler: Compiler | None = None, variant: Variant | None = None
 ) -> CompiledProgram:
-    """Compiles an entry point for the running machine.
+    """Compile an entry point for the running machine.
 
     Args:
         program: Any.
@@ -150,7 +150,7 @@ def compile_program(
 
 
 def compiled_library(sources: FileTree, compiler: Compiler | None, variant: Variant) -> ctypes.CDLL:
-    """Compiles sources for the running machine, and loads them."""
+    """Compile sources for the running machine, and load them."""
     compiler = compiler or installed()
     tree = compile_unit(sources, "batch", [host()], fmi=3, compiler=compiler, variant=variant)
     (content,) = tree.files.values()
@@ -162,6 +162,6 @@ def compiled_library(sources: FileTree, compiler: Compiler | None, variant: Vari
 
 @functools.cache
 def widest(compiler: Compiler | None = None) -> Variant:
-    """The variant for the widest vectors that the running machine has: 8 instances side by side, 4, or 2 (``any``)."""
+    """Return the variant with the widest vectors of the running machine: 8 instances at once, 4, or 2 (``any``)."""
     known: tuple[Variant, ...] = ("any", "avx2", "avx512")
     return known[int(compiled_library(emit_probe(), compiler, "any")[PROBE]())]

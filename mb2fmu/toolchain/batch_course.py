@@ -1,4 +1,4 @@
-"""``Course``: from where to where many instances are moved; ``Asked``, ``Moved``: what C is given and what it gives."""
+"""``Course``: time range of many instances; ``Asked``, ``Moved``: input and output of the C function."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CourseRecord(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """From where to where, the same for all instances.
+    """Time range and communication points, the same for all instances.
 
     Attributes:
         start: s.
@@ -54,7 +54,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
-    """Where instances came to; NaN from where one ended early.
+    """States of instances at the end; NaN from where one ended early.
 
     Attributes:
         states: At the last communication point, shape (n, n_x).
@@ -74,7 +74,7 @@ class Moved:
 
 
 class Asked:
-    """What is asked of C, and room for the answer.
+    """Input of the C function, and room for its answer.
 
     Attributes:
         record: Addresses of all of it; good as long as this object is there.
@@ -131,7 +131,7 @@ class Asked:
         )  # fmt: skip
 
     def answer(self, said: Mapping[int, str] = MappingProxyType({})) -> Moved:
-        """What C gave.
+        """Return the answer of the C function.
 
         Args:
             said: Instance → its last message, where there is more to say than a number does.

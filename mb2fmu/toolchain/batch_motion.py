@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class CompiledMotion:
-    """Integrates instances by one method, each with its own step size; lets go of Python's lock.
+    """Integrates instances by one method, each with its own step size; releases Python's lock.
 
     Args:
         program: Without memory, seeds and events.
@@ -39,7 +39,7 @@ class CompiledMotion:
     def __call__(
         self, x0: Floats, p: Floats, course: Course, *, states: bool = False, outputs: Sequence[int] = ()
     ) -> Moved:
-        """Moves instances to their last communication points.
+        """Move instances to their last communication points.
 
         Args:
             x0: Starts, shape (n, n_x).
@@ -64,7 +64,7 @@ def compile_motion(
     *,
     judged: int | None = None,
 ) -> CompiledMotion:
-    """Compiles the integrator by Dormand and Prince's method for the running machine.
+    """Compile the integrator by Dormand and Prince's method for the running machine.
 
     Args:
         program: Without memory, seeds and events.
@@ -86,7 +86,7 @@ def compile_implicit_motion(
     *,
     judged: int | None = None,
 ) -> CompiledMotion:
-    """Compiles the integrator by the implicit method, which is for stiff models.
+    """Compile the implicit integrator, for stiff models, for the running machine.
 
     Args:
         native: With a Jacobian that is written out; without memory and events.

@@ -1,4 +1,4 @@
-"""The two compilers, and what they are told.
+"""The two compilers and their options.
 
 ``zig`` is the package ziglang (the extra ``zig``): clang with the headers and libraries of all platforms, so that one
 machine builds for all of them and none needs a compiler of its own. ``cc`` is the system's compiler, for its own
@@ -95,7 +95,7 @@ may read more."""
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A compiler as it is installed.
+    """An installed compiler.
 
     Attributes:
         compiler: Which of the two.
@@ -109,7 +109,7 @@ class Tool:
 
 
 def find(compiler: Compiler) -> Tool:
-    """Looks for an installed compiler.
+    """Look for an installed compiler.
 
     Raises:
         ToolError: If there is none.
@@ -118,7 +118,7 @@ def find(compiler: Compiler) -> Tool:
 
 
 def installed() -> Compiler:
-    """Return the compiler that is taken if none is asked for: zig, or the system's where that alone is installed."""
+    """Return the compiler to use if none is requested: zig, or the system's if only that is installed."""
     if importlib.util.find_spec("ziglang") is None:
         with suppress(ToolError):
             return find("cc").compiler
@@ -181,7 +181,7 @@ def compiling(
     dispatching: bool = False,
     care: Care = "plain",
 ) -> tuple[str, ...]:
-    """What the compiler is told for one translation unit besides source and destination; contains no path.
+    """Return the options for one translation unit besides source and destination; they contain no path.
 
     Args:
         compiler: Which of the two.
@@ -207,7 +207,7 @@ def compiling(
 
 
 def alone(compiler: Compiler, platform: Platform, *, often: bool) -> tuple[str, ...]:
-    """What the compiler is told for code that this machine alone runs.
+    """Return the options for code that runs on this machine only.
 
     Args:
         compiler: Which of the two.
@@ -222,12 +222,12 @@ def alone(compiler: Compiler, platform: Platform, *, often: bool) -> tuple[str, 
 
 
 def variants(platform: Platform) -> tuple[Variant, ...]:
-    """Kinds of processors of a platform that the equations are compiled for."""
+    """Return the kinds of processors of a platform for which equations are compiled."""
     return ("any", "avx2") if platform.processor == "x86_64" else ("any",)
 
 
 def linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
-    """What the compiler is told when it links, besides objects and destination; contains no path.
+    """Return the linker's options besides objects and destination; they contain no path.
 
     Args:
         compiler: Which of the two.
@@ -251,7 +251,7 @@ def _target(compiler: Compiler, platform: Platform) -> tuple[str, ...]:
 
 
 def _remedy_of_cc() -> str:
-    """Return what to do where the system's compiler is asked for too much: name zig, and how to have it."""
+    """Return the remedy where the system's compiler cannot do something: name zig, and how to install it."""
     there = importlib.util.find_spec("ziglang") is not None
     return "use the compiler zig" if there else f"{_INSTALL}: the compiler zig builds for it"
 
@@ -273,7 +273,7 @@ def _linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[s
 
 
 def environment(zig_cache: Path, scratch: Path) -> dict[str, str]:
-    """Environment of the compiler: of the caller's only what it needs to run at all.
+    """Return the compiler's environment: of the caller's only what it needs to run.
 
     Args:
         zig_cache: Where zig keeps the C libraries that it builds once for each platform.
@@ -288,5 +288,5 @@ def environment(zig_cache: Path, scratch: Path) -> dict[str, str]:
 
 
 def started_with() -> dict[str, str]:
-    """What a compiler needs of the caller's environment; Windows does not distinguish ``Path`` from ``PATH``."""
+    """Return the part of the caller's environment that a compiler needs; Windows treats ``Path`` and ``PATH`` alike."""
     return {name: value for name, value in os.environ.items() if name.upper() in _KEPT}

@@ -26,7 +26,7 @@ WebAssembly computes as IEEE 754 says, so that results have the bits of the nati
 
 
 def compile_component(sources: FileTree, units: Sequence[str], world: str) -> bytes:
-    """Compiles, links, and wraps the module as a component; the same sources give the same bytes.
+    """Compile, link, and wrap the module as a component; the same sources give the same bytes.
 
     Args:
         sources: Files of one folder; the interface is in ``wit/``.
@@ -63,7 +63,7 @@ def compile_component(sources: FileTree, units: Sequence[str], world: str) -> by
 
 
 def wasm_tools() -> tuple[tuple[str, ...], str]:
-    """Finds wasm-tools: that of the extra ``wasm``, or else the system's.
+    """Find wasm-tools: of the extra ``wasm``, or else the system's.
 
     Returns:
         The words that a call begins with, and what tells one version from another.

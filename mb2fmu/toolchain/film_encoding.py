@@ -23,7 +23,7 @@ def has_ffmpeg() -> bool:
 
 
 def refuse_without_ffmpeg(path: str) -> None:
-    """Raises where there is no ffmpeg.
+    """Raise where there is no ffmpeg.
 
     Raises:
         ToolError: Naming ``path`` and what to do.

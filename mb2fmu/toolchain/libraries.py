@@ -1,4 +1,4 @@
-"""``load_library``: C sources that are compiled for the running machine, kept in the cache, and loaded."""
+"""``load_library``: compile C sources for the running machine, cache the library, and load it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mb2fmu.toolchain.storage import Storage, content_key, folder
 def load_library(
     sources: Mapping[str, bytes], name: str, compiler: Compiler | None = None, *, often: bool = False
 ) -> ctypes.CDLL:
-    """Compiles all files that end in ``.c`` by one call and loads the library.
+    """Compile all files that end in ``.c`` by one call and load the library.
 
     Args:
         sources: File name → content; translation units and what they include.
@@ -32,7 +32,7 @@ def load_library(
 
 
 def loaded(content: bytes, name: str) -> ctypes.CDLL:
-    """Loads a library of the running machine.
+    """Load a library of the running machine.
 
     Args:
         content: The library.

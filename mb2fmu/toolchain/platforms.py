@@ -1,4 +1,4 @@
-"""The platforms a unit can be built for, and what zig and FMI call them.
+"""Platforms that a unit can be built for, with their names in zig and FMI.
 
 Sources: FMI 2.0.5 section 2.3 and FMI 3.0.2 section 2.5.1.4.1 (names of the folders). FMI 2 knows ``linux64``,
 ``win64`` and ``darwin64`` for x86-64, and ``aarch64-darwin``; other names of that form stand for any other platform. An
@@ -21,7 +21,7 @@ System = Literal["linux", "windows", "darwin"]
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """One kind of machine that a unit runs on.
+    """One kind of machine.
 
     Attributes:
         processor: FMI 3's word for it.
@@ -107,7 +107,7 @@ def host() -> Platform:
 
 
 def parse(text: str) -> tuple[Platform, ...]:
-    """Reads what a user writes.
+    """Read a platform as users write it.
 
     Args:
         text: ``host``, ``all``, or names separated by commas: FMI 3's (``x86_64-linux``), ``linux64``, ``win64``,
@@ -138,7 +138,7 @@ def parse(text: str) -> tuple[Platform, ...]:
 
 
 def split_component(text: str) -> tuple[str, bool]:
-    """Takes the component out of what a user writes for :func:`parse`.
+    """Remove the component from a list of platforms for :func:`parse`.
 
     Args:
         text: As for :func:`parse`, and ``wasm32-wasip2`` among the names.

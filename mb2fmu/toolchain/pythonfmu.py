@@ -1,4 +1,4 @@
-"""pythonfmu, which makes Python classes callable through FMI 2.0.
+"""pythonfmu: makes Python classes callable through FMI 2.0.
 
 Its builder imports the class it packs and changes ``sys.path`` and ``sys.modules`` on the way, so it runs in a
 process of its own.
@@ -29,7 +29,7 @@ FmuBuilder.build_FMU(script, dest=destination, project_files=project_files)
 
 
 def run_builder(sources: FileTree, script: str) -> bytes:
-    """Packs Python sources with pythonfmu.
+    """Pack Python sources with pythonfmu.
 
     Args:
         sources: Files; top-level folders go into the unit's resources as they are.
@@ -79,7 +79,7 @@ def run_builder(sources: FileTree, script: str) -> bytes:
 
 
 def version() -> str:
-    """Version of the installed pythonfmu."""
+    """Return the version of the installed pythonfmu."""
     return importlib.metadata.version("pythonfmu")
 
 

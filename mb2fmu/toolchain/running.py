@@ -1,4 +1,4 @@
-"""``Processes``: compilers that run side by side, and that can all be stopped."""
+"""``Processes``: compilers that run side by side and can be stopped together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FULL = ("No space left on device", "NoSpaceLeft", "DiskQuota", "Disk quota exce
 
 
 class Processes:
-    """Runs commands, from any thread, until it is told to stop."""
+    """Runs commands, from any thread, until it is stopped."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,7 +28,7 @@ class Processes:
         self._stopped = False
 
     def run(self, command: Sequence[str], work: Path, variables: Mapping[str, str], what: str) -> str:
-        """Runs a command to its end.
+        """Run a command to its end.
 
         Args:
             command: Our compiler on our sources.
@@ -60,7 +60,7 @@ class Processes:
         return output
 
     def stop(self) -> None:
-        """Ends what runs, and lets nothing begin any more; whoever waits for a command is told that it failed."""
+        """End all running commands and begin no more; callers that wait for one get an error."""
         with self._lock:
             self._stopped = True
             for process in self._running:
@@ -86,7 +86,7 @@ class Processes:
             return process
 
     def _ended(self, process: subprocess.Popen[bytes]) -> None:
-        """No longer one of those that run: it has ended, or does so now."""
+        """Remove a process from the running ones: it has ended, or is ended now."""
         with self._lock:
             self._running.discard(process)
             if process.poll() is None:
@@ -95,7 +95,7 @@ class Processes:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process and those that it has started; it is still to be waited for."""
+    """End a process and its children; the caller must still wait for it."""
     if os.name == "nt":
         process.kill()
         return
@@ -104,7 +104,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def failure(what: str, command: Sequence[str], how: str, output: str) -> ToolError:
-    """Return a command that failed: on what, how, and what it said."""
+    """Return the error of a failed command: platform, command, and its output."""
     text = f"{how} from {shlex.join(command)}"
     full = any(words in output for words in _FULL)
     remedy = "free some space, or name other folders by the variables TMPDIR and MB2FMU_CACHE_DIR" if full else ""

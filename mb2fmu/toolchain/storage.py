@@ -1,4 +1,4 @@
-"""What was compiled before, in the user's cache folder.
+"""Cache of compiled libraries, in the user's cache folder.
 
 The folder is ``$MB2FMU_CACHE_DIR`` or the system's usual place (``~/.cache/mb2fmu`` on Linux). It may be deleted at any
 time. Below it are ``binaries/`` (one file each, named by the hash of all that it was made from), ``objects/`` (the same
@@ -53,7 +53,7 @@ def _unusable(path: Path, what: str) -> ToolError:
 
 
 def content_key(told: Iterable[str], sources: Mapping[str, bytes]) -> str:
-    """Hash of everything that a compiled library depends on, the name under which it is stored.
+    """Return a hash of everything that a compiled library depends on, the name under which it is stored.
 
     Args:
         told: The compiler's version and the options that it gets.
@@ -85,7 +85,7 @@ class Storage:
             raise ValueError(f"{self.kept} contents cannot be kept")
 
     def get(self, key: str) -> bytes | None:
-        """What was stored, or None if there is nothing or it is damaged.
+        """Return the stored content, or None if there is none or it is damaged.
 
         Args:
             key: Hexadecimal digits.
@@ -103,7 +103,7 @@ class Storage:
         return content
 
     def put(self, key: str, content: bytes) -> None:
-        """Stores it; where that fails (disk full, no rights) it is just not stored."""
+        """Store a content; if that fails (disk full, no rights) nothing is stored."""
         with suppress(OSError):
             self.path.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(prefix="new-", dir=self.path)
@@ -117,7 +117,7 @@ class Storage:
             self._forget()
 
     def _forget(self) -> None:
-        """Removes what was not used for longest."""
+        """Remove the content that was not used for longest."""
         files = [each for each in self.path.iterdir() if not each.name.startswith("new-")]
         if len(files) > self.kept:
             for file in sorted(files, key=lambda each: each.stat().st_mtime)[: len(files) - self.kept]:

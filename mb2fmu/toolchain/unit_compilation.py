@@ -1,4 +1,4 @@
-"""``compile_unit``: shared libraries of a unit, for any platforms, out of its sources.
+"""``compile_unit``: compile the shared libraries of a unit from its sources, for any platforms.
 
 ``Compilation`` is the same for sources that are still being made: what is complete of them is compiled meanwhile.
 """
@@ -28,10 +28,10 @@ _BEGUN = b"mb2fmu begun 3"
 
 
 class CompileObserver(Protocol):
-    """Is told how compiling goes on; its functions are called from several threads, but never two at a time."""
+    """Protocol: is told how compiling goes on, from several threads but one at a time."""
 
     def started(self, platform: Platform) -> None:
-        """The unit is being compiled for this platform."""
+        """Note that the unit is being compiled for this platform."""
 
     def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
         """Note that a binary is there, compiled or (``cached``) from an earlier time."""
@@ -48,7 +48,7 @@ def compile_unit(
     variant: Variant = "any",
     observer: CompileObserver | None = None,
 ) -> FileTree:
-    """Compiles a unit.
+    """Compile a unit.
 
     Args:
         sources: ``sources/unit.c``, further translation units of equations, and what they include.
@@ -72,7 +72,7 @@ def compile_unit(
 
 
 class Compilation:
-    """A unit that is compiled while its sources are still being made.
+    """Compilation of a unit while its sources are still being made.
 
     What was begun goes on in the background until :meth:`finish`, which tells what failed of it. Leaving the context
     ends whatever still runs and removes all that was written.
@@ -115,7 +115,7 @@ class Compilation:
             workshop.clear()
 
     def begin(self, sources: FileTree) -> None:
-        """Compiles translation units in the background; all that they include is there, too.
+        """Compile translation units in the background; all their includes must be there.
 
         Where a unit that began like this was built before nothing is done: the whole of it will be there.
         """
@@ -127,7 +127,7 @@ class Compilation:
                 self._workshop(platform).begin(self._begun)
 
     def finish(self, sources: FileTree, fmi: Literal[2, 3]) -> FileTree:
-        """Compiles the rest.
+        """Compile the rest.
 
         Args:
             sources: All of them; what was begun is as it was.
@@ -205,7 +205,7 @@ class Compilation:
             return self._workshops[platform]
 
     def _key(self, platform: Platform, sources: FileTree, kind: bytes) -> str:
-        """Hash of everything that bytes which are made of these sources depend on."""
+        """Return a hash of everything that these sources' binaries depend on."""
         digest = hashlib.sha256(kind)
         texts = [self._tool.version, *self._told[platform]]
         made = units(sources, self._order, platform)

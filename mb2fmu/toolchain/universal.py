@@ -20,7 +20,7 @@ _LARGEST = 14
 
 
 def join(slices: Sequence[bytes]) -> bytes:
-    """Makes one universal file.
+    """Make one universal file.
 
     Args:
         slices: Thin 64-bit files of different processors.
@@ -43,7 +43,7 @@ def join(slices: Sequence[bytes]) -> bytes:
 
 
 def _processor(content: bytes) -> tuple[int, int]:
-    """Type and subtype of the processor."""
+    """Return type and subtype of the processor."""
     if len(content) < 32 or struct.unpack_from("<I", content)[0] != _THIN_MAGIC:
         raise ValueError("not a thin 64-bit Mach-O file")
     kind, subtype = struct.unpack_from("<2I", content, 4)

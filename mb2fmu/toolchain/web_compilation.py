@@ -1,4 +1,4 @@
-"""``compile_web``: a module of WebAssembly that imports nothing, out of the sources that ``emit_web`` prints."""
+"""``compile_web``: compile the sources of ``emit_web`` into a WebAssembly module that imports nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = (
 
 
 def compile_web(sources: FileTree) -> bytes | None:
-    """Compiles and links the module; the same sources give the same bytes.
+    """Compile and link the module; the same sources give the same bytes.
 
     Args:
         sources: As ``emit_web`` prints them.

@@ -1,4 +1,4 @@
-"""WebM films (Matroska, RFC 9559) without an encoder of films: all frames are key frames of VP8, as WebP has them."""
+"""WebM films (Matroska, RFC 9559) without a video encoder: all frames are VP8 key frames, taken from WebP."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def webm(pictures: Sequence[Picture], rate: int, *, quality: int = 80) -> bytes:
 
 
 def _places(cluster: int) -> bytes:
-    """Where a cluster of the only track begins within the segment."""
+    """Return the positions of the clusters of the only track within the segment."""
     return _elements([(_OF_TRACK, 1), (_AT, cluster)])
 
 
 def _blocks(pictures: Iterable[Picture], times: Iterable[int], quality: int) -> bytes:
-    """Frames of one cluster; times in ms from its own."""
+    """Return frames of one cluster; times in ms from its own."""
     found = bytearray()
     for picture, time in zip(pictures, times, strict=False):
         found += _packed(_BLOCK, b"\x81" + struct.pack(">hB", time, _KEY_FRAME) + _key_frame(picture, quality))
@@ -94,7 +94,7 @@ def _element(identifier: int, values: Sequence[_Value]) -> bytes:
 
 
 def _elements(values: Iterable[_Value]) -> bytes:
-    """Elements side by side: whole numbers, numbers, bytes."""
+    """Return elements side by side: whole numbers, numbers, bytes."""
     found = bytearray()
     for identifier, value in values:
         if isinstance(value, int):
@@ -106,7 +106,7 @@ def _elements(values: Iterable[_Value]) -> bytes:
 
 
 def _packed(identifier: int, content: bytes) -> bytes:
-    """Identifier, size in eight bytes or one, content."""
+    """Return identifier, size in eight bytes or one, content."""
     size = len(content)
     told = bytes([0x80 | size]) if size < 0x7F else ((1 << 56) | size).to_bytes(8, "big")
     return identifier.to_bytes((identifier.bit_length() + 7) // 8, "big") + told + content

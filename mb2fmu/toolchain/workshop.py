@@ -1,4 +1,4 @@
-"""``Workshop``: where the translation units of a unit are compiled for one platform, in the background, and linked.
+"""``Workshop``: compile and link the translation units of a unit for one platform, in the background.
 
 A translation unit that was compiled before, with the same words to the compiler and the same files included, is not
 compiled again: the object is kept under the hash of these. The runtime (``unit.c``) includes nothing of a model but its
@@ -29,7 +29,7 @@ _LAYOUT = "mb2fmu object 1"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be built, but for the sources.
+    """Everything about a build except its sources.
 
     Attributes:
         identifier: Of the model: name of the libraries.
@@ -60,7 +60,7 @@ class TranslationUnit:
 
 
 def units(sources: FileTree, order: Order, platform: Platform) -> tuple[TranslationUnit, ...]:
-    """What is compiled for a platform, in the order of linking.
+    """Return the translation units of a platform, in linking order.
 
     Args:
         sources: Of the unit, or those that are there already: ``unit.c`` and equations together, or equations.
@@ -84,7 +84,7 @@ def units(sources: FileTree, order: Order, platform: Platform) -> tuple[Translat
 
 
 def compiled_files(sources: FileTree) -> list[str]:
-    """Return the files that compilers read: names have no prefix in a shared library, so not that of prefixes."""
+    """Return the files that compilers read; shared libraries have no name prefix, so that file is left out."""
     return [path for path in sources if path.endswith((".c", ".h", ".inc")) and path != f"sources/{NAMES}"]
 
 
@@ -92,7 +92,7 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 
 
 def read_files(sources: FileTree, path: str) -> dict[str, bytes]:
-    """What a compiler can read of a unit's files when it compiles one of them: that one and all that it includes.
+    """Return the files that the compilation of one file reads: the file and all that it includes.
 
     Args:
         sources: Of the unit.
@@ -111,7 +111,7 @@ def read_files(sources: FileTree, path: str) -> dict[str, bytes]:
 
 
 class Workshop:
-    """A folder in which a unit is compiled for one platform; it exists as long as there is something to do in it.
+    """Folder in which a unit is compiled for one platform; it exists as long as there is work in it.
 
     Args:
         order: What is to be built.
@@ -146,7 +146,7 @@ class Workshop:
         self._objects: dict[str, Future[None]] = {}
 
     def begin(self, sources: FileTree) -> None:
-        """Compiles the translation units that are new, in the background; files that were there before are the same."""
+        """Compile the new translation units in the background; files that were there before must be the same."""
         with told_of_disk(_WHAT, self._work):
             for path in compiled_files(sources):
                 if path not in self._written:
@@ -161,7 +161,7 @@ class Workshop:
             self._objects[each.name] = self._processors.submit(self._compile, each, key)
 
     def library(self, sources: FileTree) -> bytes:
-        """Compiles what is left, waits, and links.
+        """Compile the rest, wait, and link.
 
         Raises:
             ToolError: If the compiler fails.
@@ -180,7 +180,7 @@ class Workshop:
             return result.read_bytes()
 
     def clear(self) -> None:
-        """Removes the folder; nothing may be running in it any more."""
+        """Remove the folder; nothing may be running in it any more."""
         self._folder.close()
 
     def _compile(self, each: TranslationUnit, key: str) -> None:

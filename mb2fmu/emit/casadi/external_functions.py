@@ -136,7 +136,7 @@ def _columns(runs: Sequence[Run], before: str = "") -> tuple[BlockOfResults, ...
 
 
 def _blocks(pattern: Pattern, rows: Sequence[Run], columns: Sequence[Run]) -> tuple[BlockOfResults, ...]:
-    """Cuts a matrix into blocks, those of one run of rows one after the other; what starts nowhere is zero."""
+    """Cut a matrix into blocks, those of one run of rows in sequence; columns of rows in no run are zero."""
     places = list(zip(pattern.rows.tolist(), pattern.columns.tolist(), range(len(pattern.rows)), strict=True))
     blocks = []
     for down, top, height in rows:
