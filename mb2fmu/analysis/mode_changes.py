@@ -193,7 +193,7 @@ class ModeChanges:
             self._change(due, at)
 
     def _change(self, k: int, at: Point) -> None:
-        """Return the next mode of a switch whose margin is negative; a sign that comes to rest is held if it can be."""
+        """Change the mode of a switch whose margin is negative; a sign that comes to rest is held if it can be."""
         found = self._surface(at)
         if self._kinds[k] == "relation":
             self._put(k, 1.0 - self._mode(k))

@@ -223,7 +223,7 @@ class _Describer:
                     yield SceneArrow(arrow.name, self.points[point], index, torque, arrow.scale, arrow.color)
 
     def _acting(self, arrow: DrawnLoad) -> Iterator[tuple[int, bool, Components]]:
-        """Return (point, whether a torque, components in N); a torque is drawn at its body's mass centre."""
+        """Yield (point, whether a torque, components in N); a torque is drawn at its body's mass centre."""
         k = self.kinematics
         if arrow.load < 0:
             yield arrow.point, False, in_inertial_frame(arrow.vector, k)

@@ -74,5 +74,5 @@ class Progress:
 
     @property
     def _long(self) -> bool:
-        """Return whether a log has been quiet for so long that a stage should say its time."""
+        """Whether a log has been quiet for so long that a stage should say its time."""
         return self._log and time.monotonic() - self._begin > LONG

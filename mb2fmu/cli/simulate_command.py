@@ -117,7 +117,7 @@ def _write(result: Trajectories, shown: tuple[str, ...], files: dict[str, Path |
 
 
 def _summary(result: Trajectories, shown: tuple[str, ...]) -> Iterator[str]:
-    """Print start, end and range of each variable."""
+    """Yield start, end and range of each variable."""
     names = shown or result.names
     yield f"{result.name}: {len(result.time):,} times from {result.time[0]:g} to {result.time[-1]:g} s"
     width = max(map(len, names))

@@ -1,4 +1,4 @@
-"""Driving: units run by fmpy, in a process of their own that ``validation.simulate`` starts.
+"""Driving: run units by fmpy in separate processes, which ``validation.simulate`` starts.
 
 Input: ``request.json``, which names everything; nothing is read from the unit's description. Output: values recorded
 in experiments, and the answers of sessions (calls in mid-run).

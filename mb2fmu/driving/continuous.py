@@ -14,7 +14,7 @@ MOST_NOTED = 2000
 
 
 class Integration:
-    """CVODE and the events of a Model Exchange instance of either version.
+    """Integrates a Model Exchange instance of either version by CVODE, and handles its events.
 
     ``look`` reads what is noted of events: ``noted`` has the time in s of each, and what was read before and after it.
     """
@@ -42,7 +42,7 @@ class Integration:
         self._solver = self._made()
 
     def _made(self) -> _Stepper:
-        """CVODE at the unit's states and time."""
+        """Return CVODE at the unit's states and time."""
         fmu = self._fmu
         return _Stepper(
             nx=self._request["states"],
@@ -60,19 +60,19 @@ class Integration:
         )
 
     def afresh(self, time: float) -> None:
-        """A new integrator at the unit's states and ``time`` in s; the next inputs are an event."""
+        """Start a new integrator at the unit's states and ``time`` in s; the next inputs are an event."""
         self._time = time
         self._inputs = None
         self._solver = self._made()
 
     def jump(self, inputs: list[float], change: Callable[[], None]) -> None:
-        """An event if the inputs are others than before."""
+        """Handle an event if the inputs differ from those before."""
         if inputs != self._inputs:
             self._inputs = inputs
             self.event(change)
 
     def event(self, change: Callable[[], None]) -> None:
-        """Event mode, with what is changed there, and back."""
+        """Enter Event Mode, apply a change there, and leave it."""
         before = self._look()
         self._fmu.enterEventMode()
         change()
@@ -100,7 +100,7 @@ class Integration:
         return f"more than {MOST_EVENTS} events in the step from t = {begin!r} s"
 
     def _settle(self) -> None:
-        """Iterates over the discrete states."""
+        """Iterate the discrete states until they settle."""
         needed = True
         while needed and not self._terminated:
             needed, self._terminated, _, _, defined, time_event = self._update()
@@ -113,7 +113,7 @@ TRY_SHORTER, GIVE_UP = 1, -1
 
 
 class _Stepper(CVodeSolver):  # type: ignore[misc]
-    """CVODE, told where a unit gives no derivatives or indicators.
+    """CVODE, told of units that give no derivatives or indicators.
 
     An exception in a callback is lost: CVODE would go on with the values that lay there before. After Discard a shorter
     step is tried; after Error the instance is of no use any more.
@@ -135,7 +135,7 @@ class _Stepper(CVodeSolver):  # type: ignore[misc]
 
 
 class _Held:
-    """fmpy's solvers set continuous inputs through this; ours are held."""
+    """fmpy's solvers set continuous inputs through this; here they are held."""
 
     def apply(self, time: float) -> None:
-        """Nothing to do."""
+        """Do nothing."""

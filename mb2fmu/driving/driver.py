@@ -1,4 +1,4 @@
-"""Runs one FMU in a process of its own (``python driver.py request.json``): a crash kills only itself.
+"""Run one FMU in a process of its own (``python driver.py request.json``): a crash ends only this process.
 
 The request (written by ``validation.simulate``) names everything. Written into its ``folder``: ``log.jsonl`` (one
 [status, category, message] a line, as they come), ``values-i.npy`` (n + 1, n_variables) of experiment i, and
@@ -21,7 +21,7 @@ from mb2fmu.driving.sessions import Session
 
 
 def run(request: dict[str, Any], experiment: dict[str, Any], log: Log) -> dict[str, Any]:
-    """Steps through an experiment; the outcome says where and why it ended, or how long it took."""
+    """Step through an experiment; return where and why it ended, or how long it took."""
     held = np.load(experiment["held"])
     steps, size = len(held), float(experiment["step"])
     values = np.full((steps + 1, len(request["variables"])), np.nan)
@@ -53,7 +53,7 @@ def run(request: dict[str, Any], experiment: dict[str, Any], log: Log) -> dict[s
 
 
 def main() -> None:
-    """Reads the request, runs experiments until one fails, then the sessions; writes the outcome."""
+    """Read the request, run experiments until one fails, then the sessions; write the outcome."""
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     folder = Path(request["folder"])
     outcome: dict[str, Any] = {"experiments": [], "sessions": {}}

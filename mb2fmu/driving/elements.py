@@ -1,4 +1,4 @@
-"""Elements of arrays of FMI 3.0, read and set as if each had a value reference of its own.
+"""Read and set elements of FMI 3.0 arrays as if each had its own value reference.
 
 Such a reference is a number above all value references, which have 32 bits: that of the array, and which element.
 """
@@ -18,7 +18,7 @@ def element(array: int, place: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """References, and the variables of the unit that have their values.
+    """References, and the variables of the unit that hold their values.
 
     Attributes:
         references: Of scalars and whole arrays, each once unless it was named twice by itself.
@@ -31,11 +31,11 @@ class Spread:
     places: tuple[int, ...]
 
     def picked(self, values: Sequence[float]) -> list[float]:
-        """What was asked for, of the values of the variables."""
+        """Return the requested values, from those of the variables."""
         return [values[place] for place in self.places]
 
     def joined(self, given: Sequence[float], others: Sequence[float] | None = None) -> list[float]:
-        """Values of the variables, of which some are given; the rest are ``others``, or 0."""
+        """Return values of the variables, some of them given; the rest are ``others``, or 0."""
         values = [0.0] * self.size if others is None else list(others)
         for place, value in zip(self.places, given, strict=True):
             values[place] = value
@@ -43,7 +43,7 @@ class Spread:
 
 
 def spread(references: Sequence[int], sizes: Mapping[int, int]) -> Spread | None:
-    """Where elements of arrays have their values; None if all are scalars.
+    """Return the places of array elements; None if all are scalars.
 
     Args:
         references: Value references of scalars, and of :func:`element`.

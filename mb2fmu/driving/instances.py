@@ -1,4 +1,4 @@
-"""Instances of units by fmpy, of both versions and kinds, each with the same few verbs.
+"""Instances of units by fmpy, of both versions and interface types, with the same methods.
 
 Inputs are set at the beginning of each communication step and held over it; values are read after it, before inputs
 change again. Co-Simulation units make the steps themselves. Model Exchange units are integrated by fmpy's CVODE
@@ -32,7 +32,7 @@ STATUS = ("ok", "warning", "discard", "error", "fatal", "pending")
 
 
 class Log:
-    """Writes the FMU's messages as they come, so that a crash loses none."""
+    """Writes the FMU's messages at once, so that a crash loses none."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -46,7 +46,7 @@ class Log:
 
 
 class Stateful:
-    """What instances of both versions have in common: their state can be kept, and go back to how it was."""
+    """Common part of instances of both versions: their state can be saved and restored."""
 
     _fmu: Any
 
@@ -55,7 +55,7 @@ class Stateful:
         return self._fmu.getFMUState()
 
     def restore(self, state: Any, time: float) -> None:  # noqa: ARG002  Model Exchange needs to know it
-        """Back to a state that was kept at that ``time`` in s."""
+        """Go back to a state that was saved at that ``time`` in s."""
         self._fmu.setFMUState(state)
 
     def written(self, state: Any) -> bytes:
@@ -67,34 +67,34 @@ class Stateful:
         return self._fmu.deserializeFMUState(content)
 
     def forget(self, state: Any) -> None:
-        """Frees a kept state."""
+        """Free a saved state."""
         self._fmu.freeFMUState(state)
 
     def directional(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:
-        """Changes of the unknowns per change ``seed`` of the knowns."""
+        """Return changes of the unknowns per change ``seed`` of the knowns."""
         return list(self._fmu.getDirectionalDerivative(unknowns, knowns, seed))
 
     def afresh(self, time: float) -> None:
-        """What integrates begins anew at ``time`` in s; nothing where the unit itself does."""
+        """Start the integrator anew at ``time`` in s; nothing for units with their own."""
 
     def noted(self) -> list[list[Any]]:
-        """Events up to now; none where the unit itself finds them."""
+        """Return events up to now; none for units that find them themselves."""
         return []
 
     def reset(self) -> None:
-        """Back to as it was made."""
+        """Reset to the state after instantiation."""
         self._fmu.reset()
 
     def terminate(self) -> None:
-        """Ends the simulation; values can be read still, and it can be reset."""
+        """End the simulation; values can still be read, and the instance can be reset."""
         self._fmu.terminate()
 
     def free(self) -> None:
-        """Frees it, whatever happened to it."""
+        """Free the instance in any state."""
         self._fmu.freeInstance()
 
     def close(self) -> None:
-        """Terminates and frees."""
+        """Terminate and free."""
         self.terminate()
         self.free()
 
@@ -194,7 +194,7 @@ class Unit3(Stateful):
         fmu.exitInitializationMode()
 
     def set(self, references: list[int], values: list[float]) -> None:
-        """Sets Float64 variables; of an array of which some elements are not given, these stay."""
+        """Set Float64 variables; array elements that are not given keep their values."""
         found = spread(references, self._arrays)
         if found is not None:
             now = self._fmu.getFloat64(found.references, found.size) if found.size > len(values) else None
@@ -248,13 +248,13 @@ class Unit3(Stateful):
         return self._derivative(self._fmu.getDirectionalDerivative, unknowns, knowns, seed, by=knowns)
 
     def adjoint(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:
-        """Gradient by the knowns of the sum of the unknowns, each times its ``seed``."""
+        """Return the gradient, by the knowns, of the sum of the unknowns, each times its ``seed``."""
         return self._derivative(self._fmu.getAdjointDerivative, unknowns, knowns, seed, by=unknowns)
 
     def _derivative(
         self, way: Any, unknowns: list[int], knowns: list[int], seed: list[float], *, by: Any
     ) -> list[float]:
-        """Elements of arrays that are not asked about have the seed 0."""
+        """Return derivatives; array elements that were not requested have the seed 0."""
         of = knowns if by is unknowns else unknowns
         asked = {id(each): spread(each, self._arrays) for each in (unknowns, knowns)}
 
@@ -273,7 +273,7 @@ class Unit3(Stateful):
 
 
 class Exchange2(Unit2):
-    """An FMI 2.0 Model Exchange instance, and what integrates it."""
+    """An FMI 2.0 Model Exchange instance, and its integrator."""
 
     def _made(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 2 Model Exchange."""
@@ -288,24 +288,24 @@ class Exchange2(Unit2):
         )
 
     def _watched(self) -> list[float]:
-        """What is noted of events."""
+        """Return what is recorded at events."""
         watched = self._request.get("watched")
         return self.get(watched) if watched else []
 
     def noted(self) -> list[list[Any]]:
-        """Events up to now: time in s, what was read before it and after it."""
+        """Return events up to now: time in s, recorded values before and after."""
         return self._integration.noted
 
     def change(self, references: list[int], values: list[float]) -> None:
-        """Inputs that jump: an event."""
+        """Change inputs: an event."""
         self._integration.jump(values, lambda: self.set(references, values))
 
     def tune(self, references: list[int], values: list[float]) -> None:
-        """Sets parameters between two steps: an event."""
+        """Set parameters between two steps: an event."""
         self._integration.event(lambda: self.set(references, values))
 
     def derivatives(self, time: float, states: list[float]) -> list[float]:
-        """x' at a time and state."""
+        """Return x' at a time and state."""
         self._fmu.setTime(time)
         self._fmu.setContinuousStates((ctypes.c_double * len(states))(*states), len(states))
         found = (ctypes.c_double * len(states))()
@@ -313,15 +313,15 @@ class Exchange2(Unit2):
         return list(found)
 
     def moment(self, time: float, states: dict[int, float]) -> None:
-        """Sets time in s and some of the continuous states, by their place."""
+        """Set time in s and some of the continuous states, by their place."""
         _moment(self._fmu, self._request["states"], time, states)
 
     def afresh(self, time: float) -> None:
-        """CVODE begins anew at ``time`` in s."""
+        """Start CVODE anew at ``time`` in s."""
         self._integration.afresh(time)
 
     def restore(self, state: Any, time: float) -> None:
-        """Back to a state that was kept at that ``time`` in s."""
+        """Go back to a state that was saved at that ``time`` in s."""
         super().restore(state, time)
         self.afresh(time)
 
@@ -331,7 +331,7 @@ class Exchange2(Unit2):
 
 
 class Exchange3(Unit3):
-    """An FMI 3.0 Model Exchange instance, and what integrates it."""
+    """An FMI 3.0 Model Exchange instance, and its integrator."""
 
     def _made(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 3 Model Exchange."""
@@ -345,24 +345,24 @@ class Exchange3(Unit3):
         self._integration = Integration(fmu, slopes, fmu.updateDiscreteStates, self._request, inputs, self._watched)
 
     def _watched(self) -> list[float]:
-        """What is noted of events."""
+        """Return what is recorded at events."""
         watched = self._request.get("watched")
         return self.get(watched) if watched else []
 
     def noted(self) -> list[list[Any]]:
-        """Events up to now: time in s, what was read before it and after it."""
+        """Return events up to now: time in s, recorded values before and after."""
         return self._integration.noted
 
     def change(self, references: list[int], values: list[float]) -> None:
-        """Inputs that jump: an event."""
+        """Change inputs: an event."""
         self._integration.jump(values, lambda: self.set(references, values))
 
     def tune(self, references: list[int], values: list[float]) -> None:
-        """Sets parameters between two steps: an event."""
+        """Set parameters between two steps: an event."""
         self._integration.event(lambda: self.set(references, values))
 
     def derivatives(self, time: float, states: list[float]) -> list[float]:
-        """x' at a time and state."""
+        """Return x' at a time and state."""
         self._fmu.setTime(time)
         self._fmu.setContinuousStates((ctypes.c_double * len(states))(*states), len(states))
         found = (ctypes.c_double * len(states))()
@@ -370,15 +370,15 @@ class Exchange3(Unit3):
         return list(found)
 
     def moment(self, time: float, states: dict[int, float]) -> None:
-        """Sets time in s and some of the continuous states, by their place."""
+        """Set time in s and some of the continuous states, by their place."""
         _moment(self._fmu, self._request["states"], time, states)
 
     def afresh(self, time: float) -> None:
-        """CVODE begins anew at ``time`` in s."""
+        """Start CVODE anew at ``time`` in s."""
         self._integration.afresh(time)
 
     def restore(self, state: Any, time: float) -> None:
-        """Back to a state that was kept at that ``time`` in s."""
+        """Go back to a state that was saved at that ``time`` in s."""
         super().restore(state, time)
         self.afresh(time)
 
@@ -388,7 +388,7 @@ class Exchange3(Unit3):
 
 
 def _moment(fmu: Any, count: int, time: float, states: dict[int, float]) -> None:
-    """Sets time and some of the ``count`` continuous states of a Model Exchange instance of either version."""
+    """Set time and some of the ``count`` continuous states of a Model Exchange instance of either version."""
     fmu.setTime(time)
     x = (ctypes.c_double * count)()
     if count:
@@ -400,7 +400,7 @@ def _moment(fmu: Any, count: int, time: float, states: dict[int, float]) -> None
 
 
 def _hear_of_troubles(fmu: Any, request: dict[str, Any]) -> None:
-    """Keeps the messages about failed calls; drops all others, which may be many."""
+    """Keep messages about failed calls; drop all others, which may be many."""
     if request["troubles"]:
         fmu.setDebugLogging(loggingOn=True, categories=request["troubles"])
 

@@ -1,4 +1,4 @@
-"""Sessions: calls in mid-run, one after another on an instance of their own; what each answered is written down.
+"""Sessions: calls in the middle of a run on an instance of their own, with records of the answers.
 
 A session is a list of operations, each a list of a verb and its arguments; an answer is whatever JSON can hold. After
 an operation that fails the rest of its session is left out, and the answer is ``{"failed": why}``.
@@ -16,7 +16,7 @@ from mb2fmu.driving.watching import Watching
 
 
 class Session:
-    """One instance (or one after another) of a unit, with the state that it keeps.
+    """One instance of a unit (or several in sequence), with its saved state.
 
     Args:
         request: As ``driver`` reads it.
@@ -36,7 +36,7 @@ class Session:
         return UNITS[self._request["kind"], self._request["version"]](self._request, self._log)
 
     def run(self, operations: list[list[Any]]) -> list[Any]:
-        """Answers, one per operation; one less than that at the first that fails, and why."""
+        """Return the answers, one per operation, up to the first that fails, and the reason."""
         answers: list[Any] = []
         for verb, *arguments in operations:
             try:
@@ -54,7 +54,7 @@ class Session:
         self._unit.initialize(self._request["experiments"][experiment], self._held[experiment][0].tolist())
 
     def do_steps(self, experiment: int, first: int, last: int) -> list[list[float]]:
-        """Communication steps ``first`` to ``last`` - 1 of an experiment; the recorded variables after each."""
+        """Do communication steps ``first`` to ``last`` - 1 of an experiment; return recorded variables after each."""
         given = self._request["experiments"][experiment]
         rows = []
         for k in range(first, last):
@@ -68,7 +68,7 @@ class Session:
         return rows
 
     def do_watch(self, experiment: int, watches: list[dict[str, float]], read: list[int]) -> list[Any]:
-        """Return an experiment from its start, and what is found of the events that are looked for."""
+        """Return an experiment from its start, and what was found of the watched events."""
         self.do_begin(experiment)
         held = [row.tolist() for row in self._held[experiment]]
         return Watching(self._unit, read).follow(self._request["experiments"][experiment], held, watches)
@@ -81,7 +81,7 @@ class Session:
     def do_follow(
         self, inputs: list[int], points: list[list[float]], held: list[list[float]], rows: list[int], read: list[int]
     ) -> list[list[float]]:
-        """Communication steps from point to point; what is read at some of them.
+        """Do communication steps from point to point; return values read at some of them.
 
         Args:
             inputs: Value references.
@@ -107,7 +107,7 @@ class Session:
         return found
 
     def do_moment(self, time: float, states: dict[str, float], inputs: list[int], values: list[float]) -> None:
-        """Model Exchange at a time in s, with some states (by their place) and inputs set."""
+        """Set Model Exchange to a time in s, with some states (by their place) and inputs."""
         assert isinstance(self._unit, Exchange2 | Exchange3)
         self._unit.moment(time, {int(k): value for k, value in states.items()})
         self._unit.set(inputs, values)
@@ -150,7 +150,7 @@ class Session:
         references: list[int],
         outputs: list[int],
     ) -> list[list[float]]:
-        """x' at a point: of Model Exchange as it hands it out, of Co-Simulation the variables that hold it; outputs."""
+        """Return x' at a point (Model Exchange: as handed out; Co-Simulation: variables that hold it), and outputs."""
         self._unit.initialize(point, inputs)
         if isinstance(self._unit, Exchange2 | Exchange3):
             x_dot = self._unit.derivatives(point["begin"], states)
@@ -159,21 +159,21 @@ class Session:
         return [x_dot, list(self._unit.get(outputs)) if outputs else []]
 
     def do_save(self) -> None:
-        """Keeps the state; what integrates begins anew here, as it will when the state is restored."""
+        """Save the state; integrators start anew here, as they will when it is restored."""
         self._kept = (self._unit.save(), self._time)
         self._unit.afresh(self._time)
 
     def do_restore(self) -> None:
-        """Back to the kept state."""
+        """Go back to the saved state."""
         self._unit.restore(*self._kept)
 
     def do_write(self) -> int:
-        """Return the kept state as bytes: how many."""
+        """Serialize the saved state; return its number of bytes."""
         self._bytes = self._unit.written(self._kept[0])
         return len(self._bytes)
 
     def do_elsewhere(self, experiment: int) -> None:
-        """Another instance, at the start of another experiment, gets the state that was written."""
+        """Restore the serialized state in another instance, at the start of another experiment."""
         time = self._kept[1]
         self._unit.forget(self._kept[0])
         self._unit.close()
@@ -184,5 +184,5 @@ class Session:
         self._unit.forget(state)
 
     def do_reset(self) -> None:
-        """Back to as it was made."""
+        """Reset to the state after instantiation."""
         self._unit.reset()

@@ -1,4 +1,4 @@
-"""When an event has happened in a Co-Simulation unit: looked for between communication points, to a given resolution.
+"""Find the instants of events in a Co-Simulation unit between communication points, to a given resolution.
 
 The unit makes the communication steps of an experiment. Where an event is expected its state is kept, and it steps from
 there to one instant after the other: an event has happened by then if one of its variables is beyond a level. That the
@@ -15,7 +15,7 @@ _WIDER = 8.0
 
 
 class Watching:
-    """One instance on its way through an experiment.
+    """One instance during an experiment.
 
     Args:
         unit: Initialized.
@@ -28,7 +28,7 @@ class Watching:
         self._kept: list[tuple[float, Any]] = []
 
     def follow(self, experiment: dict[str, Any], held: list[list[float]], watches: list[dict[str, float]]) -> list[Any]:
-        """What was found of each watch: [time, values just before, time, values just after], or which end is wrong.
+        """Return what was found of each watch: [time, values just before, time, values just after], or the wrong end.
 
         A watch has ``low``, ``high`` (in s, at most a step apart), ``at`` (where the event is expected), ``near`` (how
         far it may be from there), ``fine`` (the resolution), ``place`` (among what is read), ``sign``, ``level`` and
@@ -58,13 +58,13 @@ class Watching:
         return found
 
     def _keep(self, time: float) -> None:
-        """The present state and the one before it."""
+        """Save the present state, beside the one before it."""
         self._kept.append((time, self._unit.save()))
         if len(self._kept) > 2:
             self._unit.forget(self._kept.pop(0)[1])
 
     def _look(self, time: float) -> list[float]:
-        """What is read at an instant."""
+        """Return the values read at an instant."""
         begin, state = [kept for kept in self._kept if kept[0] < time][-1]
         self._unit.restore(state, begin)
         failure = self._unit.step(begin, time - begin)

@@ -1,4 +1,4 @@
-"""Elements: friction, clutches, brakes, stops in a line each, ``model.add(element)``.
+"""Elements: friction, clutches, brakes, stops in one line each, by ``model.add(element)``.
 
 Input: a ``Model`` and an element, a frozen dataclass of numbers and SymPy expressions. Output: what the element
 consists of is declared in the model under its name: loads, parameters, discrete values, events and outputs.

@@ -1,4 +1,4 @@
-"""Where an element acts: on a joint, between two points along a direction, or between two frames about an axis."""
+"""Attachment of an element: to a joint, between two points along a direction, or between two frames about an axis."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ or frame that is None is the ground's. Motion counts positive where the second m
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Where an element acts, known.
+    """Geometry of the place where an element acts.
 
     Attributes:
         turns: True: about an axis, efforts in N.m; else along a direction, efforts in N.
@@ -69,7 +69,7 @@ class Attachment:
         return "rad" if self.turns else "m"
 
     def load(self, model: Model, effort: sm.Expr) -> None:
-        """Adds an effort on the second, and the opposite one on the first; what holds the ground is left out."""
+        """Add an effort on the second side and the opposite one on the first; forces on the ground are left out."""
         if self.places is None:
             model.add_loads((self.joint, effort))
             return
@@ -81,7 +81,7 @@ class Attachment:
 
 
 def attachment_fault(on: Any, model: Model) -> Iterator[tuple[str, str]]:
-    """(what, remedy) if there is nothing that an element could act on."""
+    """Yield (what, remedy) if there is nothing that an element could act on."""
     remedy = "give a PinJoint or PrismaticJoint, (point, point, direction) or (frame, frame, axis)"
     if isinstance(model.mechanics, RecordedMechanics):
         if on not in model.mechanics.speed:
@@ -110,7 +110,7 @@ def attachment_fault(on: Any, model: Model) -> Iterator[tuple[str, str]]:
 
 
 def attached(on: On, model: Model) -> Attachment:
-    """What an element acts on, of :func:`attachment_fault` without one."""
+    """Return the attachment of an element without :func:`attachment_fault`."""
     if isinstance(on, str):
         robot = model.mechanics
         assert isinstance(robot, RecordedMechanics)

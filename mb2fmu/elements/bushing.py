@@ -78,7 +78,7 @@ class Bushing(NamedElement):
                 yield self.fault(f"{part} has a number below 0 on its diagonal", "a passive bushing has none")
 
     def _relative(self) -> tuple[sm.Matrix, sm.Matrix, sm.Matrix, sm.Matrix]:
-        """d and its rate in A, the rotation R, ω of the second against the first in A."""
+        """Return d and its rate in A, the rotation R, ω of the second against the first in A."""
         (P, A), (Q, B) = self.first, self.second
         with restored([P, Q, A, B]):
             way = Q.pos_from(P)
@@ -86,7 +86,7 @@ class Bushing(NamedElement):
             return d, rate, A.dcm(B), B.ang_vel_in(A).to_matrix(A)
 
     def declare(self, model: Model) -> None:
-        """Its loads, parameters and outputs."""
+        """Declare loads, parameters and outputs."""
         A, (Q, B) = self.first[1], self.second
         K = self._declared(model, "stiffness", "")
         D = self._declared(model, "damping", ".s")
@@ -106,7 +106,7 @@ class Bushing(NamedElement):
             model.output(f"{self.name}.energy", energy, "J", description="kept in its springs")
 
     def _load(self, model: Model, vectors: tuple[Vector, Vector, Vector], energy: sm.Expr | None) -> None:
-        """Force and torque on the second, and the reaction on the first, with the moment that the way makes of it."""
+        """Add force and torque on the second, and the reaction on the first, with the moment of its lever arm."""
         (P, A), (Q, B) = self.first, self.second
         force, torque, way = vectors
         ground = mechanics_source.inertial_frame(model.mechanics)
@@ -144,7 +144,7 @@ def _is_place(place: object) -> bool:
 
 
 def _matrix(given: Any) -> sm.Matrix | None:
-    """Return the 6 × 6 matrix; None if it is none."""
+    """Return the 6 × 6 matrix; None if it is not one."""
     try:
         rows = sm.Matrix(given).applyfunc(sm.sympify)
     except (TypeError, ValueError):

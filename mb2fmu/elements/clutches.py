@@ -1,4 +1,4 @@
-"""Clutches and brakes: dry friction that is pressed by a signal, and freewheels."""
+"""Clutches and brakes: dry friction pressed by a signal; and freewheels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Clutch(NamedElement):
-    """Dry friction that a signal presses: it slips, locks and is torn open again.
+    """Dry friction pressed by a signal: it slips, locks, and slips again above its limit.
 
     Attributes:
         name: In front of the names of its variables.
@@ -50,7 +50,7 @@ class Clutch(NamedElement):
             yield self.fault(f"drag is {drag}", "give a small number > 0")
 
     def declare(self, model: Model) -> None:
-        """Its load, parameters, input and outputs."""
+        """Declare load, parameters, input and outputs."""
         at = attached(self.on, model)
         capacity = self.parameter(model, "capacity", self.capacity, at.effort_unit, "effort fully pressed", low=0.0)
         pressed = self.engagement
@@ -65,12 +65,12 @@ class Clutch(NamedElement):
 
 @dataclass(frozen=True)
 class Brake(Clutch):
-    """A clutch against what does not turn: the first of ``on`` is the ground, or what carries the brake."""
+    """A clutch against a fixed part: the first of ``on`` is the ground, or the carrier of the brake."""
 
 
 @dataclass(frozen=True)
 class OneWayClutch(NamedElement):
-    """A freewheel: the second may be faster than the first; slower it is taken along, up to the capacity.
+    """A freewheel: the second may be faster than the first; else it is driven, up to the capacity.
 
     Attributes:
         name: In front of the names of its variables.
@@ -89,7 +89,7 @@ class OneWayClutch(NamedElement):
             yield self.fault("capacity is 0: it would transmit nothing", "give a number > 0")
 
     def declare(self, model: Model) -> None:
-        """Its load, parameter and outputs."""
+        """Declare load, parameter and outputs."""
         at = attached(self.on, model)
         capacity = self.parameter(model, "capacity", self.capacity, at.effort_unit, "largest effort", low=0.0)
         sense = sticking_sign(at.speed, sm.S.One)

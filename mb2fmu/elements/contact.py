@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Touch:
-    """Where a sphere or point is against the surface.
+    """Place of a sphere or point against the surface.
 
     Attributes:
         gap: Between both, m; negative where they are pressed together.
@@ -46,7 +46,7 @@ class _Touch:
 
 @dataclass(frozen=True)
 class Contact(NamedElement):
-    """Spheres or points of a body that are pushed off by a plane, a sphere, a cylinder or ground of some height.
+    """Spheres or points of a body that a surface pushes off: plane, sphere, cylinder or ground with heights.
 
     With the depth δ = -gap by which they are pressed together, the normal force is
 
@@ -181,7 +181,7 @@ class Contact(NamedElement):
             yield "kinetic is 0", "leave it out"
 
     def _place_faults(self, model: Model) -> Iterator[tuple[str, str]]:
-        """Places and velocities that are not known."""
+        """Yield places and velocities that are not known."""
         for point in self.points:
             try:
                 self._touch(model, point, sm.S.Zero, lambda _part, value, _unit, _told: sm.sympify(value))
@@ -192,7 +192,7 @@ class Contact(NamedElement):
     # --- what it consists of -----------------------------------------------------------------------------------------
 
     def declare(self, model: Model) -> None:
-        """Loads, parameters and outputs."""
+        """Declare loads, parameters and outputs."""
         made: dict[str, sm.Expr] = {}
 
         def named(part: str, value: Size, unit: str, told: str) -> sm.Expr:
@@ -213,7 +213,7 @@ class Contact(NamedElement):
             self._load(model, point, touch, (force, along, self._potential(touch, named)))
 
     def _touch(self, model: Model, point: Point, radius: sm.Expr, named: Named) -> _Touch:
-        """Geometry and velocities, as SymPy knows them."""
+        """Return geometry and velocities by SymPy."""
         frame, origin = mechanics_source.inertial_frame(model.mechanics), mechanics_source.origin(model.mechanics)
         assert isinstance(frame, ReferenceFrame)
         surface = self.surface
@@ -231,7 +231,7 @@ class Contact(NamedElement):
         return _Touch(at.value - radius, at.out / at.length, approach, slip, arm, way + arm)
 
     def _normal_force(self, touch: _Touch, named: Named) -> sm.Expr:
-        """F of the law; smooth beyond the surface while its mode lasts."""
+        """Return F of the law; it continues smoothly beyond the surface while its mode lasts."""
         exponent = self._exponent
         whole = exponent.is_Integer
         unit = {1: "N/m"}.get(int(exponent), f"N/m{int(exponent)}") if whole else "1"
@@ -251,12 +251,12 @@ class Contact(NamedElement):
         return sm.Rational(str(float(given))) if given.is_number else given
 
     def _power(self, depth: sm.Expr) -> sm.Expr:
-        """δⁿ, going on smoothly below zero as far as it can."""
+        """Return δⁿ, continued smoothly below zero as far as possible."""
         n = self._exponent
         return depth**n if n.is_Integer else depth * no_event(sm.Abs(depth)) ** (n - 1)
 
     def _potential(self, touch: _Touch, named: Named) -> sm.Expr:
-        """Energy in J that is in the contact."""
+        """Return the energy of the contact in J."""
         n = self._exponent
         power = touch.gap ** (n + 1) * (-1) ** (n + 1) if n.is_Integer else no_event((touch.gap**2) ** ((n + 1) / 2))
         energy = named("stiffness", self.stiffness, "", "") * power / (n + 1)
@@ -290,7 +290,7 @@ class Contact(NamedElement):
         return effort
 
     def _load(self, model: Model, point: Point, touch: _Touch, acting: tuple[sm.Expr, Vector, sm.Expr]) -> None:
-        """What acts on the body, and on what carries the surface, at one place: normal force, friction, potential."""
+        """Add loads on the body and on the carrier of the surface at one place: normal force, friction, potential."""
         force, along, potential = acting
         whole = force * touch.normal + along
         loads = [(point, whole), (_frame(self.body), touch.arm.cross(along))]
@@ -302,11 +302,11 @@ class Contact(NamedElement):
 
 
 def _frame(body: RigidBody | Particle | None) -> ReferenceFrame | None:
-    """Return the frame of what turns."""
+    """Return the frame of a turning body."""
     return body.frame if isinstance(body, RigidBody) else None
 
 
 def _turning(body: RigidBody | Particle | None, frame: ReferenceFrame) -> Vector:
-    """Return the angular velocity; none of particles and the ground."""
+    """Return the angular velocity; none for particles and the ground."""
     turning = _frame(body)
     return Vector(0) if turning is None else turning.ang_vel_in(frame)

@@ -1,4 +1,4 @@
-"""What all elements share: a name, where they were written, and quantities declared under that name."""
+"""Common part of all elements: a name, the line of the declaration, quantities under that name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NamedElement(ABC):
-    """An element with a name; subclasses say their faults and declare themselves.
+    """An element with a name; subclasses tell their faults and declare themselves.
 
     Attributes:
         name: In front of the names of its variables: ``brake`` gives ``brake.torque``.
@@ -31,7 +31,7 @@ class NamedElement(ABC):
     where: str = field(default_factory=caller, compare=False, kw_only=True, repr=False)
 
     def add_to(self, model: Model) -> Iterable[Fault]:
-        """Declares what the element consists of, or tells why that cannot be."""
+        """Declare the element, or return the faults that prevent it."""
         faults = [*self._name_faults(), *self.faults(model)]
         if not faults:
             self.declare(model)
@@ -39,11 +39,11 @@ class NamedElement(ABC):
 
     @abstractmethod
     def faults(self, model: Model) -> Iterator[Fault]:
-        """What is wrong with the element in this model, in the user's words."""
+        """Yield the faults of the element in this model, in the user's words."""
 
     @abstractmethod
     def declare(self, model: Model) -> None:
-        """Adds its loads, parameters, events and outputs; only of an element without faults."""
+        """Add loads, parameters, events and outputs; only for elements without faults."""
 
     def parameter(
         self,
@@ -56,7 +56,7 @@ class NamedElement(ABC):
         low: float | None = None,
         high: float | None = None,
     ) -> sm.Expr:
-        """Return a number as a parameter ``name.part`` of the model; an expression as it is.
+        """Return a number as a parameter ``name.part`` of the model; expressions stay unchanged.
 
         Args:
             model: That the element is added to.
@@ -93,7 +93,7 @@ class NamedElement(ABC):
         *,
         nominal: float | None = None,
     ) -> None:
-        """Declares the state of :meth:`state` with its derivative.
+        """Declare the state of :meth:`state` with its derivative.
 
         Args:
             model: That the element is added to.
@@ -108,7 +108,7 @@ class NamedElement(ABC):
         model.state(self.state(part), rate, start, unit, name=name, nominal=nominal, description=description)
 
     def negative(self, part: str, value: float | sm.Expr | None) -> Iterator[Fault]:
-        """Yield a fault if the value is a number below zero or not finite, or text; None is no value."""
+        """Yield a fault if the value is a negative or infinite number, or text; None is no value."""
         if isinstance(value, str):
             yield self._text_fault(part, value)
             return

@@ -1,4 +1,4 @@
-"""Dry friction that sticks: Coulomb's law, with more force to break away than to go on, and Stribeck's curve."""
+"""Dry friction that sticks: Coulomb's law with a higher break-away force, and Stribeck's curve."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class CoulombFriction(NamedElement):
             yield self.fault("kinetic is 0: nothing could stick", "give a number > 0")
 
     def declare(self, model: Model) -> None:
-        """Its load, parameters and outputs."""
+        """Declare load, parameters and outputs."""
         at = attached(self.on, model)
         drive = self.parameter(model, "drive", self.drive, at.speed_unit, "speed of the surface") if self.drive else 0
         slip = at.speed - drive
@@ -94,7 +94,7 @@ class CoulombFriction(NamedElement):
         declare_friction(model, self.name, at, effort, slip, sense)
 
     def _law(self, model: Model, unit: str, speed_unit: str) -> tuple[Curve, sm.Expr | None]:
-        """Return the coefficient over the magnitude of slip, and that at which it breaks away."""
+        """Return the coefficient as a function of slip, and the break-away coefficient."""
         static = None
         if self.static is not None:
             static = self.parameter(model, "static", self.static, unit, "friction that breaks it away", low=0.0)
@@ -110,7 +110,7 @@ class CoulombFriction(NamedElement):
 
 
 def declare_friction(model: Model, name: str, at: Attachment, effort: sm.Expr, slip: sm.Expr, sense: sm.Expr) -> None:
-    """Adds the load and the outputs ``name.force`` (or ``torque``), ``name.slip`` and ``name.sticking``.
+    """Add the load and the outputs ``name.force`` (or ``torque``), ``name.slip`` and ``name.sticking``.
 
     Args:
         model: That the element is added to.

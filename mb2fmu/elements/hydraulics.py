@@ -116,7 +116,7 @@ class HydraulicCylinder(NamedElement):
             yield self.fault(f"valve.opening is {valve.opening!r}", "give an input, a state or an expression")
 
     def declare(self, model: Model) -> None:
-        """Its load, parameters, states and outputs."""
+        """Declare load, parameters, states and outputs."""
         place: Attachment | None = None
         if is_pair(self.on):
             way = LinearPathway(*self.on)
@@ -144,7 +144,7 @@ class HydraulicCylinder(NamedElement):
     def _pressures(
         self, model: Model, piston: sm.Expr, rate: sm.Expr, areas: tuple[sm.Expr, sm.Expr]
     ) -> tuple[sm.Expr, sm.Expr]:
-        """Both pressures, as states."""
+        """Return both pressures, as states."""
         a, b = self.state("pressure_a"), self.state("pressure_b")
         bulk = self.parameter(model, "bulk_modulus", self.bulk_modulus, "Pa", "of the oil", low=0.0)
         dead = self.parameter(model, "dead_volume", self.dead_volume, "m3", "of each chamber and its line", low=0.0)
@@ -160,7 +160,7 @@ class HydraulicCylinder(NamedElement):
         return a, b
 
     def _flows(self, model: Model, a: sm.Expr, b: sm.Expr) -> tuple[sm.Expr, sm.Expr]:
-        """Into A and B, m3/s; 0 where there is no valve."""
+        """Return the flows into A and B, m3/s; 0 without a valve."""
         if self.valve is None:
             return sm.S.Zero, sm.S.Zero
         valve = self.valve

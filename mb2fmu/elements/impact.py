@@ -1,4 +1,4 @@
-"""Impacts of what must not go through each other: a gap >= 0, restitution, rest where it is slow, friction."""
+"""Impacts between bodies: a gap >= 0, restitution, rest after slow impacts, friction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Impact(NamedElement):
-    """A gap that never becomes negative; where it closes, speeds jump, and where that is slow it stays closed.
+    """A gap that stays >= 0: where it closes, speeds jump; after a slow impact it stays closed.
 
     The unit has ``name.impulse`` (of the last impact), ``name.impacts`` (how many there were), ``name.resting`` (1
     while the contact rests) and the output ``name.force`` (what it exerts while it rests). With a gap in m these are
@@ -68,7 +68,7 @@ class Impact(NamedElement):
     friction: float | sm.Expr | None = None
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Coefficients out of range, and what cannot be chosen."""
+        """Yield coefficients out of range, and choices that contradict each other."""
         if isinstance(model.mechanics, RecordedMechanics):
             yield self.fault("robots have no gaps yet", "write the mechanism with SymPy")
         if not isinstance(self.gap, sm.Expr | int | float):
@@ -96,7 +96,7 @@ class Impact(NamedElement):
             yield self.fault("it has a slip, and no friction", "give the coefficient: friction=0.3, or leave both out")
 
     def declare(self, model: Model) -> None:
-        """Parameters, states that only events change, the contact, and its force."""
+        """Declare parameters, states that only events change, the contact, and its force."""
         force = "N" if self.unit == "m" else "N.m"
         word = self.name.replace(".", "_")
         resting, impulse, count, push = dynamicsymbols(" ".join(f"{word}_{part}" for part in _PARTS))
@@ -137,7 +137,7 @@ class Impact(NamedElement):
         )
 
     def _declared_friction(self, model: Model) -> DeclaredFriction | None:
-        """Its coefficient, states and outputs."""
+        """Declare the friction: its coefficient, states and outputs."""
         if self.slip is None or self.friction is None:
             return None
         force = "N" if self.unit == "m" else "N.m"

@@ -1,4 +1,4 @@
-"""Latches: what is held from a condition on, until another; docking, gripping, release, stages that separate."""
+"""Latches: rows held from one condition until another; docking, gripping, release, separation of stages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_ROWS = 12
 
 @dataclass(frozen=True)
 class Latch(NamedElement):
-    """Rows of position that are held while the latch is closed; closing is an impact that ends all motion along them.
+    """Position rows that are held while the latch is closed; closing is an impact that ends motion along them.
 
     The unit has ``name.engaged`` (1 while it is closed), ``name.changes`` (how often it closed or opened) and of each
     row ``name.force`` (what holds it, an output), ``name.impulse`` (of the last closing) and ``name.held_at`` (the
@@ -73,7 +73,7 @@ class Latch(NamedElement):
         return tuple(LatchRow(row.position, row.unit, row.label or str(i)) for i, row in enumerate(known, start=1))
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Rows, conditions and numbers that cannot be."""
+        """Yield faulty rows, conditions and numbers."""
         if isinstance(model.mechanics, RecordedMechanics):
             yield self.fault("robots have no latches yet", "write the mechanism with SymPy")
         if not 0 < len(self.each) <= _MOST_ROWS:
@@ -95,7 +95,7 @@ class Latch(NamedElement):
             yield self.fault(f"within is {bound}", "give a bound > 0, or None: then it closes anywhere")
 
     def declare(self, model: Model) -> None:
-        """Parameters, states that only events change, forces, and the latch."""
+        """Declare parameters, states that only events change, forces, and the latch."""
         engaged, changes = dynamicsymbols(f"{self._word}_engaged {self._word}_changes")
         told = f"of {self.name}"
         first = float(self.starts_engaged)
@@ -124,11 +124,11 @@ class Latch(NamedElement):
 
     @property
     def _word(self) -> str:
-        """Return the name as one word, for symbols."""
+        """The name as one word, for symbols."""
         return self.name.replace(".", "_")
 
     def _row(self, model: Model, row: LatchRow) -> DeclaredRow:
-        """One row: its states and its force."""
+        """Declare the states and the force of one row."""
         behind = f"_{row.label}" if row.label else ""
         turn = "turn_" if row.label and row.unit == "rad" else ""
         impulse, held_at, force = dynamicsymbols(

@@ -1,4 +1,4 @@
-"""What a latch can hold: a point on a point, a hinge, a body on a body, as rows of position."""
+"""Connections that a latch can hold, as position rows: point on point, hinge, weld."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AXES = "xyz"
 
 @dataclass(frozen=True, slots=True)
 class LatchRow:
-    """One row that a latch holds.
+    """One row of a latch.
 
     Attributes:
         position: An expression of coordinates, parameters and time.
@@ -41,7 +41,7 @@ class LatchRow:
 
 
 def point_on_point(first: Point, second: Point, frame: ReferenceFrame) -> list[LatchRow]:
-    """Return ``second`` from ``first`` along the axes of ``frame``, without axes along which nothing moves.
+    """Return rows for ``second`` relative to ``first`` along the axes of ``frame``, without axes that never move.
 
     Where points are held at a distance take a frame of one of both bodies: forces between them then have no moment
     beside what turns with it, so that angular momentum stays.
@@ -52,7 +52,7 @@ def point_on_point(first: Point, second: Point, frame: ReferenceFrame) -> list[L
 
 
 def hinge(first: Point, second: Point, axis: Vector, along: Vector) -> list[LatchRow]:
-    """``second`` stays where it is from ``first``, and ``along`` as it is to ``axis``, about which it may turn.
+    """Return rows that hold ``second`` at ``first``, and ``along`` at ``axis``, about which it may turn.
 
     Args:
         first: Fixed in the frame of ``axis``.
@@ -69,7 +69,7 @@ def hinge(first: Point, second: Point, axis: Vector, along: Vector) -> list[Latc
 
 
 def weld(first: Point, second: Point, frame: ReferenceFrame, other: ReferenceFrame) -> list[LatchRow]:
-    """``second`` stays where it is from ``first``, and ``other`` as it is turned against ``frame``.
+    """Return rows that hold ``second`` at ``first``, and the orientation of ``other`` in ``frame``.
 
     The turn is held by half the skew part of the direction cosines, whose rate is the angular velocity where the frames
     are parallel; it must be less than 90 degrees where the latch closes.
@@ -89,7 +89,7 @@ def weld(first: Point, second: Point, frame: ReferenceFrame, other: ReferenceFra
 
 
 def _moving(rows: Iterable[tuple[sm.Expr, str, str]]) -> Iterator[LatchRow]:
-    """Return the rows that some coordinate changes."""
+    """Yield the rows that some coordinate changes."""
     for expression, unit, label in rows:
         plain = sm.sympify(expression)
         if plain.atoms(AppliedUndef):
@@ -99,7 +99,7 @@ def _moving(rows: Iterable[tuple[sm.Expr, str, str]]) -> Iterator[LatchRow]:
 
 
 def _across(axis: Vector, frame: ReferenceFrame) -> tuple[Vector, Vector]:
-    """Two directions of the frame that are normal to an axis of it."""
+    """Return two directions of the frame that are normal to an axis of it."""
     least = min(frame, key=lambda each: abs(float(axis.dot(each))))
     first = axis.cross(least).normalize()
     return first, axis.cross(first).normalize()

@@ -81,7 +81,7 @@ class GearMotor(NamedElement):
         yield from self._drive_faults()
 
     def _drive_faults(self) -> Iterator[Fault]:
-        """What is wrong with torque or voltage."""
+        """Yield faults of torque or voltage."""
         electric = {part: getattr(self, part) for part in ("resistance", "constant", "inductance")}
         for part, value in electric.items():
             if value is not None:
@@ -96,7 +96,7 @@ class GearMotor(NamedElement):
             yield self.fault("it has a voltage without resistance or constant", "give both")
 
     def declare(self, model: Model) -> None:
-        """Its rotor, loads, parameters and outputs."""
+        """Declare rotor, loads, parameters and outputs."""
         at = attached(self.on, model)
         unit = "1" if at.turns else "rad/m"
         ratio = self.parameter(model, "ratio", self.ratio, unit, "turns of the rotor by the joint's motion")
@@ -112,7 +112,7 @@ class GearMotor(NamedElement):
         model.output(f"{self.name}.speed", speed, "rad/s", description="of the rotor against what carries it")
 
     def _rotor(self, model: Model, at: Attachment, ratio: sm.Expr) -> tuple[ReferenceFrame, ReferenceFrame, Vector]:
-        """Adds the rotor; its frame, the frame of what carries it, and its axis."""
+        """Add the rotor; return its frame, the frame of its carrier, and its axis."""
         assert at.places is not None  # no robot's
         first, _, along = at.places
         centre = mechanics_source.origin(model.mechanics)

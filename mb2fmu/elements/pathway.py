@@ -1,4 +1,4 @@
-"""What acts along the way between two points, or along or about a joint."""
+"""Elements between two points, or along or about a joint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_pair(on: object) -> TypeGuard[tuple[Point, Point]]:
 
 
 def pathway_or_joint_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
-    """(what, remedy) if it is neither two points with a known way between them nor a joint with a coordinate."""
+    """Yield (what, remedy) if it is neither two connected points nor a joint with a coordinate."""
     if is_pair(on):
         first, second = on
         if first is second:

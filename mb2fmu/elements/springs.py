@@ -82,7 +82,7 @@ class SpringDamper(NamedElement):
             yield self.fault(f"limits are {float(low):g} and {float(high):g}", "give the lower one first")
 
     def declare(self, model: Model) -> None:
-        """Its load, parameters and outputs."""
+        """Declare load, parameters and outputs."""
         if is_pair(self.on):
             way = LinearPathway(*self.on)
             with restored(list(self.on)):
@@ -101,7 +101,7 @@ class SpringDamper(NamedElement):
         model.output(f"{self.name}.stretch", stretch, at, description="beyond the rest")
 
     def _pull(self, model: Model, position: sm.Expr, rate: sm.Expr, units: tuple[str, str]) -> tuple[sm.Expr, sm.Expr]:
-        """Return the stretch, and what pulls the ends together."""
+        """Return the stretch, and the force that pulls the ends together."""
         at, effort = units
         stretch = position - self.parameter(model, "rest", self.rest, at, "where the spring is slack")
         pull = sm.S.Zero if self.law is None else sm.sympify(self.law(stretch))

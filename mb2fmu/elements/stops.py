@@ -1,4 +1,4 @@
-"""Stops and play: springs with dampers that push and never pull."""
+"""Stops and play: springs with dampers that push but never pull."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SLOWEST = 1e-300
 
 @dataclass(frozen=True)
 class _Pushing(NamedElement):
-    """A spring and damper behind each of two bounds; the damper takes no more than the spring, so that none pulls."""
+    """A spring and damper behind each of two bounds; the damper force is limited so that no bound pulls."""
 
     on: On
     stiffness: float | sm.Expr | None = None
@@ -41,7 +41,7 @@ class _Pushing(NamedElement):
             yield self.fault("the angle between the frames is not known", "give it as position, or give the joint")
 
     def _pushes(self, model: Model, at: Attachment, bounds: tuple[sm.Expr | None, sm.Expr | None]) -> None:
-        """Adds what pushes from the bounds inwards, and its output."""
+        """Add the forces from the bounds inwards, and their output."""
         assert self.stiffness is not None  # or it has faults
         c = self.parameter(
             model, "stiffness", self.stiffness, f"{at.effort_unit}/{at.position_unit}", "stiffness", low=0.0
@@ -63,7 +63,7 @@ class _Pushing(NamedElement):
 
 @dataclass(frozen=True)
 class HardStop(_Pushing):
-    """End stops of a joint or between two points: compliant, which never pull, or rigid, from which it rebounds.
+    """End stops of a joint or between two points: compliant (never pulling), or rigid with rebound.
 
     With a stiffness there is a spring with a damper beyond each bound: beyond it by p the push is c p + d p', its
     second part between −c p and c p, so that it begins and ends at zero, the ElastoGap of the Modelica Standard
@@ -116,7 +116,7 @@ class HardStop(_Pushing):
                 yield self.fault(fault.what.removeprefix("Impact stop: "), fault.remedy)
 
     def declare(self, model: Model) -> None:
-        """Its load, parameters and output."""
+        """Declare load, parameters and output."""
         at = attached(self.on, model)
         given = (("lower", self.lower), ("upper", self.upper))
         bounds = [
@@ -129,7 +129,7 @@ class HardStop(_Pushing):
             self._rebounds(model, at, (bounds[0], bounds[1]))
 
     def _rebounds(self, model: Model, at: Attachment, bounds: tuple[sm.Expr | None, sm.Expr | None]) -> None:
-        """An impact at each bound, of one restitution."""
+        """Add an impact at each bound, with one restitution."""
         assert self.restitution is not None  # or it is compliant
         here = _position(self.position, at)
         e = self.parameter(model, "restitution", self.restitution, "1", "coefficient of restitution", low=0.0, high=1.0)
@@ -156,7 +156,7 @@ class HardStop(_Pushing):
 
 @dataclass(frozen=True)
 class Backlash(_Pushing):
-    """Play between two parts: nothing within it, a spring with a damper at both ends, which never pulls.
+    """Play between two parts: no force inside, a spring with a damper at both ends, never pulling.
 
     Attributes:
         name: In front of the names of its variables.
@@ -192,7 +192,7 @@ class Backlash(_Pushing):
             yield self.fault("a gear with a ratio needs both angles", "give position=(of the first, of the second)")
 
     def declare(self, model: Model) -> None:
-        """Its load, parameters and output."""
+        """Declare load, parameters and output."""
         at = attached(self.on, model) if self.ratio is None else self._geared(model)
         play = self.parameter(model, "play", self.play, at.position_unit, "from one end to the other", low=0.0)
         middle = sm.S.Zero
@@ -201,7 +201,7 @@ class Backlash(_Pushing):
         self._pushes(model, at, (middle - play / 2, middle + play / 2))
 
     def _geared(self, model: Model) -> Attachment:
-        """Where it acts, seen from the second; the first has its part of the torque by the ratio."""
+        """Return the attachment seen from the second; the first gets its part of the torque by the ratio."""
         assert isinstance(self.on, tuple)  # or it has faults
         assert isinstance(self.position, tuple)
         assert self.ratio is not None
@@ -221,20 +221,20 @@ class Backlash(_Pushing):
 
 @dataclass(frozen=True)
 class _Geared(Attachment):
-    """The second of a gear, with the first on its side of the ratio."""
+    """The second side of a gear; the first is seen through the ratio."""
 
     fast: Attachment | None = None
     ratio: sm.Expr = sm.S.One
 
     def load(self, model: Model, effort: sm.Expr) -> None:
-        """The effort on the second, and what balances it on the first; the rest is held by the housing."""
+        """Add the effort on the second, and its balance on the first; the housing takes the rest."""
         super().load(model, effort)
         assert self.fast is not None
         self.fast.load(model, -effort / self.ratio)
 
 
 def _position(given: sm.Expr | tuple[sm.Expr, sm.Expr] | None, at: Attachment) -> sm.Expr:
-    """Where the second is against the first."""
+    """Return the position of the second relative to the first."""
     here = at.position if given is None or isinstance(given, tuple) else given
     assert here is not None  # or it has faults
     return sm.sympify(here)

@@ -1,4 +1,4 @@
-"""Surfaces that spheres and points touch: how far away they are, and which way they push."""
+"""Surfaces that spheres and points touch: distance and direction of push."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TINY = sm.Float("1e-300")
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """How far a point is from a surface.
+    """Distance of a point from a surface.
 
     Attributes:
         value: m, negative beyond it.
@@ -36,7 +36,7 @@ class Distance:
 
 @dataclass(frozen=True)
 class Surface(ABC):
-    """What bodies touch: fixed in a body, or in the ground.
+    """Protocol of a surface, fixed in a body or in the ground.
 
     Attributes:
         point: Fixed in it.
@@ -48,11 +48,11 @@ class Surface(ABC):
 
     @property
     def frames(self) -> list[ReferenceFrame]:
-        """What its shape is written in."""
+        """Frames in which its shape is written."""
         return []
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Yields each fault of the shape: what is wrong, and the remedy."""
+        """Yield each fault of the shape: what is wrong, and the remedy."""
         if not isinstance(self.point, Point):
             yield f"its surface is at {self.point!r}", "give a point that is fixed in it"
         if self.body is not None and not isinstance(self.body, RigidBody | Particle):
@@ -60,7 +60,7 @@ class Surface(ABC):
 
     @abstractmethod
     def distance(self, way: Vector, named: Named) -> Distance:
-        """How far a point is from the surface, and the way out of it there.
+        """Return the distance of a point from the surface, and the outward direction there.
 
         Args:
             way: From ``point`` to it, in the inertial frame.
@@ -102,14 +102,14 @@ class PlaneSurface(Surface):
         yield from _no_direction("normal", self.normal)
 
     def distance(self, way: Vector, named: Named) -> Distance:  # noqa: ARG002 (it has no numbers)
-        """Along the normal."""
+        """Return the distance along the normal."""
         normal = _in_frame_of(way, self.normal.normalize())
         return Distance(way.dot(normal), normal, sm.S.One)
 
 
 @dataclass(frozen=True)
 class SphereSurface(Surface):
-    """A sphere about ``point``, outside of which bodies are, or within.
+    """A sphere about ``point``; bodies are outside of it, or inside.
 
     Attributes:
         radius: m.
@@ -125,13 +125,13 @@ class SphereSurface(Surface):
         yield from _negative("sphere", self.radius)
 
     def distance(self, way: Vector, named: Named) -> Distance:
-        """Along the way to the middle."""
+        """Return the distance along the line to the centre."""
         return _round(way, named("surface_radius", self.radius, "m", "radius of the sphere"), inside=self.inside)
 
 
 @dataclass(frozen=True)
 class CylinderSurface(Surface):
-    """A cylinder without ends about an axis through ``point``, outside of which bodies are, or within.
+    """An infinite cylinder about an axis through ``point``; bodies are outside of it, or inside.
 
     Attributes:
         axis: Any length but zero.
@@ -155,19 +155,19 @@ class CylinderSurface(Surface):
         yield from _negative("cylinder", self.radius)
 
     def distance(self, way: Vector, named: Named) -> Distance:
-        """Along the way to the axis."""
+        """Return the distance along the perpendicular to the axis."""
         axis = _in_frame_of(way, self.axis.normalize())
         across = way - way.dot(axis) * axis
         return _round(across, named("surface_radius", self.radius, "m", "radius of the cylinder"), inside=self.inside)
 
 
 def _in_frame_of(way: Vector, direction: Vector) -> Vector:
-    """Return the direction in the frame that the way is written in."""
+    """Return the direction in the frame that the vector is written in."""
     return direction.express(way.args[0][1]) if way.args else direction
 
 
 def _round(way: Vector, radius: sm.Expr, *, inside: bool) -> Distance:
-    """From what is round about the beginning of the way."""
+    """Return the distance from a round surface about the start of a vector."""
     length = sm.sqrt(way.dot(way) + TINY)
     return Distance(radius - length, -way, length) if inside else Distance(length - radius, way, length)
 
@@ -190,7 +190,7 @@ class HeightSurface(Surface):
 
     @property
     def frames(self) -> list[ReferenceFrame]:
-        """Whose axes are meant."""
+        """Frames whose axes are used."""
         return [self.frame] if isinstance(self.frame, ReferenceFrame) else []
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -212,7 +212,7 @@ class HeightSurface(Surface):
         return Distance(((z - above) - a * (x - x_foot) - b * (y - y_foot)) / stretch, out, stretch)
 
     def _tangent(self, x: sm.Expr, y: sm.Expr) -> tuple[sm.Expr, tuple[sm.Expr, sm.Expr], sm.Expr]:
-        """Height and slopes at a place, and √(1 + slope²)."""
+        """Return height and slopes at a place, and √(1 + slope²)."""
         u, v = sm.symbols("u v", cls=sm.Dummy, real=True)
         height = sm.sympify(self.height(u, v))
         here = {u: x, v: y}

@@ -1,4 +1,4 @@
-"""What surrounds a body: air that it moves through, and a far mass whose attraction is stronger where it is nearer."""
+"""Surroundings of a body: fluid drag, and the gravity gradient of a far mass."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Drag(NamedElement):
                 yield self.fault(f"the velocity of {self.point} is not known: {told}", "connect it with the mechanism")
 
     def declare(self, model: Model) -> None:
-        """Its load, parameters and outputs."""
+        """Declare load, parameters and outputs."""
         frame = mechanics_source.inertial_frame(model.mechanics)
         with restored([frame, self.point]):
             velocity = self.point.vel(frame) - (self.wind or Vector(0))
@@ -81,7 +81,7 @@ class Drag(NamedElement):
 
 @dataclass(frozen=True)
 class GravityGradient(NamedElement):
-    """A far mass attracts a body: the force at its mass centre, and the torque that turns its long axis towards it.
+    """Attraction of a far mass: the force at the mass centre, and the torque that turns the long axis towards it.
 
     With r from the far mass to the mass centre: force -μ m r / |r|³, torque 3 μ / |r|⁵ · r × I r, both to the order
     (size / |r|)². Source: P. C. Hughes, Spacecraft Attitude Dynamics, 1986, sect. 8.1.
@@ -114,7 +114,7 @@ class GravityGradient(NamedElement):
                 yield self.fault(f"the way to the far mass is not known: {told}", "connect it with the mechanism")
 
     def declare(self, model: Model) -> None:
-        """Its loads, parameter and output."""
+        """Declare loads, parameter and output."""
         body, frame = self.body, self.body.frame
         mu = self.parameter(model, "mu", self.mu, "m3/s2", "gravitational parameter of the far mass", low=0.0)
         with restored([body.masscenter, self.centre, frame]):

@@ -31,7 +31,7 @@ _TINY = sm.Float(1e-15)
 
 @dataclass(frozen=True)
 class Slips:
-    """How the contact slips.
+    """Slips of the contact.
 
     Attributes:
         longitudinal: κ = −V_sx / |V_x|, positive where the wheel drives; None of a wheel that rolls freely.
@@ -49,11 +49,11 @@ class TyreLaw(ABC):
 
     @abstractmethod
     def faults(self, driven: bool) -> Iterator[tuple[str, str]]:
-        """(what is wrong, remedy); ``driven`` where there is a longitudinal slip."""
+        """Yield (what is wrong, remedy); ``driven`` where there is a longitudinal slip."""
 
     @abstractmethod
     def forces(self, slips: Slips, load: sm.Expr, declare: Declare) -> tuple[sm.Expr, sm.Expr]:
-        """Longitudinal and lateral force, N; ``declare(part, value, unit, description)`` gives parameters."""
+        """Return longitudinal and lateral force, N; ``declare(part, value, unit, description)`` makes parameters."""
 
     @property
     def turns(self) -> bool:
@@ -61,7 +61,7 @@ class TyreLaw(ABC):
         return False
 
     def trail(self, slips: Slips, declare: Declare) -> sm.Expr:  # noqa: ARG002
-        """How far behind the contact the lateral force acts, m; asked only of a law that ``turns``."""
+        """Return the distance by which the lateral force acts behind the contact, m; only for laws that ``turn``."""
         return sm.S.Zero
 
 
@@ -189,13 +189,13 @@ class MagicFormula(TyreLaw):
 def _magic(
     x: sm.Expr, part: str, coefficients: tuple[Number, Number, Number, Number], load: sm.Expr, declare: Declare
 ) -> sm.Expr:
-    """Force over one slip."""
+    """Return the force over one slip."""
     B, C, mu, E = _factors(part, coefficients, declare)
     return mu * load * sm.sin(C * sm.atan(B * x - E * (B * x - sm.atan(B * x))))
 
 
 def _factors(part: str, coefficients: tuple[Number, Number, Number, Number], declare: Declare) -> list[sm.Expr]:
-    """B, C, μ and E of one slip, as parameters."""
+    """Return B, C, μ and E of one slip, as parameters."""
     words = ("stiffness factor", "shape factor", "coefficient of friction", "curvature factor")
     return [
         declare(f"{part}.{letter}", value, "1", word)
@@ -205,7 +205,7 @@ def _factors(part: str, coefficients: tuple[Number, Number, Number, Number], dec
 
 @dataclass(frozen=True)
 class Tyre(NamedElement):
-    """A tyre's force at its contact with the ground, and its aligning torque.
+    """Force of a tyre at its contact with the ground, and its aligning torque.
 
     V_s is the velocity of the ``contact``: of the wheel's particle that touches the ground now
     (``contact.v2pt_theory(centre, N, wheel)``), so that the force drives the wheel's rotation too. V_x is that of the
@@ -272,7 +272,7 @@ class Tyre(NamedElement):
         yield from self.not_positive("still", self.still)
 
     def _unfelt(self, frame: Any, *, turns: bool) -> Iterator[Fault]:
-        """Yield an aligning torque that no body feels, or that is not there."""
+        """Yield an aligning torque that no body receives, or that does not exist."""
         if self.wheel is None:
             if turns:
                 yield self.fault("its law has a trail, and no wheel that is turned", "give Tyre(…, wheel=FRAME)")
@@ -300,13 +300,13 @@ class Tyre(NamedElement):
             yield self.fault(f"the velocity of {point} is not known: {told}", "connect it with the mechanism")
 
     def _relaxations(self) -> tuple[Number, ...]:
-        """Longitudinal and lateral length; none where slips follow at once."""
+        """Return longitudinal and lateral relaxation length; none where slips follow at once."""
         if self.relaxation is None:
             return ()
         return self.relaxation if isinstance(self.relaxation, tuple) else (self.relaxation, self.relaxation)
 
     def declare(self, model: Model) -> None:
-        """Its load, parameters, states and outputs."""
+        """Declare load, parameters, states and outputs."""
         frame: Any = mechanics_source.inertial_frame(model.mechanics)
         up = frame.z if self.up is None else self.up
         with restored([frame, self.contact, self.centre, *frames_in(self.heading), *frames_in(up)]):
@@ -338,7 +338,7 @@ class Tyre(NamedElement):
             model.output(f"{self.name}.aligning", M_z, "N.m", description="aligning torque about up")
 
     def _declared_once(self, model: Model) -> Declare:
-        """Parameters by their parts; one that force and torque both need is declared once."""
+        """Return parameters by their parts; those that force and torque share are declared once."""
         known: dict[str, sm.Expr] = {}
 
         def declare(part: str, value: Number, unit: str, description: str) -> sm.Expr:
@@ -349,7 +349,7 @@ class Tyre(NamedElement):
         return declare
 
     def _slip(self, model: Model, axis: str, sliding: sm.Expr, travelling: sm.Expr) -> sm.Expr:
-        """κ or tan α: of the velocities now, or of a deflection that follows them."""
+        """Return κ or tan α: of the present velocities, or of a deflection that follows them."""
         lengths = self._relaxations()
         if not lengths:
             return -sliding / travelling

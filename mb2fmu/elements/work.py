@@ -1,4 +1,4 @@
-"""The work that a load has done since the start."""
+"""The work of a load since the start."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Work(NamedElement):
             yield self.fault(f"the power of {self.load!r} is not known: {told}", remedy)
 
     def declare(self, model: Model) -> None:
-        """Its state and output."""
+        """Declare the state and the output."""
         power = self._power(model)
         self.declare_state(model, "work", power, 0.0, "J", "of the load since the start")
         model.output(f"{self.name}.power", power, "W", description="of the load, to the mechanism")

@@ -81,13 +81,13 @@ class Latch:
 
     @property
     def closes(self) -> sm.Basic:
-        """Return the condition that the latch closes at this instant, the initial instant included."""
+        """The condition that the latch closes at this instant, the initial instant included."""
         begins = sm.And(above(self.engaged), sm.Not(above(self.changes)))
         return sm.Or(sm.And(self.close, sm.Not(self.open), sm.Not(above(self.engaged))), begins)
 
     @property
     def opens(self) -> sm.Basic:
-        """Return the condition that the latch opens at this instant."""
+        """The condition that the latch opens at this instant."""
         return sm.And(self.open, above(self.engaged), above(self.changes))
 
 
@@ -137,7 +137,7 @@ class Latches:
 
     @property
     def pending(self) -> sm.Basic:
-        """Return the condition that any latch closes or opens at this instant."""
+        """The condition that any latch closes or opens at this instant."""
         return sm.Or(*(sm.Or(latch.closes, latch.opens) for latch in self.each))
 
     def after(self, u: Sequence[tuple[sm.Symbol, sm.Symbol]]) -> list[tuple[sm.Symbol, sm.Expr]]:

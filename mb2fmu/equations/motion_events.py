@@ -54,7 +54,7 @@ def events_of_touch(
 
 
 def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[OwnEvent]:
-    """Return one event in which latches close and open; all that do so at an instant do it together, counted once."""
+    """Yield one event in which latches close and open; all that do so at an instant do it together, counted once."""
     number = sm.Piecewise((sm.Add(1, *(latch.changes for latch in latches.each)), latches.pending), (0, True))
     after = latches.after([(u[i], latches.jumps[i]) for i in independent])
     yield OwnEvent(
@@ -98,7 +98,7 @@ def change_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Sy
 def contact_events(
     contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol], independent: Sequence[int]
 ) -> Iterator[OwnEvent]:
-    """Return the events of contacts: impacts (after latches of the same instant), opening, sticking and sliding."""
+    """Yield the events of contacts: impacts (after latches of the same instant), opening, sticking and sliding."""
     each = contacts.each
     struck = impact_is_due(contacts, latches, u)
     number = struck * sm.Add(1, *(c.count for c in each))

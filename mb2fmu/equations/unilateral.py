@@ -165,17 +165,17 @@ class UnilateralContact:
 
     @property
     def closed(self) -> sm.Basic:
-        """Return the condition that the bodies touch; a resting contact touches unless its gap was lifted."""
+        """The condition that the bodies touch; a resting contact touches unless its gap was lifted."""
         return sm.And(self.touches, sm.Not(self.lifted))
 
     @property
     def _rests(self) -> sm.Expr:
-        """Return 1 while the contact rests, else 0; 0 also in the instant in which it opens."""
+        """1 while the contact rests, else 0; 0 also in the instant in which it opens."""
         return self.resting * (self.resting - LEAVING) / (1 - LEAVING)
 
     @property
     def touches(self) -> sm.Basic:
-        """Return the condition that the gap is closed: from the first touch (or while resting) until the gap grows.
+        """The condition that the gap is closed: from the first touch (or while resting) until the gap grows.
 
         While it rests neither its gap nor the gap's rate is a switch. Its force keeps the second rate at zero, so that
         both are what the integration errs, and how much that is only the importer knows.
@@ -185,7 +185,7 @@ class UnilateralContact:
 
     @property
     def lifted(self) -> sm.Basic:
-        """Return the condition that a resting contact was parted, by a changed parameter or an event of the model."""
+        """The condition that a resting contact was parted, by a changed parameter or an event of the model."""
         parted = self.stabilization * self.gap - LIFTED * self.rest_below
         return sm.And(above(self.resting), at_events(parted))
 
@@ -213,7 +213,7 @@ class UnilateralContact:
 
     @property
     def pull(self) -> sm.Expr:
-        """Return a value that is negative where a resting contact would have to pull; 1 where it does not rest."""
+        """A value that is negative where a resting contact would have to pull; 1 where it does not rest."""
         return self.force * self.resting + 1 - self.resting
 
 
@@ -270,7 +270,7 @@ class Contacts:
 
     @property
     def lifted(self) -> sm.Basic:
-        """Return the condition that any gap is lifted."""
+        """The condition that any gap is lifted."""
         return sm.Or(*(contact.lifted for contact in self.each))
 
     def wrong(self, u: Sequence[sm.Symbol]) -> sm.Expr:
@@ -283,7 +283,7 @@ class Contacts:
 
 
 def _margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterator[sm.Expr]:
-    """Return the margins of a resting contact's mode: positive while the mode is right, 1 where it does not rest.
+    """Yield the margins of a resting contact's mode: positive while the mode is right, 1 where it does not rest.
 
     The margin that an event brings to zero is far from it in the mode behind: sticking ends by mu N - T = 0 where slip
     backwards begins, whose margin is the other one. So its switch is told apart from what comes next at zero.

@@ -39,7 +39,7 @@ class AppliedLoad:
 
 
 def applied_loads(kinematics: NamedKinematics) -> Iterator[AppliedLoad]:
-    """Return all loads; pathways and actuators are taken apart into their ends.
+    """Yield all loads; pathways and actuators are taken apart into their ends.
 
     Vectors with unknown forces in them stay expressions; all others are named.
     """
@@ -80,7 +80,7 @@ def power(number: int, kinematics: NamedKinematics) -> sm.Expr:
 
 
 def pieces(load: Load, kinematics: NamedKinematics) -> Iterator[tuple[int, bool, Components]]:
-    """Return (number of point or frame, whether a torque, vector in N) of each part of a load."""
+    """Yield (number of point or frame, whether a torque, vector in N) of each part of a load."""
     match load:
         case ForceLoad():
             yield load.point, False, in_inertial_frame(load.force, kinematics)

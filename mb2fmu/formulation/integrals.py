@@ -82,7 +82,7 @@ class Integrals:
         self._samples = random_samples(self._numeric)
 
     def of_coordinates(self) -> Iterator[NamedQuantity]:
-        """Return the conserved momenta, each with the reason."""
+        """Yield the conserved momenta, each with the reason."""
         terms = self._terms
         if terms is None:
             return

@@ -120,7 +120,7 @@ def find_potential(kinematics: NamedKinematics) -> Potential:
 
 
 def _told(m: Mechanism) -> list[tuple[frozenset[str], sm.Expr]]:
-    """Yield potentials that elements state for their loads, if -∂V/∂q are the loads' generalized forces."""
+    """Return potentials that elements state for their loads, if -∂V/∂q are the loads' generalized forces."""
     found = []
     for names, energy in m.known_potentials:
         loads = tuple(load for load in m.loads if load.name in names)

@@ -111,7 +111,7 @@ class Reactions:
         return joint.point if joint else self._m.bodies[number].masscenter
 
     def _next(self, number: int) -> list[tuple[int, int]]:
-        """Yield (body, point where it is held) of the bodies after one: held by joints, or fixed to it."""
+        """Return (body, point where it is held) of the bodies after one: held by joints, or fixed to it."""
         if self._carried_by is None:
             self._carried_by = self._carriers()
         after = [joint.child for joint in self._children.get(number, ())]

@@ -146,7 +146,7 @@ class _Builder:
         return tuple(result)
 
     def _pathway(self, load: PathwayLoad) -> list[tuple[Any, Vector]]:
-        """Return the forces along a pathway; its unit vectors and magnitude are named symbols, so nothing expands."""
+        """Return forces along a pathway; its unit vectors and magnitude are named symbols, so nothing expands."""
         N, result = self.frames[0], []
         directions = self.kinematics.pathway(load)
         force = magnitude(load, self.kinematics)

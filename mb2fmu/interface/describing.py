@@ -187,7 +187,7 @@ class _Describer:
         self._dependencies = self._all_dependencies()
 
     def variables(self, first: int) -> Iterator[FmuVariable]:
-        """Return all variables in the order of their value references.
+        """Yield all variables in the order of their value references.
 
         Args:
             first: Value reference of the first one. In FMI 3 dependencies are value references, in FMI 2 they are

@@ -200,7 +200,7 @@ class FmuVariable:
     declared_type: str | None = None
 
     def faults(self) -> Iterator[str]:
-        """Return the rules of the standards that a single variable breaks."""
+        """Yield the rules of the standards that a single variable breaks."""
         if not _NAME.fullmatch(self.name):
             yield "is not a structured FMI name (letters, digits, _, parts joined by '.', indices in [])"
         if (self.causality, self.variability, self.initial) not in _LEGAL:

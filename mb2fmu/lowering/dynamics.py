@@ -41,7 +41,7 @@ class ConstrainedDynamics:
 
     @property
     def _reducing(self) -> VelocityConstraints | None:
-        """Return the rows that determine the dependent speeds."""
+        """The rows that determine the dependent speeds."""
         return self._equations.reduction or self._equations.velocity_constraints
 
     # --- speeds ------------------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def _coordinates(m: Mechanism, parameters: Floats) -> Floats:
 
 
 def _contradictions(rows: Closing, end: PathEnd) -> list[Fault]:
-    """Yield rows that contradict each other for any start values."""
+    """Return rows that contradict each other for any start values."""
     wrong = contradictory(rows, end.q)
     if not wrong:
         return []
@@ -75,7 +75,7 @@ def _contradictions(rows: Closing, end: PathEnd) -> list[Fault]:
 
 
 def _overruled(rows: Closing, end: PathEnd, m: Mechanism, free: Sequence[int]) -> list[Fault]:
-    """Yield rows in which every coordinate has a fixed start value."""
+    """Return rows in which every coordinate has a fixed start value."""
     G = rows.jacobian(end.q)
     faults = []
     for i in rows.open_rows(end.q):

@@ -105,7 +105,7 @@ def _is_prescribed(numeric: NumericMechanism, samples: list[Sample]) -> bool:
 
 
 def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
-    """Yield frames whose given angular velocity is not the rate of their direction cosines at some sample."""
+    """Return frames whose given angular velocity is not the rate of their direction cosines at some sample."""
     faults: dict[int, Fault] = {}
     for sample in samples:
         move(numeric, sample, on_constraints=True)
@@ -125,7 +125,7 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]
 
 
 def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
-    """Yield bodies of unknown orientation whose inertia changes when they turn.
+    """Return bodies of unknown orientation whose inertia changes when they turn.
 
     Their inertia is written in the axes of another frame, in which they turn with the angular velocity s:
     s × I - I × s vanishes for a body of revolution about s only.

@@ -182,7 +182,7 @@ def acted_on(said: Iterable[Constraint]) -> list[object]:
 
 
 def _faults_of_rows(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion) -> list[Fault]:
-    """Yield symbols that may not stand in constraints."""
+    """Return symbols that may not stand in constraints."""
     faults = []
     for i, phi in enumerate(phis):
         wrong = phi.free_symbols & {*motion.u, *motion.late}

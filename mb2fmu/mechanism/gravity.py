@@ -61,7 +61,7 @@ def _common_acceleration(m: Mechanism) -> tuple[Components | None, set[int]]:
 
 
 def _constant_pull(m: Mechanism) -> Components | None:
-    """Add the forces on mass centres that are constant in N."""
+    """Return the sum of the forces on mass centres that are constant in N."""
     constants, centres = _constants(m), {body.masscenter for body in m.bodies}
     total: list[sm.Expr] | None = None
     for load in m.loads:

@@ -107,7 +107,7 @@ class _Grown:
         return MechanismGraph(m.declared.name, names, tuple(bonds), tuple(map(tuple, alone)), tuple(map(tuple, seen)))
 
     def _joints(self) -> Iterator[Bond]:
-        """Return one joint per body."""
+        """Yield one joint per body."""
         told = {joint.child: joint for joint in self.m.joints}
         carriers = {number: self._carrier(number, body) for number, body in enumerate(self.m.bodies)}
         carriers |= {number: joint.parent for number, joint in told.items()}
@@ -149,7 +149,7 @@ class _Grown:
         return found
 
     def _loops(self) -> Iterator[Bond]:
-        """Return the constraints between the bodies that they connect."""
+        """Yield the constraints between the bodies that they connect."""
         m = self.m
         rows = m.velocity_constraints.names if m.velocity_constraints else ()
         for i, name in enumerate(rows):
@@ -183,7 +183,7 @@ class _Grown:
         return [number for number in moved if number not in parents] or moved
 
     def _loads(self) -> Iterator[tuple[str, list[int]]]:
-        """Return each load's name and the bodies that it acts on."""
+        """Yield each load's name and the bodies that it acts on."""
         for load in self.m.loads:
             match load:
                 case ForceLoad():

@@ -57,7 +57,7 @@ class NumericConstraints:
 
     @cached_property
     def _bias(self) -> Evaluation:
-        """Return γ as a function of t, q, u and the rest, with auxiliary speeds zero."""
+        """Γ as a function of t, q, u and the rest, with auxiliary speeds zero."""
         m, c = self._mechanism, self._mechanism.velocity_constraints
         auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
         rows = [sm.sympify(e).xreplace(auxiliary) for e in c.bias] if c else []

@@ -121,7 +121,7 @@ class _Reader:
         return kinematics
 
     def _translate_rates(self, kinematics: KinematicEquations) -> None:
-        """Return q', q'' and u' in plain symbols."""
+        """Translate q', q'' and u' to plain symbols."""
         self.q_dot = rates_of(kinematics, self.u)
         dots = dict(zip(self.u_user, self.u_dot, strict=True))
         self.to_plain |= {rate_in_time(user): rate for user, rate in zip(self.q_user, self.q_dot, strict=True)}
@@ -138,7 +138,7 @@ class _Reader:
             self.to_plain[rate_in_time(user, 2)] = second
 
     def _translate_rates_of_states(self) -> None:
-        """Return z' as declared; those that contain rates of other states come after these."""
+        """Translate z' as declared; those that contain rates of other states come after these."""
         rates = {rate_in_time(s.symbol): s.derivative for s in self.definition.auxiliary_states}
         for _ in rates:
             rates = {user: rate.xreplace(rates) for user, rate in rates.items()}

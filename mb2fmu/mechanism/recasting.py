@@ -125,7 +125,7 @@ def _rates_needed(definition: ModelDefinition, states: dict[sm.Expr, AuxiliarySt
 
 
 def _rate_faults(state: AuxiliaryState, order: int, definition: ModelDefinition) -> list[Fault]:
-    """Yield the reasons why a state's rate cannot be part of the kinematics."""
+    """Return the reasons why a state's rate cannot be part of the kinematics."""
     rate, faults = state.derivative, []
     moving = [*(s.symbol for s in definition.speeds), *(rate_in_time(c.symbol) for c in definition.coordinates)]
     stand_in = {symbol: sm.Dummy() for symbol in moving}

@@ -32,7 +32,7 @@ class Reader(Protocol):
 
 
 def looked_at(definition: ModelDefinition) -> Iterator[Point]:
-    """Return the points that pictures need."""
+    """Yield the points that pictures need."""
     for look in definition.looks:
         if isinstance(look, Trace):
             yield look.point

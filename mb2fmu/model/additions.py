@@ -114,7 +114,7 @@ class Additions:
 
 
 def addition_faults(model: Model) -> Iterator[Fault]:
-    """Return the faults of what was added."""
+    """Yield the faults of what was added."""
     yield from model.element_faults
     recorded = isinstance(model.mechanics, RecordedMechanics)
     remedy = "give (joint, effort)" if recorded else "give (point or frame, vector), or an actuator of SymPy"

@@ -277,7 +277,7 @@ def _double_names(model: Model) -> Iterator[Fault]:
 
 
 def _all_names(model: Model) -> Iterator[tuple[str, str, str]]:
-    """Return (name, owner, where) of each FMU variable."""
+    """Yield (name, owner, where) of each FMU variable."""
     dependent = mechanics_source.speeds(model.mechanics).dependent
     for item in model.declared:
         if isinstance(item, OutputRequest):

@@ -112,7 +112,7 @@ class Connections:
 
 
 def terminal_faults(model: Model) -> Iterator[Fault]:
-    """Return the faults of a model's terminals."""
+    """Yield the faults of a model's terminals."""
     names = _names(model)
     for name, count in Counter(terminal.name for terminal in model.terminals).items():
         if count > 1:

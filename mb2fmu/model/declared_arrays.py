@@ -41,7 +41,7 @@ class DeclaredArray:
 
 
 def array_faults(model: Model) -> Iterator[Fault]:
-    """Return the faults of a model's arrays."""
+    """Yield the faults of a model's arrays."""
     roles = _roles(model)
     own = (item.name for item in model.declared if not isinstance(item, OutputRequest))
     names = {"time", *own, *(name for name in roles if isinstance(name, str))}

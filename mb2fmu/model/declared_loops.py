@@ -78,7 +78,7 @@ class Loops:
 
 
 def loop_faults(model: Model) -> Iterator[Fault]:
-    """Return the faults of declared closed forms."""
+    """Yield the faults of declared closed forms."""
     q = set(mechanics_source.coordinates(model.mechanics))
     for loop in model.loops:
         given = [set(branch) for branch in loop.branches]

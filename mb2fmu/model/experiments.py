@@ -35,7 +35,7 @@ def experiment_faults(model: Model) -> Iterator[Fault]:
 
 
 def _laws(experiment: Experiment) -> Iterator[tuple[bool, str, str]]:
-    """Return (holds, message if it does not, remedy); comparisons with NaN never hold."""
+    """Yield (holds, message if it does not, remedy); comparisons with NaN never hold."""
     stop, step, tolerance = experiment.stop, experiment.step, experiment.tolerance
     yield 0.0 < stop < math.inf, f"the experiment's stop time is {stop}", "the start time is 0: give a stop > 0, in s"
     yield 0.0 < step < math.inf, f"the experiment's step is {step}", "give a communication step > 0, in s"

@@ -107,7 +107,7 @@ def _fitted(rows: Floats, right: Floats) -> Floats:
 
 
 def _said(definition: Declarations) -> Iterable[tuple[float, str]]:
-    """Return the numbers of a model with their units, zeros included."""
+    """Yield the numbers of a model with their units, zeros included."""
     d = definition
     yield d.experiment.stop, "s"
     yield d.experiment.step, "s"

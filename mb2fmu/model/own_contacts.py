@@ -89,7 +89,7 @@ class DeclaredContact:
 
 
 def contact_faults(model: Model) -> Iterator[Fault]:
-    """Return the faults of a model's contacts."""
+    """Yield the faults of a model's contacts."""
     coordinates = set(mechanics_source.coordinates(model.mechanics))
     speeds = set(mechanics_source.speeds(model.mechanics).all)
     for contact in model.own_contacts:

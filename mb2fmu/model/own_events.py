@@ -174,7 +174,7 @@ def _told(number: float, given: float | sm.Expr) -> str:
 
 
 def event_faults(model: Model) -> Iterator[Fault]:
-    """Return the faults of events that a model declares."""
+    """Yield the faults of events that a model declares."""
     states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
     settable = (
         states | set(mechanics_source.coordinates(model.mechanics)) | set(mechanics_source.speeds(model.mechanics).all)

@@ -59,7 +59,7 @@ class DeclaredLatch:
 
 
 def latch_faults(model: Model) -> Iterator[Fault]:
-    """Return the faults of a model's latches."""
+    """Yield the faults of a model's latches."""
     coordinates = set(mechanics_source.coordinates(model.mechanics))
     speeds = set(mechanics_source.speeds(model.mechanics).all)
     for latch in model.own_latches:

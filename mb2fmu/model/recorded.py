@@ -100,6 +100,6 @@ class RecordedMechanics:
         self.efforts.setdefault(joint, []).append(sm.sympify(expression))
 
     def added(self) -> Iterator[tuple[str, sm.Expr]]:
-        """Return (place in words, expression) of all efforts that were added."""
+        """Yield (place in words, expression) of all efforts that were added."""
         for joint, expressions in self.efforts.items():
             yield from ((f"the effort added to joint {joint}", expression) for expression in expressions)

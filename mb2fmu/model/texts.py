@@ -12,7 +12,7 @@ LONGEST_NAME = 200
 
 
 def text_faults(text: object, what: str, where: str, *, lines: bool = False) -> Iterator[Fault]:
-    """Return the faults of a text.
+    """Yield the faults of a text.
 
     Args:
         text: What stands where a text belongs.

@@ -158,7 +158,7 @@ Look = Visual | Trace | Arrow
 
 
 def look_faults(look: Look, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
-    """Return (what is wrong, what to do) of a declaration by itself.
+    """Yield (what is wrong, what to do) of a declaration by itself.
 
     Args:
         look: What was declared.

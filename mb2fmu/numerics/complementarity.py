@@ -137,7 +137,7 @@ def complementary(b: ProgramBuilder, W: Rows, q: Sequence[int]) -> list[int]:
 
 
 def _modes(b: ProgramBuilder, W: Rows, q: Sequence[int]) -> Iterator[tuple[dict[int, int], list[int]]]:
-    """Return for each set of entries with w = 0 their z, and w of the others."""
+    """Yield for each set of entries with w = 0 their z, and w of the others."""
     n = len(q)
     for size in range(n + 1):
         for chosen in combinations(range(n), size):

@@ -173,7 +173,7 @@ def told(b: ProgramBuilder, chosen: Chosen, names: str, due: int) -> list[int]:
 
 
 def _present(rubbing: Rubbing) -> Iterator[tuple[int, int]]:
-    """Return rows, and whether they count."""
+    """Yield rows, and whether they count."""
     for k, tangent in enumerate(rubbing.tangents):
         yield k, rubbing.present[k]
         if tangent >= 0:
@@ -262,7 +262,7 @@ def _parts(b: ProgramBuilder, rubbing: Rubbing, modes: Sequence[Mode], mu: dict[
 def _tests(
     b: ProgramBuilder, rubbing: Rubbing, k: int, mode: Mode, found: tuple[Sequence[int], Sequence[int]], mu: int
 ) -> Iterator[int]:
-    """Return the quantities of one contact that must not be negative, in the unit of y."""
+    """Yield the quantities of one contact that must not be negative, in the unit of y."""
     parts, y = found
     W, tangent = rubbing.W[k][k], rubbing.tangents[k]
     if mode.pressed:

@@ -86,7 +86,7 @@ def rough_impulses(b: ProgramBuilder, blows: RoughBlows, *, in_turn: bool) -> li
 
 
 def _strike(b: ProgramBuilder, blows: RoughBlows, some: Sequence[int], found: _Found) -> None:
-    """Return the result of striking some contacts together, if one of them approaches."""
+    """Strike some contacts together, if one of them approaches."""
     zero, half = b.constant(0.0), b.constant(0.5)
     whole = blows.frictions
     tangents = [whole.tangents[k] for k in some if whole.tangents[k] >= 0]

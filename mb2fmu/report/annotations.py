@@ -37,7 +37,7 @@ def _line(each: Finding) -> str:
 
 
 def github_lines(result: AuditResult) -> Iterator[str]:
-    """Return workflow commands that GitHub Actions shows beside the run, one per rule."""
+    """Yield workflow commands that GitHub Actions shows beside the run, one per rule."""
     for name, group in _grouped(result):
         first, count = group[0], sum(each.number for each in group)
         text = "\n".join(_line(each) for each in group[:SHOWN])

@@ -24,7 +24,7 @@ def headline(result: AuditResult) -> str:
 
 
 def audit_blocks(result: AuditResult) -> Iterator[RenderableType]:
-    """Return blocks for a terminal: findings by rule, remedies, and a last line."""
+    """Yield blocks for a terminal: findings by rule, remedies, and a last line."""
     for (severity, name, source_), group in groupby(
         result.findings, key=lambda each: (each.severity, each.rule, each.source)
     ):

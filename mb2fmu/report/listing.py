@@ -115,7 +115,7 @@ def operation_counts(equations: EquationsOfMotion) -> dict[str, int]:
 
 
 def _link(recursion: Recursion, number: int) -> Iterator[tuple[str, Any]]:
-    """Return the relations of one link to its predecessor."""
+    """Yield the relations of one link to its predecessor."""
     link = recursion.links[number]
     parent = recursion.links[link.parent]
     yield f"link {number} {link.name}", f"on {parent.name}, axes of {recursion.frames[link.frame].name}"
@@ -157,7 +157,7 @@ def _intermediate(item: Intermediate) -> Iterator[tuple[Any, Any]]:
 
 
 def _entries(letter: str, matrix: Any) -> Iterator[tuple[str, Any]]:
-    """Return the non-zero entries, counted from 1; of a symmetric matrix the lower triangle only."""
+    """Yield the non-zero entries, counted from 1; of a symmetric matrix the lower triangle only."""
     square = matrix.rows == matrix.cols > 1
     symmetric = square and all(matrix[i, j] == matrix[j, i] for i in range(matrix.rows) for j in range(i))
     for i in range(matrix.rows):

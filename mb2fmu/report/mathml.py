@@ -252,7 +252,7 @@ def width(printed: str) -> int:
 
 
 def _signed_terms(expression: Any) -> Iterator[tuple[str, Any]]:
-    """Return terms of a sum without signs, and the signs as MathML: none before a positive first one."""
+    """Yield terms of a sum without signs, and the signs as MathML: none before a positive first one."""
     for k, term in enumerate(expression.as_ordered_terms()):
         negative = bool(term.as_coeff_Mul()[0].is_negative)
         # In front of a piece an operator would pass for a sign and lose its space: form="infix" keeps it.

@@ -21,7 +21,7 @@ _NARROW = 88
 
 
 def table_blocks(results: Sequence[TableResult], width: int) -> Iterator[RenderableType]:
-    """Return blocks of tables for a terminal of that ``width``, with one last line each."""
+    """Yield blocks of tables for a terminal of that ``width``, with one last line each."""
     for result in results:
         yield _table(result, wide=width >= _NARROW)
         yield _line(result)
@@ -36,7 +36,7 @@ def table_rows(results: Sequence[TableResult]) -> dict[str, tuple[ErrorRow, ...]
 
 
 def table_failures(results: Sequence[TableResult]) -> tuple[str, ...]:
-    """Yield what failed, for a headline."""
+    """Return what failed, for a headline."""
     return tuple(
         f"{result.source}: not within its tolerances: {', '.join(_wrong(result))}"
         for result in results

@@ -55,7 +55,7 @@ def _number(value: complex) -> str:
 
 
 def _stable_ranges(found: Sweep) -> Iterator[tuple[float, float]]:
-    """Return the ranges, up to the critical values, in which all real parts are negative."""
+    """Yield the ranges, up to the critical values, in which all real parts are negative."""
     edges = [found.values[0], *(each.value for each in found.critical), found.values[-1]]
     for low, high in pairwise(edges):
         inside = (found.values > low) & (found.values < high)

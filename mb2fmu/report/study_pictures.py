@@ -136,7 +136,7 @@ def _points(axes: Axes, x: Floats, y: Floats) -> None:
 
 
 def _neighbours(axes: Axes, x: Floats, y: Floats, *, log: bool) -> None:
-    """Return medians of cases that lie side by side."""
+    """Draw medians of cases that lie side by side."""
     good = np.isfinite(y)
     x, y = x[good], y[good]
     if len(x) < 3 * _BINS:

@@ -22,7 +22,7 @@ _STYLES = {"passed": "green", "failed": "bold red", "unjudged": "bold yellow"}
 
 
 def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableType]:
-    """Return blocks for a terminal of that ``width``."""
+    """Yield blocks for a terminal of that ``width``."""
     yield _variables(result, wide=width >= NARROW)
     if result.invariants:
         yield _invariants(result, wide=width >= NARROW)

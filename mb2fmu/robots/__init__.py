@@ -1,4 +1,4 @@
-"""Robots: a robot description (URDF, MJCF, SDF) becomes a model whose mechanism is written straight into its records.
+"""Robots: turn a robot description (URDF, MJCF, SDF) into a model with mechanism records, without SymPy objects.
 
 Input: a robot file, and its settings. Output: ``Model``; and ``Mechanism`` of such a model, once it is checked.
 Promises: everything in the file is honoured, or refused or left out by name; every fault of a file is told at once,

@@ -1,4 +1,4 @@
-"""How long a robot's default experiment is: a fallen arm that whirls about proves little."""
+"""Length of a robot's default experiment: short where the motion becomes chaotic, since chaos proves little."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEWEST = 25
 
 
 def experiment_length(settings: RobotSettings, fall: float, *, by_laws: bool) -> float:
-    """Return the length in s: as it is asked for, or 2 s, or until small deviations have grown a thousandfold.
+    """Return the length in s: as requested, else 2 s or until small deviations have grown a thousandfold.
 
     Args:
         settings: What is asked for.

@@ -1,4 +1,4 @@
-"""How a link of a robot moves, as outputs of the unit."""
+"""Motion of a robot's links as outputs of the unit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TURNING = {"orientation", "angular_velocity"}
 
 
 def ask_for_frame(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None:
-    """Asks for the quantities of one link, at its offset.
+    """Add outputs for the requested quantities of one link, at its offset.
 
     Args:
         model: Is asked.

@@ -1,4 +1,4 @@
-"""Inverse dynamics of a robot: which joints are given motions, and the efforts that are asked for."""
+"""Inverse dynamics of a robot: joints with given motions, and the requested efforts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_THE_PLANT = "leave --as out and ask the plant for what a motion takes: --wit
 
 
 def driven_joints(description: RobotDescription, settings: RobotSettings) -> tuple[str, ...]:
-    """Joints whose motion goes into inverse dynamics.
+    """Return the joints whose motion enters inverse dynamics.
 
     Raises:
         ModelError: Naming all that such a unit cannot have.
@@ -52,7 +52,7 @@ def driven_joints(description: RobotDescription, settings: RobotSettings) -> tup
 def efforts_asked_for(
     tree: MovingTree, variables: Mapping[int, JointVariables], where: Callable[[int], str]
 ) -> list[OutputRequest]:
-    """Return the effort along every joint that is given a motion, with what its followers take.
+    """Return the effort along every joint with a given motion, with those of its followers.
 
     Args:
         tree: The parts that move.
@@ -80,7 +80,7 @@ def efforts_asked_for(
 def prescribed_motions(
     tree: MovingTree, variables: Mapping[int, JointVariables], starts: Mapping[sm.Expr, float], excitation: float
 ) -> dict[sm.Expr, sm.Expr]:
-    """Position, speed and acceleration of every joint, within its range, each at a frequency of its own.
+    """Return position, speed and acceleration of every joint, within its range, each at its own frequency.
 
     Args:
         tree: The parts that move.

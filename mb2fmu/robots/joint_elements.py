@@ -23,7 +23,7 @@ STOP_DAMPING = 0.5
 
 @dataclass(frozen=True, slots=True)
 class FeltAtJoint:
-    """What acts along one coordinate, its own joint's and its followers'.
+    """Friction and range along one coordinate, of its joint and the joint's followers.
 
     Attributes:
         joint: Name in the file.
@@ -43,7 +43,7 @@ class FeltAtJoint:
 
 
 def felt_at_joints(tree: MovingTree, variables: Mapping[int, JointVariables]) -> tuple[FeltAtJoint, ...]:
-    """Friction and range of every joint that has one coordinate of its own and is not prescribed.
+    """Return friction and range of every joint with its own coordinate that is not prescribed.
 
     Args:
         tree: The parts that move.
@@ -68,12 +68,12 @@ def felt_at_joints(tree: MovingTree, variables: Mapping[int, JointVariables]) ->
 
 
 def friction_element(felt: FeltAtJoint) -> CoulombFriction:
-    """Coulomb's law; a file knows one number, so what it takes to break away is what it takes to go on."""
+    """Return Coulomb's law; robot files give one number, so break-away and sliding friction are equal."""
     return CoulombFriction(f"{felt.name}.friction", felt.joint, kinetic=felt.friction)
 
 
 def hard_stops(felt: FeltAtJoint, inertia: float) -> HardStop:
-    """Stops at both ends of a range.
+    """Return stops at both ends of a range.
 
     No file says how stiff they are. With ``inertia`` (of the joint at the start, kg·m² or kg) they are as stiff as
     makes it vibrate at ``STOP_RATE``: under its weight an arm of 1 m then leans 0.2 mm into the stop.

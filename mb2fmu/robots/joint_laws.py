@@ -1,4 +1,4 @@
-"""``JointLaws``: what actuators with laws and tendons do along joints, as expressions, and what controls move them."""
+"""``JointLaws``: efforts of actuators and tendons along joints as expressions, and the control signals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class JointLaws:
     _actuators: list[ActuatorRecord] = field(default_factory=list)
 
     def drive(self, actuator: ActuatorRecord, control: sm.Expr) -> None:
-        """Adds the force of an actuator to the joints that it acts on."""
+        """Add the force of an actuator to the joints that it acts on."""
         b0, b1, b2 = actuator.bias
         length, rate = self._length(actuator.terms)
         force = _times(actuator.gain, control) + b0 + _times(b1, length) + _times(b2, rate)
@@ -40,7 +40,7 @@ class JointLaws:
         self._actuators.append(actuator)
 
     def finish(self, bounds: Mapping[str, tuple[float, float]], tendons: Iterable[TendonRecord]) -> None:
-        """Bounds the sum of the actuators along each joint, then adds the springs and dampers of tendons."""
+        """Limit the sum of the actuators along each joint, then add the springs and dampers of tendons."""
         for joint, effort in self.efforts.items():
             self.efforts[joint] = clamped(effort, bounds.get(joint, UNBOUNDED))
         for tendon in tendons:
@@ -50,7 +50,7 @@ class JointLaws:
             self._add(tendon.terms, -_times(tendon.stiffness, stretch) - _times(tendon.damping, rate))
 
     def _length(self, terms: Iterable[tuple[str, float]]) -> tuple[sm.Expr, sm.Expr]:
-        """Σ factor × position, and its rate."""
+        """Return Σ factor × position, and its rate."""
         parts = [(_times(factor, self.motions[joint][0]), _times(factor, self.motions[joint][1]))
                  for joint, factor in terms]  # fmt: skip
         return sm.Add(*(part[0] for part in parts)), sm.Add(*(part[1] for part in parts))
@@ -63,7 +63,7 @@ class JointLaws:
     def signals(
         self, start: Mapping[sm.Expr, float], hold: Mapping[str, float], swing: Mapping[str, float]
     ) -> dict[sm.Expr, sm.Expr]:
-        """Controls that hold the joints against gravity and move them, each at a frequency of its own.
+        """Return controls that hold the joints against gravity and move each at its own frequency.
 
         Args:
             start: Coordinate → value.
@@ -91,7 +91,7 @@ class JointLaws:
 def laws_of_tendons(
     motions: Mapping[str, tuple[sm.Expr, sm.Expr]], tendons: Iterable[TendonRecord]
 ) -> dict[str, sm.Expr]:
-    """Joint → what springs and dampers of tendons do along it, N·m or N, whatever actuators do.
+    """Return joint → effort of the tendons' springs and dampers along it, N·m or N.
 
     Args:
         motions: Joint → its position and speed.

@@ -1,4 +1,4 @@
-"""A robot's equations as outputs: mass matrix, Jacobians, what holds its weight, and what a motion asked for takes."""
+"""A robot's equations as outputs: mass matrix, Jacobians, gravity efforts, efforts of a given motion."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Direction:
 
     @property
     def effort(self) -> str:
-        """What acts along it, in words of names."""
+        """Kind of effort along the speed, in words of names."""
         return ("torque" if self.turns else "force") if self.several else "effort"
 
     @property
@@ -49,7 +49,7 @@ class _Direction:
 
 @dataclass(frozen=True, slots=True)
 class JointSpaceOutputs:
-    """What is declared for them.
+    """Declared variables of the requested quantities.
 
     Attributes:
         inputs: Accelerations that are asked for, one per speed; only for ``inverse-dynamics``.
@@ -63,7 +63,7 @@ class JointSpaceOutputs:
 def joint_space_outputs(
     settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMechanics
 ) -> JointSpaceOutputs:
-    """Outputs and inputs for ``settings.quantities``.
+    """Return outputs and inputs for ``settings.quantities``.
 
     Args:
         settings: Of the robot.
@@ -108,7 +108,7 @@ def _refuse(settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMe
 
 
 def _direction(speed: Speed) -> _Direction:
-    """What the name and unit of a speed tell: ``elbow.speed``, ``base.velocity.x``, ``base.angular_velocity.x``."""
+    """Return the direction that a speed's name tells: ``elbow.speed``, ``base.velocity.x``, …"""
     base, word, axis = re.fullmatch(r"(.+)\.(speed|velocity|angular_velocity)(\.[xyz])?", speed.name).groups()  # type: ignore[union-attr]
     return _Direction(speed.symbol, base, axis or "", speed.unit == "rad/s", word != "speed")
 
@@ -121,7 +121,7 @@ class _Writer:
     requests: list[OutputRequest] = field(default_factory=list)
 
     def write(self, name: str, frame: str) -> None:
-        """Everything of one word."""
+        """Ask for everything of one word."""
         asked: dict[str, Callable[[], None]] = {
             "mass-matrix": self._mass_matrix,
             "gravity-torques": self._gravity,
@@ -173,7 +173,7 @@ class _Writer:
             )  # fmt: skip
 
     def _jacobian(self, frame: str) -> None:
-        """Six rows, of the velocity of the frame's origin and of its angular velocity, in the ground's axes."""
+        """Ask for six rows: velocity of the frame's origin and angular velocity, in the ground's axes."""
         name = re.sub(r"\W+", "_", frame)
         blocks = (
             ("partial_velocity", self.mechanics.point(frame), _LINEAR, "velocity"),

@@ -1,4 +1,4 @@
-"""Rows of closed loops: two links meet in a point, in a hinge, or do not move against each other.
+"""Rows of closed loops: two links share a point, form a hinge, or are welded.
 
 Both sides are written in the axes of the last part that carries both, so that a row knows only the joints of its loop:
 
@@ -29,7 +29,7 @@ _PLACES = 4
 
 @dataclass(slots=True)
 class LoopRows:
-    """Writes rows.
+    """Writes the rows of loops.
 
     Attributes:
         tree: The parts.
@@ -46,7 +46,7 @@ class LoopRows:
     origin: Sequence[int]
 
     def rows(self, loop: LoopRecord) -> list[tuple[str, sm.Expr]]:
-        """(name, φ) of one loop."""
+        """Return (name, φ) of one loop."""
         sides = [self._side(link, pose) for link, pose in ((loop.first, loop.at), (loop.second, loop.other))]
         common = self._common(sides[0][0], sides[1][0])
         places = [self._seen(common, part, pose.position) for part, pose in sides]
@@ -127,7 +127,7 @@ def velocity_rows(
 
 
 def that_say_something(rows: Sequence[tuple[str, sm.Expr]]) -> list[tuple[str, sm.Expr]]:
-    """Return the rows that some coordinate changes: of a planar loop those across its plane say nothing."""
+    """Return the rows that some coordinate changes: rows across the plane of a planar loop are trivial."""
     kept, random = [], np.random.default_rng(5)
     for name, phi in rows:
         symbols = sorted(phi.free_symbols, key=str)
@@ -140,7 +140,7 @@ def that_say_something(rows: Sequence[tuple[str, sm.Expr]]) -> list[tuple[str, s
 
 
 def independent_speeds(constraints: VelocityConstraints, start: dict[sm.Symbol, float]) -> tuple[int, ...]:
-    """Numbers of the speeds that the rows leave free at the start: those that they determine worst."""
+    """Return the numbers of the speeds that the rows determine worst at the start; these are independent."""
     symbols = sorted(constraints.jacobian.free_symbols, key=str)
     A = np.array(sm.lambdify(symbols, constraints.jacobian, modules="numpy", cse=True)(*(start[s] for s in symbols)))
     R, order = scipy.linalg.qr(A.astype(float), pivoting=True, mode="r")[:2]

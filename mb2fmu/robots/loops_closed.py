@@ -1,4 +1,4 @@
-"""``loops_of``: what closes the tree of a robot, by its file and by its settings."""
+"""``loops_of``: the loops that a robot's file and settings close."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mb2fmu.robots.robot_settings import RobotSettings
 def loops_of(
     description: RobotDescription, settings: RobotSettings, legal: Callable[[str, str], str]
 ) -> tuple[LoopRecord, ...]:
-    """What the file and the settings close, those of the file first.
+    """Return the loops of the file, then those of the settings.
 
     Args:
         description: What the file says.
@@ -47,5 +47,5 @@ def loops_of(
 
 
 def _axes_along(axis: tuple[float, float, float]) -> Array:
-    """Axes whose z axis is a direction."""
+    """Return axes whose z axis has a given direction."""
     return z_along(np.array(axis) / np.linalg.norm(axis))

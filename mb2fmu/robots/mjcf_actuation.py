@@ -33,7 +33,7 @@ _NUMBERS = 10
 
 @dataclass(slots=True, eq=False)
 class Actuation:
-    """Reads what acts along joints.
+    """Reads the efforts along joints.
 
     Attributes:
         compiler: Settings.
@@ -109,7 +109,7 @@ class Actuation:
         )  # fmt: skip
 
     def zero_of_spring(self, name: str) -> float:
-        """Position at which the spring of a joint rests."""
+        """Return the position at which the spring of a joint is relaxed."""
         joint = self.joints.get(name)
         return joint.spring_reference if joint else 0.0
 
@@ -153,7 +153,7 @@ class Actuation:
         return tuple((joint, gear * factor) for joint, factor in self.tendons.get(tendon, ()))
 
     def _law(self, element: Element) -> tuple[float, tuple[float, float, float]]:
-        """Gain and bias."""
+        """Return gain and bias."""
         match element.name:
             case "motor":
                 return 1.0, (0.0, 0.0, 0.0)
@@ -182,7 +182,7 @@ class Actuation:
         return (*(found or (default,)), 0.0, 0.0)
 
     def couple(self, root: Element) -> dict[str, JointRecord]:
-        """Return the joints, those that ``<equality>`` ties to others as their followers, or held where it says so."""
+        """Return the joints, followers tied by ``<equality>`` included, or held where it says so."""
         joints = dict(self.joints)
         for element in (one for section in root.children("equality") for one in section.all()):
             if word(element, "active", ("true", "false")) == "false":
@@ -197,7 +197,7 @@ class Actuation:
         return joints
 
     def _close(self, element: Element) -> None:
-        """A loop: what the file draws at one place, and for a weld in one orientation, stays there."""
+        """Add a loop: points that coincide in the file stay together; a weld also keeps the orientation."""
         check_attributes(element, ("body1", "body2", "site1", "site2", "anchor", "active"), (*_SOFT, "torquescale"))
         sites = "site1" in element.node.attrib
         ends = [element.attribute(f"{'site' if sites else 'body'}{k}") or WORLD for k in (1, 2)]

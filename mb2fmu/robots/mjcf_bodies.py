@@ -48,7 +48,7 @@ _TINY = 1e-12
 
 @dataclass(slots=True, eq=False)
 class Bodies:
-    """What the bodies of a file give.
+    """Links and joints read from the bodies of a file.
 
     Attributes:
         compiler: Settings.
@@ -69,7 +69,7 @@ class Bodies:
     _taken: Counter[str] = field(default_factory=Counter)
 
     def read(self, root: Element) -> None:
-        """Reads ``<worldbody>``, whose link is the root."""
+        """Read ``<worldbody>``, whose link is the root."""
         worlds = root.children("worldbody")
         if not worlds:
             self.faults.add(root.line, "there is no <worldbody>", "add one: the bodies stand in it")
@@ -83,7 +83,7 @@ class Bodies:
         self._scale_masses()
 
     def _name(self, element: Element, instead: str) -> str:
-        """Return the name of an element, or one that nothing else has."""
+        """Return the name of an element, or a new unique one."""
         own = element.attribute("name")
         if own:
             return own
@@ -92,7 +92,7 @@ class Bodies:
         return instead if number == 1 else self._name(element, f"{instead}_{number}")
 
     def _contents(self, element: Element, link: str, at: Pose, *, weighed: bool) -> list[Geom]:
-        """Geoms of a body or frame; the bodies, frames and sites in it are read by the way."""
+        """Return the geoms of a body or frame; bodies, frames and sites in it are read as well."""
         found = []
         for child in element.all():
             match child.name:
@@ -120,7 +120,7 @@ class Bodies:
         return found
 
     def _site(self, element: Element, link: str, at: Pose) -> None:
-        """A named site is a link without mass, so that outputs and loops can be asked of it."""
+        """Add a named site as a link without mass, for outputs and loops."""
         name = element.attribute("name")
         if not name or self._taken[name]:
             return
@@ -169,7 +169,7 @@ class Bodies:
         return Inertial(mass, pose.position, (turned + turned.T) / 2, element.line)
 
     def _chain(self, chain: Sequence[Element], parent: str, name: str, pose: Pose, line: int) -> None:
-        """The joints of one body, each about its anchor; links between them have no mass."""
+        """Add the joints of one body, each about its anchor; links between them have no mass."""
         if not chain:
             joint = JointRecord(name=f"{name} (fixed)", kind="fixed", parent=parent, child=name, origin=pose, line=line)
             self.joints.append(joint)
@@ -197,7 +197,7 @@ class Bodies:
             self.joints.append(joint)
 
     def _free(self, element: Element, chain: Sequence[Element], parent: str, name: str, pose: Pose) -> None:
-        """A free joint; its position is that in the world."""
+        """Add a free joint; its position is that in the world."""
         if len(chain) > 1 or parent != WORLD:
             what = f"body {name} has a free joint, and {'another one' if len(chain) > 1 else 'a parent'}"
             self.faults.add(element.line, what, "let only bodies of the world be free, by one joint")
@@ -214,7 +214,7 @@ class Bodies:
         self.joints.append(joint)
 
     def _joint(self, element: Element, kind: str, body: str) -> JointRecord:
-        """Return a joint without its place."""
+        """Return a joint without its pose."""
         check_attributes(element, _OF_JOINTS, _SOLVER)
         turns = kind in {"hinge", "ball"}
         name = self._name(element, f"{body}_{kind}")
@@ -254,7 +254,7 @@ class Bodies:
         return read_range(element, key, switch, name, self.compiler)
 
     def _scale_masses(self) -> None:
-        """Masses and inertias such that all masses together are what ``settotalmass`` says."""
+        """Scale masses and inertias so that the total mass is that of ``settotalmass``."""
         total, wanted = sum(link.inertial.mass for link in self.links if link.inertial), self.compiler.total_mass
         if wanted <= 0 or total <= 0:
             return
@@ -265,7 +265,7 @@ class Bodies:
 
 
 def read_range(element: Element, key: str, switch: str, name: str, compiler: Compiler) -> tuple[float, float]:
-    """Bounds that act: where ``switch`` says so, or, if it says nothing, where they are given."""
+    """Return the active bounds: where ``switch`` says so, else where they are given."""
     limited = word(element, switch, ("auto", "true", "false"))
     if not element.attribute(key):
         if limited == "true":

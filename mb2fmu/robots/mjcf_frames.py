@@ -20,7 +20,7 @@ _HONOURED = ("angle", "autolimits", "balanceinertia", "boundinertia", "boundmass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiler:
-    """What ``<compiler>`` says.
+    """Settings of ``<compiler>``.
 
     Attributes:
         degrees: Angles are in degrees; rad otherwise.
@@ -52,7 +52,7 @@ class Compiler:
 
 
 def read_compiler(root: Element) -> Compiler:
-    """Return the settings of all ``<compiler>``; later ones replace what earlier ones say."""
+    """Return the settings of all ``<compiler>`` elements; later ones override earlier ones."""
     found: dict[str, str] = {}
     element = None
     for element in root.children("compiler"):
@@ -94,7 +94,7 @@ def word(element: Element, name: str, known: tuple[str, ...]) -> str:
 
 
 def check_attributes(element: Element, honoured: tuple[str, ...], harmless: tuple[str, ...] = ()) -> None:
-    """Refuses every attribute that is neither honoured nor harmless: MJCF has no extensions, so a word is wrong or new.
+    """Refuse every attribute that is neither supported nor harmless: MJCF has no extensions, so it is misspelt or new.
 
     Args:
         element: Whose.
@@ -114,7 +114,7 @@ def called(element: Element) -> str:
 
 
 def pose_of(element: Element, compiler: Compiler) -> Pose:
-    """``pos`` and the orientation of an element, by whichever of the five attributes gives it."""
+    """Return ``pos`` and the orientation of an element, from one of the five attributes."""
     return Pose(cleaned(_rotation(element, compiler)), np.array(element.vector("pos", (0.0, 0.0, 0.0))))
 
 
@@ -140,7 +140,7 @@ def _rotation(element: Element, compiler: Compiler) -> Array:
 
 
 def _from_two_axes(element: Element) -> Array:
-    """The rotation whose x axis is the first of two directions, and whose y axis is as near as can be to the second."""
+    """Return the rotation with x along the first of two directions, and y as near as possible to the second."""
     six = np.array(element.vector("xyaxes", (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)))
     x = six[:3] / (np.linalg.norm(six[:3]) or 1.0)
     y = six[3:] - (six[3:] @ x) * x
@@ -162,7 +162,7 @@ def _direction(element: Element, name: str, default: tuple[float, ...]) -> Array
 
 
 def from_quaternion(quaternion: Array) -> Array:
-    """Rotation of a unit quaternion w, x, y, z."""
+    """Return the rotation of a unit quaternion w, x, y, z."""
     w, x, y, z = quaternion
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     rotation: Array = np.eye(3) + 2 * w * cross + 2 * cross @ cross
@@ -170,7 +170,7 @@ def from_quaternion(quaternion: Array) -> Array:
 
 
 def from_euler(angles: tuple[float, ...], compiler: Compiler) -> Array:
-    """Three turns; about axes that turn along (lower case), or that stay (upper case)."""
+    """Return three turns about axes that turn along (lower case) or stay (upper case)."""
     rotation = np.eye(3)
     for axis, angle in zip(compiler.sequence, angles, strict=True):
         turn = turned_about(np.eye(3)["xyz".index(axis.lower())], compiler.angle(angle))

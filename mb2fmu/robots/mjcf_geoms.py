@@ -1,4 +1,4 @@
-"""Geoms of an MJCF file: what they look like, and the mass and inertia that they give their body."""
+"""Geoms of an MJCF file: shapes, and the mass and inertia that they give their body."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def color_of(element: Element) -> str:
 
 
 def read_geom(element: Element, at: Pose, compiler: Compiler, assets: Assets, *, weighed: bool) -> Geom:
-    """One geom.
+    """Read one geom.
 
     Args:
         element: ``<geom>``.
@@ -81,7 +81,7 @@ def read_geom(element: Element, at: Pose, compiler: Compiler, assets: Assets, *,
 
 
 def _size_and_pose(element: Element, kind: str, compiler: Compiler) -> tuple[Array, Pose]:
-    """Radii and half lengths, and the pose; ``fromto`` gives the length and the z axis."""
+    """Return radii and half lengths, and the pose; ``fromto`` gives the length and the z axis."""
     count, text = _SIZES.get(kind, 0), element.attribute("size")
     if not count:
         return np.ones(3), pose_of(element, compiler)
@@ -110,7 +110,7 @@ def _first_sizes(element: Element, text: str, count: int) -> Array:
 
 
 def _inertial(element: Element, kind: str, size: Array, pose: Pose) -> Inertial | None:
-    """Mass and inertia of a solid shape in its body's frame; from ``mass``, else from ``density``."""
+    """Return mass and inertia of a solid shape in its body's frame; from ``mass``, else from ``density``."""
     given = element.attribute("mass")
     mass = element.number("mass") if given else 0.0
     density = element.number("density", _WATER)
@@ -127,7 +127,7 @@ def _inertial(element: Element, kind: str, size: Array, pose: Pose) -> Inertial 
 
 
 def solid(kind: str, size: Array) -> tuple[float, Array]:
-    """Volume in m³, and the central moments of inertia per mass, m², of a homogeneous solid.
+    """Return volume in m³, and the central moments of inertia per mass, m², of a homogeneous solid.
 
     Args:
         kind: ``sphere``, ``capsule``, ``cylinder``, ``ellipsoid``, ``box``.
@@ -182,7 +182,7 @@ def _shape(element: Element, kind: str, size: Array, pose: Pose, assets: Assets)
 
 
 def bounded(inertial: Inertial | None, compiler: Compiler, line: int) -> Inertial | None:
-    """Return a body's inertia with what ``<compiler>`` demands of masses and moments."""
+    """Return a body's inertia with the minimum masses and moments of ``<compiler>``."""
     if inertial is None and (compiler.least_mass > 0 or compiler.least_inertia > 0):
         inertial = Inertial(0.0, np.zeros(3), np.zeros((3, 3)), line)
     if inertial is None:

@@ -1,4 +1,4 @@
-"""MJCF → ``RobotDescription``: every element honoured, left out by name because it moves nothing, or refused by name.
+"""MJCF → ``RobotDescription``: every element is honoured, ignored by name (no effect on motion), or refused by name.
 
 MuJoCo's constraints are soft and its integrator steps; here couplings are exact and time is continuous. Contacts are no
 part of a robot's description here, and are told.
@@ -32,7 +32,7 @@ _GRAVITY = (0.0, 0.0, -9.81)
 
 
 def read_mjcf(content: bytes, path: Path, content_of: ContentOf) -> RobotDescription:
-    """Reads an MJCF file.
+    """Read an MJCF file.
 
     Args:
         content: Of the file.
@@ -81,7 +81,7 @@ def _check_sections(root: Element) -> None:
 
 
 def _options(root: Element) -> tuple[float, float, float]:
-    """Gravity; what else of ``<option>`` acts on the motion is refused."""
+    """Return gravity; refuse other parts of ``<option>`` that change the motion."""
     gravity = _GRAVITY
     for option in root.children("option"):
         x, y, z = option.vector("gravity", gravity)

@@ -1,4 +1,4 @@
-"""The elements of an MJCF file with its includes put in and its defaults written out: what is left says all itself."""
+"""The elements of an MJCF file with includes inserted and defaults written out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Class = dict[str, dict[str, str]]
 
 
 def whole_tree(content: bytes, path: Path, faults: Faults, content_of: ContentOf) -> etree._Element:
-    """Return the root of an MJCF file: includes and defaults are gone, every attribute stands where it acts.
+    """Return the root of an MJCF file: includes and defaults are resolved into elements and attributes.
 
     Args:
         content: Of the file.
@@ -48,7 +48,7 @@ def whole_tree(content: bytes, path: Path, faults: Faults, content_of: ContentOf
 
 
 def _include(root: etree._Element, folder: Path, seen: set[Path], faults: Faults, content_of: ContentOf) -> None:
-    """Puts the elements of included files in their places; no file twice, and none outside the folder."""
+    """Insert the elements of included files; no file twice, and none outside the folder."""
     while (node := root.find(".//include")) is not None:
         parent = node.getparent()
         assert parent is not None
@@ -87,7 +87,7 @@ def _read_class(
     section: etree._Element, classes: dict[str, Class], name: str, inherited: Mapping[str, Mapping[str, str]],
     faults: Faults,
 ) -> None:  # fmt: skip
-    """Reads a class of defaults, and the ones inside it, which have its values where they give none."""
+    """Read a class of defaults and its nested classes, which inherit its values."""
     if not name:
         faults.add(line_of(section), "a class of defaults has no name", 'add class="…"')
         return
@@ -109,7 +109,7 @@ def _read_class(
 
 
 def _write_out(element: etree._Element, childclass: str, classes: Mapping[str, Class], faults: Faults) -> None:
-    """Writes the defaults into the elements that do not give these attributes themselves."""
+    """Write the defaults into elements that lack these attributes."""
     for child in element:
         inside = child.get("childclass") or childclass
         name = child.get("class") or inside

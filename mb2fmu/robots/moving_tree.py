@@ -1,4 +1,4 @@
-"""``MovingTree``: the parts of a robot that move against each other; what is fixed together is one part.
+"""``MovingTree``: the parts of a robot that move against each other; fixed links are one part.
 
 Each part has axes of its own in which its joint is simplest: a hinge turns about a coordinate axis of them. Part 0 is
 the ground.
@@ -35,7 +35,7 @@ GROUNDS = ("ground", "world", "inertial", "ground_")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """What moves as one rigid body.
+    """A set of links that moves as one rigid body.
 
     Attributes:
         name: Of the link that its joint moves.
@@ -62,7 +62,7 @@ class Part:
 
     @property
     def moved_by(self) -> JointRecord:
-        """The joint; never asked of the ground."""
+        """The joint that moves the part; not for the ground."""
         assert self.joint is not None
         return self.joint
 
@@ -84,7 +84,7 @@ class MovingTree:
     held: Mapping[str, float]
 
     def behind(self, first: Collection[int]) -> set[int]:
-        """Numbers of these parts and of all that they carry."""
+        """Return the numbers of these parts and of all that they carry."""
         found = set(first)
         for i, part in enumerate(self.parts):
             if part.parent in found:
@@ -130,7 +130,7 @@ def moving_tree(description: RobotDescription, settings: RobotSettings) -> Movin
 
 
 def _with_settings(description: RobotDescription, settings: RobotSettings, where: str) -> list[JointRecord]:
-    """Return the joints with what the settings say of them; mimics of locked joints are locked."""
+    """Return the joints with the settings applied; mimics of locked joints are locked."""
     known = {joint.name: joint for joint in description.joints}
     asked = {
         "inputs": settings.inputs or (), "locked": settings.locked, "prescribed": settings.prescribed,
@@ -165,7 +165,7 @@ def _with_settings(description: RobotDescription, settings: RobotSettings, where
 def _contradictions(
     known: Mapping[str, JointRecord], asked: Mapping[str, Iterable[str]], where: str
 ) -> Iterator[Fault]:
-    """A fault for each joint that cannot be all that the settings ask of it; of two wishes one would be dropped."""
+    """Yield joints with settings that contradict each other; none of two is dropped silently."""
     for name, joint in known.items():
         words = [word for word, names in asked.items() if name in names]
         if joint.kind == "fixed" and words:
@@ -206,7 +206,7 @@ def _links_that_are_not(description: RobotDescription, settings: RobotSettings, 
 def _locked_position(
     joint: JointRecord, joints: Mapping[str, JointRecord], locked: Mapping[str, float]
 ) -> float | None:
-    """Return the position of a joint whose chain of mimics ends at a locked or fixed one."""
+    """Return the position of a joint whose chain of mimics ends at a locked or fixed joint."""
     factor, offset, current = 1.0, 0.0, joint
     while current.mimic is not None and current.name not in locked:
         offset += factor * current.mimic.offset
@@ -226,7 +226,7 @@ def locked_joint(joint: JointRecord, position: float) -> JointRecord:
 
 
 def turned_about(axis: Array, angle: float) -> Array:
-    """Rotation by an angle about a unit vector (Rodrigues)."""
+    """Return the rotation by an angle about a unit vector (Rodrigues)."""
     x, y, z = axis
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return cleaned(np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross)
@@ -235,7 +235,7 @@ def turned_about(axis: Array, angle: float) -> Array:
 def _with_possible_inertias(
     description: RobotDescription, settings: RobotSettings, where: str, notes: list[str]
 ) -> dict[str, LinkRecord]:
-    """Return the links with inertias that bodies can have: repaired, kept or refused, as the settings say."""
+    """Return the links with inertias that bodies can have: repaired, kept or refused, by the settings."""
     links, faults = {}, []
     for link in description.links:
         links[link.name] = link
@@ -290,7 +290,7 @@ def _drafts(
 
 
 def _axes(joint: JointRecord) -> tuple[int, float, Array]:
-    """Coordinate axis and sign of a joint's axis, and the rotation from the joint's frame that makes it one."""
+    """Return coordinate axis and sign of a joint's axis, and the rotation that aligns it."""
     if joint.kind in {"floating", "ball"}:
         return 2, 1.0, np.eye(3)
     nearest = int(np.argmax(np.abs(joint.axis)))
@@ -301,7 +301,7 @@ def _axes(joint: JointRecord) -> tuple[int, float, Array]:
 
 
 def z_along(axis: Array) -> Array:
-    """Return a rotation whose third column is ``axis``, the others as near to the joint's own as they can be."""
+    """Return a rotation whose third column is ``axis``, the others as near as possible to the joint's own."""
     helper = np.zeros(3)
     helper[int(np.argmin(np.abs(axis)))] = 1.0
     x = helper - (helper @ axis) * axis
@@ -312,7 +312,7 @@ def z_along(axis: Array) -> Array:
 def _coordinate(
     number: int, joint: JointRecord | None, drafts: list[_Draft], numbers: Mapping[str, int]
 ) -> tuple[int, float, float] | None:
-    """Whose joint position moves a part, by which factor and offset; chains of mimics are followed."""
+    """Return the joint whose position moves a part, with factor and offset; chains of mimics are followed."""
     if joint is None or joint.kind not in {"revolute", "prismatic"}:
         return None
     factor, offset = 1.0, 0.0
@@ -328,7 +328,7 @@ def _coordinate(
 
 
 def _refuse_massless(tree: MovingTree, where: str) -> None:
-    """Names parts at the ends that have no mass: nothing would say how their joints move."""
+    """Refuse end parts without mass: nothing would determine how their joints move."""
     massive: set[int] = set()
     for i in range(len(tree.parts) - 1, 0, -1):
         part = tree.parts[i]

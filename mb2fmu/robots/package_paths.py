@@ -1,4 +1,4 @@
-"""Where the mesh files of a robot are: relative names, ``file://``, and ``package://`` without any ROS."""
+"""Find mesh files of a robot: relative names, ``file://``, and ``package://`` without ROS."""
 
 from __future__ import annotations
 

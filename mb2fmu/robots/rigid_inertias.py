@@ -1,4 +1,4 @@
-"""Masses and inertias of links: whether a body can have them, the nearest ones that it can, and several as one."""
+"""Masses and inertias of links: check whether a body can have them, repair them, and sum them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SMALLEST = 1e-6
 
 
 def inertial_faults(inertial: Inertial) -> list[str]:
-    """What no body can have: a negative mass, principal moments that are negative or break A + B ≥ C.
+    """Return what no body can have: a negative mass, principal moments that are negative or break A + B ≥ C.
 
     Moments that are off by what a file with three digits rounds are taken as they are.
     """
@@ -37,7 +37,7 @@ def inertial_faults(inertial: Inertial) -> list[str]:
 
 
 def repaired(inertial: Inertial) -> Inertial:
-    """Return the nearest inertia that a body can have: principal axes kept, ∫ x² dm along each not negative.
+    """Return the nearest possible inertia: principal axes kept, ∫ x² dm along each not negative.
 
     A negative mass becomes its magnitude; an inertia without mass is dropped.
     """
@@ -51,7 +51,7 @@ def repaired(inertial: Inertial) -> Inertial:
 
 
 def together(parts: Iterable[tuple[Pose, Inertial]]) -> Inertial | None:
-    """Several rigid bodies as one.
+    """Return several rigid bodies as one.
 
     Args:
         parts: Where each one's link is in a frame, and its inertial there.
@@ -76,5 +76,5 @@ def together(parts: Iterable[tuple[Pose, Inertial]]) -> Inertial | None:
 
 
 def _steiner(r: Array) -> Array:
-    """∫ of a unit mass at r: r·r 1 − r rᵀ."""
+    """Return ∫ of a unit mass at r: r·r 1 − r rᵀ."""
     return float(r @ r) * np.eye(3) - np.outer(r, r)

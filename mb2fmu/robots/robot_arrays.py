@@ -1,4 +1,4 @@
-"""A robot's variables as arrays: ``q``, ``v``, ``acceleration``, ``tau``, and what is asked of frames and equations."""
+"""A robot's variables as arrays: ``q``, ``v``, ``acceleration``, ``tau``, and requested quantities."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _JACOBIANS = {"partial_velocity", "partial_angular_velocity"}
 
 
 def declare_arrays(model: Model) -> None:
-    """Declares the arrays of a robot whose variables and outputs are declared.
+    """Declare the arrays of a robot whose variables and outputs are declared.
 
     Args:
         model: Of the robot. Arrays have its variables in their order.
@@ -56,7 +56,7 @@ _INPUTS = {
 
 
 def _inputs(model: Model, *, moves: bool) -> Iterator[tuple[str, str]]:
-    """(array, input); what is prescribed is the motion itself where nothing else moves."""
+    """Yield (array, input); prescribed motions are inputs where nothing else moves."""
     words = {"effort": "tau", "control": "control", "speed": "v", "acceleration": "acceleration"}
     for item in model.declared:
         if not isinstance(item, Input):
@@ -72,7 +72,7 @@ def _inputs(model: Model, *, moves: bool) -> Iterator[tuple[str, str]]:
 
 
 def _declare_outputs(model: Model, speeds: int) -> None:
-    """Of the equations by their kind, of frames by their name."""
+    """Declare outputs of the equations by kind, of frames by name."""
     groups: dict[str, list[str]] = {}
     for item in [each for each in model.declared if isinstance(each, OutputRequest)]:
         names = requested_names(item)

@@ -1,4 +1,4 @@
-"""``RobotDescription``: what a robot file says, as plain numbers; the readers of all formats end here.
+"""``RobotDescription``: the content of a robot file as plain numbers; readers of all formats return it.
 
 SI units throughout. A pose says where a frame B is in a frame A: ``rotation`` is ``A_C_B`` (components in A =
 ``rotation`` @ components in B), ``position`` goes from A's origin to B's, in A's components. Every record knows the
@@ -37,13 +37,13 @@ def _zero() -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pose:
-    """Where a frame is in another one."""
+    """Pose of a frame in another one."""
 
     rotation: Array = field(default_factory=_identity)
     position: Array = field(default_factory=_zero)
 
     def __matmul__(self, other: Pose) -> Pose:
-        """``A_pose_B @ B_pose_C``: where C is in A."""
+        """Return ``A_pose_B @ B_pose_C``: the pose of C in A."""
         return Pose(cleaned(self.rotation @ other.rotation), self.position + self.rotation @ other.position)
 
     def inverse(self) -> Pose:
@@ -52,13 +52,13 @@ class Pose:
 
 
 def cleaned(rotation: Array) -> Array:
-    """Direction cosines with entries that round-off alone keeps from 0 and ±1 put there: products stay sparse."""
+    """Return direction cosines with entries within round-off of 0 and ±1 set there: products stay sparse."""
     nearest = np.round(rotation)
     return np.where(np.abs(rotation - nearest) <= _NOISE, nearest + 0.0, rotation)
 
 
 def from_roll_pitch_yaw(angles: Sequence[float]) -> Array:
-    """Rotation about the fixed axes x, y, z in this order: Rz(yaw) Ry(pitch) Rx(roll), as URDF and SDF have it."""
+    """Return the rotation about fixed axes x, y, z: Rz(yaw) Ry(pitch) Rx(roll), as in URDF and SDF."""
     (sr, sp, sy), (cr, cp, cy) = np.sin(angles), np.cos(angles)
     return np.array(
         [
@@ -122,7 +122,7 @@ class LinkRecord:
 
 @dataclass(frozen=True, slots=True)
 class Mimic:
-    """A joint that follows another one: position = ``multiplier`` × the other's position + ``offset``."""
+    """A joint that follows another: position = ``multiplier`` × its leader's position + ``offset``."""
 
     joint: str
     multiplier: float = 1.0
@@ -141,7 +141,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class JointRecord:
-    """How a link moves against its parent.
+    """Motion of a link against its parent.
 
     Attributes:
         name: Of the joint.
@@ -186,7 +186,7 @@ class JointRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActuatorRecord:
-    """A drive with a law: along its length L = Σ factor × joint's position acts gain × control + b0 + b1 L + b2 L'.
+    """An actuator: along L = Σ factor × joint's position acts gain × control + b0 + b1 L + b2 L'.
 
     Attributes:
         name: Of the actuator.
@@ -232,7 +232,7 @@ class TendonRecord:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LoopRecord:
-    """Two links that are connected beside the tree.
+    """Two links that are connected in addition to the tree.
 
     Attributes:
         name: Of the loop.
@@ -255,7 +255,7 @@ class LoopRecord:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RobotDescription:
-    """All that a file says of one robot.
+    """The content of a robot file.
 
     Attributes:
         name: As the file has it; may be empty.

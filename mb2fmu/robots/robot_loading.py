@@ -1,4 +1,4 @@
-"""``load_robot``: a robot file and what lies beside it → ``Model``."""
+"""``load_robot``: from a robot file and its neighbouring files to a ``Model``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
 
 
 def content_of(path: Path) -> bytes | None:
-    """Return the content of a file that another one includes; None where there is none."""
+    """Return the content of an included file; None where there is none."""
     return path.read_bytes() if path.is_file() else None
 
 

@@ -1,4 +1,4 @@
-"""What a robot looks like: the shapes of its links as ``Scenery``, and which mesh files they need.
+"""Appearance of a robot: the shapes of its links as ``Scenery``, and their mesh files.
 
 Cylinders and spheres are placed by a point and a direction; boxes by a frame where they are turned. Of a mesh, turn and
 scale are put into its triangles when they are read, so that no frame is needed.
@@ -26,7 +26,7 @@ HERE: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 @dataclass(slots=True)
 class Places:
-    """Numbers of frames and points of the mechanism that is made.
+    """Numbers of frames and points of the mechanism.
 
     Attributes:
         frame: (part, pose in its axes) → frame that has the pose's axes.
@@ -44,7 +44,7 @@ class Places:
 def drawn_geometries(
     description: RobotDescription, tree: MovingTree
 ) -> Iterator[tuple[int, LinkRecord, Geometry, Pose]]:
-    """(part, link, shape, pose in the part's axes): visual shapes, and collision shapes where a link has no other."""
+    """Yield (part, link, shape, pose in the part's axes): visual shapes, or collision shapes of links without."""
     for link in description.links:
         part, pose = tree.place[link.name]
         visual = [shape for shape in link.shapes if not shape.collision]
@@ -99,12 +99,12 @@ def _key(number: int, shape: Geometry) -> str:
 def _drawn(
     number: int, part: int, link: LinkRecord, shape: Geometry, pose: Pose, numbers: Places
 ) -> Iterator[DrawnShape]:
-    """One shape; a capsule is a cylinder and two spheres."""
+    """Yield the record of one shape; a capsule becomes a cylinder and two spheres."""
 
     def made(
         kind: ShapeKind, sizes: tuple[float, ...], at: Pose, *, frame: int = -1, along: Components = UP, mesh: str = ""
     ) -> DrawnShape:
-        """Makes the record of one solid, with its place as the scene stores it."""
+        """Return the record of one solid, with its place in the scene."""
         own = numbers.own[part]
         turned = frame not in (-1, own)
         offset = at.rotation.T @ at.position if turned else at.position

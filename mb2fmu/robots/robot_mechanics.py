@@ -17,7 +17,7 @@ from mb2fmu.robots.robot_settings import RobotSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointVariables:
-    """The symbols of one joint, functions of time but for parameters.
+    """Symbols of one joint: parameters, and functions of time for all else.
 
     Attributes:
         name: Legal and unique, in front of the names of its variables.

@@ -44,7 +44,7 @@ ModelKind = TypeVar("ModelKind", bound=Model)
 def robot_model(
     description: RobotDescription, settings: RobotSettings, kind: type[ModelKind], format_: str
 ) -> ModelKind:
-    """A model of a robot: coordinates, speeds, efforts, parameters, outputs and an experiment that moves every joint.
+    """Make the model of a robot: all variables, and an experiment that moves every joint.
 
     Args:
         description: What the file says.
@@ -120,7 +120,7 @@ class _Modeller:
         return model
 
     def _add_elements(self, model: Model, weights: Weights) -> None:
-        """Dry friction and hard stops."""
+        """Add dry friction and hard stops."""
         for each in self.rubbing:
             model.add(friction_element(each))
         for each in self.stopped:
@@ -128,7 +128,7 @@ class _Modeller:
 
     @property
     def _stem(self) -> str:
-        """Return the name of the robot file without its suffix."""
+        """The name of the robot file without its suffix."""
         return self.description.source.stem if self.description.source else ""
 
     def _where(self, line: int) -> str:
@@ -137,7 +137,7 @@ class _Modeller:
         return f"{file}:{line}" if line else file
 
     def _legal(self, name: str, what: str) -> str:
-        """Return a name that FMI allows and that stands once; told where it is another one."""
+        """Return a legal, unique FMI name; add a note where it differs from the file's."""
         found = suggested_name(name, what)
         number = 2
         while found in self.taken:
@@ -222,7 +222,7 @@ class _Modeller:
         return "guess" if closed and joint.name not in self.settings.start else "fixed"
 
     def _declare_damping(self, i: int, joint: JointRecord, name: str) -> None:
-        """The damper of a joint; floating joints have none."""
+        """Declare the damper of a joint; floating joints have none."""
         unmoved = joint.name in self.settings.prescribed and self.settings.role == "plant"
         if not joint.damping or joint.kind == "floating" or unmoved:
             return
@@ -273,7 +273,7 @@ class _Modeller:
         return JointVariables(name=name, q=q, u=u)
 
     def _free(self, joint: JointRecord, name: str) -> JointVariables:
-        """Floating joints and balls; speeds are along the axes of what moves."""
+        """Declare floating joints and balls; speeds are along the axes of the moving part."""
         from scipy.spatial.transform import Rotation  # as long to import as a robot to read
 
         where, floats = self._where(joint.line), joint.kind == "floating"
@@ -297,7 +297,7 @@ class _Modeller:
         return JointVariables(name=name, q=tuple(r[0] for r in q), u=tuple(r[0] for r in u))
 
     def _declare_follower(self, i: int, part: Part) -> None:
-        """The position of a joint that mimics another one is an output."""
+        """Declare the position of a joint that mimics another as an output."""
         joint = part.moved_by
         assert part.coordinate is not None
         owner, factor, offset = part.coordinate
@@ -318,7 +318,7 @@ class _Modeller:
             )  # fmt: skip
 
     def _declare_actuators(self) -> None:
-        """The inputs of actuators, and what they and tendons do along joints."""
+        """Declare the inputs of actuators, and the efforts of actuators and tendons along joints."""
         self.actuation = JointLaws(self._joint_motions())
         inverse = self.settings.role == "inverse-dynamics"
         for actuator in () if inverse else self.description.actuators:
@@ -336,7 +336,7 @@ class _Modeller:
         self.actuation.finish(bounds, self.description.tendons)
 
     def _joint_motions(self) -> dict[str, tuple[sm.Expr, sm.Expr]]:
-        """Position and speed of every joint with one coordinate, those that stand still included."""
+        """Return position and speed of every joint with one coordinate, fixed ones included."""
         found = {name: (sm.Float(held), sm.S.Zero) for name, held in self.tree.held.items()}
         for part in self.tree.parts[1:]:
             if part.coordinate is None:
@@ -351,7 +351,7 @@ class _Modeller:
     # --- the rest ----------------------------------------------------------------------------------------------------
 
     def _mechanics(self, gravity: tuple[sm.Expr, sm.Expr, sm.Expr], format_: str) -> RobotMechanics:
-        """Return what the model hands over as its mechanics source."""
+        """Return the mechanics of the model."""
         links = tuple(link.name for link in self.description.links)
         meshes, missing = mesh_uses(self.description, self.tree, self.settings.packages)
         ground = next(name for name in GROUNDS if name not in links)
@@ -387,7 +387,7 @@ class _Modeller:
         )
 
     def _note_what_is_left_out(self) -> None:
-        """Note friction, ranges and laws that the file has and the settings leave out."""
+        """Add notes on friction, ranges and laws of the file that the settings ignore."""
         joints = [part.moved_by for part in self.tree.parts[1:]]
         if self.settings.role == "inverse-dynamics" and self.description.actuators:
             self.notes.append("laws of actuators are left out: efforts are those along the joints")
@@ -429,7 +429,7 @@ class _Modeller:
             model.output_total_energy()
 
     def _weights(self, gravity: Iterable[sm.Expr]) -> Weights:
-        """Inertias and weights along the speeds, at the start; what a floating part carries has no weight there."""
+        """Return inertias and weights along the speeds at the start; floating parts carry no weight."""
         size = next((p.value for p in self.declared if isinstance(p, Parameter) and p.name == "gravity"), 0.0)
         pull = np.array([float(g.subs(sm.Symbol("gravity"), size)) for g in gravity])
         starts = {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate)}
@@ -443,7 +443,7 @@ class _Modeller:
         return Weights(M, weight, row, falling_rate(M, K))
 
     def _experiment(self, weights: Weights) -> dict[sm.Expr, sm.Expr]:
-        """Efforts that hold the robot at the start and move every joint, each at a frequency of its own."""
+        """Return efforts that hold the robot at the start and move every joint at its own frequency."""
         if self.settings.role == "inverse-dynamics":
             starts = {item.symbol: item.start for item in self.declared if isinstance(item, Input)}
             return prescribed_motions(self.tree, self.variables, starts, self.settings.excitation)

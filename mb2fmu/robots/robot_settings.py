@@ -1,4 +1,4 @@
-"""``RobotSettings``: what a robot file leaves open, from its side file and from arguments."""
+"""``RobotSettings``: settings that a robot file cannot contain, from its side file and from arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OutputWord = Literal["position", "orientation", "velocity", "angular_velocity", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameOutput:
-    """What a unit tells of one frame.
+    """Requested outputs of one frame.
 
     Attributes:
         frame: Name of a link.
@@ -42,7 +42,7 @@ class FrameOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSetting:
-    """Two links that are connected beside the tree.
+    """Two links that are connected in addition to the tree.
 
     Attributes:
         frames: Names of two links.
@@ -65,7 +65,7 @@ class LoopSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotSettings:
-    """What a robot file leaves open.
+    """Settings that a robot file cannot contain.
 
     Attributes:
         name: Of the model; that of the robot, unless given.
@@ -121,7 +121,7 @@ class RobotSettings:
 
 
 def settings_of(table: Mapping[str, Any], where: str, before: RobotSettings | None = None) -> RobotSettings:
-    """Settings with some of them replaced.
+    """Return the settings with some of them replaced.
 
     Args:
         table: Name → value, as TOML has it; texts are converted, so that arguments of a command line do, too.

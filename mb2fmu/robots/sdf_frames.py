@@ -1,4 +1,4 @@
-"""Poses of an SDF file: links, joints and frames say where they are relative to others; here all are in the model.
+"""Poses of an SDF file, relative to other frames there, here all in the model's frame.
 
 The frame ``__model__`` is the model's own, ``world`` the one that the model stands in.
 """
@@ -19,7 +19,7 @@ _UNIT = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where something is: its pose relative to a frame that has a name."""
+    """A pose relative to a named frame."""
 
     relative_to: str
     pose: Pose
@@ -44,7 +44,7 @@ class SdfFrames:
     _known: dict[str, Pose] = field(default_factory=lambda: {MODEL: Pose()})
 
     def add(self, name: str, placed: Placed) -> None:
-        """Adds a frame; names stand once among links, joints and frames."""
+        """Add a frame; links, joints and frames share one set of names."""
         if name and name not in self.doubled and (name in self.placed or name == MODEL):
             self.doubled.add(name)
             what = f"{'2 links, joints or frames are' if name != MODEL else 'a link, joint or frame is'} called {name}"
@@ -52,7 +52,7 @@ class SdfFrames:
         self.placed[name] = placed
 
     def pose(self, name: str, line: int) -> Pose:
-        """Return a frame's pose in the model; the identity, with a fault, where that is not determined."""
+        """Return a frame's pose in the model; the identity, with a fault, where it is undetermined."""
         way: list[str] = []
         current = name
         while current not in self._known:

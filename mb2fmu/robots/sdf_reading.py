@@ -1,4 +1,4 @@
-"""SDF → ``RobotDescription``: one model, every element honoured, left out by name, or refused by name with its line.
+"""SDF → ``RobotDescription``: every element is honoured, ignored by name, or refused by name with its line.
 
 A joint's frame and its child's differ in SDF. Between them stands a link without mass, and so does one between the two
 axes of a universal joint; what is fixed together becomes one body later.
@@ -48,7 +48,7 @@ _TINY = 1e-12
 
 
 def read_sdf(content: bytes, path: Path) -> RobotDescription:
-    """Reads an SDF file with one model, in a world or alone.
+    """Read an SDF file with one model, in a world or alone.
 
     Args:
         content: Of the file.
@@ -97,7 +97,7 @@ class _SdfModel:
     _moved: set[str] = field(default_factory=set)
 
     def read(self) -> tuple[list[LinkRecord], list[JointRecord]]:
-        """Links and joints; frames are links without mass."""
+        """Return links and joints; frames are links without mass."""
         element = self.element
         element.allow(_OF_MODELS | {"static", "include", "model"}, _SILENT)
         for word in ("include", "model"):
@@ -121,7 +121,7 @@ class _SdfModel:
         return self.links, self.joints
 
     def gravity_of_root(self, gravity: tuple[float, float, float]) -> tuple[float, float, float]:
-        """Gravity in the axes of the link that no joint moves, as the poses of model and link turn it."""
+        """Return gravity in the axes of the root link, turned by the poses of model and link."""
         moved = {joint.child for joint in self.joints}
         root = next((link.name for link in self.links if link.name not in moved), MODEL)
         turned = self._between(WORLD, root, 0).rotation.T @ np.array(gravity)
@@ -211,7 +211,7 @@ class _SdfModel:
             yield Geometry(kind, sizes, pose, _color(element), mesh, element.name == "collision", element.line)
 
     def _joint(self, element: Element, links: set[str]) -> None:
-        """Read a joint as one link per axis; a joint to a link that another one moves closes a loop."""
+        """Read a joint as one link per axis; a joint to a link that another joint moves closes a loop."""
         element.allow({"pose", "parent", "child", "axis", "axis2", "physics"}, _SILENT)
         name, kind = element.attribute("name"), element.attribute("type", required=True)
         if kind and kind not in _KINDS:
@@ -246,7 +246,7 @@ class _SdfModel:
         )
 
     def _close(self, element: Element, name: str, kind: str, ends: tuple[str, str]) -> None:
-        """A joint whose child another one moves closes a loop: it has no coordinate, and nothing acts on it."""
+        """Close a loop by a joint whose child another joint moves: it has no coordinate and no effort."""
         if kind not in _CLOSING:
             what = f"joint {name} closes a loop and is of the type {kind!r}"
             self.faults.add(element.line, what, f"honoured there are {', '.join(_CLOSING)}")
@@ -322,7 +322,7 @@ class _SdfModel:
 
 
 def _mimic(axis: Element) -> Mimic | None:
-    """position = multiplier × (leader − reference) + offset."""
+    """Return position = multiplier × (leader − reference) + offset."""
     mimic = axis.child("mimic")
     if mimic is None:
         return None
@@ -364,7 +364,7 @@ def _truth(element: Element, name: str) -> bool:
 
 
 def _sizes(shape: Element) -> tuple[GeometryKind | None, tuple[float, ...], str]:
-    """Kind, sizes, and the file of a mesh."""
+    """Return kind, sizes, and the file of a mesh."""
     match shape.name:
         case "box" | "ellipsoid":
             part = shape.child("size" if shape.name == "box" else "radii", required=True)

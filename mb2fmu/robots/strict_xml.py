@@ -1,4 +1,4 @@
-"""XML of robot files: read strictly, with the line of every fault, and nothing fetched from anywhere.
+"""Strict reading of robot files' XML: every fault has its line, and nothing is fetched from elsewhere.
 
 Document types, entities and XInclude are refused: a robot needs none, and they are how a file reads other files.
 """
@@ -26,13 +26,13 @@ _XACRO = re.compile(r"xacro", re.IGNORECASE)
 
 
 class Line(int):
-    """Number of a line, and the file that it is in where that is an included one."""
+    """Number of a line, and its file if that is an included one."""
 
     file: str = ""
 
 
 class Faults:
-    """Collects what is wrong with one file, to be told at once.
+    """Collects the faults of one file.
 
     Args:
         file: Its name, for messages.
@@ -44,12 +44,12 @@ class Faults:
         self.notes: dict[str, None] = {}
 
     def add(self, line: int, what: str, remedy: str = "") -> None:
-        """Notes a fault at a line."""
+        """Add a fault at a line."""
         file = getattr(line, "file", "") or self.file
         self.found.append(Fault(what, f"{file}:{line}" if line else file, remedy))
 
     def note(self, text: str) -> None:
-        """Notes what is left out or assumed; each sentence once."""
+        """Add a note on what is left out or assumed; each sentence once."""
         self.notes[text] = None
 
     def complain(self) -> None:
@@ -133,7 +133,7 @@ def line_of(element: etree._Element) -> Line:
 
 
 class Element:
-    """An element whose attributes are asked for by name and kind.
+    """An element whose attributes are read by name and kind.
 
     Args:
         node: The element.
@@ -168,7 +168,7 @@ class Element:
         return default if found is None else found
 
     def numbers_of(self, text: str, name: str, count: int, *, infinite: bool = False) -> tuple[float, ...] | None:
-        """So many numbers of a text; None, and a fault, if it is anything else."""
+        """Return so many numbers from a text; None, and a fault, if it is anything else."""
         try:
             numbers = tuple(float(part) for part in text.split()) if "_" not in text else ()  # 1_000 is Python's
         except ValueError:
@@ -196,7 +196,7 @@ class Element:
         return found[0] if found else None
 
     def _called(self, asked: str = "") -> str:
-        """Return the element's name attribute for a message; empty without one, and where it is what is asked for."""
+        """Return the element's name attribute for a message; empty without one, or while that is being read."""
         own = self.node.get("name") if asked != "name" else None
         return f' name="{own}"' if own else ""
 
@@ -208,7 +208,7 @@ class Element:
     def allow(
         self, children: Collection[str], left_out: Collection[str] = (), attributes: Collection[str] = ()
     ) -> None:
-        """Say what may stand here; misspelled words are faults, everything else is left out and noted."""
+        """Declare the allowed words; similar ones are faults, all others are ignored with a note."""
         for child in self.node:
             name = tag(child)
             if name in left_out:

@@ -1,4 +1,4 @@
-"""Whether links and joints make one tree: names, ends, roots, cycles, chains of mimics; all faults at once."""
+"""Check that links and joints form one tree: names, ends, roots, cycles, mimics; all faults at once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def checked_tree(description: RobotDescription, faults: Faults, told: Collection
 
 
 def _check_masses(description: RobotDescription, faults: Faults) -> None:
-    """Add a fault for each negative mass, so that a file that is refused is refused with all that is wrong.
+    """Add a fault for each negative mass, so that all faults of a file are told together.
 
     In a file that is otherwise right it is for ``--inertia`` to say what becomes of it.
     """
@@ -65,7 +65,7 @@ def _check_masses(description: RobotDescription, faults: Faults) -> None:
 
 
 def _check_ends(joint: JointRecord, links: set[str], doubled: set[str], faults: Faults) -> None:
-    """Add a fault for a joint whose links do not exist, or are one (not two of one name, which is told)."""
+    """Add a fault for joints whose links are missing or identical (doubled names are told elsewhere)."""
     for end, name in (("parent", joint.parent), ("child", joint.child)):
         if name and name not in links:
             faults.add(joint.line, f"the {end} of joint {joint.name} is {name}, which is no link", "correct the name")
@@ -74,7 +74,7 @@ def _check_ends(joint: JointRecord, links: set[str], doubled: set[str], faults: 
 
 
 def _check_cycles(moved: dict[str, JointRecord], faults: Faults) -> None:
-    """Add one fault for each circle of joints; what only hangs on it, or on a link that is not there, is none.
+    """Add one fault for each cycle of joints; joints that only hang on one are not part of it.
 
     Args:
         moved: Link → the joint that moves it.
@@ -107,7 +107,7 @@ def _doubles(word: str, named: Iterable[tuple[str, int]], faults: Faults) -> Non
 
 
 def _from_roots(roots: list[str], joints: tuple[JointRecord, ...]) -> tuple[JointRecord, ...]:
-    """Joints that a root reaches, parents first and in the order of the file among siblings."""
+    """Return the joints that a root reaches, parents first, siblings in the order of the file."""
     below: dict[str, list[JointRecord]] = {}
     for joint in joints:
         below.setdefault(joint.parent, []).append(joint)
@@ -124,7 +124,7 @@ def _from_roots(roots: list[str], joints: tuple[JointRecord, ...]) -> tuple[Join
 
 
 def _check_mimics(joints: tuple[JointRecord, ...], faults: Faults) -> None:
-    """Whether every mimic leads to a joint that moves by itself, with one coordinate."""
+    """Add a fault for mimics that do not lead to an independent joint with one coordinate."""
     known = {joint.name: joint for joint in joints}
     for joint in joints:
         if joint.mimic is None:

@@ -1,4 +1,4 @@
-"""Inertia and weight of a moving tree at one position, in numbers: what sizes efforts, and names what is singular."""
+"""Inertia and weight of a moving tree at one position, in numbers: to size efforts and find singular joints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """At the start: mass matrix, what gravity asks of each speed, and the row of each part's first speed.
+    """Values at the start: mass matrix, weight along each speed, first row of each part.
 
     ``fall`` is how fast the robot falls from there if its weight is held: rate of the fastest exponential, 1/s; 0 where
     it hangs.
@@ -32,19 +32,19 @@ class Weights:
     fall: float
 
     def inertia_of(self, part: int) -> float:
-        """Return the inertia that a joint feels with all others held, kg·m² or kg."""
+        """Return the inertia along a joint with all others held, kg·m² or kg."""
         return float(self.M[self.row[part], self.row[part]])
 
 
 def directions(tree: MovingTree) -> list[Dof]:
-    """Return the directions in which the tree can move, parents first; followers of other joints have none."""
+    """Return the directions in which the tree can move, parents first; followers have none."""
     sizes = {"revolute": 1, "prismatic": 1, "planar": 3, "floating": 6, "ball": 3}
     own = [(i, part) for i, part in enumerate(tree.parts[1:], 1) if part.coordinate is None or part.coordinate[0] == i]
     return [(i, k) for i, part in own for k in range(sizes[part.moved_by.kind])]
 
 
 def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity: Array) -> tuple[Array, Array, Array]:
-    """Mass matrix along the directions of all joints, the efforts that hold the robot still, and how these change.
+    """Return mass matrix along all directions, the efforts that hold the robot, and their derivatives.
 
     Args:
         tree: The parts.
@@ -101,7 +101,7 @@ def falling_rate(M: Array, K: Array) -> float:
 
 
 def refuse_singular(tree: MovingTree, where: str) -> None:
-    """Names joints along which nothing is felt once the joints behind them give way: their acceleration is open.
+    """Refuse joints without inertia once the joints beyond them move freely: their acceleration is undetermined.
 
     Raises:
         ModelError: With every such joint and link.

@@ -1,4 +1,4 @@
-"""``read_robot``: ``RobotMechanics`` → ``Mechanism``, straight into its records, without SymPy's frames and points."""
+"""``read_robot``: from ``RobotMechanics`` straight to ``Mechanism`` records, without SymPy's frames and points."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def number(value: float) -> sm.Expr:
 
 
 def components(vector: Iterable[float]) -> Components:
-    """Three numbers."""
+    """Return three numbers."""
     x, y, z = (number(float(c)) for c in vector)
     return (x, y, z)
 
@@ -152,7 +152,7 @@ class _RobotReader:
         self._of_u = {u: j for j, u in enumerate(self.u)}
 
     def _translate(self, kinematics: KinematicEquations) -> None:
-        """q', q'', u' and z' in plain symbols."""
+        """Translate q', q'', u' and z' to plain symbols."""
         d, u_dot = self.definition, dict(zip(self.u, self.u_dot, strict=True))
         simple = not self.quaternions
         for c, rate in zip(d.coordinates, rates_of(kinematics, self.u), strict=True):
@@ -228,7 +228,7 @@ class _RobotReader:
                 self.origin.append(start)
 
     def _moved(self, part: Part) -> tuple[sm.Expr, sm.Expr]:
-        """Position and speed of a joint with one coordinate, be it another one's."""
+        """Return position and speed of a joint with one coordinate, perhaps another joint's."""
         assert part.coordinate is not None
         owner, factor, offset = part.coordinate
         variables = self.robot.variables[owner]
@@ -253,7 +253,7 @@ class _RobotReader:
         self.origin.append(len(self.points) - 1)
 
     def _free_turn(self, part: Part, before: int, variables: JointVariables, first: int) -> None:
-        """A quaternion: e' = E(e) ω / 2 (A. A. Shabana, Dynamics of Multibody Systems, 2013, ch. 2)."""
+        """Add a quaternion: e' = E(e) ω / 2 (A. A. Shabana, Dynamics of Multibody Systems, 2013, ch. 2)."""
         w, x, y, z = e = [self.plain(q) for q in variables.q[first : first + 4]]
         omega = [self.plain(u) for u in variables.u[first : first + 3]]
         rotation = sm.ImmutableMatrix(
@@ -276,7 +276,7 @@ class _RobotReader:
                 self.K[k, self._of_u[speed]] = half * entry
 
     def _floating(self, part: Part, before: int, start: int, variables: JointVariables) -> None:
-        """The origin of a floating part; its velocity is written along the part's own axes."""
+        """Add the origin of a floating part; its velocity is written along the part's own axes."""
         frame = self.own[-1]
         x, y, z = map(self.plain, variables.q[:3])
         velocity = [self.plain(u) for u in variables.u[:3]]
@@ -293,7 +293,7 @@ class _RobotReader:
         self.origin.append(len(self.points) - 1)
 
     def _kinematics(self) -> KinematicEquations:
-        """q' = K u + k0; of quaternions drawn to unit length."""
+        """Return q' = K u + k0; quaternions are drawn to unit length."""
         for variables in self.robot.variables.values():
             for q, u in zip(variables.q, variables.u, strict=False):
                 row = self._of_q[self.to_plain[q]]
@@ -309,7 +309,7 @@ class _RobotReader:
     # --- bodies and loads --------------------------------------------------------------------------------------------
 
     def _bodies(self) -> tuple[list[Body], list[ForceLoad]]:
-        """Bodies, their weights, and the rotors that are geared to joints."""
+        """Return bodies, their weights, and the rotors that are geared to joints."""
         bodies, loads = [], []
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
             inertial = part.inertial
@@ -346,7 +346,7 @@ class _RobotReader:
         return Body(f"rotor of {joint.name}", 0, frame, sm.S.Zero, inertia)
 
     def _rotors_of_a_ball(self, i: int, inertia: sm.ImmutableMatrix) -> Body:
-        """Equal inertias about all axes of a ball turn against the ground as its child does against its parent."""
+        """Return the rotors of a ball joint: equal inertias about all axes turn with the child against its parent."""
         name, own = f"rotors of {self.robot.tree.parts[i].moved_by.name}", self.frames[self.own[i]]
         _, omega = own.angular_velocity[0]
         frame = len(self.frames)
@@ -354,7 +354,7 @@ class _RobotReader:
         return Body(name, 0, frame, sm.S.Zero, inertia)
 
     def _joints(self) -> tuple[Joint, ...]:
-        """Every joint between two bodies, part i being body i − 1, with what its springs, damper and rotor take."""
+        """Return every joint between two bodies (part i is body i − 1), with efforts of springs, damper and rotor."""
         found = []
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
             assert part.coordinate is not None, "inverse dynamics refuse joints with several"
@@ -374,12 +374,12 @@ class _RobotReader:
         return tuple(found)
 
     def _asked_dynamics(self) -> InverseDynamics | None:
-        """What ``inverse_effort`` is asked for."""
+        """Return the request of ``inverse_effort``."""
         desired = self.robot.desired
         return InverseDynamics(tuple(map(self.plain, desired)), tuple(self._efforts(drives=False))) if desired else None
 
     def _efforts(self, *, drives: bool = True) -> list[sm.Expr]:
-        """Generalized forces along the speeds: efforts, dampers and springs, those of followers included."""
+        """Return generalized forces along the speeds: efforts, dampers and springs, followers included."""
         rows: list[list[sm.Expr]] = [[] for _ in self.u]
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
             joint = part.moved_by
@@ -405,7 +405,7 @@ class _RobotReader:
         return [sm.Add(*row) for row in rows]
 
     def _add_free_efforts(self, i: int, rows: Sequence[list[sm.Expr]]) -> None:
-        """Damping of joints with several speeds."""
+        """Add damping of joints with several speeds."""
         variables = self.robot.variables[i]
         for u in variables.u if i in self.robot.damping else ():
             speed = self.to_plain[u]
@@ -414,14 +414,14 @@ class _RobotReader:
     # --- what outputs ask for ----------------------------------------------------------------------------------------
 
     def _read_requests(self) -> None:
-        """Number all that outputs ask for, so that it is kept."""
+        """Number all frames and points that outputs request, so that they are kept."""
         for request in self.definition.outputs:
             if isinstance(request, OutputRequest):
                 for item in (*request.subject, request.relative_to, request.expressed_in):
                     self.number_of(item)
 
     def number_of(self, item: object) -> None:
-        """Gives a frame or point that somebody asks for its number."""
+        """Number a requested frame or point."""
         if isinstance(item, RecordedFrame) and item not in self.frame_of:
             part, pose = self._place(item.name)
             self.frame_of[item] = self._fixed_frame(item.name, self.own[part], pose)
@@ -443,7 +443,7 @@ def _along(axis: int, value: sm.Expr) -> Components:
 
 
 def _about(axis: int, c: sm.Expr, s: sm.Expr) -> sm.ImmutableMatrix:
-    """Rotation about a coordinate axis: components in the turned frame → components in the frame before."""
+    """Return the rotation about a coordinate axis: components in the turned frame → those in the frame before."""
     i, j = (axis + 1) % 3, (axis + 2) % 3
     rotation = sm.eye(3)
     rotation[i, i] = rotation[j, j] = c

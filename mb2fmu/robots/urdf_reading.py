@@ -47,7 +47,7 @@ _TINY = 1e-12
 
 
 def read_urdf(content: bytes, path: Path) -> RobotDescription:
-    """Reads a URDF file.
+    """Read a URDF file.
 
     Args:
         content: Of the file.
@@ -242,7 +242,7 @@ def _mimic(element: Element) -> Mimic | None:
 
 
 def _with_rotors(root: Element, joints: list[JointRecord]) -> list[JointRecord]:
-    """Joints with the rotor inertia of their transmissions, as felt at the joint: inertia × reduction²."""
+    """Return joints with the rotor inertia of their transmissions, as felt at the joint: inertia × reduction²."""
     felt: dict[str, float] = {}
     names = {joint.name for joint in joints}
     for transmission in root.children("transmission"):

@@ -241,7 +241,7 @@ class Store:
             raise AnalysisError(headline, faults)
 
     def _collect(self, *, complete: bool) -> None:
-        """Return the cases that are done."""
+        """Collect the cases that are done."""
         self.complete = complete
         with told_as_unwritten(self.folder):
             (self.folder / PARTS).mkdir(exist_ok=True)

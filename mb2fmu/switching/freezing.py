@@ -280,7 +280,7 @@ class _Assembly:
         self._copy = FrozenCopy(plan, self._builder, dict(zip(plan.sticking, factors, strict=True)))
 
     def build(self) -> Program:
-        """Add all entry points."""
+        """Add all entry points, and return the program."""
         b, plan, copy = self._builder, self._plan, self._copy
         surfaces = [self._sized(i, copy.surface(surface)) for i, surface in enumerate(plan.modes)]
         slip = [copy.node[int(plan.program.a[node])] for node in plan.sticking]

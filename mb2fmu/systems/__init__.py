@@ -1,4 +1,4 @@
-"""Systems: several units coupled, run by a master of our own, written for other masters.
+"""Systems: coupled units, run by mb2fmu's own master, and written for other masters.
 
 Input: a ``CoupledSystem`` and the units of its components, ours or any others. Output: ``Joined`` (checked
 connections), ``SystemMotion`` (what the system did), files for other masters.
@@ -46,7 +46,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Imports a public name from its home, once."""
+    """Import a public name from its module, on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"mb2fmu.systems.{_HOMES[name]}"), name)

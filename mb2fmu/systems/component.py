@@ -1,4 +1,4 @@
-"""What a system must know of one unit: variables, units, feedthrough, terminals, abilities; read from any FMU."""
+"""Properties of one unit that a system needs: variables, units, feedthrough, terminals, abilities; of any FMU."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class UnitOfMeasure:
 
 
 def conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) -> tuple[float, float]:
-    """(factor, offset) from one unit to another: target value = factor * source value + offset.
+    """Return (factor, offset) from one unit to another: target value = factor * source value + offset.
 
     Angles may be left out of a unit (N.m for N.m/rad): as a pure number a radian is 1.
 
@@ -111,7 +111,7 @@ class Component:
         return None if name is None else self.units.get(name, UnitOfMeasure(name, None))
 
     def feedthrough(self, output: str) -> frozenset[str]:
-        """Inputs on which an output depends at the same moment: as declared, or all if nothing is."""
+        """Return inputs on which an output depends at the same instant: as declared, else all."""
         for unknown in self.description.listed("Outputs"):
             if unknown.variable is not None and unknown.variable.name == output:
                 if unknown.dependencies is None:
@@ -123,7 +123,7 @@ class Component:
 
 
 def read_component(name: str, path: Path) -> Component:
-    """Reads a unit that is to be a component.
+    """Read a unit that is to be a component.
 
     Args:
         name: In the system.

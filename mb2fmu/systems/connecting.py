@@ -1,4 +1,4 @@
-"""Declared connections become links of outputs to inputs: units converted, terminals resolved, delays noted."""
+"""Turn declared connections into links of outputs to inputs: convert units, resolve terminals, note delays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Target = tuple[int, str]
 
 
 class Connections:
-    """What was connected so far.
+    """The connections made so far.
 
     Attributes:
         links: Input → (component, output, factor, offset, where it was declared).
@@ -34,13 +34,13 @@ class Connections:
         self.terminal_links: list[TerminalLink] = []
 
     def connect(self, declared: DeclaredConnection) -> None:
-        """Adds a connection, or tells what is wrong with it."""
+        """Add a connection, or a fault."""
         before = set(self.links)
         self._connect(declared)
         self._delay(declared, set(self.links) - before)
 
     def _delay(self, declared: DeclaredConnection, made: set[tuple[int, str]]) -> None:
-        """Notes the delay of links."""
+        """Note the delay of links."""
         self.delays |= dict.fromkeys(made, declared.delay)
         if declared.delay == 0.0:
             return
@@ -87,7 +87,7 @@ class Connections:
         self, a: int, x: str, b: int, y: str, where: str, sign: float = 1.0, *, convert: bool = True,
         after: tuple[float, float] | None = None,
     ) -> None:  # fmt: skip
-        """Links an output to an input; ``after`` (factor, offset) follows the conversion of units."""
+        """Link an output to an input; ``after`` (factor, offset) follows the conversion of units."""
         source, target = self._told.components[a], self._told.components[b]
         names = f"{source.name}.{x}", f"{target.name}.{y}"
         if x not in source.outputs:
@@ -129,7 +129,7 @@ class Connections:
         self.links[b, y] = (a, x, sign * factor, sign * offset, where)
 
     def _terminals(self, a: int, x: str, b: int, y: str, where: str) -> None:
-        """Links between the members of two terminals."""
+        """Link the members of two terminals."""
         first = {m.name: m for m in self._told.components[a].terminals[x]}
         second = {m.name: m for m in self._told.components[b].terminals[y]}
         names = f"{self._told.components[a].name}.{x}", f"{self._told.components[b].name}.{y}"
@@ -172,7 +172,7 @@ class Connections:
 
 
 def _unknown(component: Component, name: str, where: str) -> Fault:
-    """What cannot be connected: it is not there, or no scalar of doubles."""
+    """Return the fault of an unknown variable, or of one that is no scalar of doubles."""
     for each in component.description.variables:
         if each.name == name:
             shape = "an array" if each.dimensions else f"of type {each.type}"

@@ -1,4 +1,4 @@
-"""``CoupledSystem``: what the user says of several units that are connected."""
+"""``CoupledSystem``: the user's declaration of several connected units."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class DeclaredBond:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredMonolith:
-    """The whole as one model; see :meth:`CoupledSystem.monolith`."""
+    """The whole as one model."""
 
     source: Any
     same: Mapping[str, str]
@@ -86,7 +86,7 @@ class DeclaredMonolith:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemExperiment:
-    """When a system is run and how exactly its components integrate.
+    """Run time of a system, and tolerance of its components.
 
     Attributes:
         stop: In s; the start time is 0.
@@ -102,7 +102,7 @@ class SystemExperiment:
 
 
 class SteppingOptions(TypedDict, total=False):
-    """What :meth:`CoupledSystem.experiment` hands on to :class:`~mb2fmu.systems.coupling.Stepping`."""
+    """Options of :meth:`CoupledSystem.experiment` for :class:`~mb2fmu.systems.coupling.Stepping`."""
 
     method: Method
     order: int
@@ -118,7 +118,7 @@ class SteppingOptions(TypedDict, total=False):
 
 
 class CoupledSystem:
-    """Several units that are connected, and how they are run together; docs/systems.md shows how.
+    """Several connected units, and the settings of their run; docs/systems.md shows how.
 
     Declarations are collected, each with the line it stands in, and judged together when the system is joined.
 
@@ -155,7 +155,7 @@ class CoupledSystem:
         values: Mapping[str, Value] | None = None,
         fmi: Literal["2", "3"] = "2",
     ) -> None:
-        """Adds a unit.
+        """Add a unit.
 
         Args:
             name: In the system, an identifier.
@@ -170,7 +170,7 @@ class CoupledSystem:
         )
 
     def parameter(self, name: str, value: Value, to: Sequence[str] | Mapping[str, tuple[float, float]]) -> None:
-        """Gives parameters and start values of several components one value; an ``.ssp`` has it as a mapping (SSM).
+        """Set one value for parameters and start values of several components; ``.ssp`` files map it (SSM).
 
         Args:
             name: Of the parameter in the system.
@@ -191,7 +191,7 @@ class CoupledSystem:
         convert: bool = True,
         delay: float = 0.0,
     ) -> None:
-        """Connects two variables, or two terminals.
+        """Connect two variables, or two terminals.
 
         Args:
             source: ``component.output``, or ``component.terminal``.
@@ -205,7 +205,7 @@ class CoupledSystem:
         self.connections.append(DeclaredConnection(source, target, caller(), transformation, convert, float(delay)))
 
     def bond(self, name: str, *sides: str) -> None:
-        """Names a connection over which power flows, so that the energy it makes or loses is reported.
+        """Name a connection over which power flows, so that its energy defect is reported.
 
         Connected terminals are bonds by themselves; this is for variables that are connected one by one.
 
@@ -217,7 +217,7 @@ class CoupledSystem:
         self.bonds.append(DeclaredBond(name, sides, caller()))
 
     def monolith(self, source: Any, same: Mapping[str, str], *, arguments: Mapping[str, Any] | None = None) -> None:
-        """Gives the whole as one model, the truth that the system is held against.
+        """Set the whole as one model, the truth that the system is compared with.
 
         Args:
             source: A ``Model`` or the file that has its function.
@@ -235,7 +235,7 @@ class CoupledSystem:
         bound: float | None = None,
         **stepping: Unpack[SteppingOptions],
     ) -> None:
-        """Sets how long and how the system is run.
+        """Set the length of the run, and how the system is stepped.
 
         Args:
             stop: In s.
@@ -267,7 +267,7 @@ class CoupledSystem:
 
 
 def resolved_path(source: Any, file: Path | None) -> Any:
-    """Return a path counted from the folder of the system's file; models as they are."""
+    """Return a path relative to the folder of the system's file; models stay unchanged."""
     if not isinstance(source, str | Path):
         return source
     path = Path(source)

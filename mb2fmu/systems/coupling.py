@@ -1,4 +1,4 @@
-"""What a coupled system is once it is resolved: components, their connected variables, links, bonds."""
+"""A resolved system: components, their connected variables, links, bonds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """inputs[target] = factor * outputs[source] + offset, of a time ``delay`` ago; indices into the coupling's ports.
+    """inputs[target] = factor * outputs[source] + offset, ``delay`` ago; indices into the coupling's ports.
 
     Attributes:
         source: Index of an output.
@@ -76,7 +76,7 @@ class BondSide:
 
 @dataclass(frozen=True, slots=True)
 class Bond:
-    """A connection over which power flows: what all sides take up together is zero if the coupling is exact."""
+    """A connection over which power flows: the sum over all sides is zero if the coupling is exact."""
 
     name: str
     sides: tuple[BondSide, ...]
@@ -84,7 +84,7 @@ class Bond:
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """Ports, links and feedthrough of a system: all that its numerics need to know.
+    """Ports, links and feedthrough of a system: all data of its numerics.
 
     Attributes:
         components: Names.
@@ -113,12 +113,12 @@ class Wiring:
             raise ValueError("feedthrough is within one component")
 
     def input_name(self, index: int) -> str:
-        """``component.variable`` of an input."""
+        """Return ``component.variable`` of an input."""
         port = self.inputs[index]
         return f"{self.components[port.component]}.{port.name}"
 
     def output_name(self, index: int) -> str:
-        """``component.variable`` of an output."""
+        """Return ``component.variable`` of an output."""
         port = self.outputs[index]
         return f"{self.components[port.component]}.{port.name}"
 
@@ -132,7 +132,7 @@ class Wiring:
 
 
 def read_at_once(wiring: Wiring, output: int) -> tuple[str, ...]:
-    """Connected inputs on which a connected output depends at the same moment, as ``component.variable``.
+    """Return connected inputs on which a connected output depends at the same instant, as ``component.variable``.
 
     A master that passes the output on before it sets them passes an old value on.
     """
@@ -141,7 +141,7 @@ def read_at_once(wiring: Wiring, output: int) -> tuple[str, ...]:
 
 
 def stale_reads(wiring: Wiring) -> dict[int, str]:
-    """Source of a link → what a master does wrong there that reads outputs before their inputs are new."""
+    """Return source of a link → the error of a master that reads outputs before their inputs are updated."""
     found = {}
     for source in sorted({link.source for link in wiring.links if not link.delay}):
         if inputs := read_at_once(wiring, source):
@@ -154,7 +154,7 @@ def stale_reads(wiring: Wiring) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stepping:
-    """How a system is stepped.
+    """Settings of the stepping.
 
     Attributes:
         step: Communication step in s; the first one if ``accuracy`` is given.
@@ -188,5 +188,5 @@ class Stepping:
 
     @property
     def goes_back(self) -> bool:
-        """Components must be able to go back to an earlier state."""
+        """Whether components must be able to return to an earlier state."""
         return self.passes > 1 or self.accuracy is not None

@@ -1,4 +1,4 @@
-"""Values that a system gives to variables of its components, by themselves or by parameters of the system."""
+"""Values that a system sets in its components, directly or by parameters of the system."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class DeclaredValues:
     """Values in the variables' own units."""
 
     def __init__(self, told: Told) -> None:
-        """Of the system that is checked."""
+        """Begin with the system that is checked."""
         self._told = told
 
     def of(self, k: int) -> dict[str, float]:
-        """Return the values that are declared with a component; add faults for those that cannot be set."""
+        """Return the values declared with a component; add faults for those that cannot be set."""
         component, declared = self._told.components[k], self._told.system.components[k]
         found = {}
         for name, given in declared.values.items():
@@ -34,7 +34,7 @@ class DeclaredValues:
         return found
 
     def mapped(self, values: Sequence[dict[str, float]]) -> Iterator[Mapped]:
-        """Parameters of the system at the variables that follow them; what they give is added to ``values``."""
+        """Yield parameters of the system and their variables; add the values to ``values``."""
         names: set[str] = set()
         for index, declared in enumerate(self._told.system.parameters):
             if not declared.targets or declared.name in names:
@@ -83,7 +83,7 @@ class DeclaredValues:
                 self._told.faults.append(Fault(what, where, f"give a value within the variable's {bound}"))
 
     def _settable(self, component: Component, name: str, unit: str | None, where: str) -> tuple[float, float] | None:
-        """(factor, offset) from a unit to that of a variable that can be set; None after a fault."""
+        """Return (factor, offset) from a unit to that of a settable variable; None after a fault."""
         if name not in component.variables:
             near = difflib.get_close_matches(name, component.variables, n=3)
             remedy = f"did you mean {', '.join(near)}?" if near else "see its modelDescription.xml"

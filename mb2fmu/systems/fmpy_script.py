@@ -1,4 +1,4 @@
-"""The system as a Python script that needs FMPy only."""
+"""Write the system as a Python script that needs only FMPy."""
 
 from __future__ import annotations
 

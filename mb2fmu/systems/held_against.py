@@ -1,4 +1,4 @@
-"""A system's motion held against that of the whole model: errors per variable, in their own size."""
+"""Compare a system's motion with that of the whole model: errors per variable, relative to its size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deviation:
-    """One variable of a system against the same of the whole.
+    """Error of one variable of a system against the whole model.
 
     Attributes:
         name: ``component.variable``.
@@ -43,12 +43,12 @@ class Deviation:
 
     @property
     def relative(self) -> float:
-        """Largest error of its own size; the error itself if the truth is zero."""
+        """Largest error relative to the scale; the error itself if the truth is zero."""
         return self.error / self.scale if self.scale else self.error
 
 
 def deviations(motion: SystemMotion, same: Mapping[str, str], truth: Mapping[str, Floats]) -> tuple[Deviation, ...]:
-    """Errors of a system.
+    """Return the errors of a system.
 
     Args:
         motion: What the system did.

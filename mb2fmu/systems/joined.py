@@ -1,4 +1,4 @@
-"""A system whose connections were checked, and what its checks share."""
+"""A system with checked connections, and the data that its checks share."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Joined:
 
 
 class Told:
-    """A system under its checks: components by name, faults and notes as they are gathered.
+    """A system during its checks: components by name, and the faults and notes so far.
 
     Attributes:
         system: As declared.
@@ -83,14 +83,14 @@ class Told:
     """
 
     def __init__(self, system: CoupledSystem, components: Iterable[Component], faults: Iterable[Fault]) -> None:
-        """Begins with the faults that are known before any unit is looked at."""
+        """Begin with the faults that need no unit."""
         self.system, self.components = system, tuple(components)
         self.place = {each.name: k for k, each in enumerate(self.components)}
         self.faults: list[Fault] = list(faults)
         self.notes: list[str] = []
 
     def end(self, text: str, where: str) -> tuple[int, str] | None:
-        """Return component and variable of component.variable; None, with a fault, if there is no such component."""
+        """Return the parts of component.variable; None, with a fault, if there is no such component."""
         name, dot, variable = text.partition(".")
         if not dot or name not in self.place:
             near = difflib.get_close_matches(name, self.place, n=2) or list(self.place)

@@ -1,4 +1,4 @@
-"""``join``: a declared system and its units become wiring, or all that is wrong is told at once."""
+"""``join``: make wiring of a declared system and its units, or tell all faults at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mb2fmu.systems.power_bonds import DeclaredBonds
 
 
 def join(system: CoupledSystem, components: Sequence[Component]) -> Joined:
-    """Resolves a system.
+    """Resolve a system.
 
     Args:
         system: As declared.
@@ -50,7 +50,7 @@ def join(system: CoupledSystem, components: Sequence[Component]) -> Joined:
 
 
 def name_faults(system: CoupledSystem) -> Iterator[Fault]:
-    """What is wrong with names and numbers before any unit is looked at."""
+    """Yield faults of names and numbers that need no unit."""
     if not system.name.isidentifier():
         yield Fault(f"a system cannot be called {system.name!r}", system.where, "use letters, digits and _")
     seen: dict[str, str] = {}
@@ -80,7 +80,7 @@ def _number_faults(system: CoupledSystem) -> Iterator[Fault]:
 
 
 def _wiring(told: Told, connections: Connections, values: Sequence[Mapping[str, float]]) -> Wiring:
-    """Ports and links, without bonds."""
+    """Return ports and links, without bonds."""
     inputs = [_port(told, k, v) for k, each in enumerate(told.components) for v in each.inputs
               if (k, v) in connections.links]  # fmt: skip
     outputs = [_port(told, k, v) for k, each in enumerate(told.components) for v in each.outputs]
@@ -108,14 +108,14 @@ def _port(told: Told, component: int, variable: str) -> Port:
 
 
 def _start_of_input(told: Told, target: tuple[int, str], values: Sequence[Mapping[str, float]]) -> float:
-    """Its start value, or the one that the system gives."""
+    """Return the start value of an input: its own, or the system's."""
     component, name = target
     own = told.components[component].variables[name].get("start")
     return values[component].get(name, float(own or 0.0))
 
 
 def _judge(told: Told, wiring: Wiring) -> None:
-    """Loops, and components that cannot do what the stepping needs."""
+    """Judge loops, and components that lack abilities for the stepping."""
     stepping, where = told.system.run.stepping, told.system.where
     found = levels(wiring)
     for group, loop in zip(found.groups, found.loops, strict=True):

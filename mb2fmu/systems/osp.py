@@ -22,7 +22,7 @@ def osp_files(joined: Joined) -> FileTree:
 
 
 def _structure(joined: Joined) -> Element:
-    """Return the XML of a system; what libcosim will do otherwise than the declared coupling stands in comments."""
+    """Return the XML of a system; comments tell where libcosim deviates from the declared coupling."""
     run, wiring = joined.system.run, joined.wiring
     root = etree.Element(f"{{{NAMESPACE}}}OspSystemStructure", nsmap={None: NAMESPACE}, version="0.1")
     for name, text in (("StartTime", "0.0"), ("BaseStepSize", repr(run.stepping.step)), ("Algorithm", "fixedStep")):

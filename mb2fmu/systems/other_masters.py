@@ -1,4 +1,4 @@
-"""``ask_others``: what other masters give on the files that were written."""
+"""``ask_others``: run the written files in other masters."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MASTERS: Mapping[str, OtherMaster] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What another master gave.
+    """Results of another master.
 
     Attributes:
         master: Its name.
@@ -63,7 +63,7 @@ class Answer:
 def ask_others(
     wanted: Sequence[str], ssp: Path, osp: Path, step: float, stop: float, names: Sequence[str]
 ) -> tuple[Answer, ...]:
-    """Runs a system in other masters, each in a process of its own.
+    """Run a system in other masters, each in a process of its own.
 
     Args:
         wanted: Keys of :data:`MASTERS`.
@@ -77,7 +77,7 @@ def ask_others(
 
 
 def farthest(answer: Answer, deviations: Sequence[Deviation]) -> tuple[float, str] | None:
-    """Largest error of an answer against the whole at the end, of the variable's size, and whose; None: none known."""
+    """Return the largest relative error of an answer at the end, and its variable; None: none known."""
     found = [
         (abs(answer.values[each.name] - float(each.truth[-1])) / (each.scale or 1.0), each.name)
         for each in deviations
@@ -87,7 +87,7 @@ def farthest(answer: Answer, deviations: Sequence[Deviation]) -> tuple[float, st
 
 
 def _asked(master: OtherMaster, ssp: Path, osp: Path, step: float, stop: float, names: Sequence[str]) -> Answer:
-    """Run the system in another master, in a process of its own; the answer has values or says why not."""
+    """Run the system in another master, in a process of its own; the answer has values or the reason."""
     if importlib.util.find_spec(master.module) is None:
         return Answer(master.name, {}, f"not asked: the package {master.module} is not installed")
     script = Path(foreign.__file__).with_name(master.script)

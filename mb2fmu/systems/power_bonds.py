@@ -1,4 +1,4 @@
-"""Power bonds of a system: those that are declared, and those of connected terminals."""
+"""Power bonds of a system: declared ones, and those of connected terminals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DeclaredBonds:
     """Bonds that a system declares, once ports are numbered."""
 
     def __init__(self, told: Told, ins: Ports, outs: Ports) -> None:
-        """Of the system that is checked."""
+        """Begin with the system that is checked."""
         self._told, self._ins, self._outs = told, ins, outs
 
     def bond(self, declared: DeclaredBond) -> Bond | None:

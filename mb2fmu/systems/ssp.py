@@ -74,7 +74,7 @@ def ssp_files(joined: Joined, version: SspVersion = "1.0") -> FileTree:
 
 
 def schema_faults(name: str, content: bytes) -> Iterator[Fault]:
-    """What in a file does not follow SSP's schemas of the version that it says."""
+    """Yield violations of SSP's schemas in a file, by the version that it declares."""
     kind = _KINDS.get(Path(name).suffix, "Description")
     root = etree.fromstring(content)
     schema = _schema(kind, root.get("version", ""))
@@ -141,7 +141,7 @@ def _terminal_types(parent: Element, types: Sequence[TerminalType]) -> None:
 
 
 def _connections(parent: Element, joined: Joined, terminals: Sequence[TerminalLink]) -> None:
-    """Links one by one; those of terminals as one connection each where terminals are written."""
+    """Add links one by one; those of terminals as one connection each where terminals are written."""
     wiring, stale = joined.wiring, stale_reads(joined.wiring)
     of = {target: k for k, each in enumerate(terminals) for target in each.targets}
     written: dict[int, Element] = {}
@@ -284,7 +284,7 @@ def _unit(parent: Element, unit: UnitOfMeasure) -> None:
 
 
 def _open_modelica(joined: Joined) -> Element:
-    """What OMSimulator reads: its fixed-step master and the step."""
+    """Return the annotation of OMSimulator: its fixed-step master and the step."""
     run = joined.system.run
     root = etree.Element(f"{{{OMS}}}Annotations", nsmap={"oms": OMS})
     information = _child(root, OMS, "SimulationInformation")
@@ -296,7 +296,7 @@ def _open_modelica(joined: Joined) -> Element:
 
 
 def _simulation_platform(joined: Joined) -> Element:
-    """What libcosim reads: its fixed-step algorithm and the step."""
+    """Return the annotation of libcosim: its fixed-step algorithm and the step."""
     root = etree.Element(f"{{{OSP}}}Algorithm", nsmap={"osp": OSP})
     _child(root, OSP, "FixedStepAlgorithm", baseStepSize=repr(joined.system.run.stepping.step))
     return root

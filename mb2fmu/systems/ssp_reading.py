@@ -35,7 +35,7 @@ Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 @dataclass(frozen=True)
 class ForeignRun:
-    """How a system of an archive is run; None: as the archive says, or as is usual."""
+    """Settings of an archive's run; None: as the archive says, or the default."""
 
     step: float | None = None
     stop: float | None = None
@@ -45,7 +45,7 @@ class ForeignRun:
 
 
 def read_ssp(path: Path, folder: Path, run: ForeignRun) -> CoupledSystem:
-    """Reads a system and lays its units into a folder.
+    """Read a system, and write its units into a folder.
 
     Args:
         path: Of the archive.
@@ -67,7 +67,7 @@ def read_ssp(path: Path, folder: Path, run: ForeignRun) -> CoupledSystem:
 
 
 class _Reader:
-    """One archive; faults are collected.
+    """Reads one archive and collects faults.
 
     Args:
         tree: Its files.
@@ -102,7 +102,7 @@ class _Reader:
         self.faults.append(Fault(what, f"{self._where}: {where}", remedy))
 
     def _line_of(self, element: Element) -> str:
-        """Where an element of the structure stands, for messages: archive, member and line."""
+        """Return the place of an element, for messages: archive, member and line."""
         return f"{self._where}: {STRUCTURE}:{element.sourceline}"
 
     def _parsed(self, name: str) -> Element | None:
@@ -153,7 +153,7 @@ class _Reader:
         made.components[-1] = replace(made.components[-1], where=self._line_of(element))
 
     def _outer_values(self, made: CoupledSystem, top: Element) -> dict[str, dict[str, Value]]:
-        """Values bound to the whole system: component → variable → value; mapped ones become its parameters."""
+        """Return values bound to the whole system: component → variable → value; mapped ones become its parameters."""
         found: dict[str, dict[str, Value]] = {}
         place = "the system's parameters"
         for binding in top.iterfind("{*}ParameterBindings/{*}ParameterBinding"):
@@ -169,7 +169,7 @@ class _Reader:
         return found
 
     def _mapped(self, binding: Element, place: str, within: str = "") -> Iterator[DeclaredParameter]:
-        """Parameters with the variables that a mapping sends them to; ``within`` is ``component.`` or empty."""
+        """Yield parameters with their mapped variables; ``within`` is ``component.`` or empty."""
         prefix = within + binding.get("prefix", "")
         values = self._part(binding, "ParameterValues", "ParameterSet", place)
         mapping = self._sourced(_found(binding, "ParameterMapping"), "ParameterMapping", place)
@@ -186,7 +186,7 @@ class _Reader:
                 yield DeclaredParameter(within + name, value, targets, f"{self._where}: {place}")
 
     def _bound(self, binding: Element, place: str) -> Iterator[tuple[str, Value]]:
-        """(name, value) of one binding without mapping, with its prefix."""
+        """Yield (name, value) of one binding without mapping, with its prefix."""
         prefix = binding.get("prefix", "")
         values = self._part(binding, "ParameterValues", "ParameterSet", place)
         for parameter in values.iterfind("{*}Parameters/{*}Parameter") if values is not None else ():
@@ -195,14 +195,14 @@ class _Reader:
                 yield prefix + parameter.get("name", ""), value
 
     def _part(self, binding: Element, inline: str, root: str, place: str) -> Element | None:
-        """Values that stand in the binding, or in the file that it names."""
+        """Return values inside the binding, or in the file that it names."""
         holder = binding.find(f"{{*}}{inline}")
         if holder is not None:
             return holder.find(f"{{*}}{root}")
         return self._sourced(binding, root, place)
 
     def _sourced(self, holder: Element, inline: str, place: str) -> Element | None:
-        """What a holder names by its source, or has in itself."""
+        """Return the content of a holder: its source, or its own elements."""
         if holder.get("source") is None:
             return holder.find(f"{{*}}{inline}")
         name = self._inside(holder.get("source", ""), place)
@@ -241,7 +241,7 @@ class _Reader:
         made.connections[-1] = replace(made.connections[-1], where=self._line_of(connection))
 
     def _experiment(self, made: CoupledSystem, root: Element, run: ForeignRun) -> None:
-        """Stop time and step as given, else as the archive says."""
+        """Set stop time and step as given, else as in the archive."""
         said = root.find("{*}DefaultExperiment")
         stop = run.stop or float((said.get("stopTime") if said is not None else None) or 1.0)
         steps = [each.get("stepSize") or each.get("baseStepSize") for each in root.iterfind(".//{*}FixedStepMaster")]
@@ -251,7 +251,7 @@ class _Reader:
 
 
 def _line(entry: Element) -> tuple[float, float]:
-    """(factor, offset) of a mapping's entry."""
+    """Return (factor, offset) of a mapping's entry."""
     transformation = entry.find("{*}LinearTransformation")
     if transformation is None:
         return 1.0, 0.0
@@ -259,7 +259,7 @@ def _line(entry: Element) -> tuple[float, float]:
 
 
 def _raw(entry: Element) -> bool:
-    """Numbers are passed as they are, whatever the units."""
+    """Pass numbers unchanged, without conversion of units."""
     return entry.get("suppressUnitConversion") in {"true", "1"}
 
 
@@ -271,11 +271,11 @@ def _found(parent: Element, tag: str) -> Element:
 
 
 def _followers(made: CoupledSystem) -> set[str]:
-    """Variables that follow parameters of the system."""
+    """Return variables that follow parameters of the system."""
     return {target.variable for parameter in made.parameters for target in parameter.targets}
 
 
 def _identifier(name: str) -> str:
-    """Return the name with _ for what an identifier cannot have."""
+    """Return the name as an identifier, with _ in place of other characters."""
     text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
     return text if text[:1].isalpha() or text[:1] == "_" else f"_{text}"

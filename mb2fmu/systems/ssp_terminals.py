@@ -1,4 +1,4 @@
-"""Terminals in an ``.ssp``, as SSP's working group drafts them for version 2.1.
+"""Terminals in an ``.ssp``, by the draft for version 2.1 of SSP's working group.
 
 SSP 2.0 (2024) has none. The draft is pull request 120 of modelica/ssp-standard, "Add terminal support", at commit
 a76edd21f36058b4015f6c436eb3980c7f7d7f04 (2026-03-19); its schema is in ``schema/ssp2.1-draft``. It has global types of
@@ -31,7 +31,7 @@ class TerminalType:
 
 
 def terminal_types(joined: Joined) -> tuple[TerminalType, ...]:
-    """Types of all connected terminals, in the order of connections; named after the first one that has it."""
+    """Return the types of all connected terminals, in the order of connections; named after their first one."""
     found: dict[tuple[tuple[str, str], ...], dict[tuple[int, str], None]] = {}
     for link in joined.terminals:
         for k, terminal in link.ends:

@@ -1,4 +1,4 @@
-"""Where the boxes of a system stand: columns in the order in which values go through it."""
+"""Places of a system's boxes: columns in the direction of the values."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class Box:
     outputs: tuple[int, ...]
 
     def input_height(self, index: int) -> float:
-        """y of an input's connector."""
+        """Return y of an input's connector."""
         return self.top + HEAD + ROW * (self.inputs.index(index) + 0.5)
 
     def output_height(self, index: int) -> float:
-        """y of an output's connector."""
+        """Return y of an output's connector."""
         return self.top + HEAD + ROW * (self.outputs.index(index) + 0.5)
 
 
 def boxes(wiring: Wiring) -> tuple[Box, ...]:
-    """Places of all components."""
+    """Return the places of all components."""
     count = range(len(wiring.components))
     feeds: dict[int, set[int]] = {k: set() for k in count}
     for link in wiring.links:
@@ -85,7 +85,7 @@ def _drawn_outputs(wiring: Wiring, component: int) -> tuple[int, ...]:
 
 
 def _width(wiring: Wiring, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float:
-    """Return a width at which no input's name meets an output's, whichever rows they stand in."""
+    """Return a width at which no input's name meets an output's in any row."""
     sides = ([wiring.inputs[i] for i in inputs], [wiring.outputs[j] for j in outputs])
     letters = sum(max((len(f"{port.name} {port.unit}") for port in ports), default=0) for ports in sides)
     return max(LEAST_WIDTH, BETWEEN + LETTER * letters)

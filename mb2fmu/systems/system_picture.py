@@ -1,4 +1,4 @@
-"""The picture of a system: boxes, what flows between them, and units of measure; SVG."""
+"""The picture of a system: boxes, signals between them, and units of measure; SVG."""
 
 from __future__ import annotations
 

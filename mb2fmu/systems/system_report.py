@@ -1,4 +1,4 @@
-"""The report of a system: its picture, how it was stepped, its errors against the whole, its bonds, other masters."""
+"""The report of a system: picture, stepping, errors against the whole, bonds, other masters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Tile:
 
 
 def system_page(joined: Joined, motion: SystemMotion, truth: Sequence[Deviation], answers: Sequence[Answer]) -> bytes:
-    """One self-contained HTML document.
+    """Return one self-contained HTML document.
 
     Args:
         joined: The system.
@@ -112,7 +112,7 @@ def _factor(growth: float) -> str:
 
 
 def _links(joined: Joined) -> Iterator[tuple[str, str, str, bool]]:
-    """From, to, what is done on the way, whether the output depends on its unit's inputs at once."""
+    """Yield source, target, conversion, and direct feedthrough of each link."""
     wiring = joined.wiring
     through = {j for _, j in wiring.feedthrough}
     for link in wiring.links:
@@ -148,7 +148,7 @@ def _stepping(joined: Joined, motion: SystemMotion) -> Iterator[tuple[str, str]]
 
 
 def _charts(motion: SystemMotion, truth: Sequence[Deviation]) -> Iterator[tuple[str, Markup, list[tuple[str, str]]]]:
-    """Title, picture, legend."""
+    """Yield title, picture, legend of each chart."""
     for k, each in enumerate(truth):
         error = Line("error", "error", motion.time, np.abs(each.found - each.truth))
         lines = (Line("whole", "reference", motion.time, each.truth), Line("system", "fmu", motion.time, each.found))
@@ -170,7 +170,7 @@ def _charts(motion: SystemMotion, truth: Sequence[Deviation]) -> Iterator[tuple[
 
 
 def _bonds(motion: SystemMotion) -> Iterator[tuple[str, float, float, float]]:
-    """Name, energy exchanged (largest), defect at the end, largest defect, in J."""
+    """Yield name, largest exchanged energy, defect at the end, largest defect, in J."""
     for k, name in enumerate(motion.bonds):
         exchanged, defect = motion.energies[:, k], motion.defects[:, k]
         yield name, float(np.max(np.abs(exchanged))), float(defect[-1]), float(np.max(np.abs(defect)))

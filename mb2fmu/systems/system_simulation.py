@@ -1,4 +1,4 @@
-"""``simulate_system``: a joined system run by the master, in a process of its own."""
+"""``simulate_system``: run a joined system by the master, in a process of its own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class SystemMotion:
-    """What a system did.
+    """Results of a system's run.
 
     Attributes:
         names: ``component.variable`` of every output.
@@ -76,7 +76,7 @@ class SystemRunError(ToolError):
 
 
 def simulate_system(joined: Joined, progress: Progress | None = None, time_limit: float = TIME_LIMIT) -> SystemMotion:
-    """Runs a system to its end.
+    """Run a system to its end.
 
     Args:
         joined: The system.
@@ -140,7 +140,7 @@ def _states(component: Component) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _watched(joined: Joined, folder: Path, progress: Progress | None, limit: float) -> tuple[int, str]:
-    """Runs the process and tells how far it is; its exit code and its last words."""
+    """Run the process and report its progress; return its exit code and last messages."""
     command = [sys.executable, "-P", "-m", "mb2fmu.systems.master.master_process", str(folder / "request.pickle")]
     row = 8 * _width(joined)
     steps = joined.system.run.stop / joined.system.run.stepping.step
@@ -172,7 +172,7 @@ def _width(joined: Joined) -> int:
 
 
 def _motion(joined: Joined, folder: Path, outcome: Mapping[str, Any]) -> SystemMotion:
-    """Read what the master recorded, also of a run that ended early; a row that is cut off is dropped."""
+    """Read the master's records, also of a run that ended early; an incomplete row is dropped."""
     wiring, width = joined.wiring, _width(joined)
     rows = folder / "rows.f64"
     content = rows.read_bytes() if rows.is_file() else b""
@@ -194,7 +194,7 @@ def _motion(joined: Joined, folder: Path, outcome: Mapping[str, Any]) -> SystemM
 
 
 def _last_good(motion: SystemMotion) -> str:
-    """Return up to when results are good, in words."""
+    """Return the time up to which results are valid, in words."""
     if not len(motion.time):
         return "it had not begun"
     last = len(motion.time) - 1

@@ -149,7 +149,7 @@ class Cuts:
 
     @cached_property
     def _fixed(self) -> _Fixed:
-        """Return which frames and points are fixed to each other."""
+        """Which frames and points are fixed to each other."""
         return _Fixed(self.m)
 
 

@@ -63,7 +63,7 @@ class _Instruments:
         self._cuts = Cuts(mechanism, self.sights)
 
     def outputs(self) -> Iterator[OutputExpression]:
-        """Return the outputs of the equations, each with its new expression."""
+        """Yield the outputs of the equations, each with its new expression."""
         told = {output.name: output for output in self.equations.outputs}
         for item in self.m.outputs:
             scalars: list[tuple[str, sm.Expr]] = []
@@ -135,7 +135,7 @@ class _Instruments:
             yield request.name, self.sights.momentum(request.subject[0])
 
     def _canonical(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """Return a component of p, where K⊤ p = ∂T/∂u, or q'·p − T + V with q' = K u + k0."""
+        """Yield a component of p, where K⊤ p = ∂T/∂u, or q'·p − T + V with q' = K u + k0."""
         m = self.m
         momenta = sm.Matrix([self.sights.momentum(j) for j in range(len(m.u))])
         if request.kind == "coordinate_momentum":

@@ -175,7 +175,7 @@ class _Maker:
         return None
 
     def samples(self) -> list[Sample]:
-        """Yield samples; points where round-off alone exceeds 1e-6 are left out."""
+        """Return samples; points where round-off alone exceeds 1e-6 are left out."""
         found: list[Sample] = []
         latched = 0
         for tried, point in enumerate(self._points.draw()):

@@ -127,7 +127,7 @@ class Stage:
 
     @cached_property
     def random(self) -> random.Random:
-        """Return a generator that gives the same numbers each time."""
+        """A generator that gives the same numbers each time."""
         return random.Random(20)  # noqa: S311
 
     # --- experiment
@@ -155,7 +155,7 @@ class Stage:
 
     @property
     def _preferred(self) -> float:
-        """Return the step size to try: declared, else the fixed internal one, else 1/100 of the span, in s."""
+        """The step size to try: declared, else the fixed internal one, else 1/100 of the span, in s."""
         fixed = number(self.description.interfaces[self.kind].get("fixedInternalStepSize"))
         span = 1.0 if self.told_stop is None else self.told_stop - self.start
         preferred = self._experiment("stepSize") or fixed

@@ -34,7 +34,7 @@ def _clocked(stage: Stage, clock: Variable) -> list[Variable]:
 
 
 def _activate(instance: Instance, clock: Variable, *, on: bool) -> bool:
-    """Set a clock in Event Mode; whether that was taken."""
+    """Set a clock in Event Mode, and return whether it was accepted."""
     state = (c.c_bool * 1)(on)
     return instance.call("SetClock", (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1), state) in {OK, WARNING}
 

@@ -313,7 +313,7 @@ class _Memory:
         return (place - self._rows[index].base) % len(self._rows[index].columns)
 
     def kept(self, index: int) -> list[tuple[int, _Place]]:
-        """Yield the stores of one turn of a loop: (statement of the turn, place)."""
+        """Return the stores of one turn of a loop: (statement of the turn, place)."""
         rows = self._rows[index]
         width = len(rows.columns)
         return [(j, _Place("work", rows.place(rows.loop.first + j), width)) for j in sorted(rows.columns)]

@@ -47,7 +47,7 @@ class BlockOfResults:
 
     @property
     def sparsity(self) -> list[int]:
-        """Return the pattern as CasADi wants it: rows, columns, where each column begins, row numbers."""
+        """The pattern as CasADi wants it: rows, columns, where each column begins, row numbers."""
         rows, columns = self.shape
         counts = [0] * (columns + 1)
         for _, j, _ in self.entries:

@@ -110,7 +110,7 @@ def _turned(
 
 
 def given_loops(m: Mechanism, start: Start) -> Iterator[GivenLoop]:
-    """Return the model's own solutions of loops, in plain symbols.
+    """Yield the model's own solutions of loops, in plain symbols.
 
     Raises:
         FormulationError: If a row is no holonomic constraint, or something undeclared stands in a closed form.

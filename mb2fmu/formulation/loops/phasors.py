@@ -124,7 +124,7 @@ class Phasors:
 
     @property
     def single(self) -> sm.Expr | None:
-        """Return the length (with sign) of the only real phasor; None if there are more."""
+        """The length (with sign) of the only real phasor; None if there are more."""
         if len(self.terms) != 1 or self.terms[0][1] != 0:
             return None
         return self.terms[0][0]

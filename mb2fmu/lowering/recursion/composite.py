@@ -118,7 +118,7 @@ class CompositeBodies:
         return g.sub(applied[0], inertia[0]), g.sub(applied[1], inertia[1])
 
     def _along_speeds(self, on: Callable[[int], Spatial], generalized: Sequence[int]) -> list[int]:
-        """Add the powers of forces on links, passed on towards the ground, to generalized forces (or to zeros)."""
+        """Return generalized forces (or zeros) plus the powers of forces on links, passed on towards the ground."""
         g, b, k = self._g, self._g.b, self._k
         result = list(generalized) or [g.zero] * self._n
         felt: dict[int, Spatial] = {}

@@ -1,1 +1,1 @@
-"""Scripts that run a written system in other masters, each in a process of its own; they import nothing of mb2fmu."""
+"""Scripts that run a written system in other masters, each in its own process; they import nothing of mb2fmu."""

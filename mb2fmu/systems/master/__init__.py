@@ -1,1 +1,1 @@
-"""The master: components stepped together, energy accounted for, order measured."""
+"""The master: steps components together, accounts for energy, estimates the order."""

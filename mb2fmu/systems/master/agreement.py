@@ -1,4 +1,4 @@
-"""Closing: all inputs at one moment as the outputs give them, algebraic loops by Newton's method.
+"""Closing: make inputs and outputs agree at one instant; solve algebraic loops by Newton's method.
 
 At one moment inputs are u = L y(u) + e: an output may depend on inputs of its own unit (feedthrough). Where that makes
 no loop, values are passed on level by level. A loop is solved by Newton's method with a Jacobian of differences, which
@@ -27,7 +27,7 @@ _SLOW = 0.2
 
 
 class Closing:
-    """Passes values over the links of a system at one moment.
+    """Passes values over the links of a system at one instant.
 
     Args:
         wiring: The system.
@@ -62,29 +62,29 @@ class Closing:
         return self._outs[component]
 
     def linked(self, inputs: npt.NDArray[np.int64]) -> Floats:
-        """What the links give for some inputs with the present outputs."""
+        """Return the values that links give to some inputs with the present outputs."""
         source = self._source[inputs]
         given = self._factor[inputs] * self.y[source] + self._offset[inputs]
         return np.where(source >= 0, given, self.u[inputs])
 
     def fed_by(self, component: int) -> npt.NDArray[np.int64]:
-        """Inputs that a component feeds."""
+        """Return the inputs that a component feeds."""
         outs = set(self._outs[component].tolist())
         return np.array([k for k, source in enumerate(self._source) if source in outs], dtype=int)
 
     def read(self, component: int) -> None:
-        """Takes a component's outputs."""
+        """Read a component's outputs."""
         self.y[self._outs[component]] = self._slaves[component].read()
 
     def _give(self, inputs: npt.NDArray[np.int64], values: Floats) -> None:
-        """Sets some inputs, and reads their components again."""
+        """Set some inputs, and read their components again."""
         self.u[inputs] = values
         for k in sorted({self._wiring.inputs[i].component for i in inputs.tolist()}):
             self._slaves[k].write(self.u[self._ins[k]])
             self.read(k)
 
     def close(self) -> None:
-        """Makes all inputs and outputs agree at this moment.
+        """Make all inputs and outputs agree at this instant.
 
         Raises:
             SlaveError: If a loop has no solution near the present values.
@@ -100,7 +100,7 @@ class Closing:
                 self._give(inputs, self.linked(inputs))
 
     def close_wholly(self) -> None:
-        """Close as :meth:`close` does; then solve what still differs (units whose start depends on inputs) as one.
+        """Close as :meth:`close` does; then solve remaining differences (start values that depend on inputs) together.
 
         Raises:
             SlaveError: If there is no consistent start near the present values.
@@ -138,7 +138,7 @@ class Closing:
         )
 
     def _jacobian(self, inputs: npt.NDArray[np.int64], defect: Floats) -> Floats:
-        """Derivatives of the defects by the inputs, by differences."""
+        """Return the derivatives of the defects by the inputs, by differences."""
         present = self.u[inputs].copy()
         columns = []
         for k in range(len(inputs)):

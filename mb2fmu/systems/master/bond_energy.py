@@ -1,4 +1,4 @@
-"""Energy over bonds: what the sides of a connection take up together, which an exact coupling makes zero.
+"""Energy over bonds: the sum over the sides of a connection; zero for an exact coupling.
 
 Over a step each signal is a polynomial: an input its course, an output that through its values at the step's ends and,
 where inputs are not held, at the communication point before. The integral of effort times flow, of degree four at most,
@@ -23,7 +23,7 @@ _WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18.0
 
 
 class BondAccount:
-    """Energies of all bonds of a system along its way.
+    """Energies of all bonds of a system during its run.
 
     Args:
         wiring: The system.
@@ -44,7 +44,7 @@ class BondAccount:
         self.energy = [np.zeros(len(bond.sides)) for bond in wiring.bonds]
 
     def add(self, done: Stepped, inputs: Floats, outputs: Floats) -> None:
-        """Adds an accepted step.
+        """Add an accepted step.
 
         Args:
             done: The step.
@@ -72,7 +72,7 @@ class BondAccount:
         return -np.array([energy.sum() for energy in self.energy])
 
     def exchanged(self) -> Floats:
-        """Energy that the first side of each bond has taken up in J, shape (n_bonds,)."""
+        """Return the energy in J that the first side of each bond has taken up, shape (n_bonds,)."""
         return np.array([energy[0] for energy in self.energy])
 
 
@@ -84,7 +84,7 @@ def _work(side: BondSide, done: Stepped, fitted: Floats) -> float:
 
 
 def _jump(side: BondSide, inputs: tuple[Floats, Floats], outputs: tuple[Floats, Floats]) -> float:
-    """Work of a position that jumps; inputs and outputs before and after."""
+    """Return the work of a position that jumps; inputs and outputs before and after."""
     flow, effort = side.flow, side.effort
     if flow.kind != "input" or not flow.rate:
         return 0.0

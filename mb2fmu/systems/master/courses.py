@@ -1,4 +1,4 @@
-"""Courses: the polynomials that inputs follow over one communication step.
+"""Courses: polynomials that inputs follow during one communication step.
 
 A course is (c0, c1, c2): u(t_n + s) = c0 + c1 s + c2 s². Shapes are (n, 3) for n inputs; s is in seconds.
 
@@ -25,7 +25,7 @@ step of 1e-9 s, say, and what the passes left open, divided by that, would be a 
 
 
 def apart(points: Sequence[Point], size: float) -> list[Point]:
-    """Those of a row of points that a course over a step can be fitted through.
+    """Return the points of a row that are far enough apart to fit a course over a step.
 
     Args:
         points: From the earliest to the newest, which is kept.
@@ -58,12 +58,12 @@ def fitted(times: Sequence[float], values: Floats) -> Floats:
 
 
 def at(course: Floats, s: float) -> Floats:
-    """Values at s, shape (n,)."""
+    """Return values at s, shape (n,)."""
     return np.asarray(course[:, 0] + s * (course[:, 1] + s * course[:, 2]))
 
 
 def rate(course: Floats, s: float) -> Floats:
-    """Derivatives by time at s, shape (n,)."""
+    """Return derivatives by time at s, shape (n,)."""
     return np.asarray(course[:, 1] + 2.0 * s * course[:, 2])
 
 
@@ -79,5 +79,5 @@ def line(course: Floats, size: float) -> Floats:
 
 
 def mean(course: Floats, size: float) -> Floats:
-    """Means over [0, size], shape (n,)."""
+    """Return means over [0, size], shape (n,)."""
     return np.asarray(course[:, 0] + size * (course[:, 1] / 2.0 + size * course[:, 2] / 3.0))

@@ -1,4 +1,4 @@
-"""Delays: what arrives over a connection with a delay T is what was given T ago, u(t) = y(t - T).
+"""Delays: a connection with delay T gives u(t) = y(t - T).
 
 Steps are no longer than the shortest delay, so that what arrives over a step is known when it begins: nothing is
 extrapolated, and no algebraic loop goes through a delay. Between points what was given is a line, whatever the order of
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Delays:
-    """What is on its way over the delayed links of a system.
+    """Values under way on the delayed links of a system.
 
     Args:
         wiring: The system.
@@ -45,7 +45,7 @@ class Delays:
         self._given: list[Floats] = []
 
     def remember(self, time: float, outputs: Floats) -> None:
-        """Takes what the outputs give at a communication point; another value at the same time replaces it."""
+        """Store the outputs at a communication point; another value at the same time replaces it."""
         if not self.targets.size:
             return
         self.forget_after(time, also=True)
@@ -55,12 +55,12 @@ class Delays:
             del self._times[0], self._given[0]
 
     def forget_after(self, time: float, *, also: bool = False) -> None:
-        """Drops what was given later than a time (``also``: and at it)."""
+        """Drop values later than a time (``also``: and at it)."""
         while self._times and (self._times[-1] > time or (also and self._times[-1] == time)):
             del self._times[-1], self._given[-1]
 
     def arriving(self, time: float) -> Floats:
-        """Values of the targets at a time; before anything was given they are the inputs' start values."""
+        """Return the targets' values at a time; before the first output they are the inputs' start values."""
         found = self._start.copy()
         for k, delay in enumerate(self._delay):
             then = time - delay
@@ -73,7 +73,7 @@ class Delays:
         return courses.fitted((0.0, size), np.array([self.arriving(time), self.arriving(time + size)]))
 
     def _between(self, time: float) -> Floats:
-        """What was given at a time, on the line between the points around it."""
+        """Return the value at a time, on the line between the points around it."""
         after = min(max(int(np.searchsorted(self._times, time)), 1), len(self._times) - 1)
         if after < 1:
             return self._given[0]

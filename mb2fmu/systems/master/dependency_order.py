@@ -1,4 +1,4 @@
-"""In which order values go around: levels of inputs at one moment, algebraic loops by name, the order of components."""
+"""Order of evaluation: levels of inputs at one instant, algebraic loops by name, order of components."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mb2fmu.systems.coupling import Wiring
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Inputs in the order in which they become known at one moment.
+    """Inputs in the order in which they become known at one instant.
 
     Attributes:
         groups: Of inputs; those of one group need only what groups before it have set. A group that is a loop needs
@@ -48,7 +48,7 @@ def levels(wiring: Wiring) -> Levels:
 
 
 def needed_inputs(wiring: Wiring) -> Mapping[int, frozenset[int]]:
-    """Input → inputs (of the component that feeds it) on which it depends at the same moment."""
+    """Return input → inputs (of the component that feeds it) on which it depends at the same instant."""
     source = {link.target: link.source for link in wiring.links if not link.delay}
     return {
         k: frozenset(i for i, j in wiring.feedthrough if k in source and j == source[k])
@@ -57,7 +57,7 @@ def needed_inputs(wiring: Wiring) -> Mapping[int, frozenset[int]]:
 
 
 def components_of(nodes: Iterable[int], needs: Mapping[int, Iterable[int]]) -> list[tuple[int, ...]]:
-    """Strongly connected components, what is needed before what needs it (Tarjan 1972, SIAM J. Comput. 1, 146-160)."""
+    """Return strongly connected components, dependencies first (Tarjan 1972, SIAM J. Comput. 1, 146-160)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
@@ -103,7 +103,7 @@ def loop_text(wiring: Wiring, group: Sequence[int]) -> str:
 
 
 def _way_round(needs: Mapping[int, frozenset[int]], group: Sequence[int]) -> list[int]:
-    """Return a shortest cycle through the first input of a loop, in the direction in which values go."""
+    """Return a shortest cycle through the first input of a loop, in the direction of the values."""
     start, inside = group[0], set(group)
     ways: list[list[int]] = [[start]]
     seen: set[int] = set()

@@ -1,4 +1,4 @@
-"""Forecast: how errors grow under a coupling, before a step is made.
+"""Forecast the growth of errors under a coupling, before any step.
 
 The components are linearized where they are (directional derivatives), and the master's own passes are applied to these
 linear components and to the past of their inputs, one unit vector after another. That gives the matrix by which a
@@ -43,7 +43,7 @@ class LinearModel:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is foretold of a coupling.
+    """Result of a forecast.
 
     Attributes:
         size: Communication step in s.
@@ -62,14 +62,14 @@ class Forecast:
 
     @property
     def unstable(self) -> bool:
-        """Errors explode within the experiment."""
+        """Whether errors grow beyond bounds within the experiment."""
         return bool(self.growth > np.log(EXPLODES))
 
 
 def forecast(
     wiring: Wiring, models: Sequence[LinearModel], stepping: Stepping, stop: float, *, deeper: int = 12
 ) -> Forecast:
-    """Foretells how errors grow.
+    """Forecast the growth of errors.
 
     Args:
         wiring: The system.
@@ -93,14 +93,14 @@ def forecast(
 
 
 def _growth(radius: float, exact: float, steps: float) -> float:
-    """Return ln of how much errors grow in so many steps, beyond the growth of the exact motion."""
+    """Return ln of the growth of errors in so many steps, beyond that of the exact motion."""
     if not np.isfinite(radius):
         return float("inf")
     return float(steps * (np.log(max(radius, 1e-300)) - np.log(max(exact, 1.0))))
 
 
 def _radius(wiring: Wiring, models: Sequence[LinearModel], stepping: Stepping, size: float) -> float:
-    """Spectral radius of one step as the master makes it, over states and the past of inputs."""
+    """Return the spectral radius of one step of the master, over states and past inputs."""
     counts = [len(model.A) for model in models]
     inputs, order = len(wiring.inputs), stepping.order
     plain = replace(wiring, links=tuple(replace(link, offset=0.0) for link in wiring.links), bonds=())
@@ -129,7 +129,7 @@ def _radius(wiring: Wiring, models: Sequence[LinearModel], stepping: Stepping, s
 
 
 def _exact(wiring: Wiring, models: Sequence[LinearModel], size: float) -> float:
-    """Spectral radius of the exactly coupled system over the same time."""
+    """Return the spectral radius of the exactly coupled system over the same time."""
     A, B, C, D = (_diagonal([getattr(model, name) for model in models]) for name in "ABCD")
     L = np.zeros((len(wiring.inputs), len(wiring.outputs)))
     place_in = [k for c in range(len(models)) for k in wiring.inputs_of(c)]

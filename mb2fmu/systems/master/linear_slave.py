@@ -31,11 +31,11 @@ class LinearSlave:
         self._maps: dict[float, Floats] = {}
 
     def write(self, values: Floats) -> None:
-        """Sets its inputs, shape (n_u,)."""
+        """Set its inputs, shape (n_u,)."""
         self.u = np.array(values)
 
     def read(self) -> Floats:
-        """Its outputs, shape (n_y,)."""
+        """Return its outputs, shape (n_y,)."""
         return np.asarray(self.C @ self.x + self.D @ self.u)
 
     def advance(self, time: float, size: float, course: Floats) -> Advance:
@@ -57,11 +57,11 @@ class LinearSlave:
         return self.x.copy()
 
     def restore(self, state: Floats) -> None:
-        """Back to a state."""
+        """Go back to a state."""
         self.x = np.array(state)
 
     def forget(self, state: Floats) -> None:
-        """Nothing to free."""
+        """Do nothing: states need not be freed."""
 
     def settle(self) -> float | None:
         """Do nothing: there are no events."""

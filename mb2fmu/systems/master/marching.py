@@ -1,4 +1,4 @@
-"""Marching: communication steps of a whole system, Jacobi or Gauss–Seidel, once or repeated until inputs agree.
+"""Marching: communication steps of a whole system, Jacobi or Gauss–Seidel, once or until inputs agree.
 
 One step from t_n to t_n + H:
 
@@ -43,7 +43,7 @@ MOST_MEETINGS = 50
 
 
 class MarchError(Exception):
-    """A system could not be stepped on.
+    """A system could not be stepped further.
 
     Args:
         component: Name of the component that failed; empty if it is the coupling itself.
@@ -84,7 +84,7 @@ class Stepped:
 
 
 class March:
-    """A system on its way.
+    """A system during its run.
 
     Args:
         wiring: The system.
@@ -110,19 +110,19 @@ class March:
         self.time = time
 
     def begin(self) -> None:
-        """Inputs and outputs agree at the first communication point."""
+        """Make inputs and outputs agree at the first communication point."""
         self.closing.u[self._delays.targets] = self._delays.arriving(self.time)
         self._guarded(self.closing.close_wholly)
         self._remember(anew=True)
 
     def place(self, past: Sequence[Floats], size: float) -> None:
-        """Sets what is known of the inputs' past: one row per communication point, the newest last."""
+        """Set the known past of the inputs: one row per communication point, the newest last."""
         self._past = [(self.time - size * (len(past) - 1 - k), np.array(u)) for k, u in enumerate(past)]
         self._scale = np.maximum(self._scale, np.max(np.abs(np.array(past)), axis=0))
 
     @property
     def newest(self) -> tuple[Floats, ...]:
-        """Inputs at the communication points that courses are made of, the newest last."""
+        """Inputs at the communication points that courses are fitted to, the newest last."""
         return tuple(u for _, u in self._past[-(self._stepping.order + 1) :])
 
     def step(self, size: float) -> Stepped:
@@ -153,13 +153,13 @@ class March:
         return done
 
     def undo(self, states: list[Any], time: float, past: list[tuple[float, Floats]]) -> None:
-        """Back to an earlier communication point."""
+        """Go back to an earlier communication point."""
         self._back(states)
         self.time, self._past = time, past
         self._delays.forget_after(time)
 
     def kept(self) -> tuple[list[Any], float, list[tuple[float, Floats]]]:
-        """What :meth:`undo` takes."""
+        """Return the argument for :meth:`undo`."""
         return self._saved(), self.time, list(self._past)
 
     # --- one step
@@ -192,7 +192,7 @@ class March:
         return Stepped(self.time, size, used, made, change, error, event, self._starts, ends)
 
     def _pass(self, size: float, end: Floats | None) -> tuple[Floats, float, bool]:
-        """Return all components once; the courses they had, the shortest way that one of them went, any event."""
+        """Step all components once; return their courses, the shortest step, and any event."""
         known = np.full(len(self._scale), end is not None)
         target = np.zeros(len(self._scale)) if end is None else end.copy()
         used = self._courses(size, target, known)
@@ -217,7 +217,7 @@ class March:
         return used, shortest, event
 
     def _courses(self, size: float, end: Floats | None, known: npt.NDArray[np.bool_] | None) -> Floats:
-        """Return the inputs' courses: through the past, or the newest past and the end where it is known."""
+        """Return the inputs' courses: through the past, or through the last past point and the known end."""
         order = self._stepping.order
         past = courses.apart(self._past, size)[-(order + 1) :]
         times = [time - self.time for time, _ in past]
@@ -233,14 +233,14 @@ class March:
         return np.where(known[:, None], ended, found)
 
     def _newton(self, size: float, given: Floats, found: Floats, states: list[Any] | None) -> Floats:
-        """The change of the inputs at the end that makes u = L y(u), by the interface Jacobian of differences."""
+        """Return the change of inputs at the end for u = L y(u), by the interface Jacobian from differences."""
         kind = (size, min(len(courses.apart(self._past, size)), self._stepping.order))
         if self._jacobian is None or self._jacobian[0] != kind:
             self._jacobian = kind, self._differences(size, given, states)
         return np.asarray(np.linalg.solve(np.eye(len(given)) - self._jacobian[1], found - given))
 
     def _differences(self, size: float, given: Floats, states: list[Any] | None) -> Floats:
-        """d(L y at the end)/d(u at the end), each component stepped from t_n once per input and once more."""
+        """Return d(L y at the end)/d(u at the end); each component steps from t_n once per input, and once more."""
         count = len(given)
         jacobian = np.zeros((count, count))
         assert states is not None
@@ -261,7 +261,7 @@ class March:
         return jacobian
 
     def _relative(self, difference: Floats) -> float:
-        """Return the largest difference of inputs, each over its own largest value so far."""
+        """Return the largest change of an input, relative to its largest value so far."""
         scale = np.where(self._scale > 0.0, self._scale, 1.0)
         return float(np.max(np.abs(difference) / scale, initial=0.0))
 
@@ -289,12 +289,12 @@ class March:
             self._guarded(slave.restore, states[k], component=k)
 
     def forget(self, states: list[Any] | None) -> None:
-        """Frees kept states."""
+        """Free saved states."""
         for slave, state in zip(self._slaves, states or (), strict=False):
             slave.forget(state)
 
     def _events(self) -> None:
-        """Event Mode of all components that have it, until none has another one at once."""
+        """Handle events of all components that have Event Mode, until none has another one at this instant."""
         times = [self._guarded(slave.settle, component=k) for k, slave in enumerate(self._slaves)]
         self._next = min((time for time in times if time is not None), default=np.inf)
         self._guarded(self.closing.close)

@@ -1,4 +1,4 @@
-"""Runs a system of units in a process of its own (``python -m … request.pickle``): a crash kills only itself.
+"""Run a system in a process of its own (``python -m … request.pickle``): a crash ends only this process.
 
 Written into the request's folder as they come: ``rows.f64`` (time, outputs, defects and energies of bonds),
 ``log.jsonl`` ([status, category, message, component]), ``at.i64`` (which component is called now); at the end
@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class UnitRequest:
-    """One component for the process.
+    """Data of one component.
 
     Attributes:
         version: 2 or 3.
@@ -49,7 +49,7 @@ class UnitRequest:
 
 @dataclass(frozen=True)
 class SystemRequest:
-    """A system for the process."""
+    """Data of a system."""
 
     folder: str
     wiring: Wiring
@@ -60,21 +60,21 @@ class SystemRequest:
 
 
 class _Named(Log):
-    """A log that says whose messages they are."""
+    """A log that names the component of each message."""
 
     def __init__(self, stream: IO[str], component: str) -> None:
         super().__init__(stream)
         self._component = component
 
     def write(self, status: int, category: bytes | None, message: bytes | None) -> None:
-        """One message."""
+        """Write one message."""
         texts = [(text or b"").decode("utf-8", "replace") for text in (category, message)]
         self._stream.write(json.dumps([status, *texts, self._component]) + "\n")
         self._stream.flush()
 
 
 class _Watched:
-    """A slave that notes when it is called, so that a crash can be told of."""
+    """A slave whose calls are noted, so that a crash can be attributed."""
 
     def __init__(self, slave: Slave2 | Slave3, number: int, at: npt.NDArray[np.int64]) -> None:
         self._slave, self._number, self._at = slave, number, at
@@ -83,7 +83,7 @@ class _Watched:
         self.save, self.restore, self.forget, self.settle = slave.save, slave.restore, slave.forget, slave.settle
 
     def advance(self, time: float, size: float, course: Floats) -> Advance:
-        """One communication step, noted."""
+        """Do one communication step, and note it."""
         self._at[0] = self._number + 1
         done = self._slave.advance(time, size, course)
         self._at[0] = 0
@@ -111,7 +111,7 @@ def made(request: SystemRequest, log: IO[str]) -> list[Slave2 | Slave3]:
 
 
 def linearized(request: SystemRequest, slaves: Sequence[Slave2 | Slave3]) -> list[LinearModel] | None:
-    """Return the components where they are; None if one cannot be linearized."""
+    """Return linear models of the components at their states; None if one has none."""
     found = []
     wiring = request.wiring
     for k, (unit, slave) in enumerate(zip(request.units, slaves, strict=True)):
@@ -132,7 +132,7 @@ def linearized(request: SystemRequest, slaves: Sequence[Slave2 | Slave3]) -> lis
 
 
 def main() -> None:
-    """Reads the request, runs the system, writes the outcome."""
+    """Read the request, run the system, write the outcome."""
     request: SystemRequest = pickle.loads(Path(sys.argv[1]).read_bytes())  # noqa: S301  our own file
     folder = Path(request.folder)
     at = np.memmap(folder / "at.i64", dtype=np.int64, mode="w+", shape=(1,))

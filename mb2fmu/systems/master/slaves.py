@@ -35,7 +35,7 @@ MOST_UPDATES = 100
 
 
 class SlaveError(Exception):
-    """A component could not go on.
+    """A component could not continue.
 
     Args:
         what: Function and status, or the reason.
@@ -44,7 +44,7 @@ class SlaveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """How far a step went.
+    """Result of a step: how far it went.
 
     Attributes:
         reached: Time in s.
@@ -57,7 +57,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What the master may ask of a slave.
+    """Abilities of a slave that the master uses.
 
     Attributes:
         lines: Inputs can follow lines by derivatives (FMI 2).
@@ -79,34 +79,34 @@ class Abilities:
 
 
 class Slave(Protocol):
-    """What the master steps."""
+    """Protocol of a component that the master steps."""
 
     abilities: Abilities
 
     def write(self, values: Floats) -> None:
-        """Sets its inputs, shape (n_inputs,)."""
+        """Set its inputs, shape (n_inputs,)."""
 
     def read(self) -> Floats:
-        """Its outputs, shape (n_outputs,)."""
+        """Return its outputs, shape (n_outputs,)."""
 
     def advance(self, time: float, size: float, course: Floats) -> Advance:
         """Do one communication step with inputs along ``course``, shape (n_inputs, 3)."""
 
     def save(self) -> Any:
-        """Its whole state."""
+        """Return its whole state."""
 
     def restore(self, state: Any) -> None:
-        """Back to a state."""
+        """Go back to a state."""
 
     def forget(self, state: Any) -> None:
-        """Frees a state."""
+        """Free a state."""
 
     def settle(self) -> float | None:
-        """Handles an event; the time of its next one in s, if it knows."""
+        """Handle an event; return the time of the next one in s, if known."""
 
 
 class _Unit:
-    """What slaves of both versions have in common; ``unit`` is an instance of ``driving``."""
+    """Common part of slaves of both versions; ``unit`` is an instance of ``driving``."""
 
     def __init__(
         self, unit: Any, inputs: Sequence[int], outputs: Sequence[int], abilities: Abilities, substeps: int
@@ -124,40 +124,40 @@ class _Unit:
             raise SlaveError(f"{error.function} returned {STATUS[error.status]}") from error
 
     def write(self, values: Floats) -> None:
-        """Sets its inputs, shape (n_inputs,)."""
+        """Set its inputs, shape (n_inputs,)."""
         if self._inputs:
             self._call(self.unit.set, self._inputs, values.tolist())
 
     def read(self) -> Floats:
-        """Its outputs, shape (n_outputs,)."""
+        """Return its outputs, shape (n_outputs,)."""
         if not self._outputs:
             return np.zeros(0)
         return np.array(self._call(self.unit.get, self._outputs))
 
     def start(self, references: Sequence[int], values: Sequence[float]) -> None:
-        """Sets start values and parameters before initialization."""
+        """Set start values and parameters before initialization."""
         if references:
             self._call(self.unit.set, list(references), list(values))
 
     def save(self) -> Any:
-        """Its whole state."""
+        """Return its whole state."""
         return self._call(self.unit.save)
 
     def restore(self, state: Any) -> None:
-        """Back to a state."""
+        """Go back to a state."""
         self._call(self.unit.restore, state, 0.0)
 
     def forget(self, state: Any) -> None:
-        """Frees a state."""
+        """Free a state."""
         self._call(self.unit.forget, state)
 
     def directional(self, unknowns: Sequence[int], knowns: Sequence[int], seed: Sequence[float]) -> list[float]:
-        """Changes of unknowns per change ``seed`` of knowns, by value references."""
+        """Return changes of unknowns per change ``seed`` of knowns, by value references."""
         found: list[float] = self._call(self.unit.directional, list(unknowns), list(knowns), list(seed))
         return found
 
     def close(self) -> None:
-        """Ends and frees it."""
+        """End and free it."""
         self._call(self.unit.close)
 
 
@@ -218,7 +218,7 @@ class Slave3(_Unit):
             self._discrete()
 
     def _provided(self, time: float) -> tuple[list[int], list[float]]:
-        """Inputs at an intermediate update."""
+        """Return inputs at an intermediate update."""
         return self._inputs, courses.at(self._course, time - self._begin).tolist()
 
     def advance(self, time: float, size: float, course: Floats) -> Advance:
@@ -260,7 +260,7 @@ class Slave3(_Unit):
         return Advance(last if early else time + size, bool(events))
 
     def settle(self) -> float | None:
-        """Handles an event; the time of its next one in s, if it knows."""
+        """Handle an event; return the time of the next one in s, if known."""
         if not self.abilities.events:
             return None
         self._call(self.unit._fmu.enterEventMode)  # noqa: SLF001

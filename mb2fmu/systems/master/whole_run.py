@@ -1,4 +1,4 @@
-"""``run``: a system from its start to its end, with what was recorded so far kept whatever happens."""
+"""``run``: run a system from start to end; records are kept even if it fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SMALLEST = 1e-6
 
 @dataclass
 class Tally:
-    """How a run went.
+    """Statistics of a run.
 
     Attributes:
         steps: Accepted communication steps.
@@ -55,7 +55,7 @@ class Tally:
 
 
 class UnstableError(Exception):
-    """A coupling is foretold to explode."""
+    """The coupling is forecast to be unstable."""
 
     def __init__(self, foretold: Forecast) -> None:
         self.foretold = foretold
@@ -71,7 +71,7 @@ def run(
     models: Callable[[], Sequence[LinearModel] | None] = lambda: None,
     ready: Callable[[], None] = lambda: None,
 ) -> Tally:
-    """Runs a system whose components are in Initialization Mode.
+    """Run a system whose components are in Initialization Mode.
 
     Args:
         wiring: The system.
@@ -152,7 +152,7 @@ def _march(tally: Tally, march: March, stepping: Stepping, stop: float, account:
 
 
 def _adapted(tally: Tally, march: March, stepping: Stepping, size: float) -> tuple[Stepped, float] | None:
-    """Do one step and return it with the next size; None if its error was too large and the system went back."""
+    """Do one step and return it with the next size; None if its error was too large and the step was undone."""
     assert stepping.accuracy is not None
     states, time, past = march.kept()
     order = min(len(past) - 1, stepping.order)

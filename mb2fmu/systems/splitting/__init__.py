@@ -1,4 +1,4 @@
-"""One mechanism made into several: ``Mechanism`` → ``Cut`` (which states belong where) → ``Part`` (a mechanism each).
+"""Split one mechanism: ``Mechanism`` → ``Cut`` (the part of each state) → ``Part`` (a mechanism each).
 
 A part keeps the bodies that move with its own states, and the loads on them. States of other parts that these move
 with, or that loads contain, become its inputs; what the others need of it becomes its outputs; both stand in one

@@ -1,4 +1,4 @@
-"""``cut``: names of joints, points, loads or constraints → which states and bodies belong to which part."""
+"""``cut``: find the part of each state and body from the names of joints, points, loads or constraints to cut."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WAYS: dict[Kind, tuple[Way, ...]] = {
 
 @dataclass(frozen=True)
 class Cut:
-    """A mechanism and where it is cut.
+    """A mechanism and its cuts.
 
     Attributes:
         mechanism: The whole.
@@ -72,12 +72,12 @@ class Cut:
         return tuple(f"part{k + 1}" for k in range(len(set(self.bodies))))
 
     def parts_of(self, states: Iterable[sm.Symbol]) -> frozenset[int]:
-        """Numbers of the parts that states belong to."""
+        """Return the numbers of the parts that states belong to."""
         return frozenset(self.owners[each] for each in states)
 
 
 def cut(mechanism: Mechanism, at: Sequence[str], way: Way | None = None, settings: Settings | None = None) -> Cut:
-    """Finds the parts of a mechanism.
+    """Find the parts of a mechanism.
 
     Args:
         mechanism: With bodies, without events.
@@ -114,13 +114,13 @@ def cut(mechanism: Mechanism, at: Sequence[str], way: Way | None = None, setting
 
 
 def joints_among(mechanism: Mechanism, at: Sequence[str]) -> tuple[str, ...]:
-    """Return the names that are joints or points; unknown ones are left to :func:`cut` to tell of."""
+    """Return the names that are joints or points; :func:`cut` reports unknown ones."""
     known = _names(mechanism)
     return tuple(name for name in at if name in known and known[name][0] == "joint")
 
 
 def _opened(m: Mechanism, at: Sequence[str], way: Compliance, settings: Settings, headline: str) -> Cut:
-    """Opens joints, and cuts the loads that hold them."""
+    """Return the mechanism with joints opened, and the loads that hold them cut."""
     waves: list[Wave] = []
     powers: list[tuple[str, ...]] = []
     told: dict[str, sm.Symbol] = {}
@@ -140,7 +140,7 @@ def _opened(m: Mechanism, at: Sequence[str], way: Compliance, settings: Settings
 
 
 def _unfit(m: Mechanism) -> Iterator[Fault]:
-    """What keeps a mechanism as a whole from being cut."""
+    """Yield the reasons why a mechanism as a whole cannot be cut."""
     remedy = "hand over a System, a KanesMethod or Parts"
     if not m.bodies:
         yield Fault("it has no bodies", remedy=remedy)
@@ -155,7 +155,7 @@ def _unfit(m: Mechanism) -> Iterator[Fault]:
 
 
 def _names(m: Mechanism) -> dict[str, tuple[Kind, int]]:
-    """Return all that can be named → its kind and number; joints come before points of the same name."""
+    """Return all names → kind and number; joints come before points of the same name."""
     names: dict[str, tuple[Kind, int]] = {p.name: ("joint", k) for k, p in enumerate(m.points) if p.parent >= 0}
     for k, load in enumerate(m.loads):
         names[load.name] = names[load.name.split(" at ")[0]] = ("load", k)
@@ -181,7 +181,7 @@ def _resolved(m: Mechanism, name: str) -> tuple[Kind, int]:
 
 
 def _at_joint(m: Mechanism, point: int, name: str, way: Way, headline: str) -> Cut:
-    """Everything whose place is counted from the joint's point is the outer part."""
+    """Assign to the outer part all that is located from the joint's point."""
     movement = Movement(m)
     beyond = [point in list(movement.above(b.masscenter))[1:] for b in m.bodies]
     inner = frozenset().union(*(movement.of_body(b) for b, far in zip(m.bodies, beyond, strict=True) if not far))
@@ -207,7 +207,7 @@ def _at_joint(m: Mechanism, point: int, name: str, way: Way, headline: str) -> C
 
 
 def _grown(m: Mechanism, movement: Movement, outer: Symbols) -> dict[sm.Symbol, int]:
-    """Return the outer states: also those tied to them by q' = K u, and auxiliary states that move with them only."""
+    """Return the outer states, with those tied to them by q' = K u, and auxiliary states that move only with them."""
     grown = set(outer)
     for linked in movement.linked:
         if linked & grown:
@@ -229,7 +229,7 @@ def _frame(m: Mechanism, movement: Movement, point: int) -> int:
 
 
 def _rows(m: Mechanism, movement: Movement) -> Iterator[tuple[str, Symbols]]:
-    """(name, states) of each constraint."""
+    """Yield (name, states) of each constraint."""
     constraints = m.velocity_constraints
     if constraints is None:
         return
@@ -240,7 +240,7 @@ def _rows(m: Mechanism, movement: Movement) -> Iterator[tuple[str, Symbols]]:
 
 
 def _at_ties(m: Mechanism, kind: Kind, numbers: Sequence[int], at: Sequence[str], way: Way, headline: str) -> Cut:
-    """What is still held together when some loads or constraints are left out is one part."""
+    """Return the parts that are still connected when some loads or constraints are left out."""
     movement = Movement(m)
     ties = list(_ties(m, movement))
     bound = [states for what, number, states in ties if (what, number) not in {(kind, n) for n in numbers}]
@@ -264,14 +264,14 @@ def _at_ties(m: Mechanism, kind: Kind, numbers: Sequence[int], at: Sequence[str]
 
 
 def _firm(m: Mechanism, movement: Movement) -> Iterator[Symbols]:
-    """States that stay together whatever is cut: those of a body, of q' = K u, of z'."""
+    """Yield states that always stay together: those of a body, of q' = K u, of z'."""
     yield from (movement.of_body(body) for body in m.bodies)
     yield from movement.linked
     yield from (movement.of(rate) | {z} for z, rate in zip(m.z, m.z_dot, strict=True))
 
 
 def _ties(m: Mechanism, movement: Movement) -> Iterator[tuple[Kind, int, Symbols]]:
-    """(kind, number, states) of what can be cut between bodies."""
+    """Yield (kind, number, states) of the cuttable connections between bodies."""
     for number, load in enumerate(m.loads):
         yield "load", number, movement.of_place(load) | movement.of_magnitude(load)
     for number, (_, states) in enumerate(_rows(m, movement)):
@@ -279,7 +279,7 @@ def _ties(m: Mechanism, movement: Movement) -> Iterator[tuple[Kind, int, Symbols
 
 
 def _groups(states: Sequence[sm.Symbol], bound: Sequence[Symbols]) -> list[Symbols]:
-    """States that are bound together, directly or through others, in the order of the first of each."""
+    """Return groups of states that are connected directly or through others, in order."""
     groups: list[set[sm.Symbol]] = [{state} for state in states]
     for some in bound:
         touched = [group for group in groups if group & some]

@@ -60,12 +60,12 @@ class Exchange:
 
 
 def identifier(text: str) -> str:
-    """Letters, digits and _ of a name."""
+    """Return letters, digits and _ of a name."""
     return re.sub(r"\W+", "_", text).strip("_") or "cut"
 
 
 def exchanged(cut: Cut) -> tuple[Exchange, ...]:
-    """Return all of a cut's, in order."""
+    """Return the exchanged forces of all cuts, in order."""
     if cut.kind == "joint":
         return tuple(_wrench(cut))
     if cut.way == "line":
@@ -81,7 +81,7 @@ def exchanged(cut: Cut) -> tuple[Exchange, ...]:
 
 
 def acted_on(cut: Cut, load: Load) -> frozenset[int]:
-    """Numbers of the parts whose bodies a load acts on."""
+    """Return the numbers of the parts whose bodies a load acts on."""
     movement = cut.movement
     if cut.kind == "joint":
         place = cut.numbers[0]
@@ -92,7 +92,7 @@ def acted_on(cut: Cut, load: Load) -> frozenset[int]:
 
 
 def _beyond(cut: Cut, place: int, point: int) -> bool:
-    """Return whether a point's place is counted from the cut's, or it moves with the outer states."""
+    """Return whether a point is located from the cut's point, or moves with the outer states."""
     above = list(cut.movement.above(point))[1:]
     return place in above or 1 in cut.parts_of(cut.movement.points[point])
 
@@ -121,7 +121,7 @@ def _magnitudes(cut: Cut, number: int) -> Iterator[Exchange]:
 
 
 def _components(terms: VectorTerms) -> Iterator[tuple[str, sm.Expr]]:
-    """(axis, component) of those that are not zero; axes of further frames have numbers."""
+    """Yield the non-zero (axis, component) pairs; axes of further frames have numbers."""
     for k, (_, components) in enumerate(terms):
         for axis, component in zip(AXES, components, strict=True):
             if component != 0:
@@ -129,7 +129,7 @@ def _components(terms: VectorTerms) -> Iterator[tuple[str, sm.Expr]]:
 
 
 def _wrench(cut: Cut) -> Iterator[Exchange]:
-    """What the outer part exerts on the inner one at the joint, along axes in which the inner one can move."""
+    """Yield the force of the outer part on the inner one at the joint, along axes in which the inner one can move."""
     stem, free = identifier(cut.name), free_axes(cut.mechanism, cut.numbers[0], cut.frame)
     for kind, letter, unit, axes in zip(("force", "torque"), "fm", ("N", "N.m"), free, strict=True):
         for axis, moves in zip(AXES, axes, strict=True):
@@ -140,7 +140,7 @@ def _wrench(cut: Cut) -> Iterator[Exchange]:
 
 
 def free_axes(m: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bool]]:
-    """Finds the axes of N along which a point moves, and about which a frame turns."""
+    """Find the axes of N along which a point moves, and about which a frame turns."""
     numeric = NumericMechanism(m)
     random = np.random.default_rng(0)
     translation, rotation = np.zeros(3), np.zeros(3)
@@ -154,7 +154,7 @@ def free_axes(m: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bo
 
 
 def taken(load: Load, symbols: dict[sm.Expr, sm.Symbol]) -> Load:
-    """The load with its size taken from inputs: expression → input, in the order in which they were exchanged."""
+    """Return the load with its magnitude from inputs: expression → input, in the order of exchange."""
     from dataclasses import replace
 
     def through(terms: VectorTerms) -> VectorTerms:

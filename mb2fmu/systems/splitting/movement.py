@@ -1,4 +1,4 @@
-"""``Movement``: with which states the frames, points, bodies and loads of a mechanism move."""
+"""``Movement``: the states that move each frame, point, body and load of a mechanism."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NONE: Symbols = frozenset()
 
 
 class Movement:
-    """The states (q, u, z) that each record of a mechanism contains, directly or through what it hangs on.
+    """The states (q, u, z) in each record of a mechanism, directly or through what it refers to.
 
     Args:
         mechanism: Any.
@@ -51,20 +51,20 @@ class Movement:
         self.linked = [frozenset({q}) | self.of(rate) for q, rate in zip(mechanism.q, rates, strict=True)]
 
     def of(self, *expressions: sm.Basic) -> Symbols:
-        """States in expressions."""
+        """Return the states in expressions."""
         return NONE.union(*(expression.free_symbols for expression in expressions)) & self.states
 
     def of_terms(self, terms: VectorTerms | None) -> Symbols:
-        """States in a vector's components and in the frames it is written in."""
+        """Return the states in a vector's components and in the frames it is written in."""
         found = [self.of(*components) | self.frames[frame] for frame, components in terms or () if any(components)]
         return NONE.union(*found)
 
     def of_body(self, body: Body) -> Symbols:
-        """States that a body moves with."""
+        """Return the states that a body moves with."""
         return self.points[body.masscenter] | (self.frames[body.frame] if body.frame >= 0 else NONE)
 
     def of_magnitude(self, load: Load) -> Symbols:
-        """States that the size of a load depends on by itself."""
+        """Return the states that the magnitude of a load depends on."""
         match load:
             case ForceLoad():
                 return self.of(*(c for _, cs in load.force for c in cs))
@@ -75,26 +75,26 @@ class Movement:
         return self.of(load.torque)
 
     def of_place(self, load: Load) -> Symbols:
-        """States that move the points and frames where a load acts, and its direction."""
+        """Return the states that move the points and frames of a load, and its direction."""
         found = [self.points[k] for k in points_of(load)] + [self.frames[k] for k in frames_of(load)]
         return NONE.union(*found)
 
     def above(self, point: int) -> Iterator[int]:
-        """Yield a point and those that its position is counted from, up to the root."""
+        """Yield a point and those it is located from, up to the root."""
         while point >= 0:
             yield point
             point = self._m.points[point].parent
 
 
 def points_of(load: Load) -> tuple[int, ...]:
-    """Points where a load acts."""
+    """Return the points where a load acts."""
     if isinstance(load, ForceLoad):
         return (load.point,)
     return load.points if isinstance(load, PathwayLoad) else ()
 
 
 def turned_frames(load: Load) -> tuple[int, ...]:
-    """Frames that a load turns."""
+    """Return the frames that a load turns."""
     if isinstance(load, TorqueLoad):
         return (load.frame,)
     if isinstance(load, TorqueActuatorLoad):
@@ -103,7 +103,7 @@ def turned_frames(load: Load) -> tuple[int, ...]:
 
 
 def frames_of(load: Load) -> tuple[int, ...]:
-    """Frames that a load turns or is written in."""
+    """Return the frames that a load turns or is written in."""
     written: VectorTerms = ()
     if isinstance(load, ForceLoad):
         written = load.force

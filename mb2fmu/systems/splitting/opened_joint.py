@@ -1,4 +1,4 @@
-"""``opened``: a joint is opened: what hangs on it floats, and a bushing or a transmission line holds it.
+"""``opened``: open a joint: the outer side floats, and a bushing or a transmission line holds it.
 
 The outer side hangs on a flange, a point and (where outer frames are counted from inner ones) a frame with coordinates
 of their own, where the joint's point and the inner frame are. The flange may have a mass and an inertia: parasitic, and
@@ -51,7 +51,7 @@ ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
 def opened(m: Mechanism, name: str, bodies: Sequence[int], point: int, way: Compliance, settings: Settings) -> Opened:
-    """Opens a joint.
+    """Open a joint.
 
     Args:
         m: The mechanism.
@@ -338,7 +338,7 @@ class _Opening:
         return Opened(made, frozenset(holding), frozenset(between), tuple(waves), told, powers)
 
     def _loads(self, inner: Renumbered, acting: tuple[list[sm.Expr], ...]) -> Iterator[Load]:
-        """Forces and torques of the bushing or line, in N."""
+        """Yield forces and torques of the bushing or line, in N."""
         at = ((self.name, inner.point(self.point), inner.frame(max(self.frame, 0))), (f"{self.name} flange", 1, 1))
         for (name, point, frame), force, torque in zip(at, acting[::2], acting[1::2], strict=True):
             if any(force):
@@ -423,7 +423,7 @@ class _Opening:
     def _outputs(
         self, acting: tuple[list[sm.Expr], ...]
     ) -> tuple[list[WrittenOutput], dict[str, sm.Symbol], tuple[tuple[str, ...], ...]]:
-        """Force and velocity of both sides along each axis: the power over the joint."""
+        """Return force and velocity of both sides along each axis: the power over the joint."""
         made: list[WrittenOutput] = []
         told: dict[str, sm.Symbol] = {}
         powers: list[tuple[str, ...]] = []

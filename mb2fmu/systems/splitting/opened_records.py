@@ -1,4 +1,4 @@
-"""Records of an opened joint: what it gives, waves of a line, and frames and points with new numbers."""
+"""Records of an opened joint: results, waves of a line, and renumbered frames and points."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """What one end of a line takes from the other.
+    """Wave variable that one end of a line receives from the other.
 
     Attributes:
         name: Of the input.
@@ -59,7 +59,7 @@ class Opened:
 
 
 class Renumbered(Selection):
-    """All frames and points of a mechanism one number higher, but the ground's; some replaced by the flange's."""
+    """Frames and points of a mechanism, numbers raised by one except the ground's; some replaced by the flange's."""
 
     def __init__(self, mechanism: Mechanism, frames: dict[int, int], points: dict[int, int]) -> None:
         self._m = mechanism

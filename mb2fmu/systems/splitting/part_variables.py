@@ -68,7 +68,7 @@ class PartVariables:
         self._inputs.append((symbol, made))
 
     def _take_motion(self) -> None:
-        """Motion of others: as inputs, or followed by a filter of third order without overshoot of its poles."""
+        """Take motion of others as inputs, perhaps followed by a third-order filter without overshoot of its poles."""
         draft = self._draft
         followed = draft.follows
         starts = draft.settings.accelerations
@@ -93,7 +93,7 @@ class PartVariables:
         self._differentiate()
 
     def _differentiate(self) -> None:
-        """Makes rates of driven symbols derivatives of them, for methods that differentiate functions of time."""
+        """Replace rates of driven symbols by derivatives, for methods that differentiate functions of time."""
         positions_first = sorted(self._driven, key=lambda pair: pair[0] not in self._draft.rate)
         for symbol, rate in positions_first:
             self._dynamic[rate] = sm.Derivative(self._dynamic[symbol], self._m.t)
@@ -101,7 +101,7 @@ class PartVariables:
         self._states = [(s, replace(item, symbol=self._dynamic[s]), rate) for s, item, rate in self._states]
 
     def _follow(self) -> None:
-        """Adds a filter per coordinate: q' = u, u' = a, a' = w³ Δq + 3 w² Δu - 3 w a, with Δ = given - own."""
+        """Add a filter per coordinate: q' = u, u' = a, a' = w³ Δq + 3 w² Δu - 3 w a, with Δ = given - own."""
         draft, w = self._draft, sm.Symbol("bandwidth")
         self._added.append(
             Parameter(
@@ -146,7 +146,7 @@ class PartVariables:
     # --- given
 
     def _outputs(self, selection: Selection, bodies: int) -> Iterator[Observable]:
-        """What others need of this part, and those outputs of the whole that it alone can tell."""
+        """Yield outputs that other parts need, and those outputs of the whole that this part alone can compute."""
         draft = self._draft
         taken = {name for name, _ in self._wanted_accelerations()}
         for name, speed in self._wanted_accelerations():
@@ -178,7 +178,7 @@ class PartVariables:
         self.left_out = tuple(left_out)
 
     def _wanted_accelerations(self) -> list[tuple[str, sm.Symbol]]:
-        """(name, speed) of own accelerations that others take as inputs."""
+        """Return (name, speed) of own accelerations that others take as inputs."""
         others = [d for d in self._drafts if d is not self._draft and not d.follows]
         wanted = {s for d in others for s, level in d.wanted.items() if level == ACCELERATION and s in d.dot}
         own = sorted(wanted & self._draft.own, key=self._m.u.index)
@@ -192,7 +192,7 @@ class PartVariables:
                 yield RequestedOutput(name=force.output, unit=force.unit, kind="force", subject=(place,))
 
     def _reactions(self, selection: Selection, bodies: int) -> Iterator[Observable]:
-        """What the inner part exerts on this one: on all its bodies together, about the joint's point."""
+        """Yield the force of the inner part on this one: on all its bodies together, about the joint's point."""
         point = selection.point(self._draft.cut.numbers[0])
         for kind, unit in (("reaction_force", "N"), ("reaction_torque", "N.m")):
             word = kind.removeprefix("reaction_")
@@ -205,11 +205,11 @@ class PartVariables:
     # --- terminals
 
     def terminal_names(self) -> dict[str, str]:
-        """Other part → name of the terminal with it."""
+        """Return other part → name of the terminal with it."""
         return {self._drafts[k].name: name for k, name, _ in self._members()}
 
     def _members(self) -> Iterator[tuple[int, str, list[DeclaredMember]]]:
-        """(number of the other part, name, members) of each terminal."""
+        """Yield (number of the other part, name, members) of each terminal."""
         draft = self._draft
         for other in self._drafts:
             if other is draft:
@@ -261,7 +261,7 @@ class PartVariables:
         )  # fmt: skip
 
     def _used(self, selection: Selection, loads: Any, bodies: Any, outputs: Any) -> set[sm.Symbol]:
-        """Return all symbols of the part, calculated parameters followed to what they are calculated from."""
+        """Return all symbols of the part, with those that calculated parameters depend on."""
         m, draft = self._m, self._draft
         parts: list[Any] = [self._kinematics(), selection.frames(), selection.points(), loads, bodies, outputs]
         parts += [self._constraints(selection), [d for _, _, d in self._states]]
@@ -319,7 +319,7 @@ class PartVariables:
         return tuple((place[m.q[a]], place[m.q[b]], place[m.q[c]], place[m.q[d]]) for a, b, c, d in own)
 
     def _constraints(self, selection: Selection) -> dict[str, Any]:
-        """Fields of the constraints that the part keeps."""
+        """Return the fields of the constraints that the part keeps."""
         m, rows = self._m, self._draft.rows
         whole = m.velocity_constraints
         if whole is None or not rows:
@@ -339,7 +339,7 @@ class PartVariables:
 
 
 def _motion(giver: Draft, taker: Draft) -> Iterator[str]:
-    """Names of the giver's variables that the taker takes."""
+    """Yield the names of the giver's variables that the taker takes."""
     for state, level in taker.wanted.items():
         if state not in giver.own:
             continue

@@ -1,4 +1,4 @@
-"""``parts``: ``Cut`` → one mechanism each: what it takes from the others are inputs, what they need are outputs."""
+"""``parts``: make one mechanism of each part of a ``Cut``; motions and forces of other parts are inputs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def parts(cut: Cut, settings: Settings) -> tuple[Part, ...]:
 
 
 class Draft:
-    """One part: its loads, and which states of others it wants.
+    """One part: its loads, and the states of others that it needs.
 
     Args:
         cut: Of the whole.
@@ -83,7 +83,7 @@ class Draft:
     # --- loads
 
     def _loads(self) -> Iterator[Load]:
-        """Loads of the whole that act on this part, what others give taken from inputs."""
+        """Yield loads of the whole that act on this part; forces of other parts are inputs."""
         for number, load in enumerate(self.m.loads):
             on = acted_on(self.cut, load)
             if self.number not in on or (self.cut.kind == "joint" and self.number == 0 and len(on) > 1):
@@ -92,7 +92,7 @@ class Draft:
             yield taken(load, {f.expression or load_size(load): f.symbol for f in sizes}) if sizes else load
 
     def _reaction_loads(self) -> Iterator[Load]:
-        """What the outer part exerts at a joint, as loads on the inner one."""
+        """Yield the force of the outer part at a joint, as loads on the inner one."""
         if self.cut.kind != "joint" or self.number != 0:
             return
         by_name = {f.name.rsplit("_", 1)[1]: f.symbol for f in self.takes}
@@ -109,7 +109,7 @@ class Draft:
             )
 
     def _bushing_loads(self) -> Iterator[Load]:
-        """Spring and damper in place of constraints, where they act on this part."""
+        """Yield spring and damper in place of constraints, where they act on this part."""
         for row in self.bushings:
             force = -self._bushing_force(row)
             for act in self.m.acts[row]:
@@ -135,7 +135,7 @@ class Draft:
         return self.m.velocity_constraints.names[row]
 
     def _socket(self) -> Body | None:
-        """Makes a massless body at the joint; loads that act across the joint attach their inner end to it."""
+        """Make a massless body at the joint; loads across the joint attach their inner end to it."""
         if self.cut.kind != "joint" or self.number != 1 or not any(self._crossing()):
             return None
         return Body(
@@ -149,7 +149,7 @@ class Draft:
     # --- what is wanted of others
 
     def _wanted(self) -> dict[sm.Symbol, int]:
-        """States of other parts → whether value, rate or acceleration is wanted too."""
+        """Return states of other parts → whether value, rate or acceleration is needed too."""
         movement = self.cut.movement
         needs: list[tuple[frozenset[sm.Symbol], int]] = [(movement.of_body(body), ACCELERATION) for body in self.bodies]
         for load in self.loads:
@@ -168,7 +168,7 @@ class Draft:
         return dict(sorted(found.items(), key=lambda item: order[item[0]]))
 
     def faults(self) -> Iterator[Fault]:
-        """What no input can give, and what cannot be asked for."""
+        """Yield requests that no input can satisfy."""
         unknown = set(self.m.z) & {state for state, level in self.wanted.items() if level > VALUE}
         for q, level in self.wanted.items():
             if q in self.rate and level > VALUE and self.rate[q] not in self.dot:
@@ -211,7 +211,7 @@ class Draft:
 
     @property
     def speeds(self) -> list[int]:
-        """Columns of its speeds in the whole."""
+        """The columns of its speeds in the whole."""
         return [j for j, u in enumerate(self.m.u) if u in self.own]
 
     def _independent(self) -> list[int]:
@@ -257,7 +257,7 @@ def load_size(load: Load) -> sm.Expr:
 
 
 def frames_turned(load: Load) -> tuple[int, ...]:
-    """Frames that a load turns."""
+    """Return the frames that a load turns."""
     from mb2fmu.systems.splitting.movement import turned_frames
 
     return turned_frames(load)

@@ -1,4 +1,4 @@
-"""``Selection``: the frames and points of a mechanism that some of its records need, with new numbers."""
+"""``Selection``: frames and points of a mechanism that some of its records need, with new numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mb2fmu.systems.splitting.movement import frames_of, points_of
 
 
 class Selection:
-    """Frames and points that are needed, and what they hang on; the inertial frame and the origin are always there.
+    """Needed frames and points, with those they refer to; inertial frame and origin are always included.
 
     Args:
         mechanism: The whole.
@@ -102,11 +102,11 @@ class Selection:
         return tuple((self._frame[frame], components) for frame, components in terms)
 
     def point(self, number: int) -> int:
-        """New number of a point."""
+        """Return the new number of a point."""
         return self._point[number]
 
     def frame(self, number: int) -> int:
-        """New number of a frame."""
+        """Return the new number of a frame."""
         return self._frame[number]
 
     def body(self, body: Body) -> Body:
@@ -127,6 +127,6 @@ class Selection:
                 return replace(load, frame=ends[0], reaction=ends[1], axis=self.terms(load.axis))
 
     def application(self, act: ForceApplication) -> ForceApplication:
-        """Where a constraint's force acts, on what is no particle of a body."""
+        """Return the place where a constraint's force acts, without particles of bodies."""
         at = self._frame[act.at] if act.torque else self._point[act.at]
         return replace(act, at=at, vector=self.terms(act.vector))

@@ -1,4 +1,4 @@
-"""``Settings``: the numbers of a cut, and what is known of the whole at its start."""
+"""``Settings``: numbers of a cut, and known start values of the whole."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Settings:
     reactions: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def start_of(self, m: Mechanism) -> dict[sm.Symbol, sm.Expr]:
-        """Everything that expressions of a mechanism contain → its number at the start."""
+        """Return everything that expressions of a mechanism contain → its number at the start."""
         d = m.declared
         values: dict[sm.Symbol, sm.Expr] = {m.t: sm.Float(0.0)}
         free = [each.value for each in d.parameters if not each.calculated]
@@ -70,7 +70,7 @@ DAMPED = 0.1
 
 
 def fitting(settings: Settings, m: Mechanism, parts: Sequence[int], period: float) -> Settings:
-    """Gives elements that nobody chose a stiffness that the steps resolve.
+    """Choose stiffness for elements without one, such that the steps resolve it.
 
     The lightest part has then 0.1 rad of its motion on the element within a step; a line has a hundredth of that part's
     mass as parasitic inertia, k T² = 0.01 m. Stiffer elements are nearer to the joint and worse followed.

@@ -12,7 +12,7 @@ from mb2fmu.systems.splitting.parts_of_cut import Part
 
 @dataclass(frozen=True, slots=True)
 class SystemRun:
-    """How the system is run.
+    """Settings of the system's run.
 
     Attributes:
         stop: In s.
