@@ -108,7 +108,7 @@ def _refuse(settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMe
 
 
 def _direction(speed: Speed) -> _Direction:
-    """Return the direction that a speed's name tells: ``elbow.speed``, ``base.velocity.x``, …"""
+    """Return the direction that a speed's name tells, such as ``elbow.speed`` or ``base.velocity.x``."""
     base, word, axis = re.fullmatch(r"(.+)\.(speed|velocity|angular_velocity)(\.[xyz])?", speed.name).groups()  # type: ignore[union-attr]
     return _Direction(speed.symbol, base, axis or "", speed.unit == "rad/s", word != "speed")
 

@@ -1,4 +1,4 @@
-"""Validation: a ``.fmu`` and the equations of another formulation go in, a ``ValidationResult`` comes out.
+"""Validation: run a ``.fmu`` against equations of another formulation, and return a ``ValidationResult``.
 
 Input: the path of an FMU, the checked ``Declarations`` (names, start values, experiment), and ``EquationsOfMotion``
 that the FMU was not made from. Output: ``ValidationResult``: every variable's error against its bound, invariants, what

@@ -1,4 +1,4 @@
-"""Random admissible points: states on the constraints, inputs, parameters and times, all generic."""
+"""Random admissible points: states on the constraints, with random inputs, parameters and times."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Point:
 
 
 class Admissible:
-    """Draws points; the same ones each time.
+    """Draws random points; reproducible.
 
     Args:
         definition: The checked model: start values, bounds, units.
@@ -81,7 +81,7 @@ class Admissible:
         self._random = np.random.default_rng(SEED)
 
     def draw(self) -> Iterator[Point]:
-        """Points, one after another without end; None of those that the constraints do not let be is among them."""
+        """Yield points without end; points that the constraints exclude are skipped."""
         attempt = 0
         while True:
             values = self._drawn(attempt)
@@ -104,7 +104,7 @@ class Admissible:
         return found if found is not None and np.all(np.isfinite(found)) else None
 
     def _alike_assembled(self, found: list[float]) -> bool:
-        """Return whether what the unit computes is on the branch of the start."""
+        """Return whether the coordinates that the unit computes are on the branch of the start."""
         if not self._computed:
             return True
         d, slot = self._definition, self._symbols.slot
@@ -121,12 +121,12 @@ class Admissible:
         return self._constraints.assembled_alike(whole, found, self._computed, scale)
 
     def _speed_scale(self, values: list[float]) -> Floats:
-        """Return how far each speed may go in search of the constraints."""
+        """Return how far each speed may move in the search for the constraints."""
         speeds = {s.symbol: s for s in self._definition.speeds}
         return np.array([max(abs(values[self._symbols.slot[u]]), self._of_speed(speeds[u])) for u in self._symbols.u])
 
     def _drawn(self, attempt: int) -> list[float]:
-        """Values of all slots, not yet on the constraints."""
+        """Return values of all slots, not yet on the constraints."""
         d, slot, random = self._definition, self._symbols.slot, self._random
         values = [0.0] * len(slot)
         values[0] = float(random.uniform(0.0, d.experiment.stop))
@@ -156,7 +156,7 @@ class Admissible:
         return self._symbols.completed(values)
 
     def _scale(self, c: Coordinate) -> float:
-        """Return how far a coordinate goes from its start."""
+        """Return how far a coordinate may move from its start."""
         if c.unit in {"rad", "1", "deg"}:
             return _TURN
         alike = self._alike(c)
@@ -164,7 +164,7 @@ class Admissible:
         return c.nominal or 0.3 * (abs(c.start) if abs(c.start) > _NOISE * alike else alike)
 
     def _of_speed(self, s: Speed) -> float:
-        """Return how far a speed goes from its start: at least its coordinates' scale in a part of the experiment."""
+        """Return how far a speed may move from its start: at least its coordinates' scale in part of the experiment."""
         rate = _RATES / self._definition.experiment.stop
         lengths = [self._scale(c) for c in self._definition.coordinates if f"{c.unit}/s" == s.unit]
         size = max(lengths, default=_TURN if s.unit in {"rad/s", "1/s"} else 0.0) * rate
@@ -172,7 +172,7 @@ class Admissible:
         return max(s.nominal or max(size, 0.3 * start) or self._alike(s), BEYOND * self._reach.get(s.name, 0.0))
 
     def _of_input(self, r: Input) -> float:
-        """Return how far an input goes from its start: its signal's range, or quantities of its unit."""
+        """Return how far an input may move from its start: its signal's range, or quantities of its unit."""
         signal = self._definition.experiment.signals.get(r.symbol)
         size = 0.0
         if signal is not None:
@@ -182,7 +182,7 @@ class Admissible:
         return r.nominal or size or self._alike(r)
 
     def _alike(self, item: Quantity) -> float:
-        """Return the magnitude of what has the same unit, of free parameters before all; 1 where nothing has."""
+        """Return a magnitude from quantities of the same unit, free parameters first; 1 if there are none."""
         d = self._definition
         if item.nominal:
             return item.nominal
@@ -197,7 +197,7 @@ class Admissible:
 
 
 def _within(item: Quantity, value: float) -> float:
-    """Return the value, mirrored at the bounds that it has passed, and never zero by being cut off there."""
+    """Return the value, mirrored at the bounds that it exceeds, and never cut to zero there."""
     low, high = item.minimum, item.maximum
     if low is not None and value < low:
         value = 2 * low - value

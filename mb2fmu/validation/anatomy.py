@@ -1,4 +1,4 @@
-"""What an FMU says of its variables: units, roles, states; enough to set, read and compare them by name."""
+"""Variables of an FMU: units, roles, states; enough to set, read and compare them by name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Anatomy:
     units: Mapping[str, Unit]
 
     def unit(self, name: str) -> Unit | None:
-        """Return a unit by its name: as the FMU defines it, else as Modelica writes it; None if it is neither."""
+        """Return a unit by its name: defined by the FMU, else in Modelica's notation; None if it is neither."""
         if name in self.units:
             return self.units[name]
         try:
@@ -60,7 +60,7 @@ class Anatomy:
 
 
 def read_anatomy(tree: FileTree, description: UnitDescription) -> Anatomy:
-    """Adds units and roles to what is known of an unpacked FMU."""
+    """Read units and roles of the variables of an unpacked FMU."""
     root = etree.fromstring(tree["modelDescription.xml"], etree.XMLParser(resolve_entities=False, no_network=True))
     second = description.version == 2
     types = _units_of_types(root, second=second)
@@ -80,14 +80,14 @@ def read_anatomy(tree: FileTree, description: UnitDescription) -> Anatomy:
 
 
 def _role(variable: UnitVariable) -> Role:
-    """What can be done with a variable that is no state; a calculated parameter is a result."""
+    """Return the role of a variable that is no state; a calculated parameter is a result."""
     if variable.causality == "input":
         return "input"
     return "parameter" if variable.causality in {"parameter", "structuralParameter"} else "result"
 
 
 def _units_of_types(root: etree._Element, *, second: bool) -> dict[str, str]:
-    """Declared type → unit."""
+    """Return declared type → unit."""
     found = {}
     for element in root.iterfind("TypeDefinitions/*"):
         inner = element.find("Real") if second else element
@@ -97,7 +97,7 @@ def _units_of_types(root: etree._Element, *, second: bool) -> dict[str, str]:
 
 
 def _defined(root: etree._Element) -> dict[str, Unit]:
-    """Units by the FMU's own definitions."""
+    """Return units by the FMU's own definitions."""
     found = {}
     for element in root.iterfind("UnitDefinitions/Unit"):
         base = element.find("BaseUnit")

@@ -1,4 +1,4 @@
-"""What a unit answered in mid-run, held against the reference and against its own uninterrupted run.
+"""Compare answers of a unit in the middle of a run with the reference and with its own uninterrupted run.
 
 Numbers that come of the same calls (a state restored, an instance reset, a parameter read) must have the same bits.
 Numbers that the reference knows are held to ``agreement`` = 1e-5 + 10 · FACTOR · tolerance of their size (the unit's
@@ -41,7 +41,7 @@ _NOISE = 1e-8
 
 @dataclass(slots=True)
 class _Tally:
-    """Differences and bounds of one family of calls, of which the worst is kept."""
+    """Differences and bounds of one family of calls; the worst ratio is kept."""
 
     value: float = 0.0
     bound: float = 0.0
@@ -67,7 +67,7 @@ class _Tally:
         self.add(0.0 if equal else max(abs(found - expected), 5e-324), 0.0, where)
 
     def rows(self, found: Sequence[Sequence[float]], expected: Floats, names: Sequence[str], times: Floats) -> None:
-        """Recorded variables that must have the same bits, row by row."""
+        """Count recorded variables that must have the same bits, row by row."""
         for row, wanted, t in zip(found, expected.tolist(), times.tolist(), strict=True):
             for name, a, b in zip(names, row, wanted, strict=True):
                 self.same(a, b, f"{name} at {t:.6g} s")
@@ -90,7 +90,7 @@ def answered(
 
 @dataclass(slots=True)
 class _Answers:
-    """Judges the sessions of one kind.
+    """Judges the sessions of one interface type.
 
     Attributes:
         definition: The checked model.
@@ -147,7 +147,7 @@ class _Answers:
             yield self._result(name, formula, tally, "" if tally.count else "there is nothing to compare")
 
     def _left_out(self, session: str) -> str:
-        """Why something was not asked; empty where it does not belong to this kind or version."""
+        """Return why calls were not made; empty where they do not exist for this type or version."""
         if session == "adjoint" or (session == "output derivatives" and self.asked.kind != "CoSimulation"):
             return ""
         if session == "by parameters":
@@ -176,7 +176,7 @@ class _Answers:
 
     @property
     def _agreement(self) -> float:
-        """Largest relative difference from the reference that is no fault."""
+        """The largest relative difference from the reference that is no fault."""
         return _AGREEMENT + 10 * FACTOR * self.chance.reference.conditions.tolerance
 
     # --- sessions
@@ -200,7 +200,7 @@ class _Answers:
                 tally.same(float(a), float(b), name)
 
     def _knowns(self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: _Tally) -> None:
-        """Parameters, calculated ones too, and inputs, as they were set."""
+        """Compare parameters (calculated ones too) and inputs with the values that were set."""
         chance, told = self.chance, self.chance.told
         free = [p.name for p in self.definition.parameters if not p.calculated]
         for name, value in zip(free, parameters, strict=True):
@@ -221,7 +221,7 @@ class _Answers:
         when: str,
         before: Sequence[float] | None = None,
     ) -> None:
-        """Rates and outputs against the reference's at the unit's own state.
+        """Compare rates and outputs with the reference's at the unit's own state.
 
         Args:
             found: All that the unit shows.
@@ -257,7 +257,7 @@ class _Answers:
             tally.add(abs(found[name] - wanted), max(allowed, scale * abs(wanted)), f"{name} {when}")
 
     def _places(self) -> dict[str, int]:
-        """Name of a state of the reference → its place in x."""
+        """Return name of a state of the reference → its place in x."""
         reference = self.chance.reference
         return {reference.trajectory.names[c]: j for j, c in enumerate(reference.state_columns)}
 
@@ -282,7 +282,7 @@ class _Answers:
         self._compared(last, (there, modes), chance.changed, tally, "after the change")
 
     def _kept_still(self, found: Mapping[str, float], tally: _Tally) -> None:
-        """States behind the event that the change is: the reference's own event, from the unit's states before it."""
+        """Return the states after a change of parameters: the reference's event, from the unit's states before it."""
         chance = self.chance
         reference, run = chance.reference, chance.reference.conditions
         numeric, names = reference.numeric, self.simulation.names
@@ -299,7 +299,7 @@ class _Answers:
             tally.add(abs(found[name] - value), allowed, f"{name} as parameters change")
 
     def _flowed(self, found: Mapping[str, float], rows: Sequence[Sequence[float]], tally: _Tally) -> Modes | None:
-        """Step by step from the unit's own states, by the reference with the changed parameters.
+        """Return the reference's states step by step from the unit's own states, with the changed parameters.
 
         Returns:
             Modes at the end, where they do not follow from the state: near an event.
@@ -348,13 +348,13 @@ class _Answers:
             self._partials(directions, along @ np.array(answer).T, tally, when)
 
     def _by_parameters(self, answers: list[Any], tally: _Tally) -> None:
-        """Compare derivatives by parameters with differences of the reference; the attractor's pull is allowed for."""
+        """Compare derivatives by parameters with differences of the reference; drift stabilization is allowed for."""
         assert self.chance.by_parameters is not None
         directions = self.chance.by_parameters
         self._partials(directions, np.array(answers[2]), tally, " by parameters", self._drawn_back(directions))
 
     def _drawn_back(self, directions: Directions) -> Floats:
-        """What another rate of drawing states back to the constraints does to x', shape as ``directions.rates``.
+        """Return the change of x' by another rate of constraint stabilization, shape as ``directions.rates``.
 
         It is nothing on the constraints, where the reference is; the unit's own state may have left them as far as an
         importer's tolerance lets it.
@@ -377,7 +377,7 @@ class _Answers:
     def _partials(
         self, directions: Directions, found: Floats, tally: _Tally, when: str, more: Floats | None = None
     ) -> None:
-        """``found``: a row per direction that was asked for, a column per unknown; ``more`` is allowed of rates."""
+        """Compare ``found``: a row per direction, a column per unknown; ``more`` is added to the bounds of rates."""
         reference, at = self.chance.reference, self._places()
         largest = self._magnitudes()
         rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
@@ -442,7 +442,7 @@ class _Answers:
             tally.rows(first, uninterrupted, self.simulation.names, time)
 
     def _restored(self, read: list[float], tally: _Tally) -> None:
-        """Parameters and inputs are those of the state."""
+        """Check that parameters and inputs are those of the restored state."""
         chance = self.chance
         found = dict(zip(self.asked.real, read, strict=True))
         self._knowns(found, chance.row + chance.after, chance.reference.conditions.parameters, tally)
@@ -455,7 +455,7 @@ class _Answers:
 
 
 def _largest_rates(reference: Reference) -> Floats:
-    """Largest |x'| of each state at some points of the experiment, > 0."""
+    """Return the largest |x'| of each state at some points of the experiment, > 0."""
     numeric, run = reference.numeric, reference.conditions
     prepared = numeric.prepare(run.parameters)
     rows = np.unique(np.linspace(0, len(run.time) - 1, 10).astype(np.int64)).tolist()

@@ -6,7 +6,7 @@ import sympy as sm
 
 
 def unit_quaternion(R: sm.MatrixBase) -> tuple[sm.Expr, ...]:
-    """(w, x, y, z) with w ≥ 0 of a rotation ``A_C_B``.
+    """Return (w, x, y, z) with w ≥ 0 of a rotation ``A_C_B``.
 
     Four times the product of each two components stands in the matrix; a row of these products, divided by the root of
     its own diagonal entry, is the quaternion up to its sign (Shepperd, J. Guidance and Control 1, 1978, 223-224). The
@@ -33,7 +33,7 @@ def unit_quaternion(R: sm.MatrixBase) -> tuple[sm.Expr, ...]:
 
 
 def euler_angles(R: sm.MatrixBase, sequence: str) -> tuple[sm.Expr, sm.Expr, sm.Expr]:
-    """Angles (a, b, c) in rad of a body-fixed sequence such as ``zxy`` or ``313``, for ``A_C_B``.
+    """Return angles (a, b, c) in rad of a body-fixed sequence such as ``zxy`` or ``313``, for ``A_C_B``.
 
     a and c lie in (-π, π], b in [-π/2, π/2] for three different axes and in [0, π] otherwise. b comes from an
     arctangent, which loses no digits near the ends of its range.

@@ -28,7 +28,7 @@ _EPSILON = float(np.finfo(float).eps)
 
 
 def radau_matrix(stages: int) -> tuple[Floats, Floats]:
-    """Nodes c in (0, 1], shape (s,), and A with A_ij = integral from 0 to c_i of the j-th Lagrange polynomial.
+    """Return nodes c in (0, 1], shape (s,), and A with A_ij = ∫ of the j-th Lagrange polynomial from 0 to c_i.
 
     c are the zeros of P_s - P_{s-1} on [0, 1]; the last one is 1, so the last row of A holds the weights.
     """
@@ -78,7 +78,7 @@ def integrate_stiff(
 
 
 def _doubled(f: Slopes, t: float, y: Floats, h: float, tolerance: float, scales: Floats) -> tuple[Floats, float]:
-    """After two steps of h/2, and their difference from one of h over what is allowed; infinite if Newton fails."""
+    """Return the state after two steps of h/2, and its scaled difference from one of h; infinite if Newton fails."""
     jacobian = _jacobian(f, t, y, scales)
     whole = _step(f, t, y, h, jacobian, scales, np.zeros((STAGES, len(y))))
     if whole is None:
@@ -101,7 +101,7 @@ def _doubled(f: Slopes, t: float, y: Floats, h: float, tolerance: float, scales:
 
 
 def _jacobian(f: Slopes, t: float, y: Floats, scales: Floats) -> Floats:
-    """Derivatives of f by forward differences, shape (n, n); only Newton's speed depends on them."""
+    """Return derivatives of f by forward differences, shape (n, n); they affect only Newton's speed."""
     moved = np.vstack([y, y + 1e-7 * np.diag(np.maximum(scales, np.abs(y)))])
     slopes = f(np.full(len(moved), t), moved)
     return np.asarray((slopes[1:] - slopes[0]) / (np.diag(moved[1:]) - y)[:, None]).T
@@ -109,14 +109,14 @@ def _jacobian(f: Slopes, t: float, y: Floats, scales: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Stages:
-    """One collocation step: y at the stages less y at its begin, and what round-off makes of them; shapes (s, n)."""
+    """One collocation step: y at the stages less y at its beginning, and their round-off; shapes (s, n)."""
 
     stages: Floats
     floor: Floats
 
 
 def _step(f: Slopes, t: float, y: Floats, h: float, jacobian: Floats, scales: Floats, guess: Floats) -> _Stages | None:
-    """One collocation step by simplified Newton iteration from ``guess``; None if it does not converge.
+    """Return one collocation step by simplified Newton iteration from ``guess``; None if it does not converge.
 
     Of a stiff equation f is a small difference of large forces: a spring of 1e6 N/m whose length is known to 1e-16 m
     gives its force to 1e-10 N, and no iteration makes the residual smaller. What the stages can be known to follows
@@ -148,7 +148,7 @@ def _step(f: Slopes, t: float, y: Floats, h: float, jacobian: Floats, scales: Fl
 
 
 def _middles() -> Floats:
-    """Matrix from a polynomial's values at the stages (0 at the begin) to those at the stages of its halves."""
+    """Return the matrix from a polynomial's values at the stages (0 at the start) to those at its halves' stages."""
     nodes = np.concatenate([[0.0], _C])
     wanted = np.concatenate([_C / 2, (1 + _C) / 2])
     weights = np.empty((2 * STAGES, STAGES))

@@ -1,4 +1,4 @@
-"""Judges an FMU's motion by the reference's, within bounds that are stated and never loosened.
+"""Judge an FMU's motion by the reference's, within stated bounds that are never loosened.
 
 A variable v is judged against
 
@@ -91,7 +91,7 @@ class Bounds:
 
 
 def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
-    """Bounds and horizons of all variables, by the formulas of this module.
+    """Return bounds and horizons of all variables, by the formulas of this module.
 
     Args:
         reference: What it is judged by.
@@ -119,7 +119,7 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
 
 
 def variable_sizes(reference: Reference, at_start: Floats) -> tuple[Floats, Floats]:
-    """Size and round-off of each variable by the formulas of ``scales``, shapes (n,); ``at_start``: S(0)."""
+    """Return size and round-off of each variable by the formulas of ``scales``, shapes (n,); ``at_start``: S(0)."""
     values, variables = reference.trajectory.values, reference.variables
     moves = moving(values, reference.trajectory.uncertainty, reference.typical)
     beside = largest_of_unit([v.unit for v in variables], values, moves, reference.typical)
@@ -128,12 +128,12 @@ def variable_sizes(reference: Reference, at_start: Floats) -> tuple[Floats, Floa
 
 
 def _enough(values: Floats) -> int:
-    """Points that a verdict needs."""
+    """Return the number of points that a verdict needs."""
     return min(MINIMUM_POINTS, len(values))
 
 
 def compare_variables(reference: Reference, limits: Bounds, simulation: Simulation) -> tuple[VariableResult, ...]:
-    """Return every variable of the reference against the FMU's."""
+    """Compare every variable of the reference with the FMU's."""
     time = reference.trajectory.time
     whole = _on_its_side(reference, limits, simulation)
     results = []
@@ -176,12 +176,12 @@ def compare_variables(reference: Reference, limits: Bounds, simulation: Simulati
 
 
 def sides_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, int]:
-    """Points near an event → the number of the side on which the unit is with all of its variables."""
+    """Return points near an event → the number of the side on which all of the unit's variables are."""
     return {k: int(np.argmin(_away(reference, limits, simulation, k))) for k in limits.sides}
 
 
 def modes_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, Modes]:
-    """Points near an event → the modes of the side on which the unit is.
+    """Return points near an event → the modes of the unit's side.
 
     Sides that the unit's own state contradicts are left out: where errors have grown, the values of both sides lie
     within the bounds, and only the state tells where the unit is. A point of which all sides are left out is not there:
@@ -203,14 +203,14 @@ def modes_taken(reference: Reference, limits: Bounds, simulation: Simulation) ->
 
 
 def _away(reference: Reference, limits: Bounds, simulation: Simulation, k: int) -> Floats:
-    """How far the unit is from each side of an event at a point: its largest error over its bound, shape (sides,)."""
+    """Return the unit's largest error over bound on each side of an event at a point, shape (sides,)."""
     found = np.array([simulation[variable.name][k] for variable in reference.variables])
     off = np.abs(found - limits.sides[k].values) / np.maximum(limits.values[k], np.finfo(float).tiny)
     return np.asarray(np.max(off, axis=1))
 
 
 def _on_its_side(reference: Reference, limits: Bounds, simulation: Simulation) -> Floats:
-    """Return the reference's values, near events those of the side on which the unit is."""
+    """Return the reference's values; near events those of the unit's side."""
     truth = reference.trajectory.values.copy()
     for k, side in sides_taken(reference, limits, simulation).items():
         truth[k] = limits.sides[k].values[side]
@@ -223,7 +223,7 @@ def compare_invariants(
     limits: Bounds | None = None,
     integrals: KeptIntegrals | None = None,
 ) -> tuple[InvariantResult, ...]:
-    """What holds for every true motion, on the FMU's own; () where the FMU gives no finite numbers.
+    """Judge quantities conserved in every true motion, from the FMU's values; () if these are not finite.
 
     ``limits``: say which points may be on either side of an event. ``integrals``: of motion, of the same experiment.
     """
@@ -253,7 +253,7 @@ def _defects(
     made: tuple[Sequence[Step], Sequence[Landing]],
     kind: UnitKind,
 ) -> list[InvariantResult]:
-    """One result per state.
+    """Return one step defect per state.
 
     Args:
         reference: What the unit is judged by.

@@ -1,4 +1,4 @@
-"""Conditions: the numbers of one experiment: communication points, held inputs, parameter values, start values."""
+"""Conditions: numbers of one experiment: communication points, held inputs, parameters, start values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What an experiment runs with, the same for the FMU and for its reference.
+    """Conditions of an experiment, the same for the FMU and for its reference.
 
     Attributes:
         time: Communication points in s, shape (n + 1,), from 0 on, equally spaced.
@@ -69,7 +69,7 @@ class Conditions:
         return bool(np.all(self.inputs == self.inputs[0]))
 
     def held(self, k: int) -> Floats:
-        """The inputs that outputs at ``time[k]`` see: those of the step that ends there (of the first one at 0)."""
+        """Return the inputs for outputs at ``time[k]``: those of the step that ends there (at 0: of the first)."""
         return np.asarray(self.inputs[max(k - 1, 0)])
 
     def thinned(self, most: int, also: npt.ArrayLike = ()) -> tuple[Conditions, npt.NDArray[np.int64]]:
@@ -124,7 +124,7 @@ def conditions(definition: Declarations, parameters: Mapping[str, float] | None 
 
 
 def calculated_values(definition: Declarations, parameters: Sequence[float]) -> dict[str, float]:
-    """FMU names of the calculated parameters → values that follow from those of the free ones; nan: no number."""
+    """Return FMU names of the calculated parameters → values that follow from the free ones; nan: undefined."""
     free = [p for p in definition.parameters if not p.calculated]
     values = {p.symbol: sm.Float(v, 17) for p, v in zip(free, parameters, strict=True)}
     found = {}
@@ -137,7 +137,7 @@ def calculated_values(definition: Declarations, parameters: Sequence[float]) -> 
 
 
 def _sampled(signal: Any, time: Floats, name: str) -> tuple[Floats, Fault | None]:
-    """Return the signal at each time (shape of ``time``), and what is wrong with it."""
+    """Return the signal at each time (shape of ``time``), and its fault if it has one."""
     expression = sm.sympify(signal).subs(dynamicsymbols._t, sm.Symbol("t", real=True))  # noqa: SLF001  SymPy's time
     unknown = {str(s) for s in expression.free_symbols} - {"t"}
     if unknown:

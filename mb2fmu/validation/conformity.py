@@ -1,4 +1,4 @@
-"""What is judged of a unit besides its motion: what it declares, by the standards, by itself and by the model.
+"""Checks of a unit besides its motion: its declarations, by the standards, by themselves and by the model.
 
 Three sources, each of which names itself in its findings: independent checkers (fmpy, fmutool); the auditor, which runs
 the unit and holds it against its own description (derivatives, dependencies, values that are set and read, states that
@@ -53,7 +53,7 @@ SAME = 1e-9
 def conformity(
     fmu: Path, definition: Declarations, equations: EquationsOfMotion, *, redundant: bool = False
 ) -> tuple[Finding, ...]:
-    """Return all that checkers, the auditor and the model say against a unit; who has no objections gives one note.
+    """Return all objections of checkers, the auditor and the model against a unit; each without any gives a note.
 
     Args:
         fmu: The archive.
@@ -74,7 +74,7 @@ def conformity(
 
 
 def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterator[Finding]:
-    """Errors of the auditor; what it warns of is ``mb2fmu audit``'s business.
+    """Yield the auditor's errors; its warnings are shown by ``mb2fmu audit`` only.
 
     A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, its unit
     rightly refuses calls, and says that the constraints contradict each other; any other refusal stays an error. Of a
@@ -104,14 +104,14 @@ def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterato
 
 
 def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
-    """Return whether the auditor objects to what a right unit of such a mechanism does."""
+    """Return whether an objection of the auditor counts: right units of such a mechanism do not cause it."""
     if CONTRADICTION in finding.message:
         return redundant
     return stiff and finding.rule == "derivative.slope"
 
 
 def _compared(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[Finding]:
-    """Units of measure and start values against the model's."""
+    """Compare units of measure and start values with the model's."""
     faults = [*_units(declared, definition, equations), *_starts(declared, definition)]
     yield from (Finding(MODEL, "error", fault) for fault in faults)
     if not faults:
@@ -119,7 +119,7 @@ def _compared(declared: Description, definition: Declarations, equations: Equati
 
 
 def _units(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
-    """Variables that are told to be in another unit than the model's, and units that are defined to be another one."""
+    """Yield variables declared in another unit than the model's, and units with another definition."""
     known = {unit.name: unit for unit in declared.units}
     wanted = {variable.name: variable.unit for variable in describe(definition, equations)}
     wanted |= {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
@@ -132,7 +132,7 @@ def _units(declared: Description, definition: Declarations, equations: Equations
 
 
 def _definition(unit: UnitDefinition) -> Iterator[str]:
-    """What is wrong with the conversions of a unit that the model names."""
+    """Yield the fault in the definition of a unit that the model uses."""
     meant = parse_unit(unit.name)
     base: Mapping[str, str] = unit.base or {}
     factor, offset = number(base.get("factor", "1")), number(base.get("offset", "0"))
@@ -149,7 +149,7 @@ def _definition(unit: UnitDefinition) -> Iterator[str]:
 
 
 def _starts(declared: Description, definition: Declarations) -> Iterator[str]:
-    """Start values that importers see and that are not the model's; those that units solve for left out."""
+    """Yield visible start values that differ from the model's, except those that units solve for."""
     wanted = {p.name: float(p.value) for p in definition.parameters if not p.calculated}
     wanted |= {i.name: i.start for i in definition.inputs}
     wanted |= {q.name: q.start for q in definition.coordinates if q.kind == "fixed"}

@@ -1,4 +1,4 @@
-"""Cuts: forces and torques that joints and contacts transmit, by Newton's and Euler's laws of the bodies beyond.
+"""Cuts: forces and torques of joints and contacts, by the Newton-Euler equations of the bodies beyond the cut.
 
 The reference's own way: which body a load acts on is told by numbers. A point is fixed in a body if it moves as a
 particle of that body would, v_P = v_B + w_B x r_BP, at random states and for every speed alone. The sums run over all
@@ -30,7 +30,7 @@ _CLOSE = 1e-9  # of the largest partial velocity
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A vector in N: a force on a point, or a torque on a frame; ``body``: what it acts on, where that is told."""
+    """A force on a point or a torque on a frame, in N; ``body``: the body that it acts on, if given."""
 
     at: int
     vector: sm.Matrix
@@ -45,7 +45,7 @@ class Cuts:
         self.m, self.sights = mechanism, sights
 
     def of(self, request: RequestedOutput) -> sm.Matrix:
-        """Return the force or torque that was asked for, in N."""
+        """Return the requested force or torque, in N."""
         subject = request.subject
         at = request.relative_to
         if request.of_joint:
@@ -66,7 +66,7 @@ class Cuts:
         return self._force(bodies) if force else self._torque(bodies, joint.point)
 
     def _beyond(self, body: int) -> set[int]:
-        """Return a body, those that hang on it by joints, and those that are fixed in any of them."""
+        """Return a body, the bodies that follow it by joints, and those fixed in any of them."""
         held = {joint.child for joint in self.m.joints}
         found: set[int] = set()
         waiting = [body]
@@ -80,7 +80,7 @@ class Cuts:
         return found
 
     def _force(self, bodies: set[int]) -> sm.Matrix:
-        """R = sum m a - sum F."""
+        """Return R = sum m a - sum F."""
         total = sm.zeros(3, 1)
         for number in sorted(bodies):
             body = self.m.bodies[number]
@@ -90,7 +90,7 @@ class Cuts:
         return total
 
     def _torque(self, bodies: set[int], at: int) -> sm.Matrix:
-        """S = sum (r x m a + H') - sum (r x F + T) about a point."""
+        """Return S = sum (r x m a + H') - sum (r x F + T) about a point."""
         total, here = sm.zeros(3, 1), self.sights.vector("position", at)
         for number in sorted(bodies):
             body = self.m.bodies[number]
@@ -109,7 +109,7 @@ class Cuts:
         return total
 
     def _on(self, bodies: set[int]) -> Iterator[_Piece]:
-        """What acts on some bodies."""
+        """Yield the loads on some bodies."""
         for piece in (*self._loads(), *self._constraint_forces()):
             number = piece.body
             if number == GROUND:
@@ -134,14 +134,14 @@ class Cuts:
                 yield from self._along(load)
 
     def _along(self, load: PathwayLoad) -> Iterator[_Piece]:
-        """Yield each segment pushes its ends apart."""
+        """Yield the forces of each segment, which push its ends apart."""
         for a, b in zip(load.points, load.points[1:], strict=False):
             d = self.sights.vector("position", b) - self.sights.vector("position", a)
             push = load.force * d / sm.sqrt(d.dot(d))
             yield from (_Piece(a, -push), _Piece(b, push))
 
     def _constraint_forces(self) -> Iterator[_Piece]:
-        """Forces of constraints: minus the multiplier times what the model says of where they act."""
+        """Yield constraint forces: minus the multiplier times the vectors at their places of application."""
         for symbol, acts in zip(self.m.multipliers, self.m.acts, strict=True):
             for act in acts:
                 vector = -symbol * self.sights.in_inertial_frame(act.vector)
@@ -149,12 +149,12 @@ class Cuts:
 
     @cached_property
     def _fixed(self) -> _Fixed:
-        """Which frames and points are fixed to each other."""
+        """Finder of frames and points that are fixed to each other."""
         return _Fixed(self.m)
 
 
 class _Fixed:
-    """Finds which body points and frames are fixed in, by how they move at random states."""
+    """Finds the body in which points and frames are fixed, by their motion at random states."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._bodies = mechanism.bodies

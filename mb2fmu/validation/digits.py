@@ -1,4 +1,4 @@
-"""How well x' is conditioned along a motion: how many of its digits the digits of the data can give.
+"""Conditioning of x' along a motion: digits that the digits of the data support.
 
 Every number that x' is computed from (states, inputs, parameters) is known to half a unit in its last place at best.
 If x' changes by κ times the relative change of these numbers, log10 κ of its sixteen digits say nothing, in any unit
@@ -28,7 +28,7 @@ _ALL = -math.log10(2.0**-53)
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """The least that is known of any derivative on the way.
+    """The smallest number of known digits of any derivative along the motion.
 
     Attributes:
         name: Of the state whose derivative it is.
@@ -42,7 +42,7 @@ class Digits:
 
     @property
     def text(self) -> str:
-        """A sentence for people where few digits are known, else empty."""
+        """A sentence for people if few digits are known, else an empty text."""
         if self.known >= FEW:
             return ""
         return (
@@ -52,7 +52,7 @@ class Digits:
 
 
 def known_digits(reference: Reference) -> Digits | None:
-    """Return the right digits of the derivative that a reference knows worst, at a dozen points; None without any."""
+    """Return the known digits of the reference's worst derivative, at a dozen points; None without any."""
     numeric, run = reference.numeric, reference.conditions
     rows = np.unique(np.linspace(0, len(reference.states) - 2, _POINTS).astype(np.int64)).tolist()
     random, found, spread = np.random.default_rng(16), [], []

@@ -1,4 +1,4 @@
-"""What a small move of states, inputs or parameters does, by differences of the reference's own x' and outputs.
+"""Effects of small changes of states, inputs or parameters, by differences of the reference's x' and outputs.
 
 Directions lie along the constraints: the reference's state is moved, put back onto them, and whatever of q, u and z the
 unit has for states follows. So the choice of states does not matter, nor how a unit is drawn back from off the
@@ -25,7 +25,7 @@ _SEED = 11
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where derivatives are taken.
+    """A point at which derivatives are taken.
 
     Attributes:
         row: A communication point.
@@ -42,7 +42,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Directions:
-    """Moves, and what they do. One row per direction.
+    """Changes and their effects. One row per direction.
 
     Attributes:
         variables: Changes of all compared variables (q, u, z, outputs), shape (n_d, n).
@@ -68,7 +68,7 @@ def spans(reference: Reference) -> Floats:
 
 
 def state_and_input_directions(reference: Reference, point: Point) -> Directions:
-    """Along each state and input while these are few, else random ones of all (with a fixed seed); then all at once.
+    """Return directions along each state and input if these are few, else random ones; then along all at once.
 
     What is wrong only where several are asked for in one call shows in the last.
     """
@@ -79,7 +79,7 @@ def state_and_input_directions(reference: Reference, point: Point) -> Directions
 
 
 def parameter_directions(reference: Reference, point: Point, indices: Sequence[int]) -> Directions:
-    """Along single parameters at the same state, then along all of them, the states and the inputs at once.
+    """Return directions along single parameters at the same state, then along all of them with states and inputs.
 
     ``indices``: only such parameters as leave the state on the constraints.
     """
@@ -95,7 +95,7 @@ def parameter_directions(reference: Reference, point: Point, indices: Sequence[i
 
 
 def rate_in_time(reference: Reference, point: Point) -> tuple[Floats, Floats]:
-    """Time derivatives of all compared variables along the motion, inputs held, and how well they are known."""
+    """Return time derivatives of all compared variables along the motion, inputs held, and their accuracy."""
     x = _state(reference, point)
     x_dot = _at(reference, point, 0.0, x, point.held, point.parameters)[1]
     step = _STEP * reference.conditions.step
@@ -111,7 +111,7 @@ def rate_in_time(reference: Reference, point: Point) -> tuple[Floats, Floats]:
 
 
 def _state(reference: Reference, point: Point) -> Floats:
-    """Return the state there: a contact, say, may have been parted by the event in which parameters became others."""
+    """Return the state there; a change of parameters may have parted a contact, for example."""
     x, run, numeric = reference.states[point.row], reference.conditions, reference.numeric
     if not point.settled:
         return np.asarray(x)
@@ -120,7 +120,7 @@ def _state(reference: Reference, point: Point) -> Floats:
 
 
 def _modes_kept(reference: Reference, point: Point) -> AbstractContextManager[None]:
-    """Derivatives are those of the modes at the point, which other parameters change in an event only."""
+    """Keep the modes of the point: other parameters would change them by events only."""
     numeric, run = reference.numeric, reference.conditions
     t, x = float(run.time[point.row]), reference.states[point.row]
     after = numeric.prepare(list(point.parameters)) if point.settled else None
@@ -128,7 +128,7 @@ def _modes_kept(reference: Reference, point: Point) -> AbstractContextManager[No
 
 
 def _excited(reference: Reference) -> Floats:
-    """How far each input goes in the experiment, > 0, shape (n_r,); 1 where it is always zero."""
+    """Return the range of each input in the experiment, > 0, shape (n_r,); 1 where it is always zero."""
     inputs = reference.conditions.inputs
     if inputs.shape[1] == 0:
         return np.ones(0)
@@ -137,19 +137,19 @@ def _excited(reference: Reference) -> Floats:
 
 
 def _signs(n: int) -> Floats:
-    """One row of random signs, shape (1, n): all at once."""
+    """Return one row of random signs, shape (1, n): all at once."""
     return np.random.default_rng(_SEED + 1).choice(np.array([-1.0, 1.0]), size=(1, n))
 
 
 def _few(n: int) -> Floats:
-    """Rows: the axes while they are few, else random directions of all."""
+    """Return the axes if these are few, else random directions of all."""
     if n <= _MOST:
         return np.eye(n)
     return np.random.default_rng(_SEED).choice(np.array([-1.0, 1.0]), size=(_MOST, n))
 
 
 def _measured(reference: Reference, point: Point, states: Floats, inputs: Floats, parameters: Floats) -> Directions:
-    """Differences along given moves, one per row."""
+    """Return differences along given changes, one per row."""
     rows, x = [], _state(reference, point)
     for dx, dr, dp in zip(states, inputs, parameters, strict=True):
         with _modes_kept(reference, point):

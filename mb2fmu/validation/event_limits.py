@@ -1,4 +1,4 @@
-"""How far an event of a unit may be from the reference's, in time.
+"""Allowed time differences between events of a unit and of the reference.
 
 The margin m of a switch (positive as long as its mode is right) depends on the states, each of which may be off by its
 bound at the communication point before. So m may be off by
@@ -43,7 +43,7 @@ _BACK = 1e-2  # of a communication step
 
 @dataclass(frozen=True, slots=True)
 class EventLimit:
-    """An event of the reference, and what is allowed of the same event of a unit.
+    """An event of the reference, and the allowed difference of the unit's event.
 
     Attributes:
         occasion: The event, or several that cannot be told apart.
@@ -57,12 +57,12 @@ class EventLimit:
 
     @property
     def widest(self) -> float:
-        """The larger of what is allowed, s."""
+        """The larger of the allowed differences, s."""
         return max(self.allowed.values())
 
 
 def event_limits(reference: Reference, bounds: Floats) -> tuple[EventLimit, ...]:
-    """Return all events of a reference.
+    """Return the limits of all events of a reference.
 
     Args:
         reference: Its events are those of its motion.
@@ -112,7 +112,7 @@ def _single(reference: Reference, bounds: Floats, event: EventSeen) -> EventLimi
 
 @dataclass(frozen=True, slots=True)
 class _Fall:
-    """How a margin comes to zero: what it may be off by, |m'| and |m''|."""
+    """Behaviour of a margin near zero: its uncertainty, |m'| and |m''|."""
 
     off: float
     rate: float
@@ -145,7 +145,7 @@ def _fall(reference: Reference, event: EventSeen, bounds: Floats, step: float) -
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What may be at a point near events: the reference's own; of each event as if it came later, and had come before.
+    """Possible values at a point near events: the reference's, and with each event later or earlier.
 
     The reference's own is there because the others know of one event each, and another may lie before the point.
 
@@ -159,7 +159,7 @@ class Sides:
 
 
 def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[int, Sides]:
-    """Numbers of the communication points so near to an event that a unit may be on either side of it."""
+    """Return the communication points so near to an event that a unit may be on either side."""
     numeric, run = reference.numeric, reference.conditions
     found: dict[int, Sides] = {}
     if not isinstance(numeric, HybridEquations):

@@ -1,4 +1,4 @@
-"""What an event is called in the proof: by what it did to contacts and latches, or as the model calls it.
+"""Names of events in the proof: from effects on contacts and latches, or from the model.
 
 The switch that came first is an expression, which says little of a contact to who reads a report.
 """
@@ -31,12 +31,12 @@ def event_name(frozen: FrozenEquations, sides: tuple[Floats, Floats], fired: str
 
 
 def switch_names(frozen: FrozenEquations) -> list[str]:
-    """What switches look at, one name each: a quantity of a contact, or else the expression as the model has it."""
+    """Return names of switching functions: a quantity of a contact, or else the expression of the model."""
     return [_of_a_contact(frozen, each.surface) or each.name for each in frozen.switches]
 
 
 def _of_a_contact(frozen: FrozenEquations, surface: sm.Expr) -> str:
-    """Return the quantity of a contact that a surface is made of; empty if it is of none."""
+    """Return the quantity of a contact in a switching function; empty if there is none."""
     found = surface.free_symbols
     for c in frozen.contacts.each if frozen.contacts else ():
         if c.resting not in found:
@@ -52,7 +52,7 @@ def _of_a_contact(frozen: FrozenEquations, surface: sm.Expr) -> str:
 def _contacts(
     frozen: FrozenEquations, before: Mapping[sm.Symbol, float], after: Mapping[sm.Symbol, float]
 ) -> Iterator[str]:
-    """What became of contacts."""
+    """Yield the changes of contacts."""
     for c in frozen.contacts.each if frozen.contacts else ():
         was, now = before[c.resting] > 0.5, after[c.resting] > 0.5
         if after[c.count] > before[c.count]:
@@ -68,7 +68,7 @@ def _contacts(
 def _latches(
     frozen: FrozenEquations, before: Mapping[sm.Symbol, float], after: Mapping[sm.Symbol, float]
 ) -> Iterator[str]:
-    """What became of latches."""
+    """Yield the changes of latches."""
     for latch in frozen.latches.each if frozen.latches else ():
         was, now = before[latch.engaged], after[latch.engaged]
         if was != now:

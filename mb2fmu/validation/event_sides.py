@@ -1,4 +1,4 @@
-"""On which side of an event a motion is, at instants that lie within round-off of it.
+"""The side of an event on which a motion is, at instants within round-off of it.
 
 Two motions have the same event at slightly different instants, and what jumps there differs by the whole jump in
 between. That is no error of the jump's size: it is one of time, as large as the events are apart.
@@ -26,7 +26,7 @@ AT_ONCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """Events of one motion that are too close to each other to be told apart, mostly one.
+    """Events of one motion too close together to be distinguished; mostly a single one.
 
     Attributes:
         first: What begins it.
@@ -45,12 +45,12 @@ class Occasion:
 
     @property
     def outside(self) -> bool:
-        """Inputs that jumped made it."""
+        """Whether a jump of inputs caused it."""
         return self.first.outside
 
 
 def gathered(events: Sequence[EventSeen], gaps: Sequence[float]) -> list[Occasion]:
-    """Events as occasions.
+    """Return events grouped into occasions.
 
     Args:
         events: In their order.
@@ -67,7 +67,7 @@ def gathered(events: Sequence[EventSeen], gaps: Sequence[float]) -> list[Occasio
 
 
 def apart(time: Floats, first: Sequence[EventSeen], second: Sequence[EventSeen]) -> tuple[Flags, float]:
-    """Points between an event of one motion and the same event of another, and how far events are apart at most, s.
+    """Return points between the same event in two motions, and the largest time difference, s.
 
     Events are the same as long as their sequences are, and their instants closer than ``NEAR`` steps.
 
@@ -90,7 +90,7 @@ def apart(time: Floats, first: Sequence[EventSeen], second: Sequence[EventSeen])
 
 
 def for_a_moment(ours: Sequence[Modes], others: Sequence[Modes]) -> Flags:
-    """Points at which modes of two motions differ, and are the same again at the next; shape (n,)."""
+    """Return points at which modes of two motions differ, and agree again at the next; shape (n,)."""
     differ = np.array(
         [not np.array_equal(one.values, other.values) for one, other in zip(ours, others, strict=True)], dtype=np.bool_
     )
@@ -101,7 +101,7 @@ def drifted(
     numeric: HybridEquations, at: float, y: Floats, to: float, r: Sequence[float], prepared: Sequence[float],
     modes: Modes,
 ) -> Floats:  # fmt: skip
-    """(x, W) a little later or earlier with the modes held, whatever their margins: one step of order 4."""
+    """Return (x, W) a little later or earlier with modes held, ignoring margins: one step of order 4."""
 
     def slope(t: float, z: Floats) -> Floats:
         x_dot, power = numeric.slope(t, z[:-1], r, prepared, modes)
@@ -120,7 +120,7 @@ def drifted(
 def both_sides(
     numeric: HybridEquations, occasion: Occasion, to: float, r: Sequence[float], prepared: Sequence[float]
 ) -> tuple[tuple[Floats, Modes], tuple[Floats, Modes]]:
-    """(x, W) and modes at an instant near an event, as if that came later, and as if it had come before."""
+    """Return (x, W) and modes at an instant near an event: as if it came later, and as if it had come before."""
     first, last = occasion.first, occasion.last
     before = drifted(numeric, first.time, first.states[0], to, r, prepared, first.sides[0])
     after = drifted(numeric, last.time, last.states[1], to, r, prepared, last.sides[1])

@@ -1,4 +1,4 @@
-"""Events of a unit against the reference's own: whether each is there, when, and what jumps.
+"""Compare events of a unit with the reference's: presence, instant, and jumps.
 
 An event shows by what it does: one of the variables (or of the derivatives of states, where only these jump) goes from
 what the reference has before the event to what it has after it. That variable is watched: in Co-Simulation the unit is
@@ -50,7 +50,7 @@ _JUMPS = 3  # of an event that are named
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """One event that is looked for.
+    """An event of the reference to find in the unit.
 
     Attributes:
         limit: The event of the reference.
@@ -75,7 +75,7 @@ class Watch:
     late: tuple[EventLimit, ...] = ()
 
     def request(self, kind: UnitKind) -> dict[str, float]:
-        """Return the watch as ``driving.watching`` reads it."""
+        """Return the request for ``driving.watching``."""
         (before, after), (falling, rising) = self.values[:, self.place].tolist(), self.slopes[:, self.place].tolist()
         allowed = self.limit.allowed[kind]
         time = self.limit.occasion.time
@@ -92,27 +92,27 @@ class Watch:
         }
 
     def has_passed(self, request: Mapping[str, float], time: float, values: Sequence[float]) -> bool:
-        """Return whether the event has happened by what is read at an instant."""
+        """Return whether the event has happened, by the values at an instant."""
         level = request["level"] + request["rate"] * (time - request["at"])
         return request["sign"] * (values[self.place] - level) > 0.0
 
 
 def watched_names(reference: Reference, description: UnitDescription) -> tuple[str, ...]:
-    """What is read at events: all compared variables, then the derivatives of states that the unit has as variables."""
+    """Return the variables to read at events: all compared ones, then derivatives that the unit has as variables."""
     if not isinstance(reference.numeric, HybridEquations):
         return ()
     return (*(v.name for v in reference.variables), *_rates(reference, description).values())
 
 
 def _rates(reference: Reference, description: UnitDescription) -> dict[int, str]:
-    """Number of a state → the unit's variable for its derivative."""
+    """Return number of a state → the unit's variable for its derivative."""
     names = dict(description.rates)
     states = [reference.variables[c].name for c in reference.state_columns]
     return {i: names[name] for i, name in enumerate(states) if name in names}
 
 
 def watches(reference: Reference, limits: Bounds, description: UnitDescription) -> tuple[Watch, ...]:
-    """Return the events of a reference, at most ``MOST``, but those that inputs make by jumping."""
+    """Return the events of a reference, at most ``MOST``, except those caused by jumps of inputs."""
     numeric = reference.numeric
     if not isinstance(numeric, HybridEquations):
         return ()
@@ -123,7 +123,7 @@ def watches(reference: Reference, limits: Bounds, description: UnitDescription) 
 
 
 def left_out(limits: Bounds, looked: Sequence[Watch]) -> str:
-    """Says how many events come after the last one that is looked at; empty if none does."""
+    """Say how many events come after the last watched one; empty if none does."""
     if len(looked) < MOST:
         return ""
     last = looked[-1].limit.occasion.time
@@ -137,7 +137,7 @@ def left_out(limits: Bounds, looked: Sequence[Watch]) -> str:
 
 
 def _watch(reference: Reference, limits: Bounds, events: Sequence[EventLimit], k: int, rates: list[int]) -> Watch:
-    """One of the events."""
+    """Return the watch of one event."""
     limit, time, stop = events[k], reference.trajectory.time, float(reference.trajectory.time[-1])
     occasion, width = limit.occasion, limit.widest
     reach = [0.5 * float(np.min(np.diff(time)))] * 2
@@ -166,19 +166,19 @@ def _watch(reference: Reference, limits: Bounds, events: Sequence[EventLimit], k
 
 
 def _reaches(event: EventLimit, time: float) -> bool:
-    """Return whether an event grazes, and may be at an instant."""
+    """Return whether an event grazes, and may happen at an instant."""
     return event.grazing and abs(event.occasion.time - time) <= event.widest
 
 
 def _beside(reference: Reference, occasion: Occasion, rates: Sequence[int]) -> tuple[Floats, Floats]:
-    """Return all that is watched just before and after an event, and its slopes, shapes (2, n)."""
+    """Return all watched values just before and after an event, and their slopes, shapes (2, n)."""
     h = 1e-4 * float(np.min(np.diff(reference.trajectory.time)))
     here = _continued(reference, occasion, occasion.time, rates)
     return here, (_continued(reference, occasion, occasion.time + h, rates) - here) / h
 
 
 def _continued(reference: Reference, occasion: Occasion, time: float, rates: Sequence[int]) -> Floats:
-    """Return all that is watched on both sides of an event, continued to an instant; shape (2, n)."""
+    """Return all watched values on both sides of an event, extrapolated to an instant; shape (2, n)."""
     numeric, run = reference.numeric, reference.conditions
     assert isinstance(numeric, HybridEquations)
     prepared, r = numeric.prepare(run.parameters), run.inputs[occasion.first.step].tolist()
@@ -190,13 +190,13 @@ def _continued(reference: Reference, occasion: Occasion, time: float, rates: Seq
 
 
 def _beside_bounds(reference: Reference, limits: Bounds, time: float) -> Floats:
-    """Bounds of all variables at an event: those of the communication points beside it, shape (n,)."""
+    """Return bounds of all variables at an event: those of the communication points beside it, shape (n,)."""
     after = min(int(np.searchsorted(reference.trajectory.time, time)), len(limits.values) - 1)
     return np.asarray(np.maximum(limits.values[max(after - 1, 0)], limits.values[after]))
 
 
 def _clearest(reference: Reference, limits: Bounds, occasion: Occasion, values: Floats, rates: Sequence[int]) -> int:
-    """What jumps most of all that is watched: a value, or else a derivative; -1: nothing."""
+    """Return the index of the clearest jump: of a value, or else of a derivative; -1: none."""
     n = len(reference.variables)
     jumps = np.abs(values[1] - values[0])
     bound = _beside_bounds(reference, limits, occasion.time)
@@ -211,7 +211,7 @@ def _clearest(reference: Reference, limits: Bounds, occasion: Occasion, values: 
 def event_sessions(
     looks: Sequence[Sequence[Watch]], kind: UnitKind, description: UnitDescription, watched: Sequence[str]
 ) -> dict[str, Operations]:
-    """What a Co-Simulation unit is asked of the events of each experiment; nothing where its state cannot be kept."""
+    """Return sessions for the events of each experiment in Co-Simulation; none if the state cannot be saved."""
     sessions: dict[str, Operations] = {}
     read = [description.variables[name].reference for name in watched]
     if kind == "CoSimulation" and description.offers[kind].states and description.any_step:
@@ -257,13 +257,13 @@ def judge_events(
 
 
 def _answers(driven: Driven, number: int) -> Sequence[Any]:
-    """What was found in Co-Simulation; nothing where the session failed."""
+    """Return the findings in Co-Simulation; none where the session failed."""
     answers = driven.answers.get(f"events {number}", [])
     return answers[0] if answers and isinstance(answers[0], list) else ()
 
 
 def _noted(watch: Watch, kind: UnitKind, events: Sequence[Any]) -> Any:
-    """Return the event of Model Exchange in which the watched variable comes to its other side."""
+    """Return the event of Model Exchange in which the watched variable changes side."""
     request = watch.request(kind)
     near = [event for event in events if watch.low <= event[0] <= watch.high]
     for time, before, after in near:
@@ -309,7 +309,7 @@ def _values_off(
     unit: Sequence[Sequence[float]],
     rates: Sequence[int],
 ) -> Floats:
-    """Errors of all variables just before and just after an event over their bounds, shape (2, n).
+    """Return errors of all variables just before and after an event over their bounds, shape (2, n).
 
     ``at``: instants before and after, and resolution, s. ``unit``: what it showed then.
     """
@@ -335,7 +335,7 @@ def _unjudged(reference: Reference, watch: Watch, kind: UnitKind, reason: str) -
 def _result(
     reference: Reference, watch: Watch, kind: UnitKind, time: float, worst: float, name: str, verdict: Any, reason: str
 ) -> EventResult:
-    """One row."""
+    """Return one result."""
     occasion, allowed = watch.limit.occasion, watch.limit.allowed[kind]
     difference = time - occasion.time
     ratio = worst if np.isnan(difference) else max(worst, abs(difference) / allowed)
@@ -356,7 +356,7 @@ def _result(
 
 
 def _jumps(reference: Reference, values: Floats) -> tuple[Jump, ...]:
-    """What jumps most, by the reference."""
+    """Return the largest jump, by the reference."""
     n = len(reference.variables)
     before, after = np.where(np.abs(values[:, :n]) < _NOTHING * reference.scales, 0.0, values[:, :n])
     sizes = np.abs(after - before) / reference.scales
@@ -367,7 +367,7 @@ def _jumps(reference: Reference, values: Floats) -> tuple[Jump, ...]:
 
 
 def _further(reference: Reference, limits: Bounds, looked: Sequence[Watch], noted: Sequence[Any]) -> list[EventResult]:
-    """Events of Model Exchange in which a state jumps, and which the reference does not have."""
+    """Return events of Model Exchange in which a state jumps and that the reference does not have."""
     columns, results = list(reference.state_columns), []
     times = [event.time for event in reference.events]
     step = float(np.min(np.diff(reference.trajectory.time)))

@@ -1,4 +1,4 @@
-"""The motion of equations with events: the reference's own, by NumPy and SciPy alone.
+"""Integrate equations with events: the reference's own method, by NumPy and SciPy alone.
 
 DOP853 goes from one communication point to the next. On every step its own interpolant, of order 7, is looked at; where
 a surface has changed its side the instant is bracketed and bisected to the last digit, the step is made anew up to
@@ -60,7 +60,7 @@ class EventSeen:
 
 @dataclass(slots=True)
 class WalkLog:
-    """What was seen on a walk.
+    """Events of an integration.
 
     Attributes:
         events: In their order.
@@ -73,7 +73,7 @@ class WalkLog:
 
 @contextmanager
 def behind_the_start(numeric: NumericEquations) -> Iterator[None]:
-    """Inside, states at 0 s are behind the events of the start: ``every`` does not sample there once more."""
+    """Treat states at 0 s as those after the events of the start: ``every`` does not sample there again."""
     if not isinstance(numeric, HybridEquations):
         yield
         return
@@ -98,7 +98,7 @@ def travel(
     budget: int,
     seen: WalkLog | None = None,
 ) -> Floats:
-    """(x, W) at each communication point; arguments as of :meth:`mb2fmu.validation.journey.Journey.travel`.
+    """Return (x, W) at each communication point; arguments as of :meth:`mb2fmu.validation.journey.Journey.travel`.
 
     W takes the work of events, too: what the kinetic energy jumps by. ``seen`` takes the events and modes.
     """
@@ -124,7 +124,7 @@ def travel(
 
 
 class _Walk:
-    """One motion on its way."""
+    """State of one integration."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class _Walk:
         )  # fmt: skip
 
     def _smooth(self, t: float, end: float, y: Floats, r: Sequence[float], most: float) -> tuple[float, Floats]:
-        """Up to the next event, or to the end."""
+        """Integrate up to the next event, or to the end."""
         solver = self._solver(t, y, end, r, most)
         while solver.status == "running":
             before = (solver.t, solver.y.copy())
@@ -222,7 +222,7 @@ class _Walk:
 
     @staticmethod
     def _bracketed(low: float, high: float, wrong: Callable[[float], bool]) -> float:
-        """Return the first instant, to the last digit, at which something is wrong that is so at ``high``."""
+        """Return the first instant, to the last digit, at which a switch is wrong that is wrong at ``high``."""
         while True:
             middle = 0.5 * (low + high)
             if not low < middle < high:
@@ -233,12 +233,12 @@ class _Walk:
                 low = middle
 
     def _wrong(self, t: float, y: Floats, r: Sequence[float], start: Floats) -> list[int]:
-        """Switches that are not right; what begins on its surface is, until it is clearly beyond."""
+        """Return the switches whose mode is wrong; one that begins on its surface counts once it is clearly beyond."""
         margins = self._margins(t, y, r)
         return [i for i, margin in enumerate(margins) if margin < min(0.0, 2.0 * start[i]) - 1e-15]
 
     def _up_to(self, t: float, y: Floats, instant: float, r: Sequence[float], most: float) -> tuple[float, Floats]:
-        """Return the step made anew up to an event, and the event."""
+        """Repeat the step up to an event; return it, and the event."""
         before = self._margins(t, y, r)
         solver = self._solver(t, y, instant, r, most)
         while solver.status == "running":
@@ -254,7 +254,7 @@ class _Walk:
         return instant, self._event(instant, solver.y, r, due.tolist())
 
     def _event(self, t: float, y: Floats, r: Sequence[float], due: Sequence[int]) -> Floats:
-        """Modes and states after an event; its work is part of W."""
+        """Return modes and states after an event; its work is added to W."""
         self._events, self._behind = self._events + 1, t
         if self._events > _MOST_EVENTS:
             name = self.numeric.frozen.switches[due[0]].name if due else "an input"
@@ -271,7 +271,7 @@ class _Walk:
         return behind
 
     def _going_on(self, t: float, due: Sequence[int]) -> None:
-        """Events must not follow each other without end while time stands still."""
+        """Raise if events follow each other without end at one instant."""
         since, names = self._burst
         if t - since > _AT_ONCE * self.span:
             since, names = t, []
@@ -281,7 +281,7 @@ class _Walk:
             raise endless(t, f"more than {_MOST_AT_ONCE} events follow each other at once", names)
 
     def _note(self, t: float, name: str, due: Sequence[int], sides: tuple[Modes, Modes], states: Floats) -> None:
-        """Keeps an event in which anything changed."""
+        """Keep an event in which anything changed."""
         assert self._seen is not None
         old, new = (tuple(side.values.tolist()) for side in sides)
         jumped = not np.array_equal(states[0, :-1], states[1, :-1])

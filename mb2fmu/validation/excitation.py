@@ -1,4 +1,4 @@
-"""The moved experiment: every free parameter, start value and input moved as far as the mechanism allows.
+"""The moved experiment: every free parameter, start value and input moved as far as the mechanism permits.
 
 What is intended (``moving``) is tried on the reference's equations, never on the unit: the loops must close with the
 moved lengths, x' must be finite, a rough integration must reach the end. Where it does not, all moves are halved, down
@@ -41,7 +41,7 @@ _WILD = 1e3  # times the magnitudes of the default experiment: such a motion pro
 
 @dataclass(frozen=True, slots=True)
 class Excitation:
-    """The moved experiment, or why there is none.
+    """The moved experiment, or the reason why there is none.
 
     Attributes:
         conditions: None where the mechanism allows none.
@@ -58,7 +58,7 @@ class Excitation:
 
 @dataclass(frozen=True, slots=True)
 class _Intention:
-    """What is to be moved by how much; ``part`` of it is used.
+    """Intended moves; ``part`` of them is used.
 
     Attributes:
         definition: The checked model.
@@ -104,7 +104,7 @@ def excite(
     states: Collection[str] | None = None,
     smallest: int = 0,
 ) -> Excitation:
-    """Chooses the moved experiment.
+    """Choose the moved experiment.
 
     Args:
         definition: The checked model.
@@ -132,7 +132,7 @@ def excite(
 
 
 def followers(definition: Declarations, reference: Reference, states: Collection[str] | None) -> tuple[int, ...]:
-    """Speeds of which a unit has no state, where the constraints are as many: a chart of the mechanism.
+    """Return speeds that are no states of a unit, if as many as the constraints: a chart of the mechanism.
 
     Such a unit cannot pass where the constraints leave these speeds undetermined (a linkage at its dead centre), and
     need not: whoever made it chose these coordinates. What has all of them as states goes everywhere.
@@ -170,7 +170,7 @@ def _intended(
 
 
 def _stride(reference: Reference, count: int) -> int:
-    """Communication steps of the default experiment that one of the moved one is as long as.
+    """Return the number of default communication steps in one step of the moved experiment.
 
     All together cover a part of the default experiment, and as much as its first event needs twice: what counts behind
     events only, such as a coefficient of restitution, would never be seen otherwise.
@@ -183,7 +183,7 @@ def _stride(reference: Reference, count: int) -> int:
 
 
 def row_sizes(reference: Reference) -> Floats:
-    """Scale of each constraint row, shape (n_phi + m,)."""
+    """Return the scale of each constraint row, shape (n_phi + m,)."""
     numeric = reference.numeric
     if not numeric.m and not len(numeric.equations.holonomic):
         return np.ones(0)
@@ -282,7 +282,7 @@ def _runs(reference: Reference, run: Conditions, followers: tuple[int, ...]) -> 
 
 
 def _stays_in_chart(default: Reference, moved: Reference, followers: tuple[int, ...]) -> bool:
-    """Whether a motion starts in the default's assembly and passes no position where ``followers`` are undetermined."""
+    """Return whether a motion starts in the default's assembly and never makes ``followers`` undetermined."""
     sides = []
     for each in (default, moved):
         numeric, run = each.numeric, each.conditions
@@ -294,7 +294,7 @@ def _stays_in_chart(default: Reference, moved: Reference, followers: tuple[int, 
 def _moves(
     intention: _Intention, run: Conditions | None, blocked: Collection[int], settable: Collection[str] | None
 ) -> tuple[Move, ...]:
-    """What became of every free parameter, fixed start value and input."""
+    """Return the move of every free parameter, fixed start value and input."""
     definition, given = intention.definition, intention.reference.conditions
     moved = run or given
     found = []
@@ -334,7 +334,7 @@ def _move(record: Quantity, role: str, default: float, moved: float, reason: str
 
 
 def _text(run: Conditions | None, part: float, moves: Sequence[Move], *, charted: bool) -> str:
-    """How the experiment was made; ``charted``: within what the unit's own states determine."""
+    """Describe how the experiment was made; ``charted``: within the range that the unit's states determine."""
     if run is None:
         return "No experiment with other parameters, start values and inputs could be started, run and judged."
     why = "it cannot be started or run" + (", or leaves the positions that the unit's states determine" * charted)
@@ -349,12 +349,12 @@ def _text(run: Conditions | None, part: float, moves: Sequence[Move], *, charted
 
 
 def settable_names(description: UnitDescription) -> frozenset[str]:
-    """What a unit lets one set before the simulation."""
+    """Return the names that can be set in a unit before the simulation."""
     return frozenset(name for name, variable in description.variables.items() if variable.real and variable.settable)
 
 
 def as_set(moved: Conditions, default: Conditions, definition: Declarations, settable: Collection[str]) -> Conditions:
-    """The moved experiment with what the unit has to be told: moved parameters, all start values it lets one set."""
+    """Return the moved experiment with the values to set: moved parameters, and all settable start values."""
     free = [p.name for p in definition.parameters if not p.calculated]
     told = dict(default.overridden)
     pairs = zip(free, moved.parameters, default.parameters, strict=True)

@@ -1,4 +1,4 @@
-"""Calls in mid-run of the moved experiment: what is to be asked of a unit, as sessions for the driver.
+"""Calls in the middle of the moved experiment, as sessions for the driver.
 
 All that a unit says it can do: reading and setting every variable, derivatives of both kinds by states, inputs and
 parameters, derivatives of outputs in time, tunable parameters changed on the way, keeping and restoring the state
@@ -37,7 +37,7 @@ _CLOSED = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """Where and with what the calls are made; the same for all kinds of a unit.
+    """Place and values of the calls; the same for all interface types of a unit.
 
     Attributes:
         reference: Of the moved experiment.
@@ -65,12 +65,12 @@ class Occasion:
 
     @property
     def point(self) -> Point:
-        """Before the change."""
+        """The point before the change."""
         run = self.reference.conditions
         return Point(self.row, run.held(self.row), run.parameters)
 
     def behind(self, kind: UnitKind) -> Directions | None:
-        """Derivatives after the change, as a kind of unit has them."""
+        """Return the derivatives after the change, in the form of an interface type."""
         return self.after_event if kind == "ModelExchange" else self.after_change
 
 
@@ -82,7 +82,7 @@ def occasion(
     description: UnitDescription,
     limits: Bounds,
 ) -> Occasion:
-    """Chooses the point, half-way through the moved experiment, and the parameters to be changed there.
+    """Choose the point, half-way through the moved experiment, and the parameters to change there.
 
     The point is earlier where the motion is sensitive: the unit is asked where it is, and answers are compared with
     the reference's own state, so both must still be close to each other. ``limits``: of the moved experiment.
@@ -120,7 +120,7 @@ def occasion(
 
 
 def _while_close(reference: Reference, limits: Bounds, latest: int) -> int:
-    """The latest point where no state is beyond its horizon, and none's bound has grown by more than :data:`GROWN`."""
+    """Return the latest point where all states are within horizons and no bound has grown beyond :data:`GROWN`."""
     columns = list(reference.state_columns)
     if not columns:
         return latest
@@ -132,12 +132,12 @@ def _while_close(reference: Reference, limits: Bounds, latest: int) -> int:
 
 
 def _apart_from_events(limits: Bounds, latest: int) -> int:
-    """Return the latest point that is not near an event; where each is (samples), the latest of all."""
+    """Return the latest point not near an event; if every point is near one (samples), the latest of all."""
     return next((row for row in range(latest, 0, -1) if row not in limits.sides), latest)
 
 
 def _tried(measure: Callable[[], Directions]) -> Directions | None:
-    """None where the reference leaves the domain of an expression."""
+    """Return the result; None where the reference leaves the domain of an expression."""
     try:
         return measure()
     except (ValidationError, ArithmeticError, ValueError):
@@ -145,7 +145,7 @@ def _tried(measure: Callable[[], Directions]) -> Directions | None:
 
 
 def _stays_closed(reference: Reference, rows: Floats, row: int, index: int, value: float) -> bool:
-    """Whether the state at a row obeys the constraints with another value of a parameter; ``rows``: their scales."""
+    """Return whether the state at a row obeys the constraints with another parameter value; ``rows``: their scales."""
     numeric, run = reference.numeric, reference.conditions
     parameters = list(run.parameters)
     parameters[index] = value
@@ -164,7 +164,7 @@ def _stays_closed(reference: Reference, rows: Floats, row: int, index: int, valu
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a kind of a unit is asked, with the names behind the value references.
+    """Calls for one interface type of a unit, with the names of the value references.
 
     Attributes:
         kind: How it is run.
@@ -192,7 +192,7 @@ class Asked:
 
 
 def asked(chance: Occasion, definition: Declarations, description: UnitDescription, kind: UnitKind) -> Asked:
-    """Return the sessions for one kind of a unit."""
+    """Return the sessions for one interface type of a unit."""
     variables, reference = description.variables, chance.reference
     offers = description.offers[kind]
     free = [p.name for p in definition.parameters if not p.calculated]
@@ -206,7 +206,7 @@ def asked(chance: Occasion, definition: Declarations, description: UnitDescripti
     typed = _typed(description)
 
     def numbers(names: Sequence[str]) -> list[int]:
-        """Value references."""
+        """Return value references."""
         return [variables[name].reference for name in names]
 
     k, last = chance.row, chance.row + chance.after
@@ -252,7 +252,7 @@ def _of_derivatives(
     begun: Operations, change: list[Any], numbered: tuple[list[int], list[int], list[int]],
     seeded: Sequence[list[list[float]] | None], sizes: list[list[float]], *, adjoint: bool,
 ) -> dict[str, Operations]:  # fmt: skip
-    """Calls for derivatives: by states and inputs before and after a change of parameters, and by parameters.
+    """Add calls for derivatives: by states and inputs before and after a change of parameters, and by parameters.
 
     Args:
         begun: What leads to the point.
@@ -280,7 +280,7 @@ def _of_derivatives(
 
 
 def seeds(directions: Directions, reference: Reference, states: Sequence[str]) -> list[list[float]]:
-    """Changes of the unit's states and of the inputs, one row per direction."""
+    """Return changes of the unit's states and of the inputs, one row per direction."""
     columns = [reference.trajectory.column(name) for name in states if name in reference.trajectory.names]
     if len(columns) < len(states):
         return []
@@ -288,7 +288,7 @@ def seeds(directions: Directions, reference: Reference, states: Sequence[str]) -
 
 
 def _typed(description: UnitDescription) -> dict[str, tuple[str, ...]]:
-    """Parameters of whole numbers and truth values that can be set before a run."""
+    """Return integer and Boolean parameters that can be set before a run."""
     found: dict[str, list[str]] = {}
     for name, variable in description.variables.items():
         plain = not variable.real and variable.scalar and variable.causality == "parameter" and variable.settable
@@ -298,6 +298,6 @@ def _typed(description: UnitDescription) -> dict[str, tuple[str, ...]]:
 
 
 def _starts(description: UnitDescription, names: Sequence[str]) -> list[int]:
-    """Start values as the description has them."""
+    """Return start values as the description has them."""
     written = [description.variables[name].start for name in names]
     return [int(text == "true") if text in {"true", "false"} else int(text) for text in written]

@@ -37,18 +37,18 @@ _TRIES = 3  # to find how large a force at a contact is
 
 @dataclass(slots=True)
 class Modes:
-    """Modes of all switches; signs that are held are 0. ``fired``: conditions as they were."""
+    """Modes of all switches; held signs are 0. ``fired``: conditions as they were."""
 
     values: Floats
     fired: Floats
 
     def copy(self) -> Modes:
-        """Others that change by themselves."""
+        """Return an independent copy."""
         return Modes(self.values.copy(), self.fired.copy())
 
 
 class HybridEquations(NumericEquations):
-    """Equations with events: state x as without them.
+    """Equations with events: the state x has no modes.
 
     Args:
         frozen: The equations between events.
@@ -88,7 +88,7 @@ class HybridEquations(NumericEquations):
         self._locks = [places[symbol] for symbol in frozen.latches.engaged] if frozen.latches else []
 
     def surfaces(self, t: float, x: Sequence[float], r: Sequence[float], parameters: Sequence[float]) -> Floats:
-        """What switches look at, over its sizes; signs slip, what rests and is closed is held."""
+        """Return switching functions over their sizes; where signs slip and closed contacts are held."""
         modes = Modes(
             np.array([float(i in self._signs) for i in range(self._count)]), np.zeros(len(self.frozen.events))
         )
@@ -102,11 +102,11 @@ class HybridEquations(NumericEquations):
         return self.slope(t, x, r, prepared, modes)
 
     def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Motion:
-        """Everything at one instant, with the modes that the state says."""
+        """Return all quantities at one instant, with the modes of the state."""
         return self.motion_in(t, x, r, prepared, self.modes_at(t, x, r, prepared))
 
     def motion_in(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Motion:
-        """Everything at one instant, with given modes."""
+        """Return all quantities at one instant, with given modes."""
         look = self._held(t, x, r, prepared, modes)[0]
         return replace(look.motion, outputs=look.motion.outputs[: self.frozen.outputs])
 
@@ -122,13 +122,13 @@ class HybridEquations(NumericEquations):
         return super().x_dot(t, x, [*r, *values.tolist()], prepared)
 
     def _whole(self, modes: Floats) -> Floats:
-        """Values of all our inputs: modes, and no forces, blows and jumps of contacts and latches."""
+        """Return values of all own inputs: modes, and no forces, impulses and jumps of contacts and latches."""
         found = np.zeros(self._switched)
         found[: self._count] = modes
         return found
 
     def _holding(self, x: Floats, modes: Modes) -> list[int]:
-        """Numbers of our inputs that hold something: signs at zero, contacts that rest, latches that are closed."""
+        """Return the numbers of own inputs that hold something: signs at zero, resting contacts, closed latches."""
         signs = [i for i in self._signs if modes.values[i] == 0.0]
         held = [x[place] > 0.5 for place in self._rests]
         held += [held[k] and abs(x[place]) < 0.5 for k, place in zip(self._rough, self._slides, strict=True)]
@@ -144,7 +144,7 @@ class HybridEquations(NumericEquations):
         return SwitchedMotion(motion, self._counts_of_outputs(len(motion.outputs)), self.sizes)
 
     def _counts_of_outputs(self, found: int) -> Counts:
-        """Return how the outputs are divided; what is left for events' settings follows from how many there are."""
+        """Return the division of the outputs; settings of events take the rest."""
         if self._divided is None:
             n, c, k, f, m = self._count, len(self.frozen.events), self._contacts, len(self._rough), self._latched
             settings = found - self.frozen.outputs - 3 * n - c - 6 * k - 5 * f - 5 * m
@@ -154,7 +154,7 @@ class HybridEquations(NumericEquations):
     def _held(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> tuple[SwitchedMotion, Floats]:
-        """What is there with held signs at the values that hold them, and all values."""
+        """Return the outputs with held signs at their holding values, and all values."""
         held = self._holding(x, modes)
         values = self._whole(modes.values)
         if held:
@@ -164,7 +164,7 @@ class HybridEquations(NumericEquations):
     def _sticking(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, held: Sequence[int]
     ) -> tuple[SwitchedMotion, Floats]:
-        """What is there if all that holds is 0, and the values that hold."""
+        """Return the outputs with all holding values 0, and the holding values."""
         base = self._look(t, x, r, prepared, modes.values)
         B, _ = self._reach(t, x, r, prepared, base, modes, held)
         return base, self._solved(B, -base.rates[list(held)], held, base.limits, t)
@@ -179,7 +179,7 @@ class HybridEquations(NumericEquations):
         modes: Modes,
         held: Sequence[int],
     ) -> tuple[Floats, Floats]:
-        """What each input that holds changes the rates by, shape (k, k), and x' by, shape (n_x, k)."""
+        """Return the effect of each holding input on the held rates, shape (k, k), and on x', shape (n_x, k)."""
         B, reach = np.empty((len(held), len(held))), np.empty((len(x), len(held)))
         for column, i in enumerate(held):
             for _ in range(_TRIES):
@@ -199,7 +199,7 @@ class HybridEquations(NumericEquations):
         return B, reach
 
     def _solved(self, B: Floats, right: Floats, held: Sequence[int], limits: Floats, t: float) -> Floats:
-        """Solves for the values that hold."""
+        """Solve for the holding values."""
         try:
             return holding(B, right, limits[[i for i in held if i < self._count]])
         except np.linalg.LinAlgError as error:
@@ -214,7 +214,7 @@ class HybridEquations(NumericEquations):
     def keeping_modes(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float] | None = None
     ) -> Iterator[None]:
-        """Inside, modes are those of this instant, or behind the event in which parameters become ``after``."""
+        """Keep the modes of this instant, or those after the event in which parameters become ``after``."""
         modes = self.modes_at(t, x, r, prepared)
         if after is not None:
             self.settle(t, x, r, after, modes, ())
@@ -223,7 +223,7 @@ class HybridEquations(NumericEquations):
 
     @contextmanager
     def beginning_in(self, modes: Modes) -> Iterator[None]:
-        """Inside, what begins at an instant begins in these modes, whatever the state says."""
+        """Begin in these modes, whatever the state says."""
         self._kept = modes
         try:
             yield
@@ -233,11 +233,11 @@ class HybridEquations(NumericEquations):
     def changed(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
     ) -> Floats:
-        """Return the state behind the event in which parameters become ``after``."""
+        """Return the state after the event in which parameters become ``after``."""
         return self.settle(t, x, r, after, self.modes_at(t, x, r, prepared), ())[0]
 
     def modes_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Modes:
-        """Modes by the sides on which a state is."""
+        """Return modes by the sides on which a state is."""
         if self._kept is not None:
             return self._kept.copy()
         modes = Modes(np.zeros(self._count), np.zeros(len(self.frozen.events)))
@@ -260,7 +260,7 @@ class HybridEquations(NumericEquations):
         return modes
 
     def _release(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> None:
-        """Signs that cannot be held slip the way in which they are driven, one after the other."""
+        """Release signs that cannot be held, one after the other, in their driven direction."""
         for _ in self._signs:
             held = [i for i in self._signs if modes.values[i] == 0.0]
             if not held:
@@ -274,7 +274,7 @@ class HybridEquations(NumericEquations):
             modes.values[held[worst]] = np.sign(values[held[worst]])
 
     def _drives(self, look: SwitchedMotion, values: Floats) -> Floats:
-        """The values; of a held sign that has no effect, and is driven, beyond its limit the way it is driven."""
+        """Return the holding values; of a driven sign without effect, a value beyond its limit in that direction."""
         found = values.copy()
         for i in self._signs:
             if found[i] == 0.0 and abs(look.rates[i]) > AT_REST:
@@ -282,7 +282,7 @@ class HybridEquations(NumericEquations):
         return found
 
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
-        """Positive where modes are right, one per switch."""
+        """Return margins, positive where modes are right, one per switch."""
         look, values = self._held(t, x, r, prepared, modes)
         values = self._drives(look, values)
         found = np.empty(self._count)
@@ -297,7 +297,7 @@ class HybridEquations(NumericEquations):
         return found + self.late
 
     def contradiction(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> float:
-        """By how much a state says that modes are others, at most, over the sizes of what switches; 0: it does not.
+        """Return how far a state contradicts its modes at most, over switching functions' sizes; 0: not at all.
 
         What holds contradicts a state that slips, however much it could hold.
         """
@@ -310,7 +310,7 @@ class HybridEquations(NumericEquations):
     def settle(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, due: Sequence[int]
     ) -> tuple[Floats, str]:
-        """Modes after an event, in place; states after it, and what the event is called.
+        """Update modes after an event in place; return the states after it and the event's name.
 
         The switches ``due`` have come to their surfaces: they change, whatever side round-off puts them on. Without
         any, something was set: inputs or parameters.
@@ -370,7 +370,7 @@ class HybridEquations(NumericEquations):
         return x
 
     def _at_rest(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
-        """Speeds changed by an impulse of the held signs alone, so that their surfaces are at zero."""
+        """Return speeds changed by an impulse of the held signs alone, so that their surfaces are at zero."""
         held = self._holding(x, modes)
         base = self._look(t, x, r, prepared, modes.values)
         B, reach = self._reach(t, x, r, prepared, base, modes, held)
@@ -411,7 +411,7 @@ class HybridEquations(NumericEquations):
     def _blows(
         self, held: SwitchedMotion, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> Floats:
-        """What is found of contacts at this instant, in the order of ``Contacts.struck``."""
+        """Return the results of contacts at this instant, in the order of ``Contacts.struck``."""
         contacts = self.frozen.contacts
         if contacts is None:
             return np.empty(0)
@@ -430,14 +430,14 @@ class HybridEquations(NumericEquations):
         return np.concatenate([found, self._jumps(impulses), self._jumps(pushes)])
 
     def _is_due(self, look: SwitchedMotion, modes: Modes, what: str, count: float) -> bool:
-        """Whether an event whose name begins so happens at this instant, and its number is above what has been."""
+        """Return whether an event with this name prefix happens now, with a number above its last one."""
         return any(
             event.name.startswith(what) and look.conditions[k] > max(modes.fired[k], count + 0.5)
             for k, event in enumerate(self.frozen.events)
         )
 
     def _closing(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
-        """Blows of latches that close at this instant, and by what they change the speeds."""
+        """Return impulses of latches that close at this instant, and the changes of speeds."""
         base = self._look(t, x, r, prepared, modes.values)
         blows, reached = np.zeros(self._latched), np.zeros(len(x))
         if self._latched and base.held.closing.any():
@@ -449,24 +449,24 @@ class HybridEquations(NumericEquations):
         return np.append(blows, self._jumps(reached)) if self._latched else blows
 
     def _jumps(self, reached: Floats) -> Floats:
-        """Return jumps of speeds from those of states; 0 of speeds that are no states."""
+        """Return jumps of speeds from those of states; 0 for speeds that are no states."""
         jumps = np.zeros(self.n_u)
         jumps[self._independent] = reached[self.n_q : self.n_q + len(self._independent)]
         return jumps
 
     def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> None:
-        """Signs slip on the side to which something has set their surface, be they held or from the other side."""
+        """Make signs slip to the side on which an event has set their surface."""
         look = self._look(t, x, r, prepared, modes.values)
         for i in self._signs:
             if abs(look.surfaces[i]) > AT_REST:
                 modes.values[i] = np.sign(look.surfaces[i])
 
     def kept_at_rest(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
-        """Return the state with speeds such that what these modes hold stands still."""
+        """Return the state with speeds for which everything held by these modes stands still."""
         return self._at_rest(t, x, r, prepared, modes) if self._holding(x, modes) else x
 
     def begin(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Modes, Floats]:
-        """Modes and states at the start of a simulation, where the first instants of ``every`` may be."""
+        """Return modes and states at the start of a simulation, perhaps with the first instants of ``every``."""
         modes = self.modes_at(t, x, r, prepared)
         for k, event in enumerate(self.frozen.events):
             if event.kind == "ticks" and (event.late or not self.begun):
@@ -476,7 +476,7 @@ class HybridEquations(NumericEquations):
 
 
 def endless(t: float, what: str, names: Sequence[str]) -> ValidationError:
-    """Switches that go to and fro: those of the last changes, each once."""
+    """Return switches that alternate: those of the last changes, each once."""
     last = list(dict.fromkeys(reversed(names[-12:])))[:4]
     remedy = "give them hysteresis, or make sure that what one of them sets does not make the other true again"
     fault = Fault(f"at t = {t:.6g} s {what}: {', '.join(last)}", remedy=remedy)
@@ -484,7 +484,7 @@ def endless(t: float, what: str, names: Sequence[str]) -> ValidationError:
 
 
 def _set_by_two(t: float, symbol: object, one: str, other: str) -> ValidationError:
-    """Two events of one instant do not agree."""
+    """Return the error of two events that set different values at one instant."""
     what = f"at t = {t:.6g} s the events {one} and {other} set {symbol} to different values at once"
     remedy = "let one of them set it, or say in one condition what holds where both happen"
     return ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)])

@@ -1,4 +1,4 @@
-"""How independent the proof is: a unit's x' at random points against the very objects that were handed over.
+"""Independence of the proof: compare a unit's x' at random points with the user's own objects.
 
 The trajectory that a unit is compared with comes from ``Mechanism``, as the unit does: a fault in reading would be on
 both sides. Here x' of a real instance (by fmpy) is held against the user's own SymPy objects, which are asked without
@@ -48,7 +48,7 @@ _HOW = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """One step of the ladder.
+    """One rung of the ladder of independence.
 
     Attributes:
         name: What was compared with what.
@@ -71,7 +71,7 @@ class Rung:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Independence:
-    """What was compared without the reading's help.
+    """Comparisons that do not use mb2fmu's reading.
 
     Attributes:
         rungs: The most independent first.
@@ -81,7 +81,7 @@ class Independence:
 
     @property
     def passed(self) -> bool:
-        """No rung failed; one that could not be done is neither a pass nor a failure, and says why."""
+        """True if no rung failed; a rung that could not be done gives its reason and counts neither way."""
         return all(rung.verdict != "failed" for rung in self.rungs)
 
 
@@ -95,7 +95,7 @@ def prove_independently(
     reach: Mapping[str, float] = MappingProxyType({}),
     time_limit: float = TIME_LIMIT,
 ) -> Independence:
-    """Holds a unit's x' against the user's own SymPy objects at random admissible points.
+    """Compare a unit's x' with the user's own SymPy objects at random admissible points.
 
     Args:
         fmu: The archive, FMI 2.0 or 3.0.
@@ -122,7 +122,7 @@ def prove_independently(
 
 
 def computed_coordinates(description: UnitDescription, definition: ModelDefinition) -> tuple[str, ...]:
-    """Coordinates that a unit takes from nobody: it computes them from the others."""
+    """Return coordinates that the unit computes from the others, and that nobody sets."""
     known = description.variables
     return tuple(c.name for c in definition.coordinates if c.name in known and not known[c.name].settable)
 
@@ -130,14 +130,14 @@ def computed_coordinates(description: UnitDescription, definition: ModelDefiniti
 def _motions(
     definition: ModelDefinition, mechanism: Mechanism, reach: Mapping[str, float], computed: Collection[str]
 ) -> OwnMotions:
-    """Samples from the user's own objects; of a robot from a second reading of its file."""
+    """Return samples from the user's own objects; for a robot from a second reading of its file."""
     if isinstance(definition.mechanics, RobotMechanics):
         return robot_motions(definition)
     return own_motions(definition, mechanism, reach, computed)
 
 
 def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDefinition) -> dict[str, Operations]:
-    """Return one session for each sample: an instance is set to it and asked for x'."""
+    """Return one session per sample: set an instance to it and read x'."""
     known = description.variables
     starts = {name: k for name, k in made.starts.items() if known[name].settable}
     references = [known[name].reference for name in _derivatives(description)]
@@ -169,7 +169,7 @@ the point as it is. Newton's method ends with steps of 1e-13, 450 units of round
 def judged(
     made: OwnMotions, description: UnitDescription, answers: Mapping[str, Sequence[Any]], *, allowed: float = 1.0
 ) -> Independence:
-    """Judges what the unit answered in :func:`sessions`; ``allowed``: factor on the bounds of its answers."""
+    """Judge the answers to :func:`sessions`; ``allowed``: factor on their bounds."""
     names = _judged_names(description)
     rungs = []
     for way in made.ways:
@@ -210,13 +210,13 @@ def _outputs_rung(
 
 
 def _outputs(made: OwnMotions, description: UnitDescription) -> list[str]:
-    """Outputs that the objects tell, and the unit has."""
+    """Return outputs that both the objects and the unit have."""
     told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
     return [name for name in told if name in description.variables and description.variables[name].real]
 
 
 def _errors(sample: Sample, rates: Mapping[str, float], found: Mapping[str, float]) -> list[tuple[float, str]]:
-    """Error over bound of each state's derivative, and where."""
+    """Return error over bound of each state's derivative, and its place."""
     return [
         (_ratio(abs(value - rates[name]), sample.bounds[name]), f"der({name}) at t = {sample.point.time:.4g} s")
         for name, value in found.items()
@@ -250,7 +250,7 @@ def _missing(way: str, reason: str) -> Rung:
 
 
 def _unjudged(made: OwnMotions, lacking: str) -> Independence:
-    """Nothing could be compared; each rung says why."""
+    """Return rungs without comparison; each gives the reason."""
     reason = lacking or "no admissible points were found"
     rungs = [_missing(way, made.missing.get(way, reason)) for way in made.ways]
     return Independence(rungs=tuple(rungs))
@@ -262,17 +262,17 @@ def _session(number: int) -> str:
 
 
 def _derivatives(description: UnitDescription) -> list[str]:
-    """Variables that hold derivatives of states."""
+    """Return variables that hold derivatives of states."""
     return [derivative for _, derivative in description.rates]
 
 
 def _judged_names(description: UnitDescription) -> list[str]:
-    """States whose derivatives the unit answers with, in this order."""
+    """Return the states whose derivatives the unit answers with, in this order."""
     return [name for name, _ in description.rates]
 
 
 def _lacking(description: UnitDescription, made: OwnMotions) -> str:
-    """What the unit does not have that it is set to or asked for; empty if it has all."""
+    """Return variables that the unit lacks for setting or reading; empty if it has all."""
     missing = [name for name in (*made.starts, *made.inputs) if name not in description.variables]
     strange = [name for name, _ in description.rates if name not in made.starts]
     if missing:

@@ -1,4 +1,4 @@
-"""Coverage of influence: which parameters, start values and inputs moved anything that was judged.
+"""Coverage of influence: the parameters, start values and inputs that changed a judged variable.
 
 Asked of the reference, along the moved experiment: by how much would each judged variable be off, had one parameter or
 input alone kept its default? Only what is off by more than its bound could have been seen. The motion is integrated
@@ -37,7 +37,7 @@ _BUDGET = 1500  # evaluations of the reference's equations
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A quantity back at its default: parameters, and inputs at each communication step."""
+    """A quantity put back to its default: parameters, and inputs at each communication step."""
 
     parameters: Floats
     inputs: Floats
@@ -104,7 +104,7 @@ def _result(
 
 
 def _changes(definition: Declarations, moves: Sequence[Move], moved: Reference) -> dict[tuple[str, str], _Change]:
-    """Return for each parameter and input what changes if it keeps its default."""
+    """Return for each parameter and input the changes if it keeps its default."""
     run = moved.conditions
     still = np.zeros_like(run.inputs)
     free = [p.name for p in definition.parameters if not p.calculated]
@@ -123,7 +123,7 @@ def _changes(definition: Declarations, moves: Sequence[Move], moved: Reference) 
 
 
 def _integrated(reference: Reference, limits: Bounds, change: _Change) -> Floats | None:
-    """Return what :func:`_ratios` says of one change; None where that motion cannot be run or has no numbers."""
+    """Return the result of :func:`_ratios` for one change; None where the motion cannot be run or has no numbers."""
     numeric, run = reference.numeric, reference.conditions
     scales = reference.error_scales(_TOLERANCE)
     parameters = tuple((np.array(run.parameters) + change.parameters).tolist())
@@ -142,7 +142,7 @@ def _integrated(reference: Reference, limits: Bounds, change: _Change) -> Floats
 
 
 def _followed(reference: Reference, limits: Bounds, changes: Sequence[_Change]) -> list[Floats]:
-    """Do what :func:`_ratios` does to first order; a change that outgrows all numbers is followed no further."""
+    """Return the result of :func:`_ratios` to first order; a change that overflows is followed no further."""
     numeric, run = reference.numeric, reference.conditions
     n_x, steps = numeric.n_x, len(run.time) - 1
     affordable = _BUDGET // max(1, n_x + 2 * len(changes))
@@ -178,7 +178,7 @@ def _finite(seen: _Seen) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """All compared variables and x' at a state beside the reference's, and how far that state is (over the probe)."""
+    """All compared variables and x' at a state near the reference's, and its distance (over the probe)."""
 
     values: Floats
     x_dot: Floats
@@ -186,7 +186,7 @@ class _Seen:
 
 
 def _seen(reference: Reference, row: int, held: int, gone: Floats, change: _Change | None) -> _Seen | None:
-    """At a state that is off by the probe times ``gone``, with a change; None where it cannot be evaluated."""
+    """Evaluate at a state shifted by the probe times ``gone``, with a change; None where that is impossible."""
     numeric, run = reference.numeric, reference.conditions
     parameters, inputs = np.array(run.parameters), run.inputs[held].copy()
     if change is not None:
@@ -206,7 +206,7 @@ def _seen(reference: Reference, row: int, held: int, gone: Floats, change: _Chan
 
 
 def _slopes(reference: Reference, row: int, held: int) -> Floats:
-    """J of x' by x at a row, shape (n_x, n_x); zeros where it cannot be evaluated."""
+    """Return J of x' by x at a row, shape (n_x, n_x); zeros where it cannot be evaluated."""
     numeric, run = reference.numeric, reference.conditions
     prepared = numeric.prepare(run.parameters)
     t, x, r = float(run.time[row]), reference.states[row], run.inputs[held].tolist()
@@ -223,7 +223,7 @@ def _slopes(reference: Reference, row: int, held: int) -> Floats:
 
 
 def _flow(matrix: Floats, span: float) -> tuple[Floats, Floats]:
-    """(A, B), each (n_x, n_x), such that d' = ``matrix`` d + f, f constant, ends at A d(0) + B f after ``span``."""
+    """Return (A, B), each (n_x, n_x): d' = ``matrix`` d + f, f constant, ends at A d(0) + B f after ``span``."""
     n = len(matrix)
     whole = np.zeros((2 * n, 2 * n))
     whole[:n, :n] = matrix

@@ -1,4 +1,4 @@
-"""Instruments: outputs, energies and pathways of a mechanism, written in what is read off it at an instant.
+"""Instruments: outputs, energies and pathways of a mechanism, written in quantities read at an instant.
 
 The reference's side of every output. A user's own expression stays as it is; kinematic quantities, loads, energies,
 momenta and multipliers are taken from numbers (``sights``), forces in cuts from Newton's and Euler's laws (``cuts``).
@@ -26,7 +26,7 @@ AXES = (".x", ".y", ".z")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a mechanism shows, as expressions.
+    """Quantities of a mechanism, as expressions.
 
     Attributes:
         sights: The numbers that the expressions are written in, besides the mechanism's own symbols.
@@ -74,7 +74,7 @@ class _Instruments:
             yield from (replace(told[name], expression=e) for name, e in scalars if name in told)
 
     def kinetic(self) -> sm.Expr:
-        """Sum of m v·v/2 + w·I w/2."""
+        """Return the sum of m v·v/2 + w·I w/2."""
         total = sm.S.Zero
         for body in self.m.bodies:
             v = self.sights.vector("velocity", body.masscenter)
@@ -85,7 +85,7 @@ class _Instruments:
         return total
 
     def pathways(self) -> Iterator[Assignment]:
-        """Length and rate: sums over the segments."""
+        """Yield length and rate: sums over the segments."""
         for load in self.m.loads:
             if isinstance(load, PathwayLoad):
                 length, rate = sm.S.Zero, sm.S.Zero
@@ -97,11 +97,11 @@ class _Instruments:
                 yield from (Assignment(load.length, length), Assignment(load.rate, rate))
 
     def _between(self, kind: str, a: int, b: int) -> sm.Matrix:
-        """Position or velocity of point b less that of point a."""
+        """Return position or velocity of point b less that of point a."""
         return self.sights.vector(kind, b) - self.sights.vector(kind, a)  # type: ignore[arg-type]
 
     def _answer(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """(name, expression) of each scalar of a request; nothing for what concerns a unit's own numbers."""
+        """Yield (name, expression) of each scalar of a request; nothing for a unit's own numbers."""
         answers = {
             "orientation": self._orientation,
             "force": self._load,
@@ -149,16 +149,16 @@ class _Instruments:
             yield request.name, rates.dot(p) - self.kinetic() + self._potential()
 
     def _energy(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """Kinetic, potential, or both."""
+        """Yield kinetic energy, potential energy, or both."""
         kinetic = sm.S.Zero if request.kind == "potential_energy" else self.kinetic()
         yield request.name, kinetic + (sm.S.Zero if request.kind == "kinetic_energy" else self._potential())
 
     def _cut(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """What goes through a cut."""
+        """Yield the force or torque in a cut."""
         yield from self._components(request, self._cuts.of(request))
 
     def _effort(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """What a drive gives along a joint and those that follow it, by what goes through the cuts there."""
+        """Yield the effort of a drive along a joint and its followers, from the forces in the cuts there."""
         total = sm.S.Zero
         for number in request.subject:
             joint = self.m.joints[number]
@@ -168,7 +168,7 @@ class _Instruments:
         yield request.name, total
 
     def _along_speeds(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """Entries of M and of M a - f, by those of the mechanism in numbers; what holds up the bodies' weights."""
+        """Yield entries of M and M a - f from the mechanism in numbers; or the efforts that hold the weights."""
         j = request.subject[0]
         if request.kind == "mass_matrix":
             yield request.name, self.sights.mass(*request.subject)
@@ -203,7 +203,7 @@ class _Instruments:
         yield from self._components(request, vector)
 
     def _angular_acceleration(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """d/dt of ω_BA in A's own axes, turned back: Aᵀ ω_BA has the rate Aᵀ (ω_BA' - ω_A × ω_BA)."""
+        """Yield d/dt of ω_BA in A's own axes, turned back: Aᵀ ω_BA has the rate Aᵀ (ω_BA' - ω_A × ω_BA)."""
         frame, base = request.subject[0], request.relative_to
         vector = self.sights.vector("alpha", frame)
         if base:
@@ -212,7 +212,7 @@ class _Instruments:
         yield from self._components(request, vector)
 
     def _relative_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """Yield the velocity of a point less that of the place of the other body where it is now."""
+        """Yield a point's velocity relative to the point of the other body at the same place."""
         point, origin = request.subject
         base = request.relative_to or 0
         there = self.sights.vector("velocity", origin)
@@ -221,7 +221,7 @@ class _Instruments:
         yield from self._components(request, self.sights.vector("velocity", point) - there)
 
     def _of_bodies(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """Sums over mass centres."""
+        """Yield sums over mass centres."""
         bodies = [self.m.bodies[i] for i in request.subject] or list(self.m.bodies)
         kind: Kind = "position" if request.kind == "centre_of_mass" else "velocity"
         total = sum((b.mass * self.sights.vector(kind, b.masscenter) for b in bodies), sm.zeros(3, 1))
@@ -229,7 +229,7 @@ class _Instruments:
         yield from self._components(request, total / mass)
 
     def _angular_momentum(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """About the origin, and moved from there: H_P = H_O - r_P × Σ m v."""
+        """Yield the angular momentum about the origin, or moved from there: H_P = H_O - r_P × Σ m v."""
         bodies = [self.m.bodies[i] for i in request.subject] or list(self.m.bodies)
         total, momentum, moment = sm.zeros(3, 1), sm.zeros(3, 1), sm.zeros(3, 1)
         for body in bodies:
@@ -244,11 +244,11 @@ class _Instruments:
         yield from self._components(request, total - place.cross(momentum))
 
     def _turning(self, frame: int) -> sm.Matrix:
-        """Angular velocity of a frame, in N."""
+        """Return the angular velocity of a frame, in N."""
         return self.sights.vector("omega", frame)
 
     def _of_point(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """Position, velocity or acceleration."""
+        """Yield position, velocity or acceleration."""
         point = request.subject[0]
         if request.kind == "position" and request.relative_to is not None:
             vector = self._between("position", request.relative_to, point)

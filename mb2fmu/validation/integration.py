@@ -1,4 +1,4 @@
-"""Integration of x' = f(t, x, r_k) from one communication point to the next, to all digits that doubles carry.
+"""Integrate x' = f(t, x, r_k) from one communication point to the next, to the accuracy of doubles.
 
 Every step between two communication points is integrated by itself, starting with the step size that the one
 before ended with: inputs that jump there need it, and where they do not, it saves the error of dense output (only of
@@ -38,7 +38,7 @@ def integrate(
     parts: int = 1,
     project: Callable[[float, Floats], Floats] | None = None,
 ) -> Floats:
-    """Dormand and Prince's method of order 8(5, 3), landing on every communication point.
+    """Integrate by Dormand and Prince's method of order 8(5, 3), with a step end at every communication point.
 
     Args:
         slope: k → f(t, y) with the inputs held over step k.
@@ -87,7 +87,7 @@ def integrate(
 
 
 def round_off(slope: Slope, t: float, y: Floats) -> Floats:
-    """Return how exactly the slopes at y are known: their change if every y_j moves by some units of round-off, (n,).
+    """Return the accuracy of the slopes at y: their change if every y_j moves by some units of round-off, (n,).
 
     A state that is nothing but round-off (a rate of a parallelogram's coupler) has no scale of its own that steps could
     be steered by; no step makes its error smaller than its size times this.
@@ -99,7 +99,7 @@ def round_off(slope: Slope, t: float, y: Floats) -> Floats:
 
 
 def explicit_euler(slope: HeldSlope, time: Floats, start: Floats, step: float) -> Floats:
-    """Explicit Euler with a fixed step, for results that others published so.
+    """Integrate by explicit Euler with a fixed step, for published results of that kind.
 
     Args:
         slope: As for :func:`integrate`.
@@ -123,7 +123,7 @@ def explicit_euler(slope: HeldSlope, time: Floats, start: Floats, step: float) -
 
 
 def finite(slope: Slope) -> Slope:
-    """Slopes that leave their domain become NaN, so that the trial step is refused and made smaller."""
+    """Turn errors of the domain into NaN, so that the trial step is refused and made smaller."""
 
     def guarded(t: float, y: Floats) -> Floats:
         try:
@@ -135,7 +135,7 @@ def finite(slope: Slope) -> Slope:
 
 
 def one_by_one(slope: Slope) -> Slopes:
-    """Evaluates a slope at several instants, one after the other; rows that leave its domain are NaN."""
+    """Evaluate a slope at several instants, one after the other; rows outside of the domain are NaN."""
     guarded = finite(slope)
 
     def several(times: Floats, values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""``Journey``: equations of motion from one communication point to the next, compiled where there is a compiler."""
+"""``Journey``: integrate equations of motion between communication points, compiled where there is a compiler."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STIFF_BUDGET = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """Where and under what conditions (x, W) moves, W the work of all loads.
+    """Equations and conditions under which (x, W) moves; W is the work of all loads.
 
     Attributes:
         numeric: The equations.
@@ -55,7 +55,7 @@ class Journey:
         projected: bool = False,
         seen: WalkLog | None = None,
     ) -> Floats:
-        """(x, W) at each communication point, shape (n_t, n_x + 1).
+        """Return (x, W) at each communication point, shape (n_t, n_x + 1).
 
         Args:
             start: (x, W) at the first one.
@@ -109,7 +109,7 @@ class Journey:
         return held
 
     def _projection(self, t: float, y: Floats) -> Floats:
-        """(x, W) with x on the constraints."""
+        """Return (x, W) with x projected onto the constraints."""
         return np.append(self.numeric.project(t, y[:-1], self.prepared), y[-1])
 
     def _compiled(

@@ -50,7 +50,7 @@ def conserved_quantities(mechanism: Mechanism, equations: EquationsOfMotion) -> 
 
 
 def _potential(equations: EquationsOfMotion) -> Potential | None:
-    """V of t, q and all parameters; None where it is not known or depends on more."""
+    """Return V of t, q and all parameters; None where it is unknown or depends on more."""
     e = equations
     if e.energy.potential is None:
         return None
@@ -63,14 +63,14 @@ def _potential(equations: EquationsOfMotion) -> Potential | None:
     blank = [0.0] * (planner.size - len(given))
 
     def potential(t: float, q: Floats, parameters: Floats) -> float:
-        """V in J."""
+        """Return V in J."""
         return float(plan([t, *q.tolist(), *np.asarray(parameters).tolist(), *blank])[-1])
 
     return potential
 
 
 class KeptIntegrals:
-    """What the integrals are along the reference of one experiment, and how far a unit may stray from them.
+    """Values of the integrals along the reference of one experiment, and the bounds for a unit.
 
     Args:
         reference: Of the experiment.
@@ -96,7 +96,7 @@ class KeptIntegrals:
         self._often = often[self.points]
 
     def along(self, values: Floats) -> tuple[Floats, Floats]:
-        """C and the sizes of its terms at the points; ``values``: of the compared variables, shape (n_t, n)."""
+        """Return C and the sizes of its terms at the points; ``values``: of the compared variables, shape (n_t, n)."""
         run, numeric = self._reference.conditions, self._reference.numeric
         ends = np.cumsum([numeric.n_q, numeric.n_u, numeric.n_z]).tolist()
         found = []
@@ -108,14 +108,14 @@ class KeptIntegrals:
         return both[:, 0], both[:, 1]
 
     def strays(self, values: Floats) -> Floats:
-        """|C(t) - C(0)| of each, shape (n, n_points), steps left out counting as no change."""
+        """Return |C(t) - C(0)| of each, shape (n, n_points); skipped steps count as no change."""
         found, _ = self.along(values)
         change = np.where(self.judged, np.diff(found, axis=0), 0.0)
         strayed = np.concatenate([np.zeros((1, len(self.kept))), np.cumsum(change, axis=0)])
         return np.asarray(np.abs(strayed).T)
 
     def limits(self, allowed: float) -> Floats:
-        """Bounds, shape (n, n_points); ``allowed``: part of S that is allowed by then where nothing has moved."""
+        """Return bounds, shape (n, n_points); ``allowed``: fraction of S allowed by then where nothing has moved."""
         grown = np.minimum(allowed * (1.0 + self._often), INFORMATIVE) + ROUNDING * np.sqrt(len(self.points))
         return np.asarray(self._size[:, None] * grown[None, :])
 

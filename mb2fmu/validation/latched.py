@@ -1,4 +1,4 @@
-"""Latches as the reference closes them: by numbers, from what a force along each row does to the accelerations."""
+"""Latches as the reference closes them: in numbers, from the effect of a force along each row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RANK = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Rows of latches at one instant, shape (r,) each.
+    """Held rows of latches at one instant, shape (r,) each.
 
     Attributes:
         accelerations: What is zero where the row is held.
@@ -32,12 +32,12 @@ class Held:
 
 
 def closing_impulses(W: Floats, rates: Floats) -> Floats:
-    """Impulses that end the rates of all rows that are held, shape (r,); of least norm where rows say the same."""
+    """Return impulses that stop all held rows, shape (r,); of least norm for redundant rows."""
     return np.asarray(np.linalg.lstsq(W, -rates, rcond=_RANK)[0])
 
 
 def with_rows_held(W: Floats, reach: Floats, contacts: int) -> tuple[Floats, Floats]:
-    """W of the contacts, and what their impulses change the states by, while the rows behind them are held.
+    """Return W of the contacts, and the state changes by their impulses, with the other rows held.
 
     Args:
         W: Of the contacts, then of the rows.

@@ -1,4 +1,4 @@
-"""The user's own truth: a unit against measured data over time, and against published numbers at given points.
+"""Compare a unit with the user's data: measured over time, or published numbers at given points.
 
 Data: the unit steps exactly to the times of the table, in steps that are no longer than its experiment's. Columns that
 are inputs drive it: straight lines between the rows, over each step held at their value in its middle (so that the
@@ -45,7 +45,7 @@ _STEPS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a unit is set up for a table.
+    """Settings of a unit for a table.
 
     Attributes:
         starts: FMU name → value in the FMU's unit, of parameters and start values.
@@ -64,7 +64,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnResult:
-    """One column against the unit.
+    """Comparison of one column with the unit.
 
     Attributes:
         name: FMU name.
@@ -101,7 +101,7 @@ class ColumnResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableResult:
-    """A table against a unit that was run in one way.
+    """Comparison of a table with a unit of one interface type.
 
     Attributes:
         source: The table's file.
@@ -141,7 +141,7 @@ def _record(column: ColumnResult) -> dict[str, Any]:
 
 
 def compare_data(fmu: Path, table: Table, settings: Settings | None = None) -> tuple[TableResult, ...]:
-    """Runs a unit along measured data, in each way that it can be run.
+    """Run a unit along measured data, as each of its interface types.
 
     Args:
         fmu: The archive.
@@ -157,7 +157,7 @@ def compare_data(fmu: Path, table: Table, settings: Settings | None = None) -> t
 
 
 def compare_points(fmu: Path, table: Table, settings: Settings | None = None) -> tuple[TableResult, ...]:
-    """Sets a unit to each row of a table and compares derivatives and outputs; arguments as for :func:`compare_data`.
+    """Set a unit to each row of a table and compare derivatives and outputs; arguments as of :func:`compare_data`.
 
     Columns of states, inputs, parameters and ``time`` are set; all others are compared.
     """
@@ -238,7 +238,7 @@ class _Plan:
         self.faults.append(Fault(what, where, remedy))
 
     def _times(self) -> Floats:
-        """Times in s; 0 for points that do not say it."""
+        """Return times in s; 0 for points without a time."""
         column, source = self.table.column(TIME), self.table.source
         if column is None:
             if not self.points:
@@ -265,7 +265,7 @@ class _Plan:
         return scalar
 
     def _take(self, column: Column, scalar: Scalar) -> None:
-        """Sets or compares a column, in the right unit."""
+        """Set or compare a column, in the right unit."""
         source = f"{self.table.source}: {column.name}"
         own, given = self.anatomy.unit(scalar.unit or "1"), None
         if column.unit and column.unit != scalar.unit:
@@ -290,7 +290,7 @@ class _Plan:
         self.driven.append((scalar, values))
 
     def _starts(self) -> Iterator[tuple[Scalar | None, float]]:
-        """What is set before initialization in every session."""
+        """Yield values to set before initialization in every session."""
         for name, value in self.settings.starts.items():
             scalar = self._scalar(name, "--at")
             if scalar is not None and not scalar.startable:
@@ -313,7 +313,7 @@ class _Plan:
         return tolerance
 
     def _judge_names(self) -> None:
-        """Tolerances of columns that are not there."""
+        """Add faults for tolerances of columns that do not exist."""
         known = {column.name for column, _, _ in self.compared}
         for name in self.settings.tolerances:
             if name not in known:
@@ -336,7 +336,7 @@ class _Plan:
         return [["open", opening, steps[0][1:]], ["follow", references, steps, held, rows, read]]
 
     def _grid(self) -> tuple[Floats, list[int]]:
-        """Communication points from 0 on, all times of the table among them, and where those are."""
+        """Return communication points from 0 on that include all times of the table, and their indices."""
         longest = self.settings.step or max(float(self.time[-1]), 1e-9) / _STEPS
         points, rows = [0.0], []
         if self.time[-1] / longest > MOST_STEPS:

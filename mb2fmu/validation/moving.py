@@ -1,4 +1,4 @@
-"""How far each free parameter and start value is to be moved, and how the inputs are to be excited.
+"""Size of the moves of free parameters and start values, and the excitation of inputs.
 
 Moves are generic: fixed fractions between 10 and 30 % that follow the golden ratio, so that no two are equal, and signs
 that follow another irrational number. What is zero by default gets a size from its nominal value, its bounds, what it
@@ -36,7 +36,7 @@ _DIGITS = 6
 
 
 def fraction(index: int) -> float:
-    """Return a signed part between 10 and 30 %, another for each index."""
+    """Return a signed fraction between 10 and 30 %, different for each index."""
     size = LEAST + (MOST - LEAST) * ((index + 1) * _GOLDEN % 1.0)
     return math.copysign(size, (index + 1) * _PLASTIC % 1.0 - 0.5)
 
@@ -48,7 +48,7 @@ def rounded(value: float, digits: int = _DIGITS) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """What small changes do to the mechanism, seen at some states of the default experiment.
+    """Effects of small changes on the mechanism, at some states of the default experiment.
 
     Attributes:
         reference: The default experiment.
@@ -66,7 +66,7 @@ class Gauge:
 
     @staticmethod
     def of(definition: Declarations, reference: Reference) -> Gauge:
-        """At up to eight states of a reference."""
+        """Return the gauge at up to eight states of a reference."""
         last = len(reference.states) - 1
         rows = tuple(sorted({round(k * last / (_SAMPLES - 1)) for k in range(_SAMPLES)}))
         numeric, run = reference.numeric, reference.conditions
@@ -114,7 +114,7 @@ class Gauge:
         after: Callable[[int], tuple[Floats, Floats]],
         probe: float,
     ) -> float:
-        """Change that moves the most affected state's rate (or else output) by its size."""
+        """Return the change that moves the most affected state's rate (or else output) by its own size."""
         rates, outputs = np.zeros_like(self.rates), np.zeros_like(self.ranges)
         for k in self.rows:
             try:
@@ -135,7 +135,7 @@ class Gauge:
 def _looked_at(
     numeric: NumericEquations, reference: Reference, row: int, held: Floats, prepared: Sequence[float]
 ) -> tuple[Floats, Floats]:
-    """x' and outputs at a state of the reference."""
+    """Return x' and outputs at a state of the reference."""
     t = float(reference.conditions.time[row])
     motion = numeric.motion(t, reference.states[row], held.tolist(), prepared)
     return motion.x_dot, motion.outputs
@@ -155,7 +155,7 @@ def parameter_moves(definition: Declarations, gauge: Gauge) -> Floats:
 
 
 def _size_of_zero(parameter: Parameter, index: int, free: Sequence[Parameter], gauge: Gauge) -> float:
-    """What the move of a parameter that is zero is a part of."""
+    """Return the reference size for the move of a parameter that is zero."""
     if parameter.nominal:
         return parameter.nominal
     if parameter.minimum is not None and parameter.maximum is not None:
@@ -205,7 +205,7 @@ def start_moves(definition: Declarations, reference: Reference) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """centre + size · (0.5 sin(a t + b) + 0.3 sin(c t + d) + (0.4 from ``jump`` on)); of ``size`` a part is used.
+    """centre + size · (0.5 sin(a t + b) + 0.3 sin(c t + d) + (0.4 from ``jump`` on)); a fraction of ``size`` is used.
 
     Attributes:
         centre: About which it moves.
@@ -222,7 +222,7 @@ class Signal:
     jump: float
 
     def values(self, time: Floats, part: float) -> Floats:
-        """At the times, with so much of its size."""
+        """Return the values at times, with that fraction of its size."""
         (a, c), (b, d) = self.rates, self.phases
         waves = 0.5 * np.sin(a * time + b) + 0.3 * np.sin(c * time + d)
         return np.asarray(self.centre + part * self.size * (waves + 0.4 * (time >= self.jump)))
@@ -253,7 +253,7 @@ def signals(definition: Declarations, gauge: Gauge, stop: float) -> tuple[Signal
 
 
 def _excited(record: Input, given: Floats, index: int, gauge: Gauge) -> tuple[float, float]:
-    """Centre and size of a signal, within the input's bounds."""
+    """Return centre and size of a signal, within the input's bounds."""
     centre = float(np.mean(given))
     low = -math.inf if record.minimum is None else record.minimum
     high = math.inf if record.maximum is None else record.maximum

@@ -1,4 +1,4 @@
-"""A second reading of an MJCF file: MuJoCo's own, where it is installed. M and f of M u' = f, in our speeds.
+"""A second reading of an MJCF file, by MuJoCo where it is installed: M and f of M u' = f, in our speeds.
 
 Our speeds differ from MuJoCo's where a body floats (its velocity is along its own axes here, along the world's there),
 and where a joint follows another one or is held (MuJoCo has soft constraints for that). With MuJoCo's v = S u and
@@ -79,7 +79,7 @@ class MujocoReading:
                 self.size += {_FREE: 6, _BALL: 3}.get(int(model.jnt_type[j]), 1)
 
     def _read_equalities(self) -> None:
-        """Couplings of joints: follower → (leader, factor, offset); -1: it is held at the offset."""
+        """Read couplings of joints: follower → (leader, factor, offset); -1: it is held at the offset."""
         m = self._model
         for k in range(m.neq):
             if int(m.eq_type[k]) != _OF_JOINTS or not m.eq_active0[k]:
@@ -95,7 +95,7 @@ class MujocoReading:
                 self._follows[follower] = (leader, float(a1), float(zero[follower] + a0 - a1 * zero[leader]))
 
     def equations(self, at: Situation) -> tuple[Array, Array]:
-        """M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
+        """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
         m, d, mj = self._model, self._data, self._mj
         m.opt.gravity[:] = at.gravity
         S, s0 = self._place(at)
@@ -137,7 +137,7 @@ class MujocoReading:
 
     @property
     def closing(self) -> list[tuple[str, tuple[str, str], tuple[Place, Place]]]:
-        """Loops of the file: kind, both bodies or sites, and where they meet in each."""
+        """Loops of the file: kind, both bodies or sites, and their meeting points in each."""
         m, mj, found = self._model, self._mj, []
         for k in range(m.neq):
             kind, data = int(m.eq_type[k]), m.eq_data[k]
@@ -156,7 +156,7 @@ class MujocoReading:
         return found
 
     def _place(self, at: Situation) -> tuple[Array, Array]:
-        """Sets positions and speeds; S and s0 of these."""
+        """Set positions and speeds; return S and s0 of these."""
         m, d = self._model, self._data
         S, s0, names = np.zeros((m.nv, self.size)), np.zeros(m.nv), {j: name for name, j in self._joint.items()}
         for name, j in self._joint.items():
@@ -177,7 +177,7 @@ class MujocoReading:
         return S, s0
 
     def _place_single(self, j: int, at: Situation, names: Mapping[int, str], S: Array, s0: Array) -> None:
-        """One hinge or slide, which may follow another, be held, or be prescribed."""
+        """Place one hinge or slide, which may follow another, be held, or be prescribed."""
         m, d = self._model, self._data
         at_q, at_v = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])
         factor, offset, current = 1.0, 0.0, j

@@ -1,4 +1,4 @@
-"""The reference of mechanisms with bodies: Newton-Euler equations in numbers, on the ``Mechanism`` records.
+"""The reference of mechanisms with bodies: Newton-Euler equations in numbers, from ``Mechanism`` records.
 
 The accelerations come from :class:`mb2fmu.mechanism.numeric_mechanism.NumericMechanism`, or compiled from ``bodies.c``:
 no formulation and no symbolic composition between bodies. Outputs and energies are read off the same motion
@@ -31,7 +31,7 @@ MOST_BODIES = 7
 
 
 def outgrows_symbols(mechanism: Mechanism) -> bool:
-    """True for more than :data:`MOST_BODIES` bodies that do not all turn about one direction."""
+    """Return True for more than :data:`MOST_BODIES` bodies that do not all turn about one direction."""
     m = mechanism
     if m.lagrangian_alone or len(m.bodies) <= MOST_BODIES:
         return False
@@ -57,7 +57,7 @@ def newton_euler_applies(mechanism: Mechanism) -> bool:
 
 
 class NewtonEuler(NumericEquations):
-    """The numbers of a mechanism without its equations of motion.
+    """Equations in numbers from a mechanism, without its equations of motion.
 
     Args:
         mechanism: With bodies.
@@ -79,7 +79,7 @@ class NewtonEuler(NumericEquations):
         return NumericMechanism(self.mechanism)
 
     def _observed(self) -> Observed:
-        """Energies and outputs, read off the mechanism; of the equations nothing but a potential energy's closed form.
+        """Return energies and outputs, computed from the mechanism; only a closed-form potential is of the equations.
 
         It is written in the equations' intermediates, of which those are evaluated that it needs.
         """
@@ -97,7 +97,7 @@ class NewtonEuler(NumericEquations):
         )
 
     def _sights(self) -> tuple[Sight, ...]:
-        """What outputs read off the mechanism."""
+        """Return the quantities that outputs read from the mechanism."""
         return self._reading.sights.all
 
     def _plan_dynamics(self, planner: Planner) -> Plan:
@@ -110,7 +110,7 @@ class NewtonEuler(NumericEquations):
         return planner.plan([], keep=False)
 
     def _complete(self, values: list[float]) -> None:
-        """What the mechanism shows at the state that :meth:`_advance` has set."""
+        """Complete the quantities of the mechanism at the state that :meth:`_advance` has set."""
         u_dot = np.concatenate([values[self._u_dot : self._u_dot + self.n_u], self._auxiliary])
         found = seen(self._sights(), self._numeric, u_dot)
         values[self._seen : self._seen + len(found)] = found

@@ -1,4 +1,4 @@
-"""EquationsOfMotion as functions of numbers, by SymPy's own ``lambdify``: the reference's side of the proof.
+"""EquationsOfMotion as functions of numbers, by SymPy's ``lambdify``: the reference's side of the proof.
 
 Nothing of the program is used, and the linear algebra is not the program's: constrained dynamics are solved in the
 null space of the velocity constraints (by singular values) where the full mass matrix is known, as stacked rows
@@ -39,7 +39,7 @@ _SLOWER = 4.0
 
 
 def _least_norm(A: Floats, right: Floats, units: Floats) -> Floats:
-    """Return the shortest x with A x = right, if each component is measured in its unit."""
+    """Return the shortest x with A x = right, with each component measured in its unit."""
     return np.asarray(units * np.linalg.lstsq(A * units, right, rcond=_RANK)[0])
 
 
@@ -52,13 +52,13 @@ def _astray(t: float) -> ValidationError:
 
 
 def explained(error: FailureError) -> ValidationError:
-    """What compiled functions gave up for, as those of NumPy say it."""
+    """Turn failures of compiled functions into the same errors as those of NumPy."""
     return singular(error.name) if error.status == layout.SINGULAR else _astray(error.time)
 
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """Everything at one instant.
+    """All quantities at one instant.
 
     Attributes:
         u: All speeds, dependent ones included, shape (n_u,).
@@ -79,7 +79,7 @@ class Motion:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What is observed of a motion, and what it is written in.
+    """Observed quantities of a motion, and the symbols that they are written in.
 
     Attributes:
         kinetic: T in J; nan where it is not known.
@@ -147,7 +147,7 @@ class NumericEquations:
         self.machine: Machine | None = None
 
     def compile(self) -> bool:
-        """Evaluates by compiled functions from now on. False, and nothing changes, where there is no compiler."""
+        """Use compiled functions from now on; return False, changing nothing, where there is no compiler."""
         if self.machine:
             return True
         try:
@@ -159,7 +159,7 @@ class NumericEquations:
         return True
 
     def _sizes(self) -> Sizes:
-        """Numbers of everything, for the compiled functions."""
+        """Return the sizes of the equations, for the compiled functions."""
         e = self.equations
         return Sizes(
             n_q=self.n_q,
@@ -191,7 +191,7 @@ class NumericEquations:
         return plans | ({"projection": self._project} if self._project else {})
 
     def _observed(self) -> Observed:
-        """Energies and outputs, by the equations' own expressions."""
+        """Return energies and outputs, by the equations' own expressions."""
         e = self.equations
         return Observed(
             kinetic=e.energy.kinetic if e.energy.kinetic is not None else sm.nan,
@@ -205,16 +205,16 @@ class NumericEquations:
         )
 
     def _sights(self) -> tuple[Sight, ...]:
-        """What the mechanism is asked for: the numbers of ``Observed.seen``."""
+        """Return the quantities requested of the mechanism: the numbers of ``Observed.seen``."""
         return ()
 
     def _plan_late(self, planner: Planner) -> Plan:
-        """z' and the power of all loads."""
+        """Plan z' and the power of all loads."""
         e = self.equations
         return planner.plan([*e.z_dot, sm.Add(*(power for _, power in e.energy.powers))])
 
     def _plan_dynamics(self, planner: Planner) -> Plan:
-        """q', M, f and gamma, entry by entry; knows the number of rows of M."""
+        """Plan q', M, f and gamma, entry by entry; note the number of rows of M."""
         e = self.equations
         self.rows = e.mass_and_forcing.mass_matrix.rows
         q_dot = e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset
@@ -222,12 +222,12 @@ class NumericEquations:
         return planner.plan([*q_dot, *e.mass_and_forcing.mass_matrix, *e.mass_and_forcing.forcing, *bias])
 
     def prepare(self, parameters: Sequence[float]) -> tuple[float, ...]:
-        """Free parameters in the order of ``equations.p``, followed by the calculated ones."""
+        """Return free parameters in the order of ``equations.p``, followed by the calculated ones."""
         count = len(self.equations.calculated_parameters)
         return (*parameters, *self._calculated([*parameters, *([0.0] * count)]))
 
     def x_dot(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Floats, float]:
-        """State derivative x' and the sum of all powers in W.
+        """Return the state derivative x' and the sum of all powers in W.
 
         Raises:
             ValidationError: If a matrix is singular.
@@ -249,7 +249,7 @@ class NumericEquations:
             raise explained(error) from error
 
     def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Motion:
-        """Everything at one instant; errors as for :meth:`x_dot`."""
+        """Return all quantities at one instant; errors as for :meth:`x_dot`."""
         if self.machine:
             found = self._asked(self.machine, t, x, r, prepared, "u kinetic outputs residual")
             power, kinetic = float(found.pop("power")[0]), float(found.pop("kinetic")[0])
@@ -267,10 +267,10 @@ class NumericEquations:
         )
 
     def _complete(self, values: list[float]) -> None:
-        """Evaluates what energies and outputs rely on and :meth:`_advance` has not."""
+        """Evaluate what energies and outputs need and :meth:`_advance` has not computed."""
 
     def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
-        """phi(q, t), then A u + b, for *given* speeds, dependent ones included; shape (n_phi + m,)."""
+        """Return phi(q, t), then A u + b, for *given* speeds, dependent ones included; shape (n_phi + m,)."""
         if self.machine:
             return self.machine.residual(t, q, u, z, prepared)
         values = [t, *q, *u, *z, *([0.0] * len(self.equations.r)), *prepared]
@@ -280,23 +280,23 @@ class NumericEquations:
     def keeping_modes(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float] | None = None
     ) -> AbstractContextManager[None]:
-        """Inside, modes are those of this instant, after an event if parameters change in one; here there are none."""
+        """Keep the modes of this instant, after an event if parameters change in one; here there are none."""
         del t, x, r, prepared, after
         return nullcontext()
 
     def changed(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
     ) -> Floats:
-        """Return the state behind the event in which parameters become ``after``: without events the same."""
+        """Return the state after the event in which parameters become ``after``: unchanged without events."""
         del t, r, prepared, after
         return x
 
     def kinetic_energy(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
-        """T in J; nan where it is not known."""
+        """Return T in J; nan where it is not known."""
         return self.motion(t, x, r, prepared).kinetic
 
     def determinacy(self, t: float, x: Floats, prepared: Sequence[float], dependent: Sequence[int]) -> float:
-        """Sign of the determinant of A's columns of dependent speeds: where it changes they are undetermined."""
+        """Return the sign of det of A's columns of dependent speeds: where it changes they are undetermined."""
         A, _ = self._rows(self._constraints(self._values(t, x, prepared)))
         return float(np.linalg.slogdet(A[:, list(dependent)])[0])
 
@@ -310,11 +310,11 @@ class NumericEquations:
 
     @property
     def constrained(self) -> bool:
-        """Whether the constraints hold states, which an integrator takes off them."""
+        """Whether the constraints restrict states, which integration would violate."""
         return self.m > 0 and not self._dependent
 
     def project(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
-        """Return the state where it belongs: unit quaternions, then coordinates and speeds onto the constraints.
+        """Return the projected state: unit quaternions, then coordinates and speeds onto the constraints.
 
         Raises:
             ValidationError: If the coordinates do not find the constraints.
@@ -329,14 +329,14 @@ class NumericEquations:
         return self._onto_constraints(t, x, prepared) if self.constrained else x
 
     def _values(self, t: float, x: Floats, prepared: Sequence[float]) -> list[float]:
-        """Slots at a state, all speeds of which are states or do not matter."""
+        """Return slots at a state; all its speeds are states, or do not matter."""
         u = x[self.n_q : self.n_q + self.n_u] if self.constrained else np.zeros(self.n_u)
         values = [t, *x[: self.n_q].tolist(), *u.tolist(), *x[self.n_x - self.n_z :].tolist()]
         values += [*([0.0] * len(self.equations.r)), *prepared]
         return values + self._blank[len(values) :]
 
     def _onto_constraints(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
-        """Gauss-Newton steps of least norm for phi(q) = 0, then the nearest speeds with A u + b = 0."""
+        """Return q by Gauss-Newton steps of least norm for phi(q) = 0, then the nearest speeds with A u + b = 0."""
         x, n_q, last = x.copy(), self.n_q, np.inf
         typical, fast = self.typical[:n_q], self.typical[n_q:]
         for _ in range(_PROJECTIONS if self.equations.holonomic else 0):
@@ -371,7 +371,7 @@ class NumericEquations:
     def _advance(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
     ) -> tuple[list[float], list[float], Floats, float]:
-        """Slots filled up to u', the constraints' entries, x' and power."""
+        """Return slots filled up to u', the constraints' entries, x' and power."""
         n_q, n_u, n_i = self.n_q, self.n_u, len(self._independent)
         state = x.tolist()
         u = [0.0] * n_u
@@ -396,7 +396,7 @@ class NumericEquations:
     def _set_multipliers(
         self, values: list[float], numbers: Sequence[float], constraints: list[float], u_dot: Floats
     ) -> None:
-        """λ of least norm in A^T λ = f - M u', where outputs want it."""
+        """Set λ of least norm in A^T λ = f - M u', if outputs need it."""
         if not self._asks_for_multipliers:
             return
         rows, n_u = self.rows, self.n_u
@@ -408,7 +408,7 @@ class NumericEquations:
         values[self._multipliers : self._multipliers + self.m] = found.tolist()
 
     def _resolution(self, values: list[float]) -> float:
-        """Singular values of A, of speeds in their own units, that are smaller than this part of the largest are none.
+        """Return the fraction of A's largest singular value (speeds in own units) below which others count as zero.
 
         Rows that are redundant on the constraints need not be so beside them: five closing conditions of a Bricard
         mechanism have rank four where it is closed, but a fifth singular value as large as the distance from there,
@@ -422,7 +422,7 @@ class NumericEquations:
         return max(_RANK, _SLANT * float(np.linalg.norm(_least_norm(G, phi, typical) / typical)))
 
     def _accelerations(self, values: list[float], numbers: list[float], constraints: list[float]) -> Floats:
-        """Accelerations u' of all speeds from M, f, gamma (row by row) and A, at the slots' state."""
+        """Return accelerations u' of all speeds from M, f, gamma (row by row) and A, at the slots' state."""
         rows, n_u = self.rows, self.n_u
         M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
         f = np.array(numbers[rows * n_u : rows * n_u + rows])

@@ -1,4 +1,4 @@
-"""q' = K u + k0 and the constraints, as the user's own objects have them, in numbers."""
+"""q' = K u + k0 and the constraints in numbers, from the user's own objects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FLAT = 0.03
 
 
 class OwnConstraints:
-    """Evaluates the kinematic equations and the constraints that were handed over.
+    """Evaluates the kinematic equations and the constraints of the user's objects.
 
     Args:
         parts: What was handed over.
@@ -57,12 +57,12 @@ class OwnConstraints:
         return self._rows(values, count)[self._kinematic :]
 
     def _rows(self, values: list[Any], count: int) -> Numbers:
-        """Kinematic equations, then velocity constraints."""
+        """Return kinematic equations, then velocity constraints."""
         found = [np.broadcast_to(np.asarray(value), (count,)) for value in self._evaluate(values)]
         return np.array(found).reshape(-1, count)
 
     def kinematics(self, values: list[Any]) -> tuple[Numbers, Numbers]:
-        """K and k0 of q' = K u + k0 at one state, complex at a complex one."""
+        """Return K and k0 of q' = K u + k0 at one state, complex at a complex one."""
         free, speeds = self._free, self.speeds
         moving = [*(self.rates[i] for i in free), *speeds]
         K = np.array([[float(k == j) for j in speeds] for k in self.rates])
@@ -97,13 +97,13 @@ class OwnConstraints:
         return batch
 
     def linear(self, values: list[float]) -> tuple[Floats, Floats, Floats, Floats]:
-        """K, k0, and A, b of the velocity constraints A u + b = 0 at a state."""
+        """Return K, k0, and A, b of the velocity constraints A u + b = 0 at a state."""
         K, k0 = self.kinematics(values)
         rows = self.rows(self.unit_speeds(values, K, k0), len(self.speeds) + 1)
         return K, k0, rows[:, :-1] - rows[:, -1:], rows[:, -1]
 
     def projected(self, values: list[float], q_scale: Floats, u_scale: Floats) -> list[float] | None:
-        """Return the state moved onto the constraints: Newton's steps for q, least in parts of the scales, then for u.
+        """Return the state on the constraints: Newton's steps for q, of least norm over the scales, then for u.
 
         Args:
             values: Of all slots.
@@ -137,7 +137,7 @@ class OwnConstraints:
     def assembled_alike(
         self, start: list[float], values: list[float], computed: Sequence[int], scale: Mapping[int, float]
     ) -> bool:
-        """Return whether a mechanism is put together at a state as it is at the start, and not in the mirrored way.
+        """Return whether a mechanism at a state is assembled as at the start, and not mirrored.
 
         All slots but the computed ones go from the start to the state in a line, by small steps; the computed ones
         follow by Newton's method. They must come to the state's, without a leap on the way. Where two ways to be put
@@ -171,12 +171,12 @@ class OwnConstraints:
         return bool(np.max(away) <= _NEAR) and _apart(self._slopes(values, list(computed), sizes))
 
     def _position_step(self, values: list[float], places: list[int], scale: Floats) -> Floats:
-        """Newton's step of least norm, in parts of the scales; slopes by central differences are near enough."""
+        """Return Newton's step of least norm over the scales; slopes by central differences are accurate enough."""
         assert self._holonomic is not None
         return _least_norm(self._slopes(values, places, scale), np.array(self._holonomic(values)))
 
     def _slopes(self, values: list[float], places: list[int], scale: Floats) -> Floats:
-        """What a part of its scale of each coordinate changes the rows by, shape (m, n)."""
+        """Return the change of the rows by a fraction of each coordinate's scale, shape (m, n)."""
         assert self._holonomic is not None
         columns = []
         for k, size in zip(places, scale.tolist(), strict=True):
@@ -190,7 +190,7 @@ class OwnConstraints:
 
 
 def _apart(slopes: Floats) -> bool:
-    """Whether the directions in which computed coordinates change the rows are well apart, in each loop by itself."""
+    """Return whether the row changes by computed coordinates are well independent, loop by loop."""
     for rows, columns in _loops(slopes):
         block = slopes[np.ix_(rows, columns)]
         lengths = np.linalg.norm(block, axis=0)
@@ -200,7 +200,7 @@ def _apart(slopes: Floats) -> bool:
 
 
 def _loops(slopes: Floats) -> Iterator[tuple[Places, Places]]:
-    """Rows and columns of what is solved one after the other: the blocks of the block triangular form.
+    """Yield rows and columns of the blocks of the block triangular form, solved one after the other.
 
     Only rows of one loop have a unit in common: a coupling in rad behind one in mm would look flat beside it. Where
     there are more rows than coordinates, or a row has none of its own, all are one block.

@@ -1,4 +1,4 @@
-"""x' by the very object that was handed over: its own ``mass_matrix_full`` and ``forcing_full``, in numbers.
+"""x' by the user's own method object: its ``mass_matrix_full`` and ``forcing_full``, in numbers.
 
 SymPy forms the equations on a copy, nothing is expanded or simplified, and ``lambdify`` with common subexpressions
 evaluates them. ``Parts`` are handed to SymPy's ``KanesMethod`` as they are. What divides by dependent speeds' matrix is
@@ -32,7 +32,7 @@ MOST_PATHWAYS = 5_000
 
 
 class OwnEquations:
-    """The equations of what was handed over. Call it within ``untouched``.
+    """Equations of the user's object. Call it within ``untouched``.
 
     Args:
         mechanics: As the model has it; a shallow copy of it is used.
@@ -104,7 +104,7 @@ class OwnEquations:
         return sm.Matrix(right.rows, right.cols, unknowns)
 
     def x_dot(self, values: list[float]) -> tuple[Floats, Floats]:
-        """(q', u') in the order of ``q`` and ``u``, and the sums of the magnitudes of what each is left of.
+        """Return (q', u') in the order of ``q`` and ``u``, and the sums of the magnitudes of their terms.
 
         Args:
             values: Of all slots but q', which follow.
@@ -192,7 +192,7 @@ def pathway_work(mechanics: Mechanics) -> float:
 
 
 def _between(a: Any, b: Any, parents: dict[Any, Any]) -> float:
-    """Operations of the direction cosines between two frames."""
+    """Return the operations of the direction cosines between two frames."""
     above: list[list[Any]] = []
     for frame in (a, b):
         above.append([frame])
@@ -215,7 +215,7 @@ def _depth(frame: Any, parents: dict[Any, Any]) -> int:
 
 
 def _pairs(way: list[sm.Matrix]) -> float:
-    """Operations of the products of all successive matrices of a way."""
+    """Return the operations of the products of all successive matrices of a path."""
     sizes = [np.array([_operations(entry) for entry in matrix]).reshape(3, 3) for matrix in way]
     total = 0.0
     for first in range(len(sizes)):
@@ -245,7 +245,7 @@ def _operations(entry: sm.Expr) -> float:
 
 
 def _product(a: Floats, b: Floats) -> Floats:
-    """Operations of the entries of a product, without anything expanded."""
+    """Return the operations of the entries of a product, unexpanded."""
     result = -np.ones((3, 3))
     for i in range(3):
         for j in range(3):

@@ -1,4 +1,4 @@
-"""Contacts with Coulomb's friction as the reference has them: by numbers, by trying all modes at one instant.
+"""Contacts with Coulomb's friction in the reference: in numbers, by trying all modes at one instant.
 
 What forces at the contacts do to the accelerations of gaps and slip is known by numbers; impulses do the same to rates.
 All modes of those that take part are tried, each by least squares, and those are taken that agree best with Coulomb's
@@ -46,13 +46,13 @@ class Rub:
 
     @property
     def senses(self) -> Floats:
-        """1, -1 or 0 to the bit."""
+        """Senses of slip: 1, -1 or 0 to the bit."""
         return np.where(np.abs(self.sliding) > 0.5, np.sign(self.sliding), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Law:
-    """A problem: y = q + W (N, T).
+    """A contact problem: y = q + W (N, T).
 
     Attributes:
         W: Shape (k + f, k + f).
@@ -71,7 +71,7 @@ class _Law:
     known: Floats
 
     def solution(self, pressed: Sequence[bool], ways: Sequence[int | None]) -> tuple[Floats, Floats]:
-        """(N, T) and y where these contacts are pressed and those of ``ways`` None stick, others slide."""
+        """Return (N, T) and y for these pressed contacts; those with ``ways`` None stick, others slide."""
         k = len(pressed)
         # parts = base + S z, z the unknown ones
         columns, rows = [], []
@@ -105,7 +105,7 @@ class _Law:
         return found, self.q + self.W @ found
 
     def misfit(self, pressed: Sequence[bool], ways: Sequence[int | None], found: Floats, y: Floats) -> float:
-        """Return by how much the law is broken, in the unit of y; infinite where a known sense is another."""
+        """Return the violation of the law, in the unit of y; infinite where a known sense is contradicted."""
         k, D = len(pressed), np.diag(self.W)
         worst = -np.inf
         for contact in range(k):
@@ -140,7 +140,7 @@ class Found:
 
 
 def _modes(law: _Law, present: Truths) -> Iterator[tuple[tuple[bool, ...], tuple[int | None, ...]]]:
-    """Pressed or not, and the ways of those with friction: None sticks, 1, -1 or 0, which is open."""
+    """Yield pressed or not, and the ways of those with friction: None sticks, 1, -1 or 0 (open)."""
     choices: list[list[tuple[bool, int | None]]] = []
     for contact in range(len(present)):
         if not present[contact]:
@@ -156,7 +156,7 @@ def _modes(law: _Law, present: Truths) -> Iterator[tuple[tuple[bool, ...], tuple
 
 
 def _solve(law: _Law, present: Truths, names: str, t: float, wrong: tuple[Truths, Floats] | None = None) -> Found:
-    """Return the modes that agree with Coulomb's law best; ``wrong`` are those (pressed, senses) that are known not to.
+    """Return the modes that fit Coulomb's law best, except those known to be ``wrong`` (pressed, senses).
 
     Raises:
         ValidationError: If none does, or another motion does, too.
@@ -185,7 +185,7 @@ def _solve(law: _Law, present: Truths, names: str, t: float, wrong: tuple[Truths
 
 
 def _part(law: _Law, present: Truths) -> _Law:
-    """Return the law of those that take part."""
+    """Return the law restricted to some contacts."""
     contacts = [contact for contact in range(len(present)) if present[contact]]
     places = [place for place, contact in enumerate(law.rough) if present[contact]]
     rows = [*contacts, *(len(present) + place for place in places)]
@@ -202,13 +202,13 @@ def _part(law: _Law, present: Truths) -> _Law:
 def _of(
     present: Truths, rough: Sequence[int], pressed: Sequence[bool], ways: Sequence[int | None]
 ) -> tuple[list[bool], list[int | None]]:
-    """Modes of those that take part."""
+    """Return modes restricted to some contacts."""
     kept = [way for way, contact in zip(ways, rough, strict=True) if present[contact]]
     return [p for p, here in zip(pressed, present, strict=True) if here], kept
 
 
 def _rows(present: Truths, rough: Sequence[int], parts: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Rows of those that take part."""
+    """Return the rows of some contacts."""
     rows = np.append(present, present[[*rough]])
     return parts[rows], y[rows]
 
@@ -221,7 +221,7 @@ def _paradox(t: float, names: str, how: str) -> ValidationError:
 
 
 def rough_contacts(contacts: Contacts) -> tuple[int, ...]:
-    """Numbers of those with friction."""
+    """Return the numbers of the contacts with friction."""
     return tuple(k for k, contact in enumerate(contacts.each) if contact.friction)
 
 
@@ -233,7 +233,7 @@ def _names(contacts: Contacts) -> str:
 def rough_events(
     contacts: Contacts, pushes: tuple[Floats, Floats], look: tuple[Touch, Rub], t: float, *, hit: bool, change: bool
 ) -> tuple[Floats, Floats, Floats]:
-    """What is found of contacts at this instant, as ``Contacts.struck`` has it before jumps; then both jumps of x.
+    """Return contact results at this instant, as ``Contacts.struck`` before jumps; then both jumps of x.
 
     Args:
         contacts: Their laws.
@@ -259,7 +259,7 @@ def rough_events(
 
 
 def _rubbed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> tuple[Floats, Floats, Floats]:
-    """Impulses row by row at this instant, which contacts rest then, and senses of slip then.
+    """Return impulses row by row at this instant, the contacts that rest after it, and senses of slip.
 
     Args:
         contacts: Their laws.
@@ -308,7 +308,7 @@ def _impact(contacts: Contacts, law: _Law, present: Truths, e: Floats, t: float)
 
 
 def _changed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> tuple[Floats, Floats, Floats]:
-    """Gives the new ``resting`` and ``sliding``, then impulses that put speeds on what is held, or begins to slide."""
+    """Return new ``resting`` and ``sliding``, then impulses that adapt speeds to held and new sliding contacts."""
     k, rough = len(contacts.each), rough_contacts(contacts)
     present = touch.resting > 0.5
     slow = touch.rest_below[list(rough)]

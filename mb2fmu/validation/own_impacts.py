@@ -1,4 +1,4 @@
-"""Impacts as the reference makes them: by numbers, from what a force at a contact does to the accelerations.
+"""Impacts in the reference: in numbers, from the effect of contact forces on accelerations.
 
 An impulse is the limit of a large force for a short time, and accelerations are linear in forces: so what a force at
 contact k changes the second rates of all gaps by is what an impulse there changes the rates by. Nothing of the program
@@ -40,7 +40,7 @@ class Touch:
 
 
 def struck(contacts: Contacts, W: Floats, touch: Touch) -> tuple[Floats, Floats]:
-    """Impulses at this instant, and which contacts rest then (1 or 0); both shape (k,).
+    """Return impulses at this instant, and the contacts that rest after it (1 or 0); both shape (k,).
 
     Args:
         contacts: Their laws.
@@ -58,7 +58,7 @@ def struck(contacts: Contacts, W: Floats, touch: Touch) -> tuple[Floats, Floats]
 
 
 def _in_turn(W: Floats, touch: Touch, settled: Floats) -> tuple[Floats, Floats]:
-    """Return each that approaches is struck by itself, one after the other."""
+    """Return impulses of contacts struck one after the other, if approaching."""
     v, rests = touch.rates.copy(), touch.resting.copy()
     impulses = np.zeros(len(v))
     for k in np.flatnonzero(touch.closed > 0.5):
@@ -72,7 +72,7 @@ def _in_turn(W: Floats, touch: Touch, settled: Floats) -> tuple[Floats, Floats]:
 
 
 def _at_once(W: Floats, touch: Touch, *, poisson: bool) -> tuple[Floats, Floats]:
-    """Return all closed contacts together."""
+    """Return impulses of all closed contacts together."""
     at = np.flatnonzero(touch.closed > 0.5)
     impulses, rests = np.zeros(len(touch.rates)), touch.resting.copy()
     if not len(at):
@@ -92,7 +92,7 @@ def _at_once(W: Floats, touch: Touch, *, poisson: bool) -> tuple[Floats, Floats]
 
 
 def _complementary(W: Floats, q: Floats) -> Floats:
-    """z >= 0 with W z + q >= 0 and no z where that is positive: the least zᵀ W z / 2 + qᵀ z, as least squares."""
+    """Return z >= 0 with W z + q >= 0, complementary: the minimum of zᵀ W z / 2 + qᵀ z, by least squares."""
     values, vectors = np.linalg.eigh(W)
     kept = values > 1e-12 * values[-1]
     root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T

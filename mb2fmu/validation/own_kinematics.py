@@ -1,4 +1,4 @@
-"""x' by Kane's equations, formed in numbers out of SymPy's own frames, points, bodies and loads, state by state.
+"""x' by Kane's equations in numbers, from SymPy's own frames, points, bodies and loads, state by state.
 
 Each direction cosine matrix, angular velocity, position and velocity is evaluated where SymPy keeps it, between two
 neighbours; nothing is composed symbolically, so that a chain of a hundred bodies costs a hundred times one. Velocities
@@ -34,7 +34,7 @@ MIXED = 2.0**-6
 
 @dataclass(frozen=True, slots=True)
 class OwnMotion:
-    """What the objects say at one state; bodies in the order they were handed over, vectors in the inertial frame.
+    """Motion of the objects at one state; bodies in the order given, vectors in the inertial frame.
 
     Attributes:
         q_dot: Shape (n_q,).
@@ -63,7 +63,7 @@ class OwnMotion:
 
 @dataclass(frozen=True, slots=True)
 class AskedMotion:
-    """Points and frames that outputs are about; vectors in the inertial frame's components.
+    """Points and frames that outputs need; vectors in the inertial frame's components.
 
     Attributes:
         positions: Point → from the origin, m, and the sum of the magnitudes of what it is made of.
@@ -91,7 +91,7 @@ class _Velocities:
 
 
 class OwnKinematics:
-    """Evaluates what was handed over. Call it within ``untouched``.
+    """Evaluates the user's objects. Call it within ``untouched``.
 
     Args:
         parts: What was handed over, with bodies.
@@ -148,7 +148,7 @@ class OwnKinematics:
         return list(range(start, len(self._expressions)))
 
     def _constants(self, vector: Vector) -> list[tuple[list[Any], Any]]:
-        """(components, frame) of a vector, which may be written 0."""
+        """Return (components, frame) of a vector, which may be written 0."""
         return [(list(components), frame) for components, frame in getattr(vector, "args", ())]
 
     def _terms(self, vector: Vector) -> list[tuple[list[int], Any]]:
@@ -161,7 +161,7 @@ class OwnKinematics:
         return [(self._add(c.diff(t) for c in components), frame) for components, frame in self._constants(vector)]
 
     def _need_omega(self, frame: Any) -> None:
-        """Angular velocities on the way from the inertial frame."""
+        """Add angular velocities on the path from the inertial frame."""
         while frame not in self._omegas:
             if frame not in self._turning:
                 raise NotFormedError(f"the angular velocity of frame {frame.name} is not known")
@@ -172,7 +172,7 @@ class OwnKinematics:
             frame = parent
 
     def _way(self, point: Any) -> tuple[Any, list[Any], list[tuple[Any, Any]]]:
-        """(point, terms of the velocity that is set, pairs of terms of each position from there and of their rates).
+        """Return (point, terms of its given velocity, pairs of terms of each position from there and of their rates).
 
         Raises:
             NotFormedError: If no velocity of any point near by is set.
@@ -199,7 +199,7 @@ class OwnKinematics:
         raise NotFormedError(f"the velocity of point {point.name} is not known")
 
     def _positions(self, points: Sequence[Any]) -> dict[Any, list[tuple[list[int], Any]]]:
-        """Terms of the positions from the origin."""
+        """Return terms of the positions from the origin."""
         parents = tree(self._parts.origin, lambda point: point._pos_dict) if self._parts.origin is not None else {}
         found: dict[Any, list[tuple[list[int], Any]]] = {}
         for point in dict.fromkeys(point for point in points if point in parents):
@@ -262,12 +262,12 @@ class OwnKinematics:
         return [np.broadcast_to(np.asarray(value), (count,)) for value in (*self._evaluate(values), 1.0)]
 
     def second_rates(self, values: list[float], u_dot: Mapping[Any, float]) -> list[float]:
-        """q'', by the u' of each speed, in the order of the coordinates."""
+        """Return q'', by the u' of each speed, in the order of the coordinates."""
         along = self.along(values, u_dot)
         return [complex(along[k]).imag / _STEP for k in self.constraints.rates]
 
     def motion(self, values: list[float]) -> OwnMotion:
-        """x' and what it is made of; ``values`` are those of all slots but q', which follow.
+        """Return x' and its parts; ``values`` are those of all slots except q', which follow.
 
         Raises:
             numpy.linalg.LinAlgError: If the mass matrix is singular.
@@ -284,7 +284,7 @@ class OwnKinematics:
         return self._put_together(values, (K, k0, A, b, gamma), (J, W), found, self._velocities(found, complex))
 
     def along(self, values: list[float], u_dot: Mapping[Any, float] = MappingProxyType({})) -> list[Any]:
-        """Return the state a complex step further along the motion, at u' = 0 or what is given by speed."""
+        """Return the state a complex step further along the motion, with u' zero or as given by speed."""
         s = self._symbols
         along: list[Any] = list(values)
         along[0] = values[0] + 1j * _STEP
@@ -305,7 +305,7 @@ class OwnKinematics:
         found: list[Numbers],
         moving: _Velocities,
     ) -> OwnMotion:
-        """M u' = f of all bodies and loads, solved on the constraints."""
+        """Return M u' = f of all bodies and loads, solved on the constraints."""
         (K, k0, A, b, gamma), (J, W) = rows, partials
         n, count = len(self._symbols.u), len(self._parts.bodies)
         M, f, size = np.zeros((n, n)), np.zeros(n), np.zeros(n)
@@ -344,7 +344,7 @@ class OwnKinematics:
         )
 
     def _inertia(self, i: int, found: list[Numbers], moving: _Velocities) -> Numbers:
-        """Central inertia of a body in the inertial frame's axes, shape (3, 3), complex: it turns with the body."""
+        """Return a body's central inertia in the inertial frame's axes, shape (3, 3), complex, since it turns."""
         total = np.zeros((3, 3), dtype=complex)
         for factor, *pair in self._inertias[i]:
             a, b = (
@@ -355,7 +355,7 @@ class OwnKinematics:
         return total
 
     def _forces(self, values: list[float], J: Floats, W: Floats, moving: _Velocities) -> tuple[Floats, Floats]:
-        """Generalized active forces and the sums of the magnitudes of their terms; loads in their order."""
+        """Return generalized active forces and the sums of the magnitudes of their terms, loads in order."""
         numbers = iter(self._load_values(values))
         n = len(self._symbols.u)
         Q, size, points, frames = np.zeros(n), np.zeros(n), iter(J), iter(W)
@@ -371,7 +371,7 @@ class OwnKinematics:
 
 
 def _on_constraints(M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats) -> tuple[Floats, Floats]:
-    """u' of M u' + A^T l = f, A u' + gamma = 0, and the sums of the magnitudes of what each u' is left of.
+    """Return u' of M u' + A^T l = f, A u' + gamma = 0, and the sums of the magnitudes of each one's terms.
 
     Speeds are scaled by the square roots of M's diagonal, so that ranks do not depend on units.
 
@@ -400,7 +400,7 @@ def _on_constraints(M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats
 
 
 def _lengths(rows: Floats) -> Floats:
-    """Length of each row; 1 for rows that vanish: they hold nothing."""
+    """Return the length of each row; 1 for rows that vanish: they constrain nothing."""
     lengths = np.linalg.norm(rows, axis=1)
     return np.where(lengths > 0, lengths, 1.0)
 
@@ -421,7 +421,7 @@ def mixed(scale: Floats, unit: Floats) -> Floats:
 
 
 def _units(M: Floats) -> Floats:
-    """Square roots of the diagonal: speeds times these are all of the square root of an energy."""
+    """Return square roots of the diagonal: speeds times these have the unit of the square root of an energy."""
     unit = np.sqrt(np.abs(np.diag(M)))
     unit[unit == 0.0] = float(np.max(unit, initial=0.0)) or 1.0
     return np.asarray(unit)

@@ -1,4 +1,4 @@
-"""x' of what was handed over at random admissible points, by its own equations and by its own kinematics."""
+"""x' of the user's objects at random admissible points, by their equations and by their kinematics."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TRIED = 20 * POINTS
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the handed-over object says at one admissible point.
+    """Motion of the user's object at one admissible point.
 
     Attributes:
         point: Where.
@@ -55,7 +55,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class OwnMotions:
-    """The samples, how they were made and why something is missing.
+    """The samples, how they were made, and the reasons for missing ones.
 
     Attributes:
         samples: At most :data:`POINTS`.
@@ -78,7 +78,7 @@ def own_motions(
     reach: Mapping[str, float] = MappingProxyType({}),
     computed: Collection[str] = (),
 ) -> OwnMotions:
-    """Samples of x' from the mechanics themselves, which are left as they were.
+    """Return samples of x' from the mechanics themselves, which stay unchanged.
 
     Args:
         definition: The checked model.
@@ -116,7 +116,7 @@ def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelD
 
 
 class _Maker:
-    """Forms what can be formed, and samples it."""
+    """Forms equations where possible, and samples them."""
 
     def __init__(
         self, definition: ModelDefinition, mechanism: Mechanism, reach: Mapping[str, float], computed: Collection[str]
@@ -227,7 +227,7 @@ class _Maker:
         )
 
     def _u_dot(self, values: list[float], motion: OwnMotion | None) -> dict[Any, float]:
-        """u' of all speeds."""
+        """Return u' of all speeds."""
         if motion is not None:
             return dict(zip(self.symbols.u, motion.u_dot.tolist(), strict=True))
         assert self._equations is not None
@@ -235,7 +235,7 @@ class _Maker:
         return dict(zip(e.u, e.x_dot(values)[0][len(e.q) :].tolist(), strict=True))
 
     def _pull(self, values: list[float]) -> Floats:
-        """What draws a unit's states to the constraints acts on their round-off, too: so much per second of them.
+        """Return the error of constraint stabilization acting on round-off of a unit's states, per second.
 
         Small parts, as in :func:`mixed`: round-off of the states themselves, not of their derivatives.
         """
@@ -269,7 +269,7 @@ class _Maker:
     def _ordered(
         self, values: list[float], symbols: tuple[object, ...], x_dot: Floats, scale: Floats
     ) -> tuple[Floats, Floats]:
-        """Values and scales in the order of the definition, with those of z."""
+        """Return values and scales in the order of the definition, with those of z."""
         d = self._definition
         at = {symbol: k for k, symbol in enumerate(symbols)}
         # A speed that is q' itself stands twice among them: its derivative comes after the coordinates' ones.
@@ -302,7 +302,7 @@ class _Maker:
 
 
 class _Reading:
-    """The mechanism that was read, held against the objects: velocities, kinetic energy, generalized forces."""
+    """Compares the mechanism that was read with the objects: velocities, kinetic energy, generalized forces."""
 
     def __init__(self, mechanism: Mechanism, parts: Handed, symbols: OwnSymbols) -> None:
         self._numeric, self._symbols = NumericMechanism(mechanism), symbols
@@ -321,7 +321,7 @@ class _Reading:
         self._all_speeds = len(d.speeds) == len(symbols.u)  # a speed that is the rate of a coordinate may be none here
 
     def differences(self, values: list[float], motion: OwnMotion) -> dict[str, tuple[float, float]]:
-        """(error, bound) of the worst velocity, angular velocity, of the energy and the worst generalized force."""
+        """Return (error, bound) of the worst velocity, angular velocity, energy and generalized force."""
         s, n, array = self._symbols, self._numeric, np.array(values)
         z, r, p = ([s.slot[symbol] for symbol in group] for group in (s.z, s.r, (*s.p, *s.calculated)))
         u_all = np.concatenate([array[self._u], self._still])

@@ -1,4 +1,4 @@
-"""What was handed over, looked at without the reading's help: SymPy's own objects, left as they were.
+"""The user's SymPy objects, examined without mb2fmu's reading, and left unchanged.
 
 The reading (``mb2fmu.mechanism``) is part of what is to be proven, so nothing of it is used here: bodies, loads and
 constraints are asked of the user's ``KanesMethod``, ``System``, ``LagrangesMethod`` or ``Parts`` itself.
@@ -28,7 +28,7 @@ Expressions = tuple[sm.Expr, ...]
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """The parts of what was handed over, in SymPy's own objects and functions of time.
+    """Parts of the user's mechanics, in SymPy's own objects and functions of time.
 
     Attributes:
         frame: The inertial frame; None for a Lagrangian that was given none.
@@ -60,7 +60,7 @@ class Handed:
 
 
 def handed(mechanics: Mechanics, *, actuators: bool = True) -> Handed:
-    """Takes the mechanics apart; call it within :func:`untouched`, for actuators write what they compute into points.
+    """Take the mechanics apart; call it within :func:`untouched`: actuators write results into points.
 
     Args:
         mechanics: As the model has it.
@@ -128,7 +128,7 @@ def _placed(loads: Iterable[Any], actuators: Iterable[Any]) -> tuple[tuple[Any, 
 
 @contextmanager
 def untouched(mechanics: Mechanics) -> Iterator[None]:
-    """Restores, when it is left, what SymPy has written into frames and points in the meantime.
+    """Restore on leaving all that SymPy has written into frames and points in the meantime.
 
     ``Point.vel``, ``Point.pos_from`` and ``ReferenceFrame.dcm`` keep what they compute in the objects, and
     ``KanesMethod`` asks for it. A point without a velocity would have one from then on, which is another model.
@@ -141,7 +141,7 @@ def untouched(mechanics: Mechanics) -> Iterator[None]:
 
 
 def _roots(mechanics: Mechanics) -> list[Any]:
-    """Return all frames and points that the mechanics speak of."""
+    """Return all frames and points that the mechanics refer to."""
     if isinstance(mechanics, KanesMethod | LagrangesMethod):
         bodies = mechanics.bodylist if isinstance(mechanics, KanesMethod) else mechanics._bodies
         roots: list[Any] = [mechanics._inertial if isinstance(mechanics, KanesMethod) else mechanics.inertial]
@@ -162,7 +162,7 @@ def _roots(mechanics: Mechanics) -> list[Any]:
 
 
 def tree(root: Any, neighbours: Callable[[Any], Iterable[Any]]) -> dict[Any, Any]:
-    """Return each node → the one before it on a shortest way from the root; parents come first."""
+    """Return each node → its predecessor on a shortest path from the root; parents come first."""
     tree: dict[Any, Any] = {root: None}
     queue = deque([root])
     while queue:

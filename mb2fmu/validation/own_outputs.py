@@ -1,4 +1,4 @@
-"""Outputs from what the user wrote: their own expressions by ``lambdify``, points and frames by SymPy's own objects.
+"""Outputs from the user's own expressions by ``lambdify``, with points and frames by SymPy's objects.
 
 Nothing of the formulations' way to outputs is used. Reactions, multipliers, momenta, powers and energies that are found
 from loads are not told in this way.
@@ -26,7 +26,7 @@ Named = dict[str, tuple[float, float]]
 
 
 def asked_of(definition: ModelDefinition) -> tuple[list[Any], list[Any]]:
-    """Points and frames that outputs are about."""
+    """Return points and frames that outputs need."""
     points: list[Any] = []
     frames: list[Any] = []
     for request in definition.outputs:
@@ -38,7 +38,7 @@ def asked_of(definition: ModelDefinition) -> tuple[list[Any], list[Any]]:
 
 
 class OwnOutputs:
-    """Evaluates outputs at a state of which x' is known.
+    """Evaluates outputs at a state with known x'.
 
     Args:
         definition: The model as it was handed over.
@@ -70,7 +70,7 @@ class OwnOutputs:
         return any(request.kind in _ASKED for request in self._requests)
 
     def _add(self, item: Output, unknown: set[Any]) -> None:
-        """An expression; without unknown forces, which x' does not tell."""
+        """Add an expression; unknown forces are left out, since x' does not determine them."""
         expression = sm.sympify(item.expression)
         if unknown and expression.has(*unknown):
             return
@@ -78,7 +78,7 @@ class OwnOutputs:
             self._expressions[item.name] = self._symbols.function([expression], self._more)
 
     def at(self, values: list[float], u_dot: Mapping[Any, float], motion: OwnMotion | None) -> Named:
-        """Return all outputs that can be told.
+        """Return all outputs that can be evaluated.
 
         Args:
             values: Of all slots, q' included.
@@ -103,7 +103,7 @@ class OwnOutputs:
 
 
 def _answered(request: OutputRequest, motion: OwnMotion) -> Named:
-    """What the objects tell of a request; nothing where they do not."""
+    """Return the values of a request; nothing where the objects do not give them."""
     asked = motion.asked
     if request.kind == "kinetic_energy":
         return {request.name: (motion.kinetic, abs(motion.kinetic))}
@@ -121,7 +121,7 @@ def _answered(request: OutputRequest, motion: OwnMotion) -> Named:
 
 
 def _vector(request: OutputRequest, asked: AskedMotion) -> tuple[Floats, float] | None:
-    """Components in the inertial frame, and the magnitude of what they are made of."""
+    """Return components in the inertial frame, and the magnitudes of their terms."""
     known: Mapping[Any, tuple[Floats, float]]
     match request.kind:
         case "position" | "distance":

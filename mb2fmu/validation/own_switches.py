@@ -1,4 +1,4 @@
-"""Switches of equations as the reference finds them: in SymPy's expressions, one by one, with nothing of a program.
+"""Switches of equations as the reference finds them: one by one in SymPy's expressions, without any program.
 
 Every switch becomes a symbol that is constant between events, an input of the equations; what it looks at, and what the
 model's own events test and set, become further outputs of them.
@@ -118,7 +118,7 @@ def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
 
 
 class _Finder:
-    """Puts symbols in the place of switches, from the inside out."""
+    """Replaces switches by symbols, from the inside out."""
 
     def __init__(self, equations: EquationsOfMotion) -> None:
         self._equations = equations
@@ -168,7 +168,7 @@ class _Finder:
         return self._comparison(node, arguments, name)
 
     def _extreme(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Expr:
-        """Min and Max of any number of arguments, two by two."""
+        """Return Min and Max of several arguments, two by two."""
         result = arguments[0]
         for other in arguments[1:]:
             first = self._switch("truth", result - other, name)
@@ -234,7 +234,7 @@ class _Finder:
 
 
 def _further(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:
-    """Symbols of contacts and latches: forces of all, then what impacts are."""
+    """Return symbols of contacts and latches: all forces, then results of impacts."""
     forces: list[sm.Symbol] = []
     struck: list[sm.Symbol] = []
     if e.contacts:
@@ -247,12 +247,12 @@ def _further(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:
 
 
 def _held_along(contacts: Contacts) -> Iterator[sm.Symbol]:
-    """Collects the symbols of the forces that hold sticking contacts; sliding friction is not among them."""
+    """Yield the symbols of the forces that hold sticking contacts, without those of sliding friction."""
     yield from (sm.Symbol(f"held {f.force}") for f in contacts.frictions)
 
 
 def _rubs(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
-    """What is asked of contacts with friction at an instant: one thing of all, then the next."""
+    """Yield requests for contacts with friction at an instant: one quantity of all, then the next."""
     pairs = [(c.stabilization, f) for c, f in zip(contacts.rubbing, contacts.frictions, strict=True)]
     yield from (f.acceleration(e.u, e.u_dot, back) for back, f in pairs)
     yield from (f.slip(e.u) for _, f in pairs)
@@ -262,20 +262,20 @@ def _rubs(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
 
 
 def _due(e: EquationsOfMotion) -> Iterator[Assignment]:
-    """Whether modes of contacts with friction change."""
+    """Yield whether modes of contacts with friction change."""
     if e.contacts and e.contacts.due:
         yield Assignment(e.contacts.due, change_is_due(e.contacts, e.latches, e.u))
 
 
 def _along(contacts: Contacts) -> Iterator[Assignment]:
-    """Yield the friction of each contact: what holds it, and less mu N in the sense of slip."""
+    """Yield the friction of each contact: the holding force, less mu N in the sense of slip."""
     for held, c, f in zip(_held_along(contacts), contacts.rubbing, contacts.frictions, strict=True):
         sense = sm.Piecewise((1, f.sliding > _HALF), (-1, f.sliding < -_HALF), (0, True))
         yield Assignment(f.force, held - f.coefficient * sense * c.force)
 
 
 def _held(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
-    """What is asked of rows of latches at an instant: one thing of all, then the next."""
+    """Yield requests for rows of latches at an instant: one quantity of all, then the next."""
     yield from (row.acceleration(e.u, e.u_dot) for row in latches.rows)
     yield from (row.rate(e.u) for row in latches.rows)
     yield from latches.engaged
@@ -284,7 +284,7 @@ def _held(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
 
 
 def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
-    """What is asked of contacts at an instant: one thing of all, then the next."""
+    """Yield requests for contacts at an instant: one quantity of all, then the next."""
     yield from (c.acceleration(e.u, e.u_dot) for c in contacts.each)
     yield from (c.rate(e.u) for c in contacts.each)
     yield from (c.restitution for c in contacts.each)
@@ -294,7 +294,7 @@ def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
 
 
 def _with_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOfMotion:
-    """Return the equations with the forces of contacts and latches in them, which those before have."""
+    """Return the equations with the forces of contacts and latches."""
     acting: list[UnilateralContact | ContactFriction | HeldRow] = [
         *(before.contacts.each if before.contacts else ()),
         *(before.contacts.frictions if before.contacts else ()),
@@ -323,14 +323,14 @@ def _with_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOf
 def _powers(
     e: EquationsOfMotion, acting: Sequence[UnilateralContact | ContactFriction | HeldRow]
 ) -> Iterator[tuple[str, sm.Expr]]:
-    """What contacts and latches do: where surfaces move, where something slides, where what is held is brought back."""
+    """Yield powers of contacts and latches: at moving surfaces, in sliding, and in stabilization."""
     for c in acting:
         rate = sm.Add(*(slope * speed for slope, speed in zip(c.jacobian, e.u, strict=True)))
         yield str(c.force), c.force * rate
 
 
 def _from_inside(expression: sm.Basic) -> Iterator[sm.Basic]:
-    """Yield all nodes, arguments first; not into what has no events."""
+    """Yield all nodes, arguments first; parts without events are skipped."""
     stack: list[tuple[sm.Basic, bool]] = [(expression, False)]
     seen: set[sm.Basic] = set()
     while stack:
@@ -345,7 +345,7 @@ def _from_inside(expression: sm.Basic) -> Iterator[sm.Basic]:
 
 
 def _rate(e: EquationsOfMotion, surface: sm.Expr) -> sm.Expr:
-    """Return the time derivative of what a sign looks at, inputs held, in u'."""
+    """Return the time derivative of a sign's argument, inputs held, in u'."""
     for item in reversed(e.intermediates):
         if isinstance(item, Assignment) and item.symbol in surface.free_symbols:
             surface = surface.xreplace({item.symbol: item.expression})

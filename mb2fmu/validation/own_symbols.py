@@ -1,4 +1,4 @@
-"""Numbers for the user's own expressions: functions of time, their derivatives, and parameters have one slot each."""
+"""Numbers for the user's expressions: functions of time, their derivatives, and parameters have one slot each."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class OwnSymbols:
         self._calculate = [(k, self.function([value])) for k, value in values]
 
     def _rates_of_states(self, definition: ModelDefinition) -> None:
-        """z' where it stands in the mechanics: as the model gives it; z'' is its derivative."""
+        """Add z' where the mechanics contain it, as the model gives it; z'' is its derivative."""
         given = {state.symbol: sm.sympify(state.derivative) for state in definition.auxiliary_states}
         self._plain |= {z.diff(self.t): self._translated(rate) for z, rate in given.items()}
         for z, rate in given.items():
@@ -85,7 +85,7 @@ class OwnSymbols:
     def function(
         self, expressions: Sequence[sm.Expr], more: Sequence[sm.Symbol] = ()
     ) -> Callable[[Sequence[float]], list[float]]:
-        """A function of the slots' values, followed by those of ``more``, on Python's floats; nothing is expanded."""
+        """Return a function of the slots' values, followed by those of ``more``, on floats; nothing is expanded."""
         self._stand_ins += more
         try:
             plain = [self._translated(expression) for expression in expressions]

@@ -1,4 +1,4 @@
-"""Plans: which functions of numbers are evaluated one after the other, so that targets have their values.
+"""Plans: sequences of numeric functions that evaluate targets.
 
 A plan knows its expressions; it is made callable by SymPy's ``lambdify`` when it is called first, and may be written in
 C instead (``compiled``).
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 def ordered_cse(
     assignments: Sequence[Assignment],
 ) -> Callable[[Sequence[sm.Expr]], tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]]:
-    """Return a ``cse`` for ``lambdify`` that keeps assignments in front of what uses them.
+    """Return a ``cse`` for ``lambdify`` that keeps assignments before their uses.
 
     Args:
         assignments: In order; their symbols are local to the function that ``lambdify`` makes.
@@ -34,7 +34,7 @@ def ordered_cse(
     """
 
     def cse(expressions: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
-        """Common subexpressions of all, and the assignments among them where they are first read."""
+        """Return common subexpressions of all, and assignments among them, each before its first use."""
         shared, reduced = sm.cse(
             [*(a.expression for a in assignments), *expressions], symbols=sm.numbered_symbols("_common"), order="none"
         )
@@ -43,7 +43,7 @@ def ordered_cse(
         ordered: list[tuple[sm.Symbol, sm.Expr]] = []
 
         def emit(expression: sm.Expr) -> None:
-            """Puts the shared subexpressions that ``expression`` reads before it, innermost first."""
+            """Put the shared subexpressions that ``expression`` reads before it, innermost first."""
             for symbol in sorted(expression.free_symbols & pending.keys(), key=str):
                 if symbol in pending:
                     inner = pending.pop(symbol)
@@ -62,7 +62,7 @@ def ordered_cse(
 
 @dataclass(frozen=True)
 class Step:
-    """One function of the slots: assignments go to the slots from ``first`` on, the other results to whoever calls.
+    """One function of the slots: assignments fill slots from ``first`` on, other results are returned.
 
     Attributes:
         assignments: In order; each may use those before it.
@@ -82,7 +82,7 @@ class Step:
 
     @cached_property
     def function(self) -> Callable[..., list[float]]:
-        """Lambdified: of the values at ``places``, in their order; assignments first."""
+        """The lambdified function of the values at ``places``, in order; assignments first."""
         local = {a.symbol: self.first + i for i, a in enumerate(self.assignments)}
         # Names of our own: a model's may be keywords, functions or constants of Python's math.
         safe = {s: sm.Symbol(f"_value{k}", **s.assumptions0) for s, k in (self.places | local).items()}
@@ -91,7 +91,7 @@ class Step:
         return scalar_function([safe[s] for s in self.places], results, ordered_cse(renamed))
 
     def __call__(self, values: list[float]) -> list[float]:
-        """Fills slots and returns the targets.
+        """Fill slots and return the targets.
 
         Raises:
             ValidationError: If the matrix of a linear solve is singular.
@@ -116,7 +116,7 @@ class Plan:
     steps: tuple[Step, ...]
 
     def __call__(self, values: list[float]) -> list[float]:
-        """Fills the slots of intermediates and returns the targets.
+        """Fill the slots of intermediates and return the targets.
 
         Raises:
             ValidationError: If the matrix of a linear solve is singular.
@@ -128,7 +128,7 @@ class Plan:
 
 
 def solve(matrix: Floats, right_hand_side: Floats, name: str) -> Floats:
-    """X of ``matrix`` X = ``right_hand_side``.
+    """Return X of ``matrix`` X = ``right_hand_side``.
 
     Raises:
         ValidationError: If the matrix is singular; ``name`` says of what.
@@ -149,7 +149,7 @@ def singular(name: str) -> ValidationError:
 
 @dataclass(slots=True)
 class Planner:
-    """Turns targets into a Plan; remembers which symbols have a slot and are evaluated by then."""
+    """Turns targets into plans; knows which symbols have a slot and are already evaluated."""
 
     intermediates: Sequence[Intermediate]
     slots: dict[sm.Symbol, int]
@@ -160,7 +160,7 @@ class Planner:
         self.size = len(self.slots)
 
     def plan(self, targets: Sequence[sm.Expr], *, keep: bool = True) -> Plan:
-        """A plan for ``targets`` that evaluates only the intermediates they need and that no kept plan before it has.
+        """Return a plan for ``targets`` that skips intermediates already evaluated by an earlier retained plan.
 
         ``keep`` False: the plan need not be run for later plans to be right.
         """
@@ -181,7 +181,7 @@ class Planner:
         return Plan(tuple(steps))
 
     def _needed(self, targets: Sequence[sm.Expr]) -> list[int]:
-        """Numbers of the intermediates that targets rely on and that are not evaluated, in their order."""
+        """Return numbers of the intermediates that targets need and that are not yet evaluated, in order."""
         wanted: set[sm.Symbol] = set().union(*(t.free_symbols for t in targets)) if targets else set()
         needed = []
         for index in range(len(self.intermediates) - 1, -1, -1):
@@ -207,7 +207,7 @@ class Planner:
         return Step(tuple(pending), tuple(targets), places, first, solved, unknowns)
 
     def reserve(self, symbols: Sequence[sm.Symbol]) -> int:
-        """Gives each symbol a slot; returns the first one."""
+        """Give each symbol a slot; return the first one."""
         first = self.size
         self.slots.update(zip(symbols, range(first, first + len(symbols)), strict=True))
         self.size += len(symbols)

@@ -1,4 +1,4 @@
-"""The reference: a model's experiment integrated directly, sharing as little with the FMU as possible."""
+"""The reference: integrate a model's experiment directly, sharing as little with the FMU as possible."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ENERGIES = 40
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A compared variable: FMU name, what it is, its unit, its ``nominal`` if it has one."""
+    """A compared variable: FMU name, kind, unit, and ``nominal`` if it has one."""
 
     name: str
     kind: Kind
@@ -84,7 +84,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A trajectory with all that is needed to judge others by it.
+    """A trajectory with all data that is needed to judge others by it.
 
     Attributes:
         trajectory: All coordinates, speeds (dependent ones too), auxiliary states and outputs.
@@ -120,7 +120,7 @@ class Reference:
 
     @property
     def state_scales(self) -> Floats:
-        """Scale of each state, shape (n_x,)."""
+        """The scale of each state, shape (n_x,)."""
         return self.scales[list(self.state_columns)]
 
     @property
@@ -131,7 +131,7 @@ class Reference:
 
     @property
     def work_scale(self) -> float:
-        """Scale of the work in J."""
+        """The scale of the work in J."""
         energies = [balance.scale for balance in self.balances if balance.name == "energy"]
         return energy_scale(np.array(energies), self.work, self.natural_energy)
 
@@ -165,7 +165,7 @@ def make_reference(
     mechanism: Mechanism | None = None,
     numeric: NumericEquations | None = None,
 ) -> Reference:
-    """Integrates the equations over the experiment, twice: the difference is the reference's uncertainty.
+    """Integrate the equations over the experiment twice; the difference is the reference's uncertainty.
 
     Method: Dormand-Prince 8(5, 3) with relative tolerance 2.3e-14 from communication point to communication point,
     inputs held in between. A second run has tolerance 1e-12 and longer steps: it lands on every fourth point only, or,
@@ -242,13 +242,13 @@ def numeric_equations(equations: EquationsOfMotion, definition: Declarations) ->
 
 
 def _largest_inputs(definition: Declarations, run: Conditions) -> list[tuple[float, str]]:
-    """Largest magnitude of each input in the experiment, and its unit."""
+    """Return the largest magnitude of each input in the experiment, and its unit."""
     largest = np.max(np.abs(run.inputs), axis=0).tolist()
     return [(size, record.unit) for size, record in zip(largest, definition.inputs, strict=True)]
 
 
 def _scouted(numeric: NumericEquations, run: Conditions, start: Floats, typical: Floats, energy: float) -> Floats:
-    """Largest magnitudes of (x, W) by a rough run, shape (n_x + 1,); ``typical``: of x, ``energy``: natural, J."""
+    """Return the largest magnitudes of (x, W) in a rough run, shape (n_x + 1,); ``energy``: natural, J."""
     rough, _ = run.thinned(SCOUTED)
     first = np.append(first_scales(start[:-1], typical), energy)
     found = solve(numeric, rough, start, SCOUT, first)
@@ -264,7 +264,7 @@ def _scouted(numeric: NumericEquations, run: Conditions, start: Floats, typical:
 def _uncertainty(
     numeric: NumericEquations, run: Conditions, start: Floats, scales: Floats, values: Floats, fine: WalkLog
 ) -> tuple[Floats, float]:
-    """Running maximum of the difference to a coarser run, and round-off, the shape of ``values``; that of events, s.
+    """Return the running maximum of the difference to a coarser run plus round-off, like ``values``; of events, s.
 
     At a point between an event of the one and the same event of the other the difference is the jump: that is left out.
     """
@@ -289,7 +289,7 @@ def solve(
     parts: int = 1,
     seen: WalkLog | None = None,
 ) -> Floats:
-    """(x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
+    """Return (x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
 
     Raises:
         ValidationError: See :meth:`mb2fmu.validation.journey.Journey.travel`.
@@ -305,7 +305,7 @@ def held_slope(numeric: NumericEquations, run: Conditions) -> HeldSlope:
 
 
 def start_state(numeric: NumericEquations, run: Conditions) -> Floats:
-    """x at t = 0 from the start values; independent speeds keep theirs, dependent ones follow."""
+    """Return x at t = 0 from the start values; independent speeds keep theirs, dependent ones follow."""
     u = [run.u[i] for i in numeric.equations.u_independent]
     return numeric.project(0.0, np.array([*run.q, *u, *run.z]), numeric.prepare(run.parameters))
 
@@ -341,7 +341,7 @@ def observe(
 def moment(
     numeric: NumericEquations, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes | None
 ) -> Motion:
-    """Everything at one instant."""
+    """Return all quantities at one instant."""
     if modes is not None and isinstance(numeric, HybridEquations):
         return numeric.motion_in(t, x, r, prepared, modes)
     return numeric.motion(t, x, r, prepared)
@@ -363,13 +363,13 @@ def describe(definition: Declarations, equations: EquationsOfMotion) -> tuple[Va
 
 
 def comparable(equations: EquationsOfMotion) -> EquationsOfMotion:
-    """Return equations without outputs about a unit's own numbers, which no reference can know."""
+    """Return equations without outputs about a unit's own numbers, which a reference cannot know."""
     outputs = tuple(o for o in equations.outputs if not o.expression.free_symbols & DIAGNOSTICS.all)
     return equations if outputs == equations.outputs else replace(equations, outputs=outputs)
 
 
 def energy_balance(equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural: float) -> tuple[Balance, ...]:
-    """T - T(0) - W over the scale of energies; () where they need not balance. ``natural``: natural energy, J."""
+    """Return T - T(0) - W over the scale of energies; () if energies need not balance. ``natural``: in J."""
     if equations.energy.kinetic is None or not equations.energy.balanced:
         return ()
     scale = energy_scale(kinetic, work, natural)
@@ -379,7 +379,7 @@ def energy_balance(equations: EquationsOfMotion, kinetic: Floats, work: Floats, 
 def constraint_balances(
     numeric: NumericEquations, run: Conditions, residual: Floats, values: Floats, scales: Floats
 ) -> tuple[Balance, ...]:
-    """Largest residual of all constraint rows, each over its own scale."""
+    """Return the largest residual of all constraint rows, each over its own scale."""
     if not residual.shape[1]:
         return ()
     sizes, _ = constraint_scales(numeric, run, values, scales)
@@ -398,7 +398,7 @@ def constraint_balances(
 def constraint_scales(
     numeric: NumericEquations, run: Conditions, values: Floats, scales: Floats
 ) -> tuple[Floats, Floats]:
-    """Scale and round-off of each constraint row by ``scales.row_scales``, from all variables' values and scales."""
+    """Return scale and round-off of each constraint row by ``scales.row_scales``."""
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     q, u, z, _ = np.split(values, [n_q, n_q + n_u, n_q + n_u + n_z], axis=1)
     holonomic, prepared = len(numeric.equations.holonomic), numeric.prepare(run.parameters)
@@ -406,7 +406,7 @@ def constraint_scales(
 
 
 def provenance(definition: Declarations, numeric: NumericEquations, run: Conditions) -> dict[str, object]:
-    """What made a reference; nothing of day, place or machine beyond the versions that its digits may depend on."""
+    """Return the tools and settings of a reference, without time, place or machine."""
     return {
         "model": definition.name,
         "formulation": numeric.formulation,

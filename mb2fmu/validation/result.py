@@ -1,4 +1,4 @@
-"""ValidationResult: what was compared with what, how far apart they are, how far they may be, and the verdict."""
+"""ValidationResult: what was compared, the errors, their bounds, and the verdict."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class VariableResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvariantResult:
-    """Something that holds along every true motion, judged over the whole run, chaotic or not.
+    """A quantity conserved in every true motion, judged over the whole run, also of chaotic motions.
 
     Attributes:
         name: What is judged.
@@ -96,7 +96,7 @@ class InvariantResult:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """What a variable is just before and just after an event, by the reference."""
+    """Values of a variable just before and after an event, by the reference."""
 
     name: str
     unit: str
@@ -145,7 +145,7 @@ class EventResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindResult:
-    """Results of the unit run in another way.
+    """Results of the unit as another interface type.
 
     Attributes:
         variables: One per compared variable.
@@ -161,19 +161,19 @@ class KindResult:
 
     @property
     def passed(self) -> bool:
-        """Every variable judged and within its bound, every invariant kept, no event wrong."""
+        """True if every judged variable is within its bound, every invariant kept, and no event wrong."""
         judged: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
         return all(item.verdict == "passed" for item in judged) and self.events_passed
 
     @property
     def events_passed(self) -> bool:
-        """No event is wrong."""
+        """True if no event is wrong."""
         return not any(event.verdict == "failed" for event in self.events)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """What the moved experiment does with one quantity.
+    """Move of one quantity in the moved experiment.
 
     Attributes:
         name: FMU name of a parameter, start value or input.
@@ -214,13 +214,13 @@ class MovedResult:
 
     @property
     def passed(self) -> bool:
-        """Every kind went through, within its bounds; true where nothing could be run (all is then not proven)."""
+        """True if every type ran within its bounds, or none could be run (then all is not proven)."""
         return not self.refusals and all(kind.passed for kind in self.kinds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallResult:
-    """One family of the interface's functions, called in mid-run and held against the reference.
+    """Results of one family of functions, called in the middle of a run and compared with the reference.
 
     Attributes:
         name: What was called.
@@ -249,7 +249,7 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InfluenceResult:
-    """Whether a parameter, input or start value moved anything that was judged.
+    """Whether a parameter, input or start value influenced a judged variable.
 
     Attributes:
         name: FMU name.
@@ -268,13 +268,13 @@ class InfluenceResult:
 
     @property
     def proven(self) -> bool:
-        """A unit that ignores the quantity would have failed."""
+        """True if a unit that ignores the quantity would have failed."""
         return self.ratio > 1.0 and not self.reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationResult:
-    """The proof.
+    """The complete result of a proof.
 
     Attributes:
         passed: Every variable judged and within its bound, every invariant kept, no checker found an error.
@@ -336,7 +336,7 @@ class ValidationResult:
 
     @property
     def kinds(self) -> tuple[KindResult, ...]:
-        """All ways in which the unit was run through the default experiment."""
+        """All interface types of the default experiment, with their results."""
         first = KindResult(
             variables=self.variables, invariants=self.invariants, simulation=self.simulation, events=self.events
         )
@@ -350,7 +350,7 @@ class ValidationResult:
 
     @property
     def events_at_defaults_only(self) -> tuple[str, ...]:
-        """Names of events that the default experiment has and the moved one has not: other values were not tried."""
+        """Names of events in the default experiment that the moved one lacks: they were not tried with other values."""
         if self.moved is None:
             return ()
         there = {event.name for kind in self.moved.kinds for event in kind.events}
@@ -368,17 +368,17 @@ class ValidationResult:
 
     @property
     def unproven(self) -> tuple[InfluenceResult, ...]:
-        """Parameters, start values and inputs of which nothing is proven: that they act as they should was not seen."""
+        """Parameters, start values and inputs whose influence was not seen, so that nothing is proven of them."""
         return tuple(item for item in self.influences if not item.proven)
 
     @property
     def ladder(self) -> tuple[Rung, ...]:
-        """How independent the proof is: what the unit was compared with, the least shared with it first."""
+        """The ladder of independence: comparisons, least shared with the unit first."""
         rungs = self.independence.rungs if self.independence else ()
         return (*rungs, self._trajectory_rung())
 
     def _trajectory_rung(self) -> Rung:
-        """Return the comparison of the default experiment, the reference of which was read as the unit was."""
+        """Return the rung of the default experiment; its reference shares the unit's reading."""
         by, used = self.reference.numeric.formulation, self.provenance.get("fmu_formulation")
         if by.startswith("Newton-Euler"):
             name, how = "numeric Newton-Euler on the same reading", "each body by itself, in numbers"
@@ -453,7 +453,7 @@ def _moved(result: MovedResult | None) -> dict[str, object] | None:
 
 
 def _kind(result: KindResult) -> dict[str, object]:
-    """One way in which the unit was run, without arrays."""
+    """Return one interface type's results, without arrays."""
     return {
         "kind": result.simulation.kind,
         "passed": result.passed,
@@ -472,5 +472,5 @@ def _scalars(
 
 
 def _number(value: object) -> object:
-    """JSON has no NaN and no infinities: they become their names."""
+    """Return a number for JSON: NaN and infinities become their names."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -39,7 +39,7 @@ Reading = SecondReading | MujocoReading
 
 
 def robot_motions(definition: ModelDefinition) -> OwnMotions:
-    """Samples of x' from the file that the robot was read from, read again.
+    """Return samples of x' from the robot's file, read again.
 
     Args:
         definition: The checked model; its mechanics are a robot's.
@@ -85,7 +85,7 @@ def _written_loops(robot: RobotMechanics) -> list[Mapping[str, Any]]:
 
 
 def _closures(reading: Reading, written: Sequence[Mapping[str, Any]]) -> list[Closure]:
-    """What the file closes, and what the settings do."""
+    """Return loops of the file, then of the settings."""
     tree = reading.tree if isinstance(reading, SecondReading) else None
     frames: Mapping[str, Place] = tree.frames if tree else {}
     found = [Closure(*each) for each in (reading.closing if isinstance(reading, MujocoReading) else ())]
@@ -95,7 +95,7 @@ def _closures(reading: Reading, written: Sequence[Mapping[str, Any]]) -> list[Cl
 
 
 def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
-    """Why the second reading says nothing of a model; empty if it does."""
+    """Return why a model has no second reading; empty if it has one."""
     added = any(len(own) > (joint in robot.friction) for joint, own in robot.efforts.items())
     repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
     why = {
@@ -110,7 +110,7 @@ def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
 
 
 class _Sampler:
-    """Draws points and asks the second reading there."""
+    """Draws points and evaluates the second reading there."""
 
     def __init__(
         self, definition: ModelDefinition, robot: RobotMechanics, reading: Reading, closures: Sequence[Closure]
@@ -133,7 +133,7 @@ class _Sampler:
         return OwnMotions(tuple(samples), starts, inputs, {}, ways=(WAY,))
 
     def _drawn(self, random: np.random.Generator) -> list[float]:
-        """Values of all slots: time, then the items."""
+        """Return values of all slots: time, then the items."""
         t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
         values = [float(random.uniform(0.0, self._d.experiment.stop))]
         for item in self._items:
@@ -189,7 +189,7 @@ class _Sampler:
         return rows_of(self._closures, motions)
 
     def _speeds(self) -> Iterator[tuple[int, int]]:
-        """Slot of every speed, and its column."""
+        """Yield slot and column of every speed."""
         for i, each in self._robot.variables.items():
             column = self._reading.column.get(self._robot.tree.parts[i].moved_by.name)
             for k, u in enumerate(each.u):
@@ -197,7 +197,7 @@ class _Sampler:
                 yield self._of[u], column + k
 
     def _moved(self, values: list[float], step: Array) -> list[float]:
-        """Coordinates after a small motion along the speeds; quaternions of unit length."""
+        """Return coordinates after a small motion along the speeds; quaternions of unit length."""
         moving = list(values)
         for slot, column in self._speeds():
             moving[slot] = float(step[column])
@@ -242,7 +242,7 @@ class _Sampler:
         return np.asarray(sum(np.abs(self._reading.equations(part)[1]) for part in parts))
 
     def _situation(self, values: list[float]) -> Situation:
-        """Return a point as the second reading takes it: q, u, efforts, damping, gravity by joint name."""
+        """Return a point in the second reading's form: q, u, efforts, damping, gravity by joint name."""
         q, u, acceleration, effort = {}, {}, {}, {}
         for i, each in self._robot.variables.items():
             joint = self._robot.tree.parts[i].moved_by.name
@@ -290,7 +290,7 @@ class _Sampler:
 
 
 def _turning_of(at: Situation) -> float:
-    """Square of the largest speed."""
+    """Return the square of the largest speed."""
     return max((abs(speed) for speeds in at.u.values() for speed in speeds), default=0.0) ** 2
 
 

@@ -1,4 +1,4 @@
-"""Scalar functions by SymPy's ``lambdify`` on Python's ``math``: the names and printing that models need beyond it."""
+"""Scalar functions by SymPy's ``lambdify`` on Python's ``math``, with further names and rules of printing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ NAMESPACE: dict[str, Callable[..., float]] = {
 
 
 class _Printer(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no types
-    """Prints lookup tables as calls of functions that it collects."""
+    """Prints lookup tables as calls of functions, and collects these."""
 
     def __init__(self, tables: dict[str, Callable[[float], float]]) -> None:
         super().__init__({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
@@ -91,7 +91,7 @@ def _interpolation(
 def scalar_function(
     arguments: Sequence[sm.Symbol], results: Sequence[sm.Expr], cse: Callable[..., Any] | bool = True
 ) -> Callable[..., list[float]]:
-    """``lambdify`` for floats: a function of ``arguments`` that returns the list of ``results``."""
+    """Return ``lambdify`` for floats: a function of ``arguments`` that returns the list of ``results``."""
     tables: dict[str, Callable[[float], float]] = {}
     printer = _Printer(tables)
     namespace: dict[str, Callable[..., float]] = dict(NAMESPACE)

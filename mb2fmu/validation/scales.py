@@ -1,4 +1,4 @@
-"""Scales: how large each quantity is, so that the proof can tell a small error from a large one.
+"""Scales: the size of each quantity, so that the proof can tell small errors from large ones.
 
 Everything here follows from the mechanism's own numbers. With all lengths, masses or times a million times larger or
 smaller, every scale is, and no verdict changes. No quantity gets the scale of another unit.
@@ -72,7 +72,7 @@ class Rows(Protocol):
     """Constraint rows as functions of numbers."""
 
     def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
-        """φ(q, t), then A u + b; shape (n_phi + m,)."""
+        """Return φ(q, t), then A u + b; shape (n_phi + m,)."""
 
 
 def moving(values: Floats, uncertainty: Floats, typical: Floats) -> Flags:
@@ -93,13 +93,13 @@ def moving(values: Floats, uncertainty: Floats, typical: Floats) -> Flags:
 
 
 def own_scales(values: Floats, moves: Flags, typical: Floats) -> Floats:
-    """Scale of each variable by its own motion alone, shape (n,); arguments as for :func:`moving`."""
+    """Return the scale of each variable by its own motion, shape (n,); arguments as for :func:`moving`."""
     largest = np.max(np.abs(values), axis=0)
     return np.where(moves, np.minimum(largest, _RANGES * np.ptp(values, axis=0)), typical)
 
 
 def own_sizes(values: Floats, moves: Flags, typical: Floats, beside: Floats, sensitive: Floats) -> Floats:
-    """Size of each variable, of which its bounds are parts, shape (n,).
+    """Return the size of each variable, to which its bounds are relative, shape (n,).
 
     Args:
         values: Shape (n_t, n).
@@ -114,7 +114,7 @@ def own_sizes(values: Floats, moves: Flags, typical: Floats, beside: Floats, sen
 
 
 def largest_of_unit(units: Sequence[str], values: Floats, moves: Flags, typical: Floats) -> Floats:
-    """Return for each variable the largest magnitude of its unit; the typical one if all of them rest.
+    """Return for each variable the largest magnitude of its unit; the typical one if all of them are at rest.
 
     Returns:
         Shape (n,), > 0.
@@ -130,13 +130,13 @@ def largest_of_unit(units: Sequence[str], values: Floats, moves: Flags, typical:
 
 
 def first_scales(start: Floats, typical: Floats) -> Floats:
-    """Scales of states that are not integrated yet: start values where they say anything, shape (n,)."""
+    """Return scales of states before integration: from start values where these are not zero, shape (n,)."""
     size = np.abs(start)
     return np.where(size > SLIGHT * typical, np.minimum(size, typical), typical)
 
 
 def error_scales(largest: Floats, typical: Floats, tolerance: float) -> Floats:
-    """What an integrator's relative ``tolerance`` is of, besides the present values, shape (n,), > 0.
+    """Return the scale of an integrator's relative ``tolerance`` besides present values, shape (n,), > 0.
 
     Args:
         largest: Largest magnitude of each state, shape (n,).
@@ -147,7 +147,7 @@ def error_scales(largest: Floats, typical: Floats, tolerance: float) -> Floats:
 
 
 def energy_scale(kinetic: Floats, work: Floats, natural: float) -> float:
-    """Scale of energies in J, > 0: the law is in this module's docstring; NaN stands for energies that are not known.
+    """Return the scale of energies in J, > 0, by this module's docstring; NaN stands for unknown energies.
 
     Args:
         kinetic: T in J, shape (n,).
@@ -167,7 +167,7 @@ def row_scales(
     scales: Floats,
     prepared: Sequence[float],
 ) -> tuple[Floats, Floats]:
-    """Scale and round-off of each constraint row.
+    """Return scale and round-off of each constraint row.
 
     Args:
         rows: The constraints.

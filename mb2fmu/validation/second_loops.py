@@ -44,7 +44,7 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of all loops at one situation: residuals φ, A, and γ in A u' + γ = 0."""
+    """Rows of all loops at one point: residuals φ, A, and γ in A u' + γ = 0."""
 
     residual: Array
     A: Array
@@ -52,13 +52,13 @@ class Rows:
 
 
 def written_loops(text: bytes) -> list[Mapping[str, Any]]:
-    """Return the loops of a side file, as they stand there."""
+    """Return the loops of a side file, unchanged."""
     found: list[Mapping[str, Any]] = tomllib.loads(text.decode()).get("loops", [])
     return found
 
 
 def closure(written: Mapping[str, Any], link: Callable[[str], Place]) -> Closure:
-    """What a loop of a side file says.
+    """Return the closure of a loop of a side file.
 
     Args:
         written: Its table.
@@ -77,7 +77,7 @@ def closure(written: Mapping[str, Any], link: Callable[[str], Place]) -> Closure
 
 
 def rows_of(closures: Sequence[Closure], motions: Mapping[str, Motion]) -> Rows:
-    """Rows of all loops.
+    """Return the rows of all loops.
 
     Args:
         closures: What is connected.
@@ -105,7 +105,7 @@ def closed(
     moved: Callable[[list[float], Array], list[float]],
     slowed: Callable[[list[float], Array], list[float]],
 ) -> list[float] | None:
-    """Values moved onto the loops by Newton's method, then their speeds; None if it finds nothing near.
+    """Return values on the loops by Newton's method, then their speeds; None if there is no solution near.
 
     Args:
         values: Of all slots.

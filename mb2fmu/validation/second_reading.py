@@ -27,7 +27,7 @@ _SIZES = {"revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "planar": 3
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Where the robot is and what acts.
+    """Configuration of the robot, and its efforts.
 
     Attributes:
         q: Joint → coordinates; floating: position and quaternion (w, x, y, z); planar: x, y, angle.
@@ -73,7 +73,7 @@ class Motion:
 
 @dataclass(slots=True, eq=False)
 class TreeJoint:
-    """A joint; between its parent's frame and its child's there are R and p, then its motion."""
+    """A joint; R and p between its parent's frame and its child's come before its motion."""
 
     name: str
     kind: str
@@ -91,7 +91,7 @@ class TreeJoint:
 
 @dataclass(frozen=True, slots=True)
 class RobotTree:
-    """What a file says.
+    """Content of a file.
 
     Attributes:
         bodies: Link → mass, mass centre, and inertia about it along the link's axes.
@@ -113,7 +113,7 @@ class RobotTree:
 
 @dataclass(slots=True)
 class SecondReading:
-    """A robot's file.
+    """The second reading of a robot's file.
 
     Args:
         content: Of the file.
@@ -159,7 +159,7 @@ class SecondReading:
                 self.size += _SIZES[joint.kind]
 
     def equations(self, at: Situation) -> tuple[Array, Array]:
-        """M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
+        """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
         n = self.size
         M, f = np.zeros((n, n)), np.zeros(n)
         for joint in self.joints:
@@ -184,7 +184,7 @@ class SecondReading:
         return found
 
     def _own(self, joint: TreeJoint, at: Situation) -> tuple[float, float, float, str, float]:
-        """Position, speed and given acceleration of a joint with one coordinate; who moves it, and by which factor."""
+        """Return position, speed and given acceleration of a joint with one coordinate; its mover, and the factor."""
         factor, offset, current = 1.0, 0.0, joint
         known = {each.name: each for each in self.joints}
         while current.mimic is not None and current.name not in self.locked:
@@ -263,7 +263,7 @@ class SecondReading:
         return Motion(R, m.p + slid, m.w + turn, v, m.alpha + np.cross(m.w, turn), a, Jw, Jv)
 
     def _add_efforts(self, joint: TreeJoint, at: Situation, M: Array, f: Array) -> None:
-        """Effort, damping and rotor of one joint in the row of the speed that moves it."""
+        """Add effort, damping and rotor of one joint in the row of the speed that moves it."""
         if _SIZES[joint.kind] != 1:
             column, damping = self.column.get(joint.name), at.damping.get(joint.name, 0.0)
             if column is not None and damping:
@@ -301,7 +301,7 @@ def _add_rotors(robot: ET.Element, joints: Mapping[str, TreeJoint]) -> None:
 
 
 def plane(axis: Array) -> tuple[Array, Array, Array]:
-    """The two directions of a planar joint, and its normal: the first is what is left of the axis least along it."""
+    """Return two directions of a planar joint, and its normal; the first is the least aligned axis, projected."""
     helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = helper - (helper @ axis) * axis
     first /= np.linalg.norm(first)
@@ -322,7 +322,7 @@ def _origin(parent: ET.Element) -> tuple[Array, Array]:
 
 
 def _body(inertial: ET.Element | None) -> tuple[float, Array, Array]:
-    """Mass, mass centre and inertia along the link's axes."""
+    """Return mass, mass centre and inertia along the link's axes."""
     if inertial is None:
         return 0.0, np.zeros(3), np.zeros((3, 3))
     R, center = _origin(inertial)
@@ -348,7 +348,7 @@ def _joint(element: ET.Element) -> TreeJoint:
 
 
 def across(axis: Array) -> Array:
-    """Axes whose third is a direction."""
+    """Return axes whose third is a given direction."""
     z = axis / np.linalg.norm(axis)
     x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
     x /= np.linalg.norm(x)
@@ -356,7 +356,7 @@ def across(axis: Array) -> Array:
 
 
 def hat(v: Array) -> Array:
-    """v × as a matrix."""
+    """Return v × as a matrix."""
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 

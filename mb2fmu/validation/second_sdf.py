@@ -28,7 +28,7 @@ def sdf_tree(content: bytes) -> RobotTree:
 
 @dataclass(slots=True)
 class _Places:
-    """A model, and where in the world its parts are."""
+    """A model, and the poses of its parts in the world."""
 
     model: ET.Element
     _known: dict[str, Place] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class _Places:
         return name if name in {*self._parts, _WORLD} else self.model.get("canonical_link", first)
 
     def _body(self, link: ET.Element, frame: Place) -> tuple[float, Array, Array]:
-        """Mass, mass centre and inertia in the frame of the joint that moves the link."""
+        """Return mass, mass centre and inertia in the frame of the joint that moves the link."""
         inertial = link.find("inertial")
         if inertial is None:
             return 0.0, np.zeros(3), np.zeros((3, 3))
@@ -103,7 +103,7 @@ class _Places:
         return float(_text(inertial, "mass") or 1.0), center, inertia
 
     def _joints(self, element: ET.Element, parent: str, child: str, frame: Place) -> Iterator[TreeJoint]:
-        """One joint, or the two of a universal one."""
+        """Yield one joint, or the two of a universal one."""
         name, kind = element.get("name", ""), element.get("type", "")
         R, p = _seen_from(frame, self.of(name))
         if kind != "universal":
@@ -115,7 +115,7 @@ class _Places:
             yield self._along(element, word, joint)
 
     def _along(self, element: ET.Element, word: str, joint: TreeJoint) -> TreeJoint:
-        """Return the joint with what the file says of its axis."""
+        """Return the joint with the content of its axis element."""
         axis = element.find(word)
         if axis is None:
             return joint
@@ -138,7 +138,7 @@ class _Places:
 
 
 def _behind(first: Place, second: Place) -> Place:
-    """Return the second place, given in the first, as seen from where the first is given."""
+    """Return the second pose, given in the first, seen from where the first is given."""
     return first[0] @ second[0], first[1] + first[0] @ second[1]
 
 
@@ -148,7 +148,7 @@ def _seen_from(frame: Place, place: Place) -> Place:
 
 
 def _pose(element: ET.Element) -> tuple[Place, str]:
-    """What is written, and relative to what."""
+    """Return a pose as written, and the frame that it is relative to."""
     pose = element.find("pose")
     if pose is None:
         return _NO_PLACE, ""

@@ -1,4 +1,4 @@
-"""How much a small error at the start grows: measured, not estimated, because chaos decides what can be judged."""
+"""Growth of small errors at the start: measured, since chaos decides what can be judged."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SEED = 20111
 
 
 def directions(n: int) -> Floats:
-    """Rows of ±1 and 0: each state by itself while they are few, else random signs of all states with a fixed seed."""
+    """Return rows of ±1 and 0: single states while they are few, else random signs of all with a fixed seed."""
     if n <= DIRECTIONS:
         return np.eye(n)
     return np.random.default_rng(SEED).choice(np.array([-1.0, 1.0]), size=(DIRECTIONS, n))
 
 
 def rapid(reference: Reference) -> npt.NDArray[np.int64]:
-    """Return the points between the thinned ones at which an output changes more rapidly than at any of them before.
+    """Return points between the thinned ones at which an output changes faster than at any before.
 
     There a small delay makes a large error: the direction of a pendulum that passes close to its centre turns by half a
     revolution within a moment. Delays grow with time, hence rates are weighed with it. Of a course that grows more and
@@ -60,7 +60,7 @@ def rapid(reference: Reference) -> npt.NDArray[np.int64]:
 
 
 def _output_rates(reference: Reference, row: int) -> Floats:
-    """|dy/dt| of the outputs at a communication point, inputs held, shape (n_y,); 0 where it is no number."""
+    """Return |dy/dt| of the outputs at a communication point, inputs held, shape (n_y,); 0 where undefined."""
     numeric, run = reference.numeric, reference.conditions
     prepared, r = numeric.prepare(run.parameters), run.held(row).tolist()
     t, x = float(run.time[row]), reference.states[row]
@@ -76,7 +76,7 @@ def _output_rates(reference: Reference, row: int) -> Floats:
 
 
 def measure_sensitivity(reference: Reference) -> Floats:
-    """Error of each variable per relative error of the state, as it grows over time.
+    """Return the error of each variable per relative error of the state, as it grows over time.
 
     S_v(t) = max over s ≤ t of the sum (states perturbed one by one) or the maximum (random signs of all states) over
     the directions d of |v(s; x0 + ε d ∘ scale) − v(s; x0)| / ε, with ε = 1e-6 and each state's own scale (``scales``):

@@ -1,4 +1,4 @@
-"""What holds, solved for in numbers: frictions that share a motion, contacts and latches that say the same.
+"""Solve in numbers for holding forces that share a motion: frictions, contacts and latches.
 
 With the rates of held surfaces a + B σ, B = −W D for dry friction (W: mobility, symmetric and positive semidefinite;
 D: forces at σ = 1). Where B is singular σ is not determined by a + B σ = 0. Every friction is taken to give way a
@@ -23,7 +23,7 @@ _WEAKEST = 1e3
 
 
 def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
-    """Return the values that hold: of signs, then of contacts and latches.
+    """Return holding values: of signs, then of contacts and latches.
 
     Args:
         B: Shape (k, k): what each value changes each rate by.
@@ -50,7 +50,7 @@ def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
 
 
 def _least(B: Floats) -> Floats:
-    """Return the pseudoinverse; of one row, none of whose effect is 0, its inverse."""
+    """Return the pseudoinverse; for one row with all effects non-zero, the inverse."""
     return np.asarray(1.0 / B if B.size == 1 else np.linalg.pinv(B, rcond=1e-10))
 
 

@@ -1,4 +1,4 @@
-"""Sights: numbers that are read off a mechanism at an instant, as symbols to write quantities with.
+"""Sights: quantities read from a mechanism at an instant, as symbols for expressions.
 
 The reference knows how frames turn and points move by numbers, body by body. What is asked of it (outputs, energies,
 forces in cuts) is written in these numbers and in the user's own symbols, so nothing is composed between bodies.
@@ -53,7 +53,7 @@ class Sight:
 
 @dataclass(slots=True)
 class Sights:
-    """All that was asked for, in order.
+    """All requested quantities, in order.
 
     Attributes:
         speeds: n_u, without auxiliary ones.
@@ -63,7 +63,7 @@ class Sights:
     taken: dict[tuple[Kind, int], Sight] = field(default_factory=dict)
 
     def _symbols(self, kind: Kind, node: int) -> tuple[sm.Dummy, ...]:
-        """Return the symbols of a quantity, which is read from now on."""
+        """Return the symbols of a quantity, and request it."""
         if (kind, node) not in self.taken:
             n = self.speeds
             lengths = {"rotation": 9, "momentum": 1, "mass matrix": n * n, "forcing": n}
@@ -73,7 +73,7 @@ class Sights:
         return self.taken[kind, node].symbols
 
     def rotation(self, frame: int) -> sm.Matrix:
-        """``N_C_B`` of a frame B."""
+        """Return ``N_C_B`` of a frame B."""
         return sm.eye(3) if frame == 0 else sm.Matrix(3, 3, self._symbols("rotation", frame))
 
     def vector(self, kind: Kind, node: int) -> sm.Matrix:
@@ -81,30 +81,30 @@ class Sights:
         return sm.Matrix(self._symbols(kind, node))
 
     def momentum(self, speed: int) -> sm.Expr:
-        """dT/du of a speed."""
+        """Return dT/du of a speed."""
         return self._symbols("momentum", speed)[0]
 
     def mass(self, i: int, j: int) -> sm.Expr:
-        """Entry of M, before constraints."""
+        """Return an entry of M, without constraints."""
         return self._symbols("mass matrix", 0)[i * self.speeds + j]
 
     def forcing(self, speed: int) -> sm.Expr:
-        """Entry of f in M u' = f, before constraints."""
+        """Return an entry of f in M u' = f, without constraints."""
         return self._symbols("forcing", 0)[speed]
 
     def partial(self, kind: Literal["point partials", "frame partials"], node: int, speed: int) -> sm.Matrix:
-        """Partial velocity of a point, or partial angular velocity of a frame, components in N."""
+        """Return the partial velocity of a point, or the partial angular velocity of a frame, in N."""
         symbols = self._symbols(kind, node)
         return sm.Matrix([symbols[i * self.speeds + speed] for i in range(3)])
 
     def in_inertial_frame(self, terms: VectorTerms) -> sm.Matrix:
-        """Components in N of a vector written in several frames."""
+        """Return components in N of a vector written in several frames."""
         parts = (self.rotation(frame) * sm.Matrix(components) for frame, components in terms)
         return sum(parts, sm.zeros(3, 1))
 
     @property
     def all(self) -> tuple[Sight, ...]:
-        """All quantities, in the order in which they were asked for."""
+        """All quantities, in the order of requests."""
         return tuple(self.taken.values())
 
     @property
@@ -114,7 +114,7 @@ class Sights:
 
 
 def seen(sights: Sequence[Sight], numeric: NumericMechanism, u_dot: Floats) -> list[float]:
-    """The numbers of the sights at the state that ``numeric`` was set to; ``u_dot``: of all speeds, auxiliary too."""
+    """Return the numbers of the sights at the state of ``numeric``; ``u_dot``: of all speeds, auxiliary too."""
     found: list[float] = []
     for sight in sights:
         found += np.ravel(_number(sight, numeric, u_dot)).tolist()
@@ -122,7 +122,7 @@ def seen(sights: Sequence[Sight], numeric: NumericMechanism, u_dot: Floats) -> l
 
 
 def _number(sight: Sight, numeric: NumericMechanism, u_dot: Floats) -> Floats:
-    """One quantity in NumPy."""
+    """Return one quantity in NumPy."""
     if KINDS.index(sight.kind) > KINDS.index("acceleration"):
         return _along_speeds(sight, numeric)
     if KINDS.index(sight.kind) < KINDS.index("position"):
@@ -137,7 +137,7 @@ def _number(sight: Sight, numeric: NumericMechanism, u_dot: Floats) -> Floats:
 
 
 def _along_speeds(sight: Sight, numeric: NumericMechanism) -> Floats:
-    """What is over one speed, or all but the auxiliary ones."""
+    """Return entries along one speed, or along all but the auxiliary ones."""
     n = len(numeric.mechanism.u)
     match sight.kind:
         case "momentum":

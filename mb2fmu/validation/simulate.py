@@ -1,4 +1,4 @@
-"""Runs any FMU (FMI 2.0, 3.0; Co-Simulation, Model Exchange) through an experiment, in a process of its own."""
+"""Run any FMU (FMI 2.0, 3.0; Co-Simulation, Model Exchange) through an experiment, in its own process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What an FMU did.
+    """Results of an FMU's run.
 
     Attributes:
         kind: How the FMU was run.
@@ -64,7 +64,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """What an FMU did in one process.
+    """Results of an FMU in one process.
 
     Attributes:
         simulations: One per experiment.
@@ -89,7 +89,7 @@ def simulate(
     kind: UnitKind | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Simulation:
-    """Steps an FMU through an experiment; its own defaults hold for everything that the experiment does not override.
+    """Step an FMU through an experiment; its own defaults hold where the experiment sets nothing.
 
     Inputs are set at the beginning of each communication step and held; the variables are read after initialization
     and after each step, before inputs change. Model Exchange is integrated by fmpy's CVODE (backward differentiation
@@ -123,7 +123,7 @@ def drive(
     tolerance: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Driven:
-    """Runs an FMU through experiments, each with an instance of its own, then through sessions, in one process.
+    """Run an FMU through experiments (an instance each), then through sessions, in one process.
 
     ``tolerance`` is what the unit promises; None: as the strictest experiment says. ``watched``: variables that are
     read before and after events in Model Exchange. Other arguments and errors as for
@@ -165,7 +165,7 @@ def drive(
 
 
 def _requested(folder: Path, description: UnitDescription, number: int, experiment: Conditions) -> dict[str, object]:
-    """One experiment as the driver reads it."""
+    """Return one experiment as the driver reads it."""
     held = folder / f"held-{number}.npy"
     np.save(held, experiment.inputs)
     return {
@@ -193,7 +193,7 @@ def offered_kinds(fmu: Path) -> tuple[UnitKind, ...]:
 
 
 def check_variables(description: UnitDescription, experiment: Conditions, variables: Sequence[str]) -> None:
-    """Whether an FMU has what the experiment sets or records.
+    """Raise if an FMU lacks variables that the experiment sets or records.
 
     Raises:
         ValidationError: If it lacks some of that.
@@ -233,7 +233,7 @@ def _drive(
     kind: UnitKind,
     time_limit: float,
 ) -> Driven:
-    """Runs the driver and reads what it left; every way to fail becomes a ToolError with the FMU's messages."""
+    """Run the driver and read its results; every failure becomes a ToolError with the FMU's messages."""
     command = [sys.executable, "-P", str(Path(driving.__file__).with_name("driver.py")), str(folder / "request.json")]
     headline = f"running {fmu.name} in fmpy failed:"
     try:
@@ -279,7 +279,7 @@ def _ending(code: int) -> Fault:
 
 
 def _ended_late(code: int) -> Fault:
-    """Return the same of a process in which the FMU had already come to its end and was freed."""
+    """Return how a process ended after the FMU had finished and was freed, in words."""
     how = f"was killed by {_signal(code)}" if code < 0 else f"ended with exit code {code}"
     what = f"the FMU ran to its end, and then its process {how} as it ended; so may every host of it"
     return Fault(what, remedy="units of pythonfmu 0.7.0 free a block twice there: build it with another version")
@@ -292,7 +292,7 @@ def _signal(code: int) -> str:
 
 
 def _said(folder: Path, out: str, err: str) -> list[Fault]:
-    """Return the FMU's log messages and whatever it wrote to the console, the last lines of each."""
+    """Return the FMU's log messages and console output, the last lines of each."""
     log = folder / "log.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     said = [Fault(f"{status} {category}: {text}".strip(), "log") for status, category, text in map(json.loads, lines)]

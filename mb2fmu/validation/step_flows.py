@@ -1,4 +1,4 @@
-"""The reference's flow over one communication step from a unit's own state, and how late its events make it.
+"""The reference's flow over one communication step from a unit's own state, with delays of its events.
 
 A unit has its events late: it shows indicators that are off by o (``event_limits.OFFSETS``), so that no importer finds
 one of them zero where nothing happens. Let x⁻ be the state at which a switch's margin m(x, t) comes to zero, f⁻ and f⁺
@@ -43,7 +43,7 @@ _TOLERANCE = 1e-11
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Where a flow ends.
+    """End of a flow.
 
     Attributes:
         x: The state, shape (n_x,).
@@ -74,7 +74,7 @@ class Step:
 
 
 class StepFlow:
-    """The flow over single steps of an experiment.
+    """The reference's flow over single steps of an experiment.
 
     Args:
         reference: Whose flow.
@@ -88,7 +88,7 @@ class StepFlow:
         self._scales = reference.error_scales(_TOLERANCE)
 
     def landing(self, step: Step, x: Floats, *, late: float = 0.0) -> Landing:
-        """Where a state at the beginning of a step leads.
+        """Return the end of the flow from a state at the beginning of a step.
 
         Args:
             step: The step.
@@ -113,7 +113,7 @@ class StepFlow:
         return Landing(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end), modes)
 
     def lateness(self, step: Step, x: Floats, base: Landing, kind: UnitKind) -> Floats:
-        """How far the end moves if all events are as late as those of a kind of unit may be, shape (n_x,).
+        """Return the shift of the end if all events are as late as the unit's type may have them, shape (n_x,).
 
         Args:
             step: The step.
@@ -131,7 +131,7 @@ class StepFlow:
 
     @contextmanager
     def _beginning(self, modes: Modes | None, late: float) -> Iterator[None]:
-        """Inside, flows begin in given modes, behind the events of the start, and have their events late."""
+        """Begin flows in given modes, after the events of the start, with their events late."""
         with beginning(self._numeric, modes), behind_the_start(self._numeric):
             if isinstance(self._numeric, HybridEquations):
                 self._numeric.late = late
@@ -148,7 +148,7 @@ class StepFlow:
         near: Sequence[EventSeen],
         at: tuple[float, list[float]],
     ) -> tuple[Floats, Modes | None]:
-        """(x, W) and modes at the end of a step, on the side of events near it that is nearer to the unit's state.
+        """Return (x, W) and modes at the end of a step, on the side of close events that is nearer to the unit.
 
         Args:
             own: Those of the flow.
@@ -164,7 +164,7 @@ class StepFlow:
 
 
 def beginning(numeric: NumericEquations, modes: Modes | None) -> AbstractContextManager[None]:
-    """Inside, what begins at an instant begins in these modes; None: in those that the state says."""
+    """Begin in these modes; None: in those that the state says."""
     if modes is None or not isinstance(numeric, HybridEquations):
         return nullcontext()
     return numeric.beginning_in(modes)

@@ -28,7 +28,7 @@ _AGREE = 3.0
 
 
 def excerpt(reference: Reference) -> Trajectory:
-    """What is stored of a reference: equally spaced rows, as long as it knows every variable well.
+    """Return the stored part of a reference: equally spaced rows, as long as every variable is well known.
 
     That is to 1e-7 of its scale.
     The uncertainty of each variable is the largest within the excerpt, at every row.
@@ -44,7 +44,7 @@ def excerpt(reference: Reference) -> Trajectory:
 
 
 def write(trajectory: Trajectory, folder: Path) -> None:
-    """Writes an :func:`excerpt`; the folder is made if it is not there."""
+    """Write an :func:`excerpt`; the folder is made if needed."""
     folder.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -62,7 +62,7 @@ def write(trajectory: Trajectory, folder: Path) -> None:
 
 
 def read(folder: Path) -> Trajectory:
-    """Reads what :func:`write` wrote.
+    """Read files of :func:`write`.
 
     Raises:
         ValidationError: If a file is not there, or the two do not belong together.
@@ -84,7 +84,7 @@ def read(folder: Path) -> Trajectory:
 
 
 def differences(stored: Trajectory, fresh: Trajectory) -> tuple[str, ...]:
-    """Why a stored reference is not current; () if it is.
+    """Return why a stored reference is out of date; () if it is not.
 
     It is current if it has the same variables, times and provenance (versions, measured balances and whether it was
     compiled aside), and no
@@ -111,5 +111,5 @@ def differences(stored: Trajectory, fresh: Trajectory) -> tuple[str, ...]:
 
 
 def _rounded(number: float) -> float:
-    """Two digits: more would only tell one machine's round-off from another's."""
+    """Return two digits: further ones differ between machines by round-off."""
     return float(f"{number:.1e}")

@@ -1,4 +1,4 @@
-"""The motion at one instant for given modes, and the further outputs of equations with events.
+"""The motion at one instant for given modes, and further outputs of equations with events.
 
 Each part is taken out of the outputs only where it is asked for: an integration looks at rates alone, some hundred
 thousand times.
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Numbers of outputs, in their order.
+    """Numbers of outputs, in order.
 
     Attributes:
         outputs: Of the model itself.
@@ -44,7 +44,7 @@ class Counts:
 
 
 class SwitchedMotion:
-    """Everything at one instant, for given modes.
+    """All quantities at one instant, for given modes.
 
     Args:
         motion: With all outputs.
@@ -56,13 +56,13 @@ class SwitchedMotion:
         self.motion, self._counts, self._sizes = motion, counts, sizes
 
     def _part(self, first: int, count: int) -> Floats:
-        """Outputs from one of our own on."""
+        """Return the outputs from one of our own on."""
         begin = self._counts.outputs + first
         return self.motion.outputs[begin : begin + count]
 
     @cached_property
     def surfaces(self) -> Floats:
-        """What switches look at, over its sizes."""
+        """Switching functions over their sizes."""
         return self._part(0, self._counts.switches) / self._sizes
 
     @cached_property
@@ -72,7 +72,7 @@ class SwitchedMotion:
 
     @cached_property
     def rates(self) -> Floats:
-        """Of the surfaces of signs, then second rates of gaps, rates of slip, second rates of rows of latches."""
+        """Rates of the signs' surfaces, then second rates of gaps, rates of slip, second rates of latch rows."""
         count = self._counts
         rates = self._part(2 * count.switches, count.switches) / self._sizes
         if not (count.contacts or count.frictions or count.latched):
@@ -81,7 +81,7 @@ class SwitchedMotion:
 
     @cached_property
     def conditions(self) -> Floats:
-        """Of events."""
+        """Conditions of events."""
         return self._part(3 * self._counts.switches, self._counts.conditions)
 
     @cached_property
@@ -91,22 +91,22 @@ class SwitchedMotion:
 
     @cached_property
     def touch(self) -> Touch:
-        """Of the contacts."""
+        """Quantities of contacts."""
         return Touch(*self._part(self._touched, 6 * self._counts.contacts).reshape(6, self._counts.contacts))
 
     @cached_property
     def rub(self) -> Rub:
-        """Of the friction of contacts."""
+        """Quantities of the friction of contacts."""
         first, k = self._touched + 6 * self._counts.contacts, self._counts.frictions
         return Rub(*self._part(first, 5 * k).reshape(5, k))
 
     @cached_property
     def held(self) -> Held:
-        """Of the rows of latches."""
+        """Quantities of the rows of latches."""
         first, k = self._touched + 6 * self._counts.contacts + 5 * self._counts.frictions, self._counts.latched
         return Held(*self._part(first, 5 * k).reshape(5, k))
 
     @property
     def _touched(self) -> int:
-        """Where the outputs of contacts begin, among our own."""
+        """Index of the first output of contacts, among our own."""
         return 3 * self._counts.switches + self._counts.conditions + self._counts.settings

@@ -1,4 +1,4 @@
-"""Tables of numbers that users have: measured over time (CSV), or published at given points (CSV or JSON).
+"""The user's tables of numbers: measured over time (CSV), or published at given points (CSV or JSON).
 
 A column is headed by an FMU name, with its unit in brackets if it is another than the FMU's: ``theta [deg]``. The row
 below the head may say how far each column may be off: its first cell is ``tolerance``. Empty cells say nothing. Lines
@@ -35,14 +35,14 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a column may be off: ``value`` in its unit, or that part of its largest magnitude."""
+    """Allowed error of a column: ``value`` in its unit, or as a fraction of its largest magnitude."""
 
     value: float
     relative: bool = False
 
     @classmethod
     def read(cls, text: str) -> Tolerance:
-        """Reads ``0.01`` or ``1%``.
+        """Read ``0.01`` or ``1%``.
 
         Raises:
             ValueError: If it is neither, or not positive.
@@ -93,7 +93,7 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """Reads a table: JSON if the file is called so, else CSV.
+    """Read a table: JSON if the file is named so, else CSV.
 
     Raises:
         ValidationError: With everything that is wrong with it, by line and column.
@@ -124,7 +124,7 @@ def _refused(path: Path, faults: Sequence[Fault]) -> ValidationError:
 
 
 def _from_csv(path: Path, text: str) -> tuple[Table, list[Fault]]:
-    """Return the table, and what is wrong with it."""
+    """Return the table, and its faults."""
     lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")]
     if not lines:
         return Table(path.name, ()), []
@@ -183,13 +183,13 @@ def _from_json(path: Path, text: str) -> tuple[Table, list[Fault]]:
 
 
 def _head(text: str) -> tuple[str, str]:
-    """Name and unit of a column; an empty name if it cannot be read."""
+    """Return name and unit of a column; an empty name if it cannot be read."""
     found = _HEAD.match(text.strip())
     return (found["name"].strip(), (found["unit"] or found["close"] or "").strip()) if found else ("", "")
 
 
 def _number(cell: object, where: str, name: str, faults: list[Fault]) -> float:
-    """Return a cell as a number; NaN where it is empty, or is none, which is told."""
+    """Return a cell as a number; NaN where it is empty, or, with a fault, where it is no number."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return math.nan
     try:

@@ -1,4 +1,4 @@
-"""Where a moved experiment may start, if bodies can touch: nothing lies inside of another, and modes are not numbers.
+"""Starts of moved experiments with contacts: no overlaps, and modes are not moved like numbers.
 
 A contact is there for gaps g(q, t) >= 0. Coordinates and lengths that are moved each by themselves would begin it with
 a pin outside of its hole, and what a unit does there is nobody's business. So the start is moved once more, by the
@@ -29,7 +29,7 @@ _RATE = 10.0  # 1/s: in place of a stabilization that is zero
 
 
 def mode_places(numeric: NumericEquations) -> tuple[int, ...]:
-    """Places in x of what only says how bodies touch: contacts that rest and slide, latches that are closed."""
+    """Return places in x of modes: contacts that rest and slide, latches that are closed."""
     if not isinstance(numeric, HybridEquations):
         return ()
     places = {symbol: i for i, symbol in enumerate(numeric.frozen.equations.states)}
@@ -64,14 +64,14 @@ class Gaps:
         return self._told(q, prepared)[:, 0]
 
     def _told(self, q: Floats, prepared: Sequence[float]) -> Floats:
-        """Of each contact its gap, the speed below which it rests and its stabilization at t = 0, shape (k, 3)."""
+        """Return for each contact its gap, the rest speed and its stabilization at t = 0, shape (k, 3)."""
         if self._plan is None:
             return np.zeros((0, 3))
         found = self._plan([0.0, *q.tolist(), *prepared, *self._blank])
         return np.array(found, dtype=np.float64).reshape(-1, 3)
 
     def refuse_overlaps(self, x: Floats, prepared: Sequence[float]) -> None:
-        """Refuses a start at which something lies inside of what it touches.
+        """Refuse a start with overlapping bodies.
 
         What lies less deep than the stabilization pushes out with the speed of rest is taken for round-off.
 
@@ -93,7 +93,7 @@ class Gaps:
             raise ValidationError("the reference cannot be integrated:", faults)
 
     def opened(self, x: Floats, prepared: Sequence[float], default: Floats, before: Sequence[float]) -> Floats:
-        """Return the state at t = 0 moved by the shortest way to where no gap is negative, and what rests touches.
+        """Return the state at t = 0 moved by the shortest way to gaps >= 0, with resting contacts closed.
 
         Args:
             x: The state, shape (n_x,).
@@ -124,7 +124,7 @@ class Gaps:
         raise ValidationError("the moved experiment cannot be started:", [Fault(what, remedy="move less")])
 
     def _slopes(self, q: Floats, prepared: Sequence[float]) -> Floats:
-        """Of the gaps by the coordinates, by central differences, shape (k, n_q)."""
+        """Return slopes of the gaps by the coordinates, by central differences, shape (k, n_q)."""
         columns = []
         for place, size in enumerate(self._numeric.typical[: len(q)].tolist()):
             there, back = q.copy(), q.copy()

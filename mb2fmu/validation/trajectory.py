@@ -1,4 +1,4 @@
-"""Trajectory: variables over time, with what is known about their uncertainty and where they come from."""
+"""Trajectory: variables over time, with their uncertainty and provenance."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ class Trajectory:
         return np.asarray(self.values[:, self.names.index(name)])
 
     def column(self, name: str) -> int:
-        """Index of a variable."""
+        """Return the index of a variable."""
         return self.names.index(name)

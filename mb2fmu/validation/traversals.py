@@ -1,4 +1,4 @@
-"""How often a motion goes through its range: the measure of time in which errors of an integrator add up.
+"""Count how often a motion traverses its range: over this measure of time, integration errors accumulate.
 
 Step size control keeps the error of a step at about the tolerance times what the step covers, so the error of a method
 grows with the way that the motion makes, whatever the tolerance: by Dormand and Prince's method of order 5 it is 0.16
@@ -25,7 +25,7 @@ _POINTS = 200
 
 
 def traversals(reference: Reference) -> Floats:
-    """How often the fastest state has gone through its range by each communication point, shape (n_t,).
+    """Return how often the fastest state has traversed its range by each communication point, shape (n_t,).
 
     The way of a state is the larger of the sum of its changes from point to point (which has its jumps) and of the
     integral of |x'| (which has what happens between points). Of states that move.
@@ -47,7 +47,7 @@ def traversals(reference: Reference) -> Floats:
 
 
 def _rate(reference: Reference, k: int, prepared: Sequence[float]) -> Floats:
-    """x' of the reference at a communication point."""
+    """Return x' of the reference at a communication point."""
     numeric, run = reference.numeric, reference.conditions
     t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()
     if reference.modes and isinstance(numeric, HybridEquations):

@@ -1,4 +1,4 @@
-"""What a driver must know of an FMU's modelDescription.xml, for FMI 2.0 and 3.0; nothing is judged beyond that."""
+"""The part of modelDescription.xml that a driver needs, for FMI 2.0 and 3.0; nothing else is checked."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class UnitVariable:
 
     @property
     def settable(self) -> bool:
-        """Its start value may be set before the simulation."""
+        """Whether its start value may be set before the simulation."""
         return bool(self.start) and self.variability != "constant" and self.initial in {"exact", "approx"}
 
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What a kind of an FMU offers beside running.
+    """Optional abilities of an interface type.
 
     Attributes:
         any_step: Co-Simulation: communication steps may be of any size.
@@ -78,7 +78,7 @@ class Offers:
 
 @dataclass(frozen=True, slots=True)
 class UnitDescription:
-    """An FMU as its description shows it.
+    """The description of an FMU.
 
     Attributes:
         version: 2 or 3.
@@ -108,7 +108,7 @@ class UnitDescription:
 
     @property
     def state_names(self) -> frozenset[str] | None:
-        """Names of its continuous states; None where the description does not tell them."""
+        """Names of its continuous states; None where the description does not give them."""
         return frozenset(state for state, _ in self.rates) if self.rates or not self.states else None
 
     @property
@@ -119,7 +119,7 @@ class UnitDescription:
 
 
 def read_description(tree: FileTree) -> UnitDescription:
-    """Reads the description of an unpacked FMU.
+    """Read the description of an unpacked FMU.
 
     Raises:
         ValidationError: No readable description, another FMI version, neither Co-Simulation nor Model Exchange, no
@@ -192,7 +192,7 @@ def _variables(root: etree._Element, major: int) -> dict[str, UnitVariable]:
 def _elements(
     root: etree._Element, known: Mapping[str, UnitVariable]
 ) -> tuple[dict[str, UnitVariable], dict[int, int]]:
-    """Elements of arrays of ours that are no variables besides, by the names that the description tells; all arrays."""
+    """Return elements of our arrays that are no variables themselves, by their names in the description; all arrays."""
     found, sizes = {}, {}
     for node in root.iterfind("ModelVariables/Float64[Dimension]"):
         array = known[str(node.get("name"))]
@@ -213,7 +213,7 @@ def _elements(
 
 
 def _initial(causality: str, variability: str) -> str:
-    """What ``initial`` is where it is left out."""
+    """Return the default of ``initial``."""
     if causality in {"parameter", "input", "structuralParameter"} or variability == "constant":
         return "exact"
     return "" if causality == "independent" else "calculated"
@@ -238,7 +238,7 @@ def _offers(interface: etree._Element, major: int) -> Offers:
 
 
 def _rates(root: etree._Element, major: int) -> tuple[tuple[str, str], ...]:
-    """(state, derivative), in the order of the states; () if the description does not say it plainly."""
+    """Return (state, derivative), in the order of the states; () if the description is unclear."""
     variables = [e for e in root.iterfind("ModelVariables/*") if isinstance(e.tag, str)]
     found = []
     try:
@@ -258,7 +258,7 @@ def _rates(root: etree._Element, major: int) -> tuple[tuple[str, str], ...]:
 
 
 def _sizes(root: etree._Element, major: int) -> tuple[int, int]:
-    """Numbers of continuous states and of event indicators."""
+    """Return the numbers of continuous states and of event indicators."""
     structure = "ModelStructure"
     if major == 2:
         return len(root.findall(f"{structure}/Derivatives/Unknown")), int(root.get("numberOfEventIndicators", "0"))

@@ -1,4 +1,4 @@
-"""validate: the stage's one function, from an FMU and independent equations to the verdict."""
+"""validate: from an FMU and independent equations to the verdict."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def reference_method(used: Method | None, applicable: Collection[Method]) -> Met
 
 @dataclass(frozen=True, slots=True)
 class MovedYardstick:
-    """What units are judged by in the moved experiment.
+    """Data that judge units in the moved experiment.
 
     Attributes:
         excitation: The experiment, or why there is none.
@@ -96,7 +96,7 @@ class MovedYardstick:
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """What any number of units of one model are judged by: the reference, and how far a unit may be from it.
+    """Data that judge all units of one model: the reference, and the bounds.
 
     Attributes:
         reference: Of the default experiment.
@@ -123,7 +123,7 @@ def make_yardstick(
     any_step: bool = True,
     states: Collection[str] | None = None,
 ) -> Yardstick:
-    """Integrates the references and measures how sensitive they are; errors as for :func:`validate`.
+    """Integrate the references and measure their sensitivity; errors as for :func:`validate`.
 
     Args:
         definition: The checked model.
@@ -196,7 +196,7 @@ def validate(
     exercise: bool = True,
     tell: Callable[[str], None] | None = None,
 ) -> ValidationResult:
-    """Runs an FMU through its model's experiment and judges it by equations that it was not made from.
+    """Run an FMU through its model's experiment and judge it by equations that it was not made from.
 
     A unit that offers both Co-Simulation and Model Exchange is run and judged as both, under the same bounds.
 
@@ -276,7 +276,7 @@ def validate(
 
 
 def _provenance(fmu: Path, method: Method | None, reference: Reference, tolerance: float) -> dict[str, object]:
-    """Return what a verdict rests on: hash of the unit, formulations, tolerance, factor and versions."""
+    """Return the basis of a verdict: hash of the unit, formulations, tolerance, factor and versions."""
     return {
         "fmu_sha256": hashlib.sha256(fmu.read_bytes()).hexdigest(),
         "fmu_formulation": method or "unknown",
@@ -323,7 +323,7 @@ def _driven(
     time_limit: float,
     clock: _Clock,
 ) -> list[Driven]:
-    """Return the unit through all experiments and sessions, in each of its kinds."""
+    """Run the unit through all experiments and sessions, in each of its interface types."""
     made, looks, description = judged
     watched = watched_names(made.reference, description)
     names = [variable.name for variable in made.reference.variables]
@@ -337,7 +337,7 @@ def _driven(
 
 
 def _looks(made: Yardstick, description: UnitDescription, experiments: int) -> list[tuple[Watch, ...]]:
-    """Events of each experiment."""
+    """Return the watched events of each experiment."""
     looks = [watches(made.reference, made.limits, description)]
     if experiments > 1 and made.moved and made.moved.reference and made.moved.limits:
         looks.append(watches(made.moved.reference, made.moved.limits, description))
@@ -345,7 +345,7 @@ def _looks(made: Yardstick, description: UnitDescription, experiments: int) -> l
 
 
 def _unlooked(made: Yardstick, looks: Sequence[Sequence[Watch]]) -> Iterator[str]:
-    """What is said of events that are not judged one by one, in each experiment."""
+    """Yield remarks on events that are not judged one by one, in each experiment."""
     limits = [("default", made.limits), ("moved", made.moved.limits if made.moved else None)]
     for (name, each), looked in zip(limits, looks, strict=False):
         said = left_out(each, looked) if each else ""
@@ -360,7 +360,7 @@ def _judged(
     looks: Sequence[Sequence[Watch]],
     description: UnitDescription,
 ) -> KindResult:
-    """One way of running the unit, in one experiment."""
+    """Judge one interface type of the unit, in one experiment."""
     reference, limits = stick.reference, stick.limits
     assert reference is not None
     assert limits is not None
@@ -382,7 +382,7 @@ def _moved(
     looks: Sequence[Sequence[Watch]],
     description: UnitDescription,
 ) -> MovedResult:
-    """Return the moved experiment of all kinds."""
+    """Judge the moved experiment of all types."""
     reference, excitation = second.reference, second.excitation
     kinds = (
         ()
@@ -405,7 +405,7 @@ def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[st
 
 
 def _refusals(driven: Sequence[Driven]) -> tuple[str, ...]:
-    """Return the kinds that did not get through the moved experiment, in their own words: their verdict is failed."""
+    """Return the types that failed in the moved experiment, in their own words: their verdict is failed."""
     return tuple(
         f"{one.simulations[-1].kind}: the unit refuses the moved experiment, which the mechanism allows: {one.refusal}"
         for one in driven
@@ -414,7 +414,7 @@ def _refusals(driven: Sequence[Driven]) -> tuple[str, ...]:
 
 
 def _told(digits: Digits | None) -> tuple[str, ...]:
-    """What a reader must know of the conditioning of x'."""
+    """Return what a reader must know of the conditioning of x'."""
     return (digits.text,) if digits is not None and digits.text else ()
 
 
@@ -440,7 +440,7 @@ def _notes(used: Method | None, by: str, reference: Reference) -> tuple[str, ...
 
 
 class _Clock:
-    """Wall clock by activity, in s; says in words which one begins."""
+    """Wall clock by activity, in s; announces each activity in words."""
 
     def __init__(self, tell: Callable[[str], None] | None) -> None:
         self.seconds: dict[str, float] = {}

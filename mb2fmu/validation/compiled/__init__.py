@@ -1,4 +1,4 @@
-"""The reference in C: expressions printed by SymPy's own printer, integrated by a program written for it alone.
+"""The reference in C: expressions printed by SymPy's printer, and an integrator of its own.
 
 Nothing of the unit's is used: neither its Program nor its printer, linear algebra, elementary functions or integrator.
 What is here has a twin in Python (``numeric``, ``newton_euler``, ``integration``), which is used where there is no

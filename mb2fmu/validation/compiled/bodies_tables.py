@@ -1,4 +1,4 @@
-"""Write a ``Mechanism`` as the tables of ``bodies.h``: its numbers, and which frame and point each thing is fixed to.
+"""Write a ``Mechanism`` as the tables of ``bodies.h``: its numbers, and the frame and point of each part.
 
 Read from the records alone, apart from mechanism/numeric_mechanism.py: rates and partial velocities are SymPy's
 derivatives.
@@ -26,7 +26,7 @@ from mb2fmu.validation.sights import KINDS, Sight
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A vector in a frame: speeds (indices), and its numbers: partials, vector, rate, second rate (3 each)."""
+    """A vector in a frame: indices of its speeds, and its numbers: partials, vector, rate, second rate (3 each)."""
 
     frame: int
     speeds: tuple[int, ...]
@@ -35,13 +35,13 @@ class _Term:
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """Frames or points: the terms of each, the node above each (-1: none), and an order with those above first."""
+    """Frames or points: the terms of each, its parent (-1: none), and an order with parents first."""
 
     terms: tuple[tuple[_Term, ...], ...]
     above: tuple[int, ...]
 
     def order(self) -> list[int]:
-        """Nodes, those above first."""
+        """Nodes, parents first."""
         placed: dict[int, None] = {}
         for node in range(len(self.above)):
             way = [node]
@@ -51,7 +51,7 @@ class _Nodes:
         return list(placed)
 
     def with_ways(self, nodes: Iterable[int]) -> list[int]:
-        """Return the nodes and all above them, in order."""
+        """Return the nodes and all their ancestors, in order."""
         found: set[int] = set()
         for start in nodes:
             node = start
@@ -121,12 +121,12 @@ class MechanismTables:
     # ------------------------------------------------------------------ expressions
 
     def _rate(self, expression: sm.Expr) -> sm.Expr:
-        """Its derivative with respect to time, accelerations left out."""
+        """Return the derivative with respect to time, without accelerations."""
         moving = expression.free_symbols & self._rates.keys()
         return sm.Add(*(expression.diff(s) * self._rates[s] for s in sorted(moving, key=str)))
 
     def _terms(self, vector: VectorTerms, *, twice: bool) -> list[_Term]:
-        """Terms of a position (``twice``: its partial velocities are those of its rate), or of a velocity."""
+        """Return terms of a position (``twice``: partial velocities are those of its rate), or of a velocity."""
         found = []
         for frame, components in vector:
             own = [sm.sympify(c) for c in components]
@@ -171,7 +171,7 @@ class MechanismTables:
     # ------------------------------------------------------------------ tables
 
     def _array(self, numbers: Any, kind: type = np.float64) -> int:
-        """Address of an array that is kept."""
+        """Return the address of an array, which is kept alive."""
         array: npt.NDArray[Any] = np.ascontiguousarray(numbers, dtype=kind)
         self._kept.append(array)
         return layout.address(array)
@@ -181,7 +181,7 @@ class MechanismTables:
         return self._array([*numbers, 0], np.int64)  # never empty
 
     def _add_vectors(self, s: layout.Mechanism) -> None:
-        """Frames, points, and the terms of both, whose numbers are gathered one after the other."""
+        """Add frames, points, and the terms of both, whose numbers are gathered one after the other."""
         m = self._m
         gathered: list[int] = []
         rotation = []
@@ -277,7 +277,7 @@ class MechanismTables:
         return layout.Entries(len(entries), *map(self._whole, (rows, columns, places)))
 
     def _add_columns(self, s: layout.Mechanism) -> None:
-        """What each speed moves, and what its forces go back over."""
+        """Add what each speed moves, and the path along which its forces are summed."""
         found: tuple[list[list[int]], ...] = ([], [], [])
         for speed in range(len(self._m.u)):
             for lists, nodes in zip(found, self._moved(speed), strict=True):
@@ -288,7 +288,7 @@ class MechanismTables:
             setattr(s, f"{name}_of", self._whole(itertools.chain(*lists)))
 
     def _moved(self, speed: int) -> tuple[list[int], list[int], list[int]]:
-        """Frames, points and bodies that a speed moves, with what is on their ways to the origin."""
+        """Return frames, points and bodies that a speed moves, with those on their paths to the origin."""
         turned: set[int] = set()
         for node in self._frames.order():
             if self._frames.above[node] in turned or any(speed in term.speeds for term in self._frames.terms[node]):
@@ -313,7 +313,7 @@ class MechanismTables:
 
 
 def _rates_of_coordinates(m: Mechanism) -> list[sm.Expr]:
-    """K u + k0, one by one."""
+    """Return K u + k0, one by one."""
     rates = list(m.kinematics.offset)
     for (row, column), entry in m.kinematics.matrix.todok().items():
         rates[row] += entry * m.u[column]

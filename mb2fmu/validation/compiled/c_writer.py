@@ -1,4 +1,4 @@
-"""``CWriter``: SymPy's expressions as C, every common subexpression once; sums, products and powers as they stand.
+"""``CWriter``: write SymPy's expressions as C; each common subexpression once, sums and products in given order.
 
 Everything else (functions, piecewise expressions, the characteristic curves of muscles) is printed by SymPy's own
 printer of C, node by node. Numbers are printed to all digits.
@@ -212,7 +212,7 @@ class CWriter:
         return " ".join(text.split())
 
     def _choice(self, branches: list[tuple[sm.Expr, Any]]) -> str:
-        """Nested conditional expressions; NaN where no condition holds."""
+        """Return nested conditional expressions; NaN where no condition holds."""
         text = "NAN"
         for value, condition in reversed(branches):
             value_text = self.atom(value)
@@ -251,7 +251,7 @@ class CWriter:
 def _pieces(
     breaks: tuple[float, ...], coefficients: tuple[tuple[float, ...], ...], order: int
 ) -> tuple[tuple[float, ...], list[list[float]]]:
-    """Breaks, and of each piece the coefficients of the derivative of some order, the lowest power first."""
+    """Return breaks, and of each piece the coefficients of the derivative of some order, the lowest power first."""
     rows = [
         [math.perm(k, order) * row[i] for k, row in enumerate(coefficients)][order:] or [0.0]
         for i in range(len(breaks) - 1)

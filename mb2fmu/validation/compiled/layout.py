@@ -25,12 +25,12 @@ def address(array: npt.NDArray[Any]) -> int:
 
 
 def whole(names: str) -> list[tuple[str, Any]]:
-    """Fields of 64-bit integers."""
+    """Return fields of 64-bit integers."""
     return [(name, WHOLE) for name in names.split()]
 
 
 def pointers(names: str) -> list[tuple[str, Any]]:
-    """Fields of pointers."""
+    """Return fields of pointers."""
     return [(name, POINTER) for name in names.split()]
 
 

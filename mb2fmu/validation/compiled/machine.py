@@ -1,4 +1,4 @@
-"""``Machine``: equations that are compiled: x', everything else at an instant, and whole trajectories."""
+"""``Machine``: compiled equations: x', all quantities at an instant, and whole trajectories."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RUNTIME = ("dense.c", "dense.h", "equations.c", "equations.h", "bodies.c", "bod
 
 @cache
 def runtime() -> ctypes.CDLL:
-    """What is the same for all equations, compiled.
+    """Compile the part that all equations share.
 
     Raises:
         ToolError: If there is no compiler, or it fails.
@@ -54,7 +54,7 @@ def runtime() -> ctypes.CDLL:
 
 @cache
 def _tableau() -> Floats:
-    """Coefficients of Dormand and Prince's method as ``struct tableau`` has them."""
+    """Return the coefficients of Dormand and Prince's method as ``struct tableau`` has them."""
     n = layout.STAGES
     parts = (coefficients.A[:n, :n], coefficients.B, coefficients.C[:n], coefficients.E3, coefficients.E5)
     return np.concatenate([np.ravel(part) for part in parts])
@@ -62,7 +62,7 @@ def _tableau() -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Numbers of everything, named as in ``struct equations``."""
+    """Sizes of the equations, named as in ``struct equations``."""
 
     n_q: int
     n_u: int
@@ -81,7 +81,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """Memory for what is asked of one instant, as C fills it.
+    """Memory for the requested quantities of one instant, filled by C.
 
     Attributes:
         numbers: All of it, one after another.
@@ -98,7 +98,7 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """Memory for x' at several instants: what is given and what is found, and their addresses in this order."""
+    """Memory for x' at several instants: inputs and results, with their addresses in this order."""
 
     times: Floats
     y: Floats
@@ -108,7 +108,7 @@ class _Series:
 
     @classmethod
     def of(cls, k: int, width: int, n_r: int) -> _Series:
-        """Make it for k instants."""
+        """Allocate it for k instants."""
         arrays = (np.empty(k), np.empty((k, width)), np.empty(n_r), np.empty((k, width)))
         return cls(*arrays, tuple(map(address, arrays)))
 
@@ -128,7 +128,7 @@ class FailureError(Exception):
 
 
 class Machine:
-    """Compiled equations; of one thread.
+    """Compiled equations, for use in one thread.
 
     Args:
         sizes: Numbers of everything.
@@ -194,7 +194,7 @@ class Machine:
     def motion(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], wanted: str
     ) -> dict[str, Floats]:
-        """What is wanted of everything at one instant, by the names of ``struct motion``; x_dot and power always.
+        """Return requested quantities at one instant, by the names of ``struct motion``; x_dot and power always.
 
         Raises:
             FailureError: If a matrix is singular.
@@ -211,7 +211,7 @@ class Machine:
         return {name: found[place] for name, place in answer.places}
 
     def _answer(self, wanted: str) -> _Answer:
-        """Make room for what is wanted of an instant: it is asked for some hundred thousand times."""
+        """Return memory for requested quantities, reused: there are some hundred thousand requests."""
         s = self._sizes
         shapes = {"u": s.n_u, "kinetic": 1, "outputs": s.n_y, "residual": s.n_phi + s.m}
         sizes = {"x_dot": self.n_x, "power": 1} | {name: shapes[name] for name in wanted.split()}
@@ -230,7 +230,7 @@ class Machine:
         return self._prepared_at
 
     def slopes(self, times: Floats, y: Floats, r: Sequence[float], prepared: Sequence[float]) -> Floats:
-        """x' and the power of all loads at several instants, by one call.
+        """Return x' and the power of all loads at several instants, by one call.
 
         Args:
             times: Instants in s, shape (k,).
@@ -258,7 +258,7 @@ class Machine:
         return series.found.copy()
 
     def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
-        """phi(q, t), then A u + b, for given speeds; shape (n_phi + m,).
+        """Return phi(q, t), then A u + b, for given speeds; shape (n_phi + m,).
 
         Raises:
             FailureError: If a matrix is singular.
@@ -269,7 +269,7 @@ class Machine:
         return result
 
     def project(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
-        """Return the state where it belongs.
+        """Return the state projected onto the constraints.
 
         Raises:
             FailureError: If the coordinates do not find the constraints.
@@ -293,7 +293,7 @@ class Machine:
         parts: int = 1,
         projected: bool = False,
     ) -> Floats:
-        """(x, W) at all points, from ``start`` at the first one; shape (n_t, n_x + 1).
+        """Return (x, W) at all points, from ``start`` at the first one; shape (n_t, n_x + 1).
 
         Raises:
             FailureError: If it ends on the way.
@@ -323,7 +323,7 @@ class Machine:
         return y
 
     def _check(self, status: int, t: float) -> None:
-        """Raises what went wrong."""
+        """Raise the error of a failed call."""
         if status == layout.OK:
             return
         known = ("the dependent speeds", "the accelerations", *self._code.names)
@@ -332,5 +332,5 @@ class Machine:
 
 
 def _end(library: Any, equations: layout.Equations, _bodies: layout.Mechanism | None) -> None:
-    """Gives the memory back; ``_bodies`` are part of ``equations``."""
+    """Free the memory; ``_bodies`` are part of ``equations``."""
     library.reference_end(ctypes.addressof(equations))

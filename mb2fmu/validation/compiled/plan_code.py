@@ -1,4 +1,4 @@
-"""``PlanCode``: the plans of a set of equations as functions in C, and the tables that say in which order they run."""
+"""``PlanCode``: the plans of a set of equations as functions in C, and tables of their order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIRST_NAME = 2  # 0 and 1 are the dependent speeds and the accelerations
 
 
 class PlanCode:
-    """Collects plans, then compiled code of theirs.
+    """Collects plans, then their compiled code.
 
     Args:
         tables: Lookup tables that were printed before; those that are met are added.
@@ -32,7 +32,7 @@ class PlanCode:
         self._kept: list[Any] = []
 
     def add(self, name: str, plan: Plan) -> None:
-        """Writes the functions of a plan.
+        """Write the functions of a plan.
 
         Raises:
             CannotWriteError: If there is no C for something in it.
@@ -58,7 +58,7 @@ class PlanCode:
         return number
 
     def text(self) -> str:
-        """What is to be compiled; needs the prelude of ``c_writer`` and the tables."""
+        """Return the source text; it needs the prelude of ``c_writer`` and the tables."""
         return "\n".join(self._functions)
 
     def plan(self, name: str, library: ctypes.CDLL) -> layout.Plan:

@@ -1,4 +1,4 @@
-"""``ValuesCode``: many expressions as C; what is alike but for its symbols becomes one loop.
+"""``ValuesCode``: many expressions as C; those that differ only in symbols share one loop.
 
 A chain of 300 joints has 300 sines and as many cosines; what is compiled for it is one of each.
 """
@@ -93,7 +93,7 @@ class ValuesCode:
         return w
 
     def text(self) -> str:
-        """What is to be compiled; needs the prelude of ``c_writer`` and the tables."""
+        """Return the source text; it needs the prelude of ``c_writer`` and the tables."""
         return "\n".join(self._functions)
 
     def groups(self, loops: Sequence[_Loop], library: ctypes.CDLL) -> layout.Groups:
@@ -112,7 +112,7 @@ class ValuesCode:
         return self._size - count
 
     def _loop(self, members: Sequence[tuple[sm.Expr, list[sm.Symbol]]]) -> _Loop:
-        """Return a loop over expressions that are alike, out of the first."""
+        """Return a loop over expressions that differ only in symbols, made from the first."""
         first, symbols = members[0]
         places = np.array([[self._places[s] for s in those] for _, those in members], dtype=np.int64)
         writer = CWriter({s: f"w[at[{i}]]" for i, s in enumerate(symbols)}, self._tables)
@@ -127,7 +127,7 @@ class ValuesCode:
         return _Loop(number, places, len(members), begin)
 
     def _together(self, expressions: Sequence[sm.Expr]) -> _Loop:
-        """Write one function for all expressions that have nothing alike."""
+        """Write one function for all expressions without a common structure."""
         names: Mapping[sm.Symbol, str] = {s: f"w[{i}]" for s, i in self._places.items() if s.is_Symbol}
         writer = CWriter(names, self._tables)
         for i, expression in enumerate(expressions):
@@ -147,7 +147,7 @@ class ValuesCode:
 
 
 def _kind(node: sm.Basic, symbols: dict[sm.Symbol, int], left: list[int]) -> Any:
-    """What an expression is, its symbols numbered as they come; None if it is too long."""
+    """Return an expression's structure with its symbols numbered; None if it is too long."""
     left[0] -= 1
     if left[0] < 0:
         return None
