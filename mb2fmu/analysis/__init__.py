@@ -6,6 +6,7 @@ constraints. Must not: know FMI, form equations, or print.
 """
 
 from mb2fmu.analysis.conditioning import Conditioning, conditioning
+from mb2fmu.analysis.held_inputs import HeldInputs
 from mb2fmu.analysis.linearization import Linearization, linearize
 from mb2fmu.analysis.nominals import with_nominals
 from mb2fmu.analysis.operating_point import Motion, OperatingPoint
@@ -17,6 +18,7 @@ from mb2fmu.analysis.sweep import Critical, Sweep, sweep
 __all__ = [
     "Conditioning",
     "Critical",
+    "HeldInputs",
     "Linearization",
     "Motion",
     "OperatingPoint",

@@ -15,7 +15,7 @@ M. A. Aizerman, F. R. Gantmakher, Q. J. Mech. Appl. Math. 11 (1958) 225.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,11 +45,13 @@ class Stretch:
         rows: Which of the instants wanted lie in it.
         y: States and their derivatives at these, shape (len(rows), n_x (1 + k)).
         memory: Modes, shape (n_m,).
+        part: Between which jumps of the inputs, counted from 0.
     """
 
     rows: npt.NDArray[np.intp]
     y: Floats
     memory: Floats
+    part: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,7 @@ class Integration:
         slope: Of states and derivatives, with the present modes.
         size: Number of states.
         time: Instants that are wanted in s, increasing, shape (n_t,).
+        ends: Goes from jump to jump of the inputs: gives the instant of each, then the last one of ``time``.
         tolerance: Relative.
         scales: Magnitudes of states and derivatives, times the tolerance the absolute one.
         stiff: True: by an implicit method.
@@ -68,6 +71,7 @@ class Integration:
     slope: Slope
     size: int
     time: Floats
+    ends: Iterator[float]
     tolerance: float
     scales: Floats
     stiff: bool
@@ -97,33 +101,45 @@ class Saltation:
         """
         time = self._how.time
         at = Point(float(time[0]), x, slopes, np.zeros(len(slopes)))
-        self._changes.begin(at)
-        stretches = []
-        fresh, done = False, 0
+        stretches: list[Stretch] = []
+        done = 0
+        for part, end in enumerate(self._how.ends):
+            if part == 0:
+                self._changes.begin(at)
+            else:
+                self._changes.settle(at)  # inputs have jumped, at an instant that nothing moves
+            at, done = self._stretch(at, done, end, part, stretches)
+        return stretches
+
+    def _stretch(self, at: Point, done: int, end: float, part: int, stretches: list[Stretch]) -> tuple[Point, int]:
+        """From a point through all events to an instant; which instants were passed."""
+        fresh = part > 0
         while True:
-            y, rows, values, event = self._until_event(at, done, fresh=fresh)
+            y, rows, values, event = self._until_event(at, done, end, fresh=fresh)
             if len(rows):
-                stretches.append(Stretch(np.array(rows, dtype=np.intp), np.array(values), self._changes.memory.copy()))
+                memory = self._changes.memory.copy()
+                stretches.append(Stretch(np.array(rows, dtype=np.intp), np.array(values), memory, part))
                 done = rows[-1] + 1
             if event is None:
-                return stretches
-            soon = event <= at.t + _CRUMB * (abs(at.t) + abs(float(time[-1])))
+                n = self._how.size
+                return Point(end, y[:n], y[n:].reshape(-1, n), np.zeros(len(at.slopes))), done
+            soon = event <= at.t + _CRUMB * (abs(at.t) + abs(float(self._how.time[-1])))
             self._at_once = self._at_once + 1 if soon else 0
             at = self._across(event, y)
             fresh = True
 
     def _until_event(
-        self, at: Point, done: int, *, fresh: bool
+        self, at: Point, done: int, end: float, *, fresh: bool
     ) -> tuple[Floats, list[int], list[Floats], float | None]:
         """Integrate to the first event: its states, the instants passed, the values there, and its time."""
-        how, end = self._how, float(self._how.time[-1])
+        how = self._how
         y = np.concatenate([at.x, at.slopes.ravel()])
         rows, values = [], []
-        while done < len(how.time) and how.time[done] <= at.t:
+        while done < len(how.time) and how.time[done] <= min(at.t, end):
             rows.append(done)
             values.append(y)
             done += 1
-        if done == len(how.time):
+        if done == len(how.time) or at.t >= end:
             return y, rows, values, None
         solver = (Radau if how.stiff else DOP853)(
             how.slope, at.t, y, end, rtol=max(how.tolerance, 2.3e-14), atol=how.tolerance * how.scales

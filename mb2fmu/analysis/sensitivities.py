@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import solve_ivp
 
+from mb2fmu.analysis.held_inputs import HeldInputs, ends_of
 from mb2fmu.analysis.mode_changes import ModeChanges
 from mb2fmu.analysis.saltation import Integration, Saltation
 from mb2fmu.analysis.search_start import Start
@@ -91,7 +92,7 @@ def sensitivities(program: Program, start: Start, signals: Signals, study: Study
     Args:
         program: As lowered.
         start: Start values of the states, values of the parameters.
-        signals: Time → inputs, shape (n_r,).
+        signals: Time → inputs, shape (n_r,); ``HeldInputs`` where they jump.
         study: What is wanted.
 
     Returns:
@@ -105,20 +106,28 @@ def sensitivities(program: Program, start: Start, signals: Signals, study: Study
     if frozen is not program:
         return _through_events(frozen, start, signals, study)
     variation = _Variation(program, start, signals, study)
-    n, k = len(start.x), len(study.to)
-    solution = solve_ivp(
-        variation.slope,
-        (float(study.time[0]), float(study.time[-1])),
-        np.concatenate([variation.x, variation.start.ravel()]),
-        method="Radau" if study.stiff else "DOP853",
-        t_eval=study.time,
-        rtol=max(study.tolerance, 2.3e-14),
-        atol=study.tolerance * variation.scales(variation.x),
-    )
-    if not solution.success:
-        raise AnalysisError("the motion cannot be differentiated:", [Fault(f"it ends early: {solution.message}")])
-    values, derivatives = variation.observe(solution.t, solution.y[:n].T, solution.y[n:].T.reshape(-1, k, n))
-    return Sensitivities(study.of, study.to, study.time, values, derivatives, study.units)
+    n, k, time = len(start.x), len(study.to), study.time
+    y = np.concatenate([variation.x, variation.start.ravel()])
+    values, derivatives, done, begin = [], [], 0, float(time[0])
+    for end in ends_of(signals, float(time[-1])):
+        rows = np.flatnonzero((np.arange(len(time)) >= done) & (time <= end))
+        solution = solve_ivp(
+            variation.slope,
+            (begin, end),
+            y,
+            method="Radau" if study.stiff else "DOP853",
+            t_eval=np.union1d(time[rows], [end]),
+            rtol=max(study.tolerance, 2.3e-14),
+            atol=study.tolerance * variation.scales(variation.x),
+        )
+        if not solution.success:
+            raise AnalysisError("the motion cannot be differentiated:", [Fault(f"it ends early: {solution.message}")])
+        y, begin, done = solution.y[:, -1], end, done + len(rows)
+        path = solution.y[:, : len(rows)]
+        seen = variation.observe(time[rows], path[:n].T, path[n:].T.reshape(-1, k, n))
+        values.append(seen[0])
+        derivatives.append(seen[1])
+    return Sensitivities(study.of, study.to, time, np.concatenate(values), np.concatenate(derivatives), study.units)
 
 
 def _through_events(frozen: Program, start: Start, signals: Signals, study: Study) -> Sensitivities:
@@ -131,6 +140,7 @@ def _through_events(frozen: Program, start: Start, signals: Signals, study: Stud
         slope=variation.slope,
         size=n,
         time=study.time,
+        ends=ends_of(signals, float(study.time[-1])),
         tolerance=study.tolerance,
         scales=variation.scales(variation.x),
         stiff=study.stiff,
@@ -138,6 +148,8 @@ def _through_events(frozen: Program, start: Start, signals: Signals, study: Stud
     values, derivatives = np.empty((len(study.time), len(study.of))), np.empty((len(study.time), len(study.of), k))
     for stretch in Saltation(changes, integration).follow(variation.x, variation.start):
         variation.memory = stretch.memory
+        if isinstance(signals, HeldInputs):
+            signals.row = stretch.part
         y, rows = stretch.y, stretch.rows
         values[rows], derivatives[rows] = variation.observe(study.time[rows], y[:, :n], y[:, n:].reshape(-1, k, n))
     return Sensitivities(study.of, study.to, study.time, values, derivatives, study.units)
@@ -241,4 +253,5 @@ def _output_entries(program: Program) -> tuple[str, ...]:
     """Return the entries that hold the outputs: one, or with modes one for each level of the computation."""
     if "outputs" in program.entries:
         return ("outputs",)
-    return tuple(entry for entry in ("position", "velocity", "acceleration") if entry in program.entries)
+    entries = ("position", "velocity", "acceleration", "dependent_speeds")
+    return tuple(entry for entry in entries if entry in program.entries)

@@ -93,7 +93,7 @@ def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
         start=None,
         one_by_one=True,
     )
-    reason = why_not(alone, derivation)
+    reason = why_not(derivation)
     if reason:
         return replace(alone, not_varied=reason)
     return replace(alone, varied=lambda many, to: with_derivatives(many, derivation, to))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mb2fmu import analysis, switching
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.program.program import Program
 from mb2fmu.studies.ensembles import Ensemble, Motion
 from mb2fmu.toolchain.batch_course import Course, Moved
 
@@ -20,15 +21,11 @@ _FINEST = 1e-9
 """Tolerance of derivatives, or the run's, whichever is less."""
 
 
-def why_not(ensemble: Ensemble, derivation: Derivation) -> str:
-    """Why instances of a model with events carry no derivatives; empty if they do."""
+def why_not(derivation: Derivation) -> str:
+    """Why instances that are run one by one carry no derivatives; empty if they do."""
     program = derivation.program
     if program.layout.memory and switching.freeze(program) is program:
         return "its loops remember their branch"
-    if len(ensemble.inputs) > 1:
-        return "its inputs change with time"
-    if ensemble.output_names != program.entries["outputs"].labels:
-        return "some of its coordinates or speeds follow from others"
     return ""
 
 
@@ -103,11 +100,33 @@ def _derivatives(
         definition,
         equations,
         start,
-        (*ensemble.states, *ensemble.output_names),
+        (),
         to,
         stop=course.step * course.points,
         step=course.step,
         tolerance=min(course.tolerance, _FINEST),
     )
-    held = np.asarray(course.inputs[0])
-    return analysis.sensitivities(derivation.program, start, lambda _: held, study).derivatives
+    study = replace(study, of=(*ensemble.states, *ensemble.output_names))
+    return analysis.sensitivities(_with_names(derivation), start, _held(course), study).derivatives
+
+
+def _held(course: Course) -> analysis.HeldInputs:
+    """The inputs of a course as the unit is given them: new ones behind the communication point."""
+    rows = np.flatnonzero(course.turns[:-1]) if len(course.inputs) > 1 else np.empty(0, dtype=np.intp)
+    rows = np.concatenate([[0], rows]).astype(np.intp)
+    points = course.start + np.linspace(0.0, course.step * course.points, course.points + 1)  # to the bit
+    return analysis.HeldInputs(points[rows], course.inputs[rows])
+
+
+def _with_names(derivation: Derivation) -> Program:
+    """The program, coordinates and speeds that follow from others by their FMU names where they stand."""
+    program, d, e = derivation.program, derivation.definition, derivation.equations
+    entries = dict(program.entries)
+    if e.q_dependent:
+        kept = entries["position"].labels[: -len(e.q_dependent)]
+        names = (*kept, *(d.coordinates[i].name for i in e.q_dependent))
+        entries["position"] = replace(entries["position"], labels=names)
+    if e.u_dependent:
+        names = tuple(d.speeds[i].name for i in e.u_dependent)
+        entries["dependent_speeds"] = replace(entries["dependent_speeds"], labels=names)
+    return replace(program, entries=entries)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import event_models
 import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 
 import mb2fmu
-from mb2fmu import Model, Parts
+from mb2fmu import Model, Parts, analysis, pipeline
 from mb2fmu.errors import AnalysisError
 from mb2fmu.units import quotient_unit
 
@@ -149,3 +150,27 @@ def test_a_closed_loop_is_differentiated_as_the_unit_starts_it():
             np.testing.assert_array_equal(found.time, more.time)
             assert np.abs(found.derivatives[:, i, k] - differences).max() < 1e-3 * np.abs(differences).max()
     assert abs(found["q2", "la"][0]) > 0.5
+
+
+def test_inputs_that_jump_are_held_to_the_instant():
+    """A mass on a spring under a force that is held: pushed by 1 N until 0.3 s, pulled by 2 N from there on."""
+    push, stiffness = me.dynamicsymbols("push"), sm.Symbol("k")
+    model, *_ = event_models.particle(0.5, 0.0, lambda x, _: push - stiffness * x)
+    model.parameter(stiffness, 4.0, "N/m")
+    model.input(push, 0.0, "N")
+    derivation = pipeline.derive(model)
+    start = analysis.start_at(derivation.definition, derivation.equations, {})
+    study = analysis.study_of(
+        derivation.definition, derivation.equations, start, ("x",), ("k",), stop=0.7, step=0.1, tolerance=1e-12
+    )
+    held = analysis.HeldInputs(study.time[[0, 3]], np.array([[1.0], [-2.0]]))
+    found = analysis.sensitivities(derivation.program, start, held, study)
+
+    def place(k, t):
+        w = np.sqrt(k)
+        x, v = 1 / k + (0.5 - 1 / k) * np.cos(w * np.minimum(t, 0.3)), -(0.5 - 1 / k) * w * np.sin(w * min(t, 0.3))
+        later = max(t - 0.3, 0.0)
+        return x if later == 0.0 else -2 / k + (x + 2 / k) * np.cos(w * later) + v / w * np.sin(w * later)
+
+    exact = [(place(4.0 + 1e-5, t) - place(4.0 - 1e-5, t)) / 2e-5 for t in found.time.tolist()]
+    np.testing.assert_allclose(found["x", "k"], exact, rtol=0, atol=1e-10)

@@ -1,0 +1,50 @@
+"""``HeldInputs``: inputs that keep their values from one instant to the next, as importers hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+class HeldInputs:
+    """Time → inputs, shape (n_r,), with jumps; at a jump those before it, until :meth:`stretches` has gone past.
+
+    Args:
+        begins: When each row begins to hold, in s, increasing, shape (n,); the first holds from the start on.
+        rows: Values, shape (n, n_r).
+    """
+
+    def __init__(self, begins: Floats, rows: Floats) -> None:
+        self._jumps, self._rows, self.row = begins[1:], rows, 0
+
+    def __call__(self, _time: float) -> Floats:
+        """Return the values that hold; a copy, which may be changed."""
+        return np.array(self._rows[self.row])
+
+    def stretches(self, end: float) -> Iterator[float]:
+        """Goes from jump to jump from the first row on, and hands back where each stretch ends.
+
+        Args:
+            end: Of the motion in s.
+        """
+        self.row = 0
+        for jump in self._jumps.tolist():
+            if jump >= end:
+                break
+            yield jump
+            self.row += 1
+        yield end
+
+
+def ends_of(signals: Callable[[float], Floats], end: float) -> Iterator[float]:
+    """Where stretches of a motion end whose inputs do not jump; goes from one to the next.
+
+    Args:
+        signals: Time in s → inputs.
+        end: Of the motion in s.
+    """
+    return signals.stretches(end) if isinstance(signals, HeldInputs) else iter((end,))
