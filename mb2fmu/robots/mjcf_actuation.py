@@ -10,7 +10,16 @@ import numpy as np
 from mb2fmu.robots.mjcf_bodies import WORLD, read_range
 from mb2fmu.robots.mjcf_frames import Compiler, called, check_attributes, word
 from mb2fmu.robots.moving_tree import locked_joint
-from mb2fmu.robots.robot_description import ActuatorRecord, JointRecord, LoopKind, LoopRecord, Mimic, Pose, TendonRecord
+from mb2fmu.robots.robot_description import (
+    UNBOUNDED,
+    ActuatorRecord,
+    JointRecord,
+    LoopKind,
+    LoopRecord,
+    Mimic,
+    Pose,
+    TendonRecord,
+)
 from mb2fmu.robots.strict_xml import Element, Faults
 
 Terms = tuple[tuple[str, float], ...]
@@ -18,7 +27,7 @@ _OF_ALL = ("joint", "jointinparent", "tendon", "gear", "ctrlrange", "ctrllimited
 _SILENT = ("group", "lengthrange", "nsample", "interp")
 _LAWS = {
     "motor": (),
-    "position": ("kp", "kv"),
+    "position": ("kp", "kv", "dampratio", "inheritrange"),
     "velocity": ("kv",),
     "damper": ("kv",),
     "general": ("gaintype", "gainprm", "biastype", "biasprm", "dyntype", "dynprm"),
@@ -43,6 +52,7 @@ class Actuation:
         drawn: Body or site → where the file draws it in the world.
         tendons: Name → terms, all fixed tendons of the file.
         loops: What ``connect`` and ``weld`` close.
+        ratios: Actuator → damping, as a part of what is critical where the file draws the robot.
     """
 
     compiler: Compiler
@@ -52,6 +62,8 @@ class Actuation:
     faults: Faults
     tendons: dict[str, Terms] = field(default_factory=dict)
     loops: list[LoopRecord] = field(default_factory=list)
+    ratios: dict[str, float] = field(default_factory=dict)
+    _tendon_ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def read_tendons(self, root: Element) -> tuple[TendonRecord, ...]:
         """Return all fixed tendons; those without springs, dampers and friction only carry actuators."""
@@ -70,6 +82,8 @@ class Actuation:
                 self.faults.add(element.line, f"2 tendons are called {name}", "rename one")
             self.tendons[name] = terms
             if element.attribute("range"):
+                lower, upper = element.vector("range", (0.0, 0.0))
+                self._tendon_ranges[name] = (lower, upper)
                 self.faults.note(f"the range of tendon {name} is left out: it has no hard stops")
             record = self._tendon(element, name, terms)
             if record.stiffness or record.damping or record.friction:
@@ -128,13 +142,31 @@ class Actuation:
                 self.faults.add(element.line, what, 'rename one: name="…"')
             check_attributes(element, (*_OF_ALL, *_LAWS[element.name]), _SILENT)
             gain, bias = self._law(element)
+            if gain == -bias[1] and bias[2] > 0:  # as MuJoCo has it: no law pushes along its own motion
+                self.ratios[name], bias = bias[2], (*bias[:2], 0.0)
             record = ActuatorRecord(
                 name=name, terms=self._transmission(element, name), gain=gain, bias=bias, line=element.line,
-                control=read_range(element, "ctrlrange", "ctrllimited", f"actuator {name}", self.compiler),
+                control=self._control(element, name, target),
                 force=read_range(element, "forcerange", "forcelimited", f"actuator {name}", self.compiler),
             )  # fmt: skip
             found[name] = record
         return tuple(found.values())
+
+    def _control(self, element: Element, name: str, target: str) -> tuple[float, float]:
+        """Bounds of an actuator's control; with ``inheritrange`` the range of what it acts on, about its middle."""
+        part = element.number("inheritrange")
+        if not part:
+            return read_range(element, "ctrlrange", "ctrllimited", f"actuator {name}", self.compiler)
+        joint = self.joints.get(target)
+        limits = (joint.limits.lower, joint.limits.upper) if joint else UNBOUNDED
+        lower, upper = self._tendon_ranges.get(target, UNBOUNDED) if element.attribute("tendon") else limits
+        if element.attribute("ctrlrange"):
+            self.faults.add(element.line, f"actuator {name} has ctrlrange and inheritrange", "leave one")
+        elif part < 0 or not np.isfinite(upper - lower):
+            what = f"inheritrange of actuator {name} is {part:g}, and the range of {target} {lower:g} … {upper:g}"
+            self.faults.add(element.line, what, "give a number > 0, and what it acts on a range; or give ctrlrange")
+        middle, half = (lower + upper) / 2, part * (upper - lower) / 2
+        return middle - half, middle + half
 
     def _transmission(self, element: Element, name: str) -> Terms:
         """Return the joints that an actuator acts on with its gear; empty, with a fault, if that is not clear."""
@@ -158,8 +190,13 @@ class Actuation:
             case "motor":
                 return 1.0, (0.0, 0.0, 0.0)
             case "position":
-                kp = element.number("kp", 1.0)
-                return kp, (0.0, -kp, -element.number("kv"))
+                kp, kv, ratio = element.number("kp", 1.0), element.number("kv"), element.number("dampratio")
+                if ratio and element.attribute("kv"):
+                    self.faults.add(element.line, f"<position{called(element)}> has kv and dampratio", "leave one")
+                if kp < 0 or kv < 0 or ratio < 0:
+                    what = f"kp, kv or dampratio of <position{called(element)}> is negative"
+                    self.faults.add(element.line, what, "give numbers ≥ 0")
+                return kp, (0.0, -kp, ratio or -kv)
             case "velocity":
                 kv = element.number("kv", 1.0)
                 return kv, (0.0, 0.0, -kv)

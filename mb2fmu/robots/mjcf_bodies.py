@@ -67,6 +67,7 @@ class Bodies:
     zero: dict[str, float] = field(default_factory=dict)
     drawn: dict[str, Pose] = field(default_factory=lambda: {WORLD: Pose()})
     _taken: Counter[str] = field(default_factory=Counter)
+    _still: set[str] = field(default_factory=lambda: {WORLD})
 
     def read(self, root: Element) -> None:
         """Read ``<worldbody>``, whose link is the root."""
@@ -98,6 +99,7 @@ class Bodies:
             match child.name:
                 case "geom":
                     found.append(read_geom(child, at, self.compiler, self.assets, weighed=weighed))
+                    self._refuse_unweighed(child, link, found[-1])
                 case "frame":
                     check_attributes(child, _OF_BODIES)
                     if child.children("joint") or child.children("freejoint"):
@@ -118,6 +120,11 @@ class Bodies:
                         child.line, f"<{name}> in <{element.name}{called(element)}> is not honoured", remedy
                     )
         return found
+
+    def _refuse_unweighed(self, element: Element, link: str, geom: Geom) -> None:
+        """Add a fault for a mass that is not known, unless nothing depends on it: the link stands in the world."""
+        if geom.unweighed and (link not in self._still or self.compiler.total_mass > 0):
+            self.faults.add(element.line, geom.unweighed, 'give the body an <inertial>, or the geom mass="0"')
 
     def _site(self, element: Element, link: str, at: Pose) -> None:
         """Add a named site as a link without mass, for outputs and loops."""
@@ -142,6 +149,8 @@ class Bodies:
         pose = at @ pose_of(element, self.compiler)
         self.drawn[name] = self.drawn[parent] @ pose
         self._chain(chain, parent, name, pose, element.line)
+        if not chain and parent in self._still:
+            self._still.add(name)
         inertials = element.children("inertial")
         weighed = self.compiler.from_geoms == "true" or (self.compiler.from_geoms == "auto" and not inertials)
         place = len(self.links) if not chain else place + len(chain) - 1
@@ -152,7 +161,8 @@ class Bodies:
             inertial = replace(inertial, line=element.line) if inertial else None
         inertial = bounded(inertial, self.compiler, element.line)
         shapes = tuple(geom.shape for geom in geoms if geom.shape)
-        self.links.insert(place, LinkRecord(name, inertial, shapes, element.line))
+        unweighed = next((geom.unweighed for geom in geoms if geom.unweighed), "")
+        self.links.insert(place, LinkRecord(name, inertial, shapes, element.line, unweighed))
 
     def _inertial(self, element: Element) -> Inertial:
         """Read mass and inertia about the centre of mass, turned into the body's axes."""

@@ -31,10 +31,14 @@ class Assets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Geom:
-    """A shape, and its mass in the body's frame; ``inertial`` is None where it has no mass."""
+    """A shape, and its mass in the body's frame; ``inertial`` is None where it has no mass.
+
+    ``unweighed`` says why the mass is not known; empty where it is.
+    """
 
     shape: Geometry | None
     inertial: Inertial | None
+    unweighed: str = ""
 
 
 def read_assets(root: Element, compiler: Compiler) -> Assets:
@@ -67,17 +71,24 @@ def read_geom(element: Element, at: Pose, compiler: Compiler, assets: Assets, *,
         at: Of the frame that it is written in, in the body's.
         compiler: Settings.
         assets: Of the file.
-        weighed: Whether the body's inertia comes from its geoms.
+        weighed: Whether the body's inertia comes from its geoms. What has a mass that is not computed is not refused
+            here: the body may stand still.
     """
     check_attributes(element, _HONOURED, _HARMLESS)
     kind = word(element, "type", _KINDS)
     size, placed = _size_and_pose(element, kind, compiler)
     pose = at @ placed
     group = int(element.number("group"))
-    inertial = None
-    if weighed and compiler.groups[0] <= group <= compiler.groups[1] and kind not in {"plane", "hfield"}:
-        inertial = _inertial(element, kind, size, pose)
-    return Geom(_shape(element, kind, size, pose, assets), inertial)
+    shape = _shape(element, kind, size, pose, assets)
+    if not weighed or not compiler.groups[0] <= group <= compiler.groups[1] or kind in {"plane", "hfield"}:
+        return Geom(shape, None)
+    given = element.attribute("mass")
+    if (element.number("mass") if given else element.number("density", _WATER)) == 0.0:
+        return Geom(shape, None)
+    if kind not in _SIZES or element.attribute("mesh"):  # a shape with a mesh is fitted to it
+        what = f"<geom{called(element)}> is a {kind} and gives its body mass, which is not computed from files"
+        return Geom(shape, None, what if kind not in _SIZES else what.replace("is a", "is fitted to a mesh as a"))
+    return Geom(shape, _inertial(element, kind, size, pose))
 
 
 def _size_and_pose(element: Element, kind: str, compiler: Compiler) -> tuple[Array, Pose]:
@@ -109,19 +120,10 @@ def _first_sizes(element: Element, text: str, count: int) -> Array:
     return sizes
 
 
-def _inertial(element: Element, kind: str, size: Array, pose: Pose) -> Inertial | None:
+def _inertial(element: Element, kind: str, size: Array, pose: Pose) -> Inertial:
     """Return mass and inertia of a solid shape in its body's frame; from ``mass``, else from ``density``."""
-    given = element.attribute("mass")
-    mass = element.number("mass") if given else 0.0
-    density = element.number("density", _WATER)
-    if (mass if given else density) == 0.0:
-        return None
-    if kind not in _SIZES:
-        what = f"<geom{called(element)}> is a {kind} and gives its body mass, which is not computed from files"
-        element.faults.add(element.line, what, 'give the body an <inertial>, or the geom mass="0"')
-        return None
     volume, per_mass = solid(kind, size)
-    mass = mass if given else density * volume
+    mass = element.number("mass") if element.attribute("mass") else element.number("density", _WATER) * volume
     moments = pose.rotation @ np.diag(mass * per_mass) @ pose.rotation.T
     return Inertial(mass, pose.position, (moments + moments.T) / 2, element.line)
 

@@ -6,10 +6,12 @@ part of a robot's description here, and are told.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from mb2fmu.robots.mjcf_actuation import Actuation
 from mb2fmu.robots.mjcf_bodies import Bodies
+from mb2fmu.robots.mjcf_damping import critically_damped
 from mb2fmu.robots.mjcf_frames import called, read_compiler
 from mb2fmu.robots.mjcf_geoms import read_assets
 from mb2fmu.robots.mjcf_tree import ContentOf, whole_tree
@@ -63,7 +65,9 @@ def read_mjcf(content: bytes, path: Path, content_of: ContentOf) -> RobotDescrip
         name=name, links=tuple(bodies.links), joints=tuple(ordered), root="", gravity=gravity, source=path,
         notes=tuple(faults.notes), actuators=actuators, tendons=tendons, loops=tuple(actuation.loops),
     )  # fmt: skip
-    return checked_tree(description, faults)
+    checked = checked_tree(description, faults)
+    drawn = {joint.name: joint for joint in bodies.joints}  # followers move by themselves
+    return replace(checked, actuators=critically_damped(checked, drawn, bodies.zero, actuation.ratios))
 
 
 def _check_sections(root: Element) -> None:

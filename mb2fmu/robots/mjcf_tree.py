@@ -13,8 +13,8 @@ from mb2fmu.robots.strict_xml import FILE, Faults, line_of, parse, tag
 
 ACTUATORS = ("general", "motor", "position", "velocity", "damper", "intvelocity", "cylinder", "muscle", "adhesion",
              "dcmotor", "pid", "orientation")  # fmt: skip
-_OWN = {"kp", "kv", "dampratio", "timeconst"}
-"""Attributes of actuators that mean another thing in each kind."""
+_OWN = {"kp", "kv", "dampratio", "timeconst", "inheritrange"}
+"""Attributes of actuators that mean another thing in each kind, or nothing."""
 _HAVE_CLASS = {"joint", "geom", "site", "mesh", "material", "connect", "weld", "fixed", "spatial", "tendon", *ACTUATORS}
 _MOST_INCLUDED = 100
 
@@ -91,6 +91,8 @@ def _read_class(
     if not name:
         faults.add(line_of(section), "a class of defaults has no name", 'add class="…"')
         return
+    for key in {str(key) for key in section.attrib} - {"class", FILE}:
+        faults.add(line_of(section), f"<default> has {key}, which is not known", "remove it")
     own = classes.setdefault(name, Class())
     for word, values in inherited.items():
         own.setdefault(word, {}).update(values)
@@ -131,7 +133,8 @@ def _defaults(name: str, child: etree._Element, of: Mapping[str, Mapping[str, st
     if section == "actuator":
         for word in (name, *(other for other in ACTUATORS if other != name)):
             for key, value in of.get(word, {}).items():
-                if word == name or key not in _OWN:
+                # <general> takes the gains that another kind's defaults make; there it is refused by its attribute
+                if word == name or key not in _OWN or (name == "general" and key != "inheritrange"):
                     yield key, value
     elif section in {"equality", "tendon"}:
         yield from deepcopy(of.get(section, {})).items()

@@ -125,6 +125,7 @@ def moving_tree(description: RobotDescription, settings: RobotSettings) -> Movin
         parts.append(Part(*first, coordinate, inertial, placed))
     held = {joint.name: joint.start for joint in joints if joint.kind == "fixed"}
     tree = MovingTree(tuple(parts), place, tuple(notes), held)
+    _refuse_unweighed(drafts, where)
     _refuse_massless(tree, where)
     return tree
 
@@ -325,6 +326,15 @@ def _coordinate(
         assert following is not None
         joint = following
     return number, factor, offset
+
+
+def _refuse_unweighed(drafts: list[_Draft], where: str) -> None:
+    """Refuse links that move and have an unknown mass."""
+    moving = [link for draft in drafts[1:] for link, _ in draft.links if link.unweighed]
+    if moving:
+        remedy = "give {} an <inertial>, or let it stand: base = fixed"
+        faults = [Fault(each.unweighed, f"{where}:{each.line}", remedy.format(each.name)) for each in moving]
+        raise ModelError("the mass of what moves is not known:", faults)
 
 
 def _refuse_massless(tree: MovingTree, where: str) -> None:

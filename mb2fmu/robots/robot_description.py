@@ -112,12 +112,16 @@ class Geometry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkRecord:
-    """A rigid part of the robot; ``inertial`` is None where the file gives none."""
+    """A rigid part of the robot; ``inertial`` is None where the file gives none.
+
+    ``unweighed`` says why mass and inertia are not known, in a sentence; empty where they are.
+    """
 
     name: str
     inertial: Inertial | None = None
     shapes: tuple[Geometry, ...] = ()
     line: int = 0
+    unweighed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

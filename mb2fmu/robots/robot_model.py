@@ -328,6 +328,7 @@ class _Modeller:
             self.declared.append(
                 Input(
                     symbol=symbol, name=f"{name}.control", unit="1", minimum=_finite(low), maximum=_finite(high),
+                    start=float(np.clip(0.0, low, high)),
                     where=self._where(actuator.line), description=f"control of actuator {actuator.name}",
                 )
             )  # fmt: skip

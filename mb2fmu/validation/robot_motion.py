@@ -64,7 +64,11 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
     if robot.kind == MJCF:
         moving = [joint.name for joint in robot.description.joints if joint.kind != "fixed"]
         drives = [actuator.name for actuator in robot.description.actuators]
-        reading = MujocoReading(source, moving, drives, s.locked, s.mimic == "free", s.prescribed)
+        try:
+            reading = MujocoReading(source, moving, drives, s.locked, s.mimic == "free", s.prescribed)
+        except ValueError as error:  # a mesh that is not there, a name that stands twice, …
+            reason = f"MuJoCo does not load the file: {' '.join(str(error).split())}"
+            return OwnMotions((), {}, {}, {WAY: reason}, ways=(WAY,))
     else:
         read = urdf_tree if robot.kind == URDF else sdf_tree
         reading = SecondReading(content, read, s.base, s.locked, s.mimic == "free", s.prescribed)
