@@ -7,7 +7,7 @@ from functools import singledispatch
 
 @singledispatch
 def html(record: object) -> str:
-    """Shows a record as HTML.
+    """Show a record as HTML.
 
     Raises:
         TypeError: If nobody has registered how records of this class are shown.
@@ -17,7 +17,7 @@ def html(record: object) -> str:
 
 @singledispatch
 def latex(record: object) -> str:
-    """Shows a record as LaTeX.
+    """Show a record as LaTeX.
 
     Raises:
         TypeError: If nobody has registered how records of this class are shown.

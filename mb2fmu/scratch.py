@@ -1,4 +1,4 @@
-"""Folders for work that is thrown away: removed however the work ends; a disk without room is told with its remedy.
+"""Temporary folders, removed however the work ends; errors of a full disk are told with their remedy.
 
 A process that is killed cannot remove its folder. Each folder is therefore locked while somebody works in it: the
 system gives the lock up with the process, and the next one that needs a folder removes those that nobody holds.
@@ -29,7 +29,7 @@ YOUNG = 60.0
 
 @contextmanager
 def work_folder(what: str, place: Path | None = None) -> Iterator[Path]:
-    """Makes a folder, and removes it at the end.
+    """Make a folder, and remove it at the end.
 
     Args:
         what: Is done in it, for the message: "run the unit".
@@ -57,7 +57,7 @@ def work_folder(what: str, place: Path | None = None) -> Iterator[Path]:
 
 @functools.cache
 def remove_abandoned(place: str) -> None:
-    """Removes work folders whose process was killed: once in a process for each place.
+    """Remove work folders whose process was killed: once in a process for each place.
 
     Those of other users stay, and so do all where the system has no lock for folders (Windows).
 
@@ -74,7 +74,7 @@ def remove_abandoned(place: str) -> None:
 
 
 def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
-    """Remove a folder of ours that nobody has locked; young ones stay, as their lock may still come."""
+    """Remove a folder of ours that nobody has locked; young ones stay, since their lock may still come."""
     seen = entry.stat(follow_symlinks=False)
     if seen.st_uid != os.getuid() or not entry.is_dir(follow_symlinks=False) or time.time() - seen.st_mtime < YOUNG:
         return
@@ -85,7 +85,7 @@ def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
 
 
 def _locked(folder: str) -> int | None:
-    """Locks a folder for this process until it ends, or closes the descriptor that this returns.
+    """Lock a folder for this process until it ends, or closes the returned descriptor.
 
     Returns:
         None if another process has locked it, or nothing can be locked there.
@@ -105,7 +105,7 @@ def _locked(folder: str) -> int | None:
 
 @contextmanager
 def told_of_disk(what: str, folder: Path | None = None) -> Iterator[None]:
-    """Turns errors of the disk into errors for users.
+    """Turn errors of the disk into errors for users.
 
     Args:
         what: Cannot be done then, for the message: "run the unit".
@@ -123,7 +123,7 @@ def told_of_disk(what: str, folder: Path | None = None) -> Iterator[None]:
 
 
 def disk_fault(error: OSError, folder: Path | None = None) -> Fault:
-    """Says what is wrong with a disk or folder, and the remedy.
+    """Return what is wrong with a disk or folder, and the remedy.
 
     Args:
         error: Of the file system; NumPy's have neither a number nor a file.

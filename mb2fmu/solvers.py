@@ -1,4 +1,4 @@
-"""``SOLVERS``: one row per method by which the Co-Simulation integrates; the runtime counts alike.
+"""``SOLVERS``: one row per integration method of Co-Simulation; the runtime uses the same numbers.
 
 A new method is a row here, a C file with its step and dense output, its row in
 ``emit/c/runtime/solver_methods.c``, and a line in docs/native.md. Choices of the command, the enumeration that

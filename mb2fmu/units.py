@@ -59,7 +59,7 @@ class Unit:
 
     @property
     def powers(self) -> Mapping[str, int]:
-        """Base unit → exponent, those that are not 0 only."""
+        """Base unit → exponent, non-zero ones only."""
         return {base: power for base, power in zip(BASE_UNITS, self.exponents, strict=True) if power}
 
 
@@ -73,7 +73,7 @@ class _Scale:
     offset: Fraction = Fraction(0)
 
     def times(self, other: _Scale, power: int) -> _Scale:
-        """``self`` · ``other``^``power``."""
+        """Return ``self`` · ``other``^``power``."""
         return _Scale(
             self.ratio * other.ratio**power,
             self.pi_power + other.pi_power * power,
@@ -195,7 +195,7 @@ Factors = tuple[tuple[str, int], ...]
 
 
 def modelica_notation(text: str) -> str:
-    """A unit as people write it in Modelica's notation: ``kg*m^2`` → ``kg.m2``, ``N m`` → ``N.m``, ``-`` → ``1``.
+    """Return a unit, as people write it, in Modelica's notation: ``kg*m^2`` → ``kg.m2``, ``-`` → ``1``.
 
     ``*``, ``·`` and a space multiply; ``^``, ``**`` and raised digits are exponents. What is left over is judged by
     :func:`parse_unit`; so ``Nm`` stays as it is, and is asked back.
@@ -210,7 +210,7 @@ def modelica_notation(text: str) -> str:
 
 @cache
 def parse_unit(text: str) -> Unit:
-    """Reads a unit.
+    """Read a unit.
 
     Args:
         text: In Modelica's notation, e.g. ``"N.m.s/rad"``, or what :func:`modelica_notation` brings into it; ``"1"``
@@ -242,7 +242,7 @@ def parse_unit(text: str) -> Unit:
 
 
 def compatible(unit: Unit | str, display_unit: Unit | str) -> bool:
-    """Whether values in ``unit`` can be shown in ``display_unit``: the same exponents of the base units, rad included.
+    """Return whether values in ``unit`` can be shown in ``display_unit``: equal base exponents, rad included.
 
     Raises:
         ValueError: If one of them is no unit.
@@ -251,7 +251,7 @@ def compatible(unit: Unit | str, display_unit: Unit | str) -> bool:
 
 
 def display_conversion(unit: Unit | str, display_unit: Unit | str) -> tuple[float, float]:
-    """FMI's (factor, offset) of a display unit: shown value = factor * value in ``unit`` + offset.
+    """Return FMI's (factor, offset) of a display unit: shown value = factor * value in ``unit`` + offset.
 
     Raises:
         ValueError: If the two are not compatible, or one of them is no unit.
@@ -270,7 +270,7 @@ def base_text(unit: Unit | str) -> str:
 
 
 def derivative_unit(text: str) -> str:
-    """Return the unit of the time derivative of what is measured in ``text``: ``rad/s`` → ``rad/s2``, ``1`` → ``1/s``.
+    """Return the unit of the time derivative of a quantity in ``text``: ``rad/s`` → ``rad/s2``, ``1`` → ``1/s``.
 
     Raises:
         ValueError: If ``text`` is no unit.
@@ -279,7 +279,7 @@ def derivative_unit(text: str) -> str:
 
 
 def quotient_unit(text: str, by: str) -> str:
-    """Write the unit of a derivative: a quantity in ``text`` with respect to a quantity in ``by``.
+    """Return the unit of a derivative: a quantity in ``text`` with respect to a quantity in ``by``.
 
     ``rad/s`` by ``kg.m2`` gives ``rad/(s.kg.m2)``; differences of temperatures are in K.
 
@@ -413,7 +413,7 @@ def _symbol(symbol: str, text: str) -> _Scale:
 
 
 def _as_product(symbol: str) -> str:
-    """``N.m`` for ``Nm``: the shortest product of unprefixed units that spells ``symbol``, or nothing."""
+    """Return ``N.m`` for ``Nm``: the shortest product of unprefixed units that spells ``symbol``, or nothing."""
     plain = {*_PREFIXED, *_PLAIN, "kg"}
     for cut in range(len(symbol) - 1, 0, -1):
         head, tail = symbol[:cut], symbol[cut:]
@@ -426,7 +426,7 @@ def _as_product(symbol: str) -> str:
 
 @cache
 def _symbols() -> Mapping[str, _Scale]:
-    """Return every symbol: the tables' own, which win (``min`` is minutes, ``cd`` candela), then the prefixed ones."""
+    """Return every symbol: the tables' own, which win (``min`` is minutes, ``cd`` candela), then prefixed ones."""
     prefixed = {
         prefix + symbol: _Scale(ratio * scale.ratio, scale.pi_power, scale.exponents)
         for symbol, scale in _PREFIXED.items()

@@ -1,4 +1,4 @@
-"""What a model says about its quantities: one frozen record each, in the user's own symbols.
+"""Declarations of a model's quantities: one frozen record each, in the user's own symbols.
 
 All records share: the SymPy ``symbol`` (a ``Symbol`` for parameters, a ``dynamicsymbols`` function of time for the
 others), the FMU variable ``name`` (FMI structured naming, ``shoulder.q``), ``unit`` in Modelica style (``"N.m"``,
@@ -20,7 +20,7 @@ Level = Literal["position", "velocity", "acceleration"]
 
 
 def plain_name(symbol: object) -> str:
-    """The name of a symbol or function of time as one word: ``q`` for q(t), ``q_dot`` for q', ``q_ddot`` for q''.
+    """Return the name of a symbol or function of time as one word: ``q`` for q(t), ``q_dot``, ``q_ddot`` for rates.
 
     FMI writes ``der(q)`` for q', but that is the derivative variable of the state q; a speed that is q' itself (there
     is no other in a ``LagrangesMethod``) is a state of its own and needs a name of its own.
@@ -33,7 +33,7 @@ def plain_name(symbol: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """What all variables have. Numbers are in ``unit`` (not in ``display_unit``)."""
+    """Fields common to all variables. Numbers are in ``unit`` (not in ``display_unit``)."""
 
     name: str
     unit: str = "1"
@@ -110,7 +110,7 @@ class ConstraintForce(Quantity):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint(Quantity):
-    """What the model says of one constraint of the mechanics; ``name`` is for messages, no variable of the FMU.
+    """Declarations for one constraint of the mechanics; ``name`` is for messages, no variable of the FMU.
 
     Attributes:
         row: The constraint as it stands in the mechanics: phi(q, t), or an expression linear in the speeds.

@@ -105,7 +105,7 @@ class ModeChanges:
         return found[0], np.array(found[1:])
 
     def _signal_slopes(self, t: float) -> Floats:
-        """Rates of the inputs, by differences."""
+        """Return rates of the inputs, by differences."""
         return (self._signals(t + _ALONE) - self._signals(t - _ALONE)) / (2 * _ALONE)
 
     # --- events -----------------------------------------------------------------------------------------------------

@@ -243,7 +243,7 @@ def on_constraints(
 def _gauss_newton(
     target: Function, slope: Function, y: Floats, columns: Sequence[int], goal: float, units: Floats | None = None
 ) -> Found:
-    """Steps of least norm, halved until the norm falls; ends where it cannot fall or the goal is met.
+    """Return the end of steps of least norm, halved until the norm falls; ends where it cannot fall or the goal is met.
 
     Args:
         target: What shall vanish.

@@ -66,12 +66,12 @@ class Sensitivities:
         return f"<Sensitivities of {', '.join(self.of)} to {', '.join(self.to)}, up to {self.time[-1]:g} s>"
 
     def __getitem__(self, names: tuple[str, str]) -> Floats:
-        """Returns the derivative of one variable with respect to one parameter over time, shape (n_t,)."""
+        """Return the derivative of one variable with respect to one parameter over time, shape (n_t,)."""
         of, to = names
         return np.asarray(self.derivatives[:, self._place(self.of, of), self._place(self.to, to)])
 
     def value(self, name: str) -> Floats:
-        """Values that were differentiated, over time, shape (n_t,)."""
+        """Return values that were differentiated, over time, shape (n_t,)."""
         return np.asarray(self.values[:, self._place(self.of, name)])
 
     def unit(self, of: str, to: str) -> str:

@@ -1,4 +1,4 @@
-"""Audit: what a unit does against what it says.
+"""Audit: compare what a unit does with what it declares and what the standard demands.
 
 Input: any FMU, of FMI 2 or 3, from whatever tool. Output: :class:`AuditResult`: findings, each of a rule, with the
 section of the standard that it breaks. Promises: all problems at once; a unit that crashes, hangs or eats memory is a
@@ -36,7 +36,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Imports a public name from its home, once."""
+    """Import a public name from its module, on first use."""
     for home, names in _HOMES.items():
         if name in names:
             value = getattr(import_module(f"{__name__}.{home}"), name)

@@ -1,4 +1,4 @@
-"""``audit``: all rules on one unit, and what other checkers say."""
+"""``audit``: apply all rules to one unit, and collect the results of other checkers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NOT_TO_THE_END = "the trials that judge it came to no end"
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What was read, run and asked, before it is put together."""
+    """Everything that was read, run and asked, before it becomes a result."""
 
     description: Description | None
     version: str
@@ -66,7 +66,7 @@ def audit(
     policy: Policy = NO_POLICY, effort: float | None = None, recorded: Recorded | None = None,
     windows: bool = False, valgrind: bool = False,
 ) -> AuditResult:  # fmt: skip
-    """Judges a unit.
+    """Judge a unit.
 
     Args:
         path: The archive, of FMI 2 or 3, from any tool.
@@ -110,7 +110,7 @@ def audit(
 
 
 def _seen(unit: archive.Archive, wanted: Sequence[str], bounds: Bounds, *, run: bool) -> _Seen:
-    """Reads the archive and its description, and runs it."""
+    """Read the archive and its description, and run the unit."""
     seen, trial, idle = list(archive.check_members(unit)), Trial(), {}
     description, version = None, ""
     if DESCRIPTION in unit.contents:
@@ -139,7 +139,7 @@ def _seen(unit: archive.Archive, wanted: Sequence[str], bounds: Bounds, *, run: 
 def _result(
     path: Path, seen: _Seen, wanted: Sequence[str], said: Sequence[Finding], *, run: bool, began: float
 ) -> AuditResult:
-    """Everything that was seen, in its finished form."""
+    """Return everything that was seen, in its final form."""
     description, trial = seen.description, seen.trial
     version = description.version if description else 2
     found = [finding(each, version) for each in _merged([*seen.observations, *trial.observations])]
@@ -169,7 +169,7 @@ def _result(
 
 
 def _unjudged(name: str, seen: _Seen, version: int, *, run: bool) -> str:
-    """Why a rule that was asked for was not judged; empty if it was."""
+    """Return why a requested rule was not judged; empty if it was."""
     rule, trial = rules()[name], seen.trial
     if version not in rule.sections:
         return f"FMI {version} has nothing of it"
@@ -188,7 +188,7 @@ def _unjudged(name: str, seen: _Seen, version: int, *, run: bool) -> str:
 
 
 def _memory() -> int:
-    """Default limit of memory, in bytes."""
+    """Return the default limit of memory, in bytes."""
     try:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -197,7 +197,7 @@ def _memory() -> int:
 
 
 def _wanted(only: Sequence[str], skip: Sequence[str]) -> list[str]:
-    """Ids of the rules that are asked for."""
+    """Return the ids of the requested rules."""
     unknown = [each for each in (*only, *skip) if not fnmatch.filter(rules(), each)]
     if unknown:
         faults = [Fault(each, "", "see mb2fmu audit --list-rules") for each in unknown]
@@ -231,7 +231,7 @@ def _described(unit: archive.Archive, description: Description) -> list[Observat
 
 
 def _merged(seen: Iterable[Observation]) -> list[Observation]:
-    """What both kinds of interface show is said once."""
+    """Merge equal findings of both interface types."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for each in _crashes(seen):
         kind, _, rest = each.where.partition(", ")
@@ -246,7 +246,7 @@ def _merged(seen: Iterable[Observation]) -> list[Observation]:
 
 
 def _crashes(seen: Iterable[Observation]) -> Iterator[Observation]:
-    """Yield a crash of one function is told with the first trial that showed it, and how many more there were."""
+    """Yield one finding per crashing function: its first trial, and the number of the others."""
     groups: dict[tuple[str, str, str], list[Observation]] = {}
     for each in seen:
         what = each.message.partition(" while trying ")[0] if each.rule == "life.crash" else each.message
@@ -270,7 +270,7 @@ def _capped(found: Sequence[Finding]) -> Iterator[Finding]:
 
 
 def _answers(asked: Future[list[Finding]] | None, path: Path, deadline: float) -> list[Finding]:
-    """What other checkers say; one that is not done in time is said so."""
+    """Return findings of other checkers; one that is not done in time is reported."""
     if asked is None:
         return []
     try:
@@ -280,7 +280,7 @@ def _answers(asked: Future[list[Finding]] | None, path: Path, deadline: float) -
 
 
 def _others(path: Path, time_limit: float) -> list[Finding]:
-    """Notes are only that a checker has nothing to say."""
+    """Return other checkers' findings; notes say only that a checker has no objections."""
     try:
         said = check_conformance(path, time_limit=time_limit)
     except ToolError as error:

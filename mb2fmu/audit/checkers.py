@@ -1,4 +1,4 @@
-"""What independent checkers say of an FMU: each in a process of its own; its output is read, not only its exit code."""
+"""Independent checkers of FMUs: each in a process of its own; their output is read, not only the exit code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _APPROVAL = ("seems to be compliant", "No semantic error", "[End of report]")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a checker says.
+    """One objection or note of a checker.
 
     Attributes:
         checker: Name and version.
@@ -49,7 +49,7 @@ class Finding:
 
 
 def check_conformance(fmu: Path, *, time_limit: float = TIME_LIMIT) -> tuple[Finding, ...]:
-    """All that fmpy's validation and fmutool's checks say against an FMU; a checker without objections gives one note.
+    """Return everything that fmpy and fmutool say against an FMU; a checker without objections gives one note.
 
     Args:
         fmu: The archive.

@@ -1,4 +1,4 @@
-"""What the auditor says: rules, each once in ``rules.toml``, and findings, each of a rule or of another checker."""
+"""Rules of the auditor, each once in ``rules.toml``, and findings, each of a rule or of another checker."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong.
+    """One fault or remark.
 
     Attributes:
         rule: Of the table; or the id that stands for another checker.
@@ -66,7 +66,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Records what a check saw; the standard's section and the severity are added later."""
+    """Result of a check; section of the standard and severity are added later."""
 
     rule: str
     message: str

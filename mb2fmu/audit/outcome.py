@@ -16,7 +16,7 @@ that only the description was judged; a fault of the auditor itself."""
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """What an audit found.
+    """Result of an audit.
 
     Attributes:
         fmu: Name of the file.
@@ -57,7 +57,7 @@ class AuditResult:
     idle: tuple[str, ...] = ()
 
     def count(self, severity: Severity) -> int:
-        """How many findings there are of one severity."""
+        """Return the number of findings of one severity."""
         return sum(each.number for each in self.findings if each.severity == severity)
 
     def fails(self, least: Severity) -> bool:
@@ -65,7 +65,7 @@ class AuditResult:
         return any(self.count(each) for each in SEVERITIES[: SEVERITIES.index(least) + 1])
 
     def exit_code(self, least: Severity = "error") -> int:
-        """What the command line ends with.
+        """Exit code of the command line.
 
         Args:
             least: Severity from which on a finding fails.
@@ -81,7 +81,7 @@ class AuditResult:
         return NO_BINARY if self.runnable is False else GOOD
 
     def to_json(self) -> str:
-        """Everything, and the counts."""
+        """Return everything, and the counts, as JSON."""
         counts = {each: self.count(each) for each in SEVERITIES}
         whole: dict[str, Any] = {**asdict(self), "counts": counts, "exit_code": self.exit_code()}
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

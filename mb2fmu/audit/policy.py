@@ -1,4 +1,4 @@
-"""What the one who asks accepts: ``audit.toml`` with rules to skip, severities and waivers; and a baseline."""
+"""Policy of the user: ``audit.toml`` with rules to skip, severities and waivers; and a baseline."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Waiver:
     unit: str = "*"
 
     def covers(self, unit: str, found: Finding) -> bool:
-        """Return whether it is about a finding."""
+        """Return whether it covers a finding."""
         pairs = ((found.rule, self.rule), (found.where, self.where), (found.message, self.message), (unit, self.unit))
         return all(fnmatch.fnmatchcase(text, pattern) for text, pattern in pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is accepted.
+    """Accepted findings, and severities.
 
     Attributes:
         skip: Patterns of rules that are not judged.
@@ -119,12 +119,12 @@ NO_POLICY = Policy()
 
 
 def fingerprint(found: Finding) -> tuple[str, str, str]:
-    """What makes two findings of two audits the same: rule, place and message, but for their numbers."""
+    """Return a key that equal findings of two audits share: rule, place and message, without numbers."""
     return found.rule, _without_numbers(found.where), _without_numbers(found.message)
 
 
 def _without_numbers(text: str) -> str:
-    """Numbers and lines differ from build to build."""
+    """Remove numbers and lines, which differ between builds."""
     quoted = text.split('"')
     for k in range(0, len(quoted), 2):
         quoted[k] = "".join("#" if sign.isdigit() else sign for sign in quoted[k])
@@ -134,7 +134,7 @@ def _without_numbers(text: str) -> str:
 
 
 def read_policy(path: Path | None, baseline: Path | None, today: dt.date | None = None) -> Policy:
-    """Reads ``audit.toml`` and the JSON of an earlier audit.
+    """Read ``audit.toml`` and the JSON of an earlier audit.
 
     Args:
         path: Of the first; None: that of the working folder, if it is there.

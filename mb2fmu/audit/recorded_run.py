@@ -1,4 +1,4 @@
-"""A recorded run to be repeated: reference result, input and options in the form of the FMI cross-check.
+"""A recorded run to repeat: reference result, input and options in the form of the FMI cross-check.
 
 Beside ``X.fmu`` lie ``X_ref.csv`` (time and variables), ``X_in.csv`` (time and inputs; two rows of one time are a jump)
 and ``X_ref.opt`` (StartTime, StopTime, StepSize, RelTol, one per line, the value after a comma). See
@@ -39,7 +39,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What another tool, or a measurement, says of the unit's motion.
+    """Motion of the unit by another tool, or by measurement.
 
     Attributes:
         reference: What is to be met.
@@ -71,7 +71,7 @@ class Recorded:
 
 @dataclass(slots=True)
 class _Reading:
-    """Collects the faults of all files."""
+    """Reads all files and collects their faults."""
 
     faults: list[Fault] = field(default_factory=list)
 
@@ -109,7 +109,7 @@ class _Reading:
         return Table(head[1:], times, [row[1:] for row in rows])
 
     def row(self, line: list[str], count: int, where: str) -> list[float]:
-        """Numbers of one row; true and false are 1 and 0."""
+        """Return the numbers of one row; true and false are 1 and 0."""
         words = {"true": 1.0, "false": 0.0}
         try:
             found = [words[each.strip().lower()] if each.strip().lower() in words else float(each) for each in line]
@@ -120,7 +120,7 @@ class _Reading:
         return found
 
     def options(self, path: Path) -> dict[str, float]:
-        """Read an .opt file; options that it does not have are left out."""
+        """Read an .opt file; missing options are left out."""
         found = {}
         try:
             lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -139,7 +139,7 @@ class _Reading:
 
 
 def read_recorded(reference: Path, inputs: Path | None = None, options: Path | None = None) -> Recorded:
-    """Reads a recorded run.
+    """Read a recorded run.
 
     Args:
         reference: ``X_ref.csv``.
@@ -173,13 +173,13 @@ def read_recorded(reference: Path, inputs: Path | None = None, options: Path | N
 
 
 def _covers(table: Table, start: float, stop: float) -> bool:
-    """Return whether a result is there from the start to the end: what is not there cannot be judged."""
+    """Return whether a result covers the time from start to end: other times cannot be judged."""
     slack = 1e-6 * (stop - start)
     return table.times[0] <= start + slack and table.times[-1] >= stop - slack
 
 
 def beside(path: Path) -> Recorded | None:
-    """Return the recorded run that lies beside a unit by the names of the cross-check; None where there is none.
+    """Return the recorded run beside a unit, by the names of the cross-check; None where there is none.
 
     Raises:
         Mb2FmuError: If there is one that cannot be used.

@@ -95,7 +95,7 @@ class TangentSums:
         return [self._builder.mul(factor, derivative) for factor, derivative in terms]
 
     def _by_derivative(self, plus: Iterable[Term], minus: Iterable[Term]) -> int:
-        """Adds up terms that share a derivative first and multiplies by the derivative once."""
+        """Add up terms that share a derivative first and multiplies by the derivative once."""
         b = self._builder
         collected: dict[int, list[tuple[int, Term, list[int], bool]]] = {}
         for side, terms in enumerate((plus, minus)):
@@ -115,7 +115,7 @@ class TangentSums:
         return b.plain_sum(*sums)
 
     def _taken_apart(self, term: Term) -> tuple[list[int], int, bool]:
-        """Factors that are no derivatives, the derivative that they multiply, and whether all is negated."""
+        """Return the factors that are no derivatives, the derivative that they multiply, and whether all is negated."""
         b, first = self._builder, self._first
         factor, derivative = term
         factors, turned = [factor], False

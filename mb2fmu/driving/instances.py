@@ -130,20 +130,20 @@ class Unit2(Stateful):
         fmu.exitInitializationMode()
 
     def set(self, references: list[int], values: list[float]) -> None:
-        """Sets Real variables."""
+        """Set Real variables."""
         if references:
             self._fmu.setReal(references, values)
 
     def change(self, references: list[int], values: list[float]) -> None:
-        """Sets inputs between two steps."""
+        """Set inputs between two steps."""
         self.set(references, values)
 
     def tune(self, references: list[int], values: list[float]) -> None:
-        """Sets tunable parameters between two steps."""
+        """Set tunable parameters between two steps."""
         self.set(references, values)
 
     def get(self, references: list[int]) -> list[float]:
-        """Reads Real variables."""
+        """Read Real variables."""
         return list(self._fmu.getReal(references))
 
     def step(self, begin: float, size: float) -> str:
@@ -152,15 +152,15 @@ class Unit2(Stateful):
         return ""
 
     def put(self, kind: str, references: list[int], values: list[Any]) -> None:
-        """Sets variables of a type other than Real."""
+        """Set variables of a type other than Real."""
         getattr(self._fmu, f"set{'Integer' if kind == 'Enumeration' else kind}")(references, values)
 
     def look(self, kind: str, references: list[int]) -> list[Any]:
-        """Reads variables of a type other than Real."""
+        """Read variables of a type other than Real."""
         return list(getattr(self._fmu, f"get{'Integer' if kind == 'Enumeration' else kind}")(references))
 
     def slopes(self, references: list[int], order: int) -> list[float]:
-        """Derivatives of outputs by time."""
+        """Return derivatives of outputs by time."""
         return list(self._fmu.getRealOutputDerivatives(references, [order] * len(references)))
 
 
@@ -203,15 +203,15 @@ class Unit3(Stateful):
             self._fmu.setFloat64(references, values)
 
     def change(self, references: list[int], values: list[float]) -> None:
-        """Sets inputs between two steps."""
+        """Set inputs between two steps."""
         self.set(references, values)
 
     def tune(self, references: list[int], values: list[float]) -> None:
-        """Sets tunable parameters between two steps."""
+        """Set tunable parameters between two steps."""
         self.set(references, values)
 
     def get(self, references: list[int]) -> list[float]:
-        """Reads Float64 variables."""
+        """Read Float64 variables."""
         found = spread(references, self._arrays)
         if found is not None:
             return found.picked(self._fmu.getFloat64(found.references, found.size))
@@ -225,15 +225,15 @@ class Unit3(Stateful):
         return f"the FMU returned early at t = {last!r} s without being allowed to" if early else ""
 
     def put(self, kind: str, references: list[int], values: list[Any]) -> None:
-        """Sets variables of a type other than Float64."""
+        """Set variables of a type other than Float64."""
         getattr(self._fmu, f"set{'Int64' if kind == 'Enumeration' else kind}")(references, values)
 
     def look(self, kind: str, references: list[int]) -> list[Any]:
-        """Reads variables of a type other than Float64."""
+        """Read variables of a type other than Float64."""
         return list(getattr(self._fmu, f"get{'Int64' if kind == 'Enumeration' else kind}")(references))
 
     def slopes(self, references: list[int], order: int) -> list[float]:
-        """Derivatives of outputs by time."""
+        """Return derivatives of outputs by time."""
         found = spread(references, self._arrays)
         if found is None:
             return list(self._fmu.getOutputDerivatives(references, [order] * len(references)))
@@ -244,7 +244,7 @@ class Unit3(Stateful):
         return found.picked(list(values))
 
     def directional(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:
-        """Changes of the unknowns per change ``seed`` of the knowns."""
+        """Return changes of the unknowns per change ``seed`` of the knowns."""
         return self._derivative(self._fmu.getDirectionalDerivative, unknowns, knowns, seed, by=knowns)
 
     def adjoint(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:

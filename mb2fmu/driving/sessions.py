@@ -117,16 +117,16 @@ class Session:
         return list(self._unit.get(references))
 
     def do_tune(self, references: list[int], values: list[float]) -> None:
-        """Sets tunable parameters."""
+        """Set tunable parameters."""
         if references:
             self._unit.tune(references, values)
 
     def do_put(self, kind: str, references: list[int], values: list[Any]) -> None:
-        """Sets variables of another type than doubles."""
+        """Set variables of another type than doubles."""
         self._unit.put(kind, references, values)
 
     def do_look(self, kind: str, references: list[int]) -> list[Any]:
-        """Reads variables of another type than doubles."""
+        """Read variables of another type than doubles."""
         return list(self._unit.look(kind, references))
 
     def do_directional(self, unknowns: list[int], knowns: list[int], seeds: list[list[float]]) -> list[list[float]]:
@@ -139,7 +139,7 @@ class Session:
         return [self._unit.adjoint(unknowns, knowns, seed) for seed in seeds]
 
     def do_slopes(self, references: list[int], order: int) -> list[float]:
-        """Derivatives of outputs by time."""
+        """Return derivatives of outputs by time."""
         return list(self._unit.slopes(references, order))
 
     def do_derivatives(

@@ -223,7 +223,7 @@ class Recursion:
         return tuple(terms), frame == goal
 
     def speeds(self, link: int) -> frozenset[int]:
-        """Speeds that move a link relative to its predecessor."""
+        """Return speeds that move a link relative to its predecessor."""
         record = self.links[link]
         vectors = [*self.chain(link)[0], *(record.velocity or ())]
         if record.velocity is None:

@@ -53,7 +53,7 @@ def applied_loads(kinematics: NamedKinematics) -> Iterator[AppliedLoad]:
 
 
 def in_inertial_frame(terms: VectorTerms, kinematics: NamedKinematics) -> Components:
-    """Components in N of a vector written in several frames."""
+    """Return components in N of a vector written in several frames."""
     total = ZERO
     for frame, components in terms:
         total = add(total, times(kinematics.rotation(frame), components))

@@ -161,7 +161,7 @@ class _Grower:
             self.frames.append(FrameRelation(frame.name, frame.parent, axes, frame.rotation, frame.reference, spin))
 
     def _turned_frames(self) -> Iterable[int]:
-        """Frames that torques act on."""
+        """Yield frames that torques act on."""
         for load in self.m.loads:
             if isinstance(load, (TorqueLoad, TorqueActuatorLoad)):
                 yield load.frame
@@ -219,7 +219,7 @@ class _Grower:
         return homes[axes]
 
     def _between(self, axes: int, goal: int) -> list[int]:
-        """Axes between a link's and those it is made from that are links of their own, outermost last.
+        """Return axes between a link's and those it is made from that are links of their own, outermost last.
 
         Those that torques act on; and all of them unless three speeds turn the last one, which then spans space.
         """
@@ -322,7 +322,7 @@ class _Grower:
     def _massive(
         self, links: list[Link], points: list[Attachment], bodies: list[Attachment], of_axes: dict[int, int]
     ) -> set[int]:
-        """Links with mass or loads on them or after them."""
+        """Return the links with mass or loads on them or after them."""
         massive = {place.link for place in bodies} | {of_axes[axes] for axes in self.wanted}
         for load in self.m.loads:
             numbers = [*getattr(load, "points", ()), *([load.point] if hasattr(load, "point") else [])]

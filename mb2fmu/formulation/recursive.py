@@ -77,7 +77,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
 
 
 def formulate_articulated(mechanism: Mechanism) -> EquationsOfMotion:
-    """Equations without a mass matrix."""
+    """Return equations without a mass matrix."""
     kinematics, recursion = _start(mechanism)
     geared = _geared(recursion)
     moved = (number for number, link in enumerate(recursion.links) if link.massive and number not in geared)
@@ -86,7 +86,7 @@ def formulate_articulated(mechanism: Mechanism) -> EquationsOfMotion:
 
 
 def formulate_composite(mechanism: Mechanism) -> EquationsOfMotion:
-    """Equations whose mass matrix, shape (n_u, n_u), and forcing are evaluated by recursion."""
+    """Return equations whose mass matrix, shape (n_u, n_u), and forcing are evaluated by recursion."""
     kinematics, recursion = _start(mechanism)
     M = kinematics.mass_matrix()
     forcing = kinematics.define("forcing", [f"f_{u.name}" for u in mechanism.u])

@@ -125,7 +125,7 @@ class RecursiveKinematics(NamedKinematics):
         return []
 
     def moving(self) -> set[sm.Symbol]:
-        """Symbols that depend on speeds."""
+        """Return symbols that depend on speeds."""
         found = set(self.mechanism.u)
         for quantity in self.quantities:
             if quantity.kind in {"angular velocity", "velocity", "kinetic energy", "inverse effort"}:

@@ -37,7 +37,7 @@ def quaternion(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.Expr, sm.Exp
 
 
 def euler_angles(C: sm.ImmutableMatrix, sequence: str) -> tuple[sm.Expr, sm.Expr, sm.Expr]:
-    """Angles of a body-fixed sequence.
+    """Return angles of a body-fixed sequence.
 
     Args:
         C: ``A_C_B``.

@@ -360,7 +360,7 @@ class _Theory:
         return rate_of(expression, slopes)
 
     def _coordinate_rates(self) -> tuple[dict[sm.Symbol, sm.Expr], sm.MatrixBase]:
-        """Symbols of q' with those of q'', and ∂u/∂q'; the speeds themselves where they are q'."""
+        """Return symbols of q' with those of q'', and ∂u/∂q'; the speeds themselves where they are q'."""
         m = self.m
         if sm.eye(len(m.u)) == m.kinematics.matrix and m.kinematics.offset.is_zero_matrix:
             return dict(zip(m.u, m.u_dot, strict=True)), sm.eye(len(m.u))

@@ -47,7 +47,7 @@ class ConstrainedDynamics:
     # --- speeds ------------------------------------------------------------------------------------------------------
 
     def speed_expressions(self) -> list[sm.Basic]:
-        """Expressions that :meth:`dependent_speeds` takes lowered: A, b and the independent u."""
+        """Return expressions that :meth:`dependent_speeds` takes lowered: A, b and the independent u."""
         e = self._equations
         c = self._reducing
         assert c is not None
@@ -74,7 +74,7 @@ class ConstrainedDynamics:
     # --- accelerations -----------------------------------------------------------------------------------------------
 
     def expressions(self) -> list[sm.Basic]:
-        """Expressions that :meth:`accelerations` takes lowered: M, f, A and γ."""
+        """Return expressions that :meth:`accelerations` takes lowered: M, f, A and γ."""
         d, c = self._equations.mass_and_forcing, self._reducing
         return [*d.mass_matrix, *d.forcing, *((*c.jacobian, *self._bias()) if c else ())]
 
@@ -122,7 +122,7 @@ class ConstrainedDynamics:
         return self._system
 
     def projection_expressions(self) -> list[sm.Basic]:
-        """Expressions that :meth:`projected_speeds` takes lowered before the speeds: M, A and b."""
+        """Return expressions that :meth:`projected_speeds` takes lowered before the speeds: M, A and b."""
         e = self._equations
         c = e.velocity_constraints
         assert c is not None
@@ -202,7 +202,7 @@ class ConstrainedDynamics:
         return [b.sub(b.dot(row, u_dot), load) for row, load in zip(M, f, strict=True)]
 
     def multiplier_expressions(self, pushes: Sequence[sm.Expr] = ()) -> list[sm.Basic]:
-        """Expressions that :meth:`multipliers` takes lowered: M, f with added forces, A and u'."""
+        """Return expressions that :meth:`multipliers` takes lowered: M, f with added forces, A and u'."""
         e = self._equations
         d, c = e.mass_and_forcing, e.velocity_constraints
         forcing = [sm.Add(f, push) for f, push in zip(d.forcing, pushes, strict=True)] if pushes else d.forcing

@@ -63,7 +63,7 @@ class PositionProjection:
         self._name = name
 
     def needs(self, x: Sequence[sm.Symbol]) -> list[sm.Basic]:
-        """Expressions that :meth:`project` takes lowered.
+        """Return expressions that :meth:`project` takes lowered.
 
         Args:
             x: Symbols of the coordinates that are projected.

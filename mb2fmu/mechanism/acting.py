@@ -101,7 +101,7 @@ class LoadTables:
         self._on_points, self._on_frames = _Table(on_points), _Table(on_frames)
 
     def evaluated(self, scalars: Array, values: Array, rotations: Array) -> tuple[Actions, Actions]:
-        """Forces on points and torques on frames, those along pathways left out.
+        """Return forces on points and torques on frames, those along pathways left out.
 
         Args:
             scalars: Values of ``self.scalars``.

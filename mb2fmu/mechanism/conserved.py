@@ -124,7 +124,7 @@ class ConservedQuantities:
         return np.array(momenta), np.array(turning), np.array(along)
 
     def _of_each(self, parameters: Floats) -> Floats:
-        """Mass and inertia of each body, shape (n, 10)."""
+        """Return mass and inertia of each body, shape (n, 10)."""
         return np.reshape(np.array(self._constants(*parameters), dtype=float), (len(self.m.bodies), 10))
 
     # ------------------------------------------------------------------ which there are

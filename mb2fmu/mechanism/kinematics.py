@@ -222,7 +222,7 @@ class NamedKinematics:
         return self._named_partials(partials, f"Jw_{frame.name}")
 
     def _alpha0(self, i: int) -> Components:
-        """Forms the angular acceleration of frame i in N without its terms in u', from its reference frame's."""
+        """Form the angular acceleration of frame i in N without its terms in u', from its reference frame's."""
         if i == 0:
             return ZERO
         frame = self.mechanism.frames[i]
@@ -264,7 +264,7 @@ class NamedKinematics:
         return total
 
     def moving(self) -> set[sm.Symbol]:
-        """Symbols that depend on speeds: the speeds, and the intermediates computed from them."""
+        """Return symbols that depend on speeds: the speeds, and the intermediates computed from them."""
         found = set(self.mechanism.u)
         for assignment in self.assignments:
             if assignment.expression.free_symbols & found:
@@ -288,7 +288,7 @@ class NamedKinematics:
         return self.named(times(self.rotation(k), components), f"arm_{self.mechanism.points[i].name}")
 
     def _velocity(self, i: int) -> Components:
-        """Forms the velocity of point i in N: as given, or from its parent's velocity and its position to it."""
+        """Form the velocity of point i in N: as given, or from its parent's velocity and its position to it."""
         place = self.mechanism.points[i]
         if place.velocity is not None:
             total = ZERO
@@ -302,7 +302,7 @@ class NamedKinematics:
         return self.named(total, f"v_{place.name}")
 
     def _velocity_partials(self, i: int) -> Partials:
-        """Forms the derivatives of the velocity of point i with respect to each speed."""
+        """Form the derivatives of the velocity of point i with respect to each speed."""
         place = self.mechanism.points[i]
         if place.velocity is not None:
             partials: Partials = {}
@@ -321,7 +321,7 @@ class NamedKinematics:
         return self._named_partials(partials, f"Jv_{place.name}")
 
     def _acceleration0(self, i: int) -> Components:
-        """Forms the acceleration of point i in N without its terms in u', from its parent's."""
+        """Form the acceleration of point i in N without its terms in u', from its parent's."""
         place = self.mechanism.points[i]
         total = ZERO
         if place.velocity is not None:
@@ -363,7 +363,7 @@ class NamedKinematics:
         return self.named_late(total, f"alpha_{frame.name}")
 
     def _acceleration(self, i: int) -> Components:
-        """Forms the whole acceleration of point i in N, terms in u' included, from its parent's."""
+        """Form the whole acceleration of point i in N, terms in u' included, from its parent's."""
         place, total = self.mechanism.points[i], ZERO
         if place.velocity is not None:
             for k, components in place.velocity:
@@ -400,7 +400,7 @@ class NamedKinematics:
         return self._remember("pathway", self.mechanism.loads.index(load), self._pathway)
 
     def _pathway(self, number: int) -> list[Components]:
-        """Assigns length and rate of a pathway, summed over its segments; returns the segments' unit vectors in N."""
+        """Assign length and rate of a pathway, summed over its segments; returns the segments' unit vectors in N."""
         load = self.mechanism.loads[number]
         assert isinstance(load, PathwayLoad)
         lengths, rates, directions = [], [], []

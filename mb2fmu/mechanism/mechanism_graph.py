@@ -258,5 +258,5 @@ def _in_ring(carriers: Mapping[int, int], number: int) -> bool:
 
 
 def _symbols(terms: VectorTerms | None) -> set[sm.Basic]:
-    """Symbols in the components of a vector."""
+    """Return symbols in the components of a vector."""
     return set().union(*(c.free_symbols for _, cs in terms or () for c in cs))

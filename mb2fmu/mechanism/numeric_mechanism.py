@@ -194,7 +194,7 @@ class NumericMechanism:
         return sum((self.frames[k].rotation @ self._take(at, (3,)) for (k, _), at in parts), np.zeros(3))
 
     def z_dot(self) -> Array:
-        """Derivatives of the auxiliary states."""
+        """Return derivatives of the auxiliary states."""
         return self._evaluate_z(*self._point, *self._pathway_values())
 
     # ------------------------------------------------------------------ collecting expressions
@@ -325,7 +325,7 @@ class NumericMechanism:
         return self._known_pathways[load.points]
 
     def _find_pathway(self, load: PathwayLoad) -> tuple[float, float, list[Array]]:
-        """Computes length in m, rate in m/s, and the unit vector of each segment in N."""
+        """Compute length in m, rate in m/s, and the unit vector of each segment in N."""
         length = rate = 0.0
         directions = []
         for a, b in zip(load.points, load.points[1:], strict=False):

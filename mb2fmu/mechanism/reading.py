@@ -246,7 +246,7 @@ class _Reader:
         return not isinstance(self.mechanics, (System, Parts)) and mechanics_source.origin(self.mechanics) is not None
 
     def _shared(self, constraints: Constraints, acts: tuple[tuple[ForceApplication, ...], ...]) -> dict[str, Any]:
-        """Fields common to all mechanics types."""
+        """Return fields common to all mechanics types."""
         d = self.definition
         dependent = {self.u_user.index(u) for u in self.speeds.dependent}
         if constraints.velocity and isinstance(self.mechanics, LagrangesMethod):  # which names none
@@ -439,7 +439,7 @@ class _Reader:
         return found
 
     def _driven(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:
-        """Inputs of which another input is the rate."""
+        """Return inputs of which another input is the rate."""
         plain = {i.symbol: r for i, r in zip(self.definition.inputs, self.r, strict=True)}
         return tuple((r, plain[rate_in_time(user)]) for user, r in plain.items() if rate_in_time(user) in plain)
 
@@ -449,7 +449,7 @@ class _Reader:
         return (*self.q, *(r for r, _ in driven)), (*self.q_dot, *(rate for _, rate in driven)), self.t
 
     def _guessed(self) -> list[int]:
-        """Speeds of a LagrangesMethod whose start value, or whose coordinate's, is a guess."""
+        """Return speeds of a LagrangesMethod whose start value, or whose coordinate's, is a guess."""
         d = self.definition
         rates = {rate_in_time(c.symbol) for c in d.coordinates if c.kind == "guess"}
         return [i for i, speed in enumerate(d.speeds) if speed.kind == "guess" or speed.symbol in rates]

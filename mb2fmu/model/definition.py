@@ -100,7 +100,7 @@ class ModelDefinition(Declarations):
     latches: tuple[DeclaredLatch, ...] = ()
 
     def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:
-        """Declarations as plain data, for all stages after the reading.
+        """Return declarations as plain data, for all stages after the reading.
 
         Args:
             dependent: Names of the coordinates and speeds that the mechanics name as dependent.
@@ -184,7 +184,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         display_unit: str | None = None,
         description: str = "",
     ) -> None:
-        """Declares a parameter; a ``value`` with symbols in it makes it a calculated one.
+        """Declare a parameter; a ``value`` with symbols in it makes it a calculated one.
 
         Args:
             symbol: As it stands in the mechanics.
@@ -230,7 +230,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         display_unit: str | None = None,
         description: str = "",
     ) -> None:
-        """Declares an input signal; arguments as for :meth:`parameter`, ``start`` holds until the input is set."""
+        """Declare an input signal; arguments as for :meth:`parameter`, ``start`` holds until the input is set."""
         self.declared.append(
             Input(
                 symbol=symbol,
@@ -295,7 +295,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         display_unit: str | None = None,
         description: str = "",
     ) -> None:
-        """Declares a generalized speed with its start value; a dependent speed's start is a ``guess``.
+        """Declare a generalized speed with its start value; a dependent speed's start is a ``guess``.
 
         ``symbol`` is a speed u of the mechanics, or ``q.diff()`` where q' is the speed (always in a
         ``LagrangesMethod``): then the FMU name is ``q_dot`` unless ``name`` is given.
@@ -332,7 +332,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         display_unit: str | None = None,
         description: str = "",
     ) -> None:
-        """Declares an auxiliary state z with z' = ``derivative``."""
+        """Declare an auxiliary state z with z' = ``derivative``."""
         self.declared.append(
             AuxiliaryState(
                 symbol=symbol,
@@ -354,7 +354,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
     def constraint_force(
         self, symbol: sm.Expr, unit: str = "N", *, name: str | None = None, description: str = ""
     ) -> None:
-        """Declares an unknown force or torque of a load at an auxiliary speed; outputs may contain it."""
+        """Declare an unknown force or torque of a load at an auxiliary speed; outputs may contain it."""
         self.declared.append(
             ConstraintForce(symbol=symbol, **_quantity(symbol, name, unit=unit, description=description))
         )
@@ -399,7 +399,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         display_unit: str | None = None,
         description: str = "",
     ) -> None:
-        """Declares an output: any expression of state, inputs, parameters, time, and derivatives of q and u."""
+        """Declare an output: any expression of state, inputs, parameters, time, and derivatives of q and u."""
         self.declared.append(
             Output(
                 expression=sm.sympify(expression),
@@ -422,7 +422,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         internal_step: float | None = None,
         signals: Mapping[sm.Expr, Signal] | None = None,
     ) -> None:
-        """Sets the default experiment (see :class:`Experiment`), which the proof runs too.
+        """Set the default experiment (see :class:`Experiment`), which the proof runs too.
 
         Without ``step`` it is 0.01 s, or what suits a very short or long experiment (:func:`communication_step`); not
         more than 0.01 s where it is the integration's step, too.

@@ -33,7 +33,7 @@ class Looks:
         color: str = "",
         opacity: float = 1.0,
     ) -> None:
-        """Draws a body, or a frame, with a shape; several shapes add up.
+        """Draw a body, or a frame, with a shape; several shapes add up.
 
         Args:
             body: A ``RigidBody``, a ``Particle``, or a ``ReferenceFrame`` (then ``at`` is a point). The inertial frame
@@ -59,7 +59,7 @@ class Looks:
         color: str = "",
         opacity: float = 1.0,
     ) -> None:
-        """Draws a rod of a body, or of a frame, from one of its points to another.
+        """Draw a rod of a body, or of a frame, from one of its points to another.
 
         Args:
             body: As of :meth:`visual`.
@@ -77,11 +77,11 @@ class Looks:
         )
 
     def trace(self, point: Point, *, color: str = "") -> None:
-        """Draws the path of a point."""
+        """Draw the path of a point."""
         self.looks.append(Trace(point=point, color=color, where=caller()))
 
     def arrow(self, load: Any, *, scale: float | None = None, color: str = "") -> None:
-        """Draws a force (or torque, about its arrow) where it acts.
+        """Draw a force (or torque, about its arrow) where it acts.
 
         Args:
             load: One of the handed-over loads or actuators, or a pair (point, vector) of any expressions.

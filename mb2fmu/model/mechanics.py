@@ -93,7 +93,7 @@ def speeds(mechanics: Mechanics) -> Speeds:
 
 
 def kinematic_equations(mechanics: Mechanics) -> Expressions:
-    """Expressions that vanish, linear in q' and u.
+    """Return expressions that vanish, linear in q' and u.
 
     A q' that is itself a speed (``Derivative(q)`` among :func:`speeds`) has no equation: it needs none. So a
     ``LagrangesMethod`` has none at all.
@@ -112,7 +112,7 @@ def kinematic_equations(mechanics: Mechanics) -> Expressions:
 
 
 def holonomic_constraints(mechanics: Mechanics) -> Expressions:
-    """Expressions of q and t that vanish."""
+    """Return expressions of q and t that vanish."""
     match mechanics:
         case System():
             return tuple(mechanics.holonomic_constraints)
@@ -196,7 +196,7 @@ def potential_energy(body: Any) -> sm.Expr:
 
 
 def loads(mechanics: Mechanics) -> tuple[Any, ...]:
-    """Forces and torques as handed over: ``(point or frame, vector)``, without those of actuators.
+    """Return forces and torques as handed over: ``(point or frame, vector)``, without those of actuators.
 
     What acts on the ground body (``System.apply_uniform_gravity`` pulls at it, too) moves nothing and is left out.
     """

@@ -24,15 +24,15 @@ class Outputs:
     def output_position(
         self, name: str, point: Point, *, relative_to: Point | None = None, expressed_in: ReferenceFrame | None = None
     ) -> None:
-        """Outputs ``name.x``, ``.y``, ``.z``: the position of ``point`` in m, from ``relative_to`` (the origin)."""
+        """Output ``name.x``, ``.y``, ``.z``: the position of ``point`` in m, from ``relative_to`` (the origin)."""
         self._request("position", name, "m", (point,), relative_to=relative_to, expressed_in=expressed_in)
 
     def output_velocity(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
-        """Outputs ``name.x``, ``.y``, ``.z``: the velocity of ``point`` in the inertial frame, in m/s."""
+        """Output ``name.x``, ``.y``, ``.z``: the velocity of ``point`` in the inertial frame, in m/s."""
         self._request("velocity", name, "m/s", (point,), expressed_in=expressed_in)
 
     def output_acceleration(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
-        """Outputs ``name.x``, ``.y``, ``.z``: the acceleration of ``point`` in the inertial frame, in m/s2."""
+        """Output ``name.x``, ``.y``, ``.z``: the acceleration of ``point`` in the inertial frame, in m/s2."""
         self._request("acceleration", name, "m/s2", (point,), expressed_in=expressed_in)
 
     def output_orientation(
@@ -43,7 +43,7 @@ class Outputs:
         relative_to: ReferenceFrame | None = None,
         representation: str = "quaternion",
     ) -> None:
-        """Outputs the orientation of ``frame``.
+        """Output the orientation of ``frame``.
 
         ``quaternion``: ``name.w``, ``.x``, ``.y``, ``.z``, unit length, rotating vectors of ``frame`` into
         ``relative_to``, w ≥ 0. A body-fixed Euler sequence such as ``zxy``: ``name[1]``, ``[2]``, ``[3]`` in rad.
@@ -59,7 +59,7 @@ class Outputs:
         relative_to: ReferenceFrame | None = None,
         expressed_in: ReferenceFrame | None = None,
     ) -> None:
-        """Outputs ``name.x``, ``.y``, ``.z``: the angular velocity of ``frame`` in ``relative_to``, in rad/s."""
+        """Output ``name.x``, ``.y``, ``.z``: the angular velocity of ``frame`` in ``relative_to``, in rad/s."""
         self._request("angular_velocity", name, "rad/s", (frame,), relative_to=relative_to, expressed_in=expressed_in)
 
     def output_angular_acceleration(
@@ -70,7 +70,7 @@ class Outputs:
         relative_to: ReferenceFrame | None = None,
         expressed_in: ReferenceFrame | None = None,
     ) -> None:
-        """Outputs ``name.x``, ``.y``, ``.z``: the angular acceleration of ``frame`` in ``relative_to``, in rad/s2.
+        """Output ``name.x``, ``.y``, ``.z``: the angular acceleration of ``frame`` in ``relative_to``, in rad/s2.
 
         In a frame that turns itself it is the rate, as seen there, of the angular velocity seen there.
         """
@@ -133,7 +133,7 @@ class Outputs:
         about: Point | None = None,
         expressed_in: ReferenceFrame | None = None,
     ) -> None:
-        """Outputs momentum and angular momentum of bodies together (of all unless given), in the inertial frame.
+        """Output momentum and angular momentum of bodies together (of all unless given), in the inertial frame.
 
         ``name.linear.x``, … in kg.m/s; ``name.angular.x``, … in kg.m2/s about their centre of mass, or about a point:
         Σ (r - r_about) × m v + I ω.
@@ -145,11 +145,11 @@ class Outputs:
         )
 
     def output_distance(self, name: str, point: Point, other: Point) -> None:
-        """Outputs ``name``: the distance of two points in m."""
+        """Output ``name``: the distance of two points in m."""
         self._request("distance", name, "m", (point, other))
 
     def output_force(self, name: str, load: Any, *, unit: str = "N") -> None:
-        """Outputs the magnitude (actuator; expansile positive) or the components (load) of a force or torque.
+        """Output the magnitude (actuator; expansile positive) or the components (load) of a force or torque.
 
         ``load`` is one of the handed-over loads or actuators; a load gives ``name.x``, ``.y``, ``.z`` in the inertial
         frame, an actuator ``name``.
@@ -157,11 +157,11 @@ class Outputs:
         self._request("force", name, unit, (load,))
 
     def output_power(self, name: str, load: Any) -> None:
-        """Outputs ``name``: the power in W that a load or actuator delivers to the mechanism."""
+        """Output ``name``: the power in W that a load or actuator delivers to the mechanism."""
         self._request("power", name, "W", (load,))
 
     def output_multiplier(self, name: str, row: sm.Expr, *, unit: str = "N") -> None:
-        """Outputs ``name``: the multiplier of a constraint of the mechanics, in M u' + A^T λ = f.
+        """Output ``name``: the multiplier of a constraint of the mechanics, in M u' + A^T λ = f.
 
         Where the row is a component of a point's velocity (or its φ one of the point's position), -λ is the component
         of the force that holds the point.
@@ -174,7 +174,7 @@ class Outputs:
         self._request("multiplier", name, unit, (sm.sympify(row),))
 
     def output_momentum(self, name: str, speed: sm.Expr, *, unit: str) -> None:
-        """Outputs ``name``: the generalized momentum ∂T/∂u of a speed u, or ∂T/∂q' of a coordinate q."""
+        """Output ``name``: the generalized momentum ∂T/∂u of a speed u, or ∂T/∂q' of a coordinate q."""
         self._request("momentum", name, unit, (speed,))
 
     def output_jacobi_integral(self, name: str = "jacobi_integral") -> None:
@@ -210,15 +210,15 @@ class Outputs:
             self._request(kind, f"{name}.{part}", unit, subject, relative_to=at, expressed_in=expressed_in)  # type: ignore[arg-type]
 
     def output_kinetic_energy(self, name: str = "kinetic_energy") -> None:
-        """Outputs the kinetic energy in J."""
+        """Output the kinetic energy in J."""
         self._request("kinetic_energy", name, "J")
 
     def output_potential_energy(self, name: str = "potential_energy") -> None:
-        """Outputs the potential energy in J: of constant forces and springs, or what :meth:`potential_energy` gives."""
+        """Output the potential energy in J: of constant forces and springs, or what :meth:`potential_energy` gives."""
         self._request("potential_energy", name, "J")
 
     def output_total_energy(self, name: str = "total_energy") -> None:
-        """Outputs the sum of kinetic and potential energy in J."""
+        """Output the sum of kinetic and potential energy in J."""
         self._request("total_energy", name, "J")
 
     def output_diagnostics(self, name: str = "diagnostics", *, energy: bool = True) -> None:

@@ -64,7 +64,7 @@ class OwnEvents:
         super().__init__()
 
     def when(self, condition: sm.Basic, settings: Mapping[sm.Expr, sm.Expr], *, name: str = "") -> None:
-        """Sets values at the instant at which a condition becomes true.
+        """Set values at the instant at which a condition becomes true.
 
         Example:
             A ball of restitution e on the ground.
@@ -81,7 +81,7 @@ class OwnEvents:
         self._add("when", sm.sympify(condition), settings, name, str(condition))
 
     def once(self, time: float, settings: Mapping[sm.Expr, sm.Expr], *, name: str = "") -> None:
-        """Sets values once, at an instant in s; ``settings`` as for :meth:`when`."""
+        """Set values once, at an instant in s; ``settings`` as for :meth:`when`."""
         now = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
         at = _number(time)
         passed = sm.Piecewise((1, now >= sm.Float(at)), (0, True)) if math.isfinite(at) else sm.S.Zero

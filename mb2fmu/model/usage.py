@@ -90,14 +90,14 @@ class _Collector:
             self.found.append(Use(place, role, expression))
 
     def vector(self, place: str, role: Role, vector: Vector) -> None:
-        """Notes the components of a vector, and the frames they are in."""
+        """Note the components of a vector, and the frames they are in."""
         for components, frame in getattr(vector, "args", ()):
             self.frames.setdefault(frame)
             for component in components:
                 self.expression(place, role, component)
 
     def anchor(self, item: Any) -> None:
-        """Notes that a point, frame or body matters."""
+        """Note that a point, frame or body matters."""
         if isinstance(item, BodyBase):
             self.points.setdefault(item.masscenter)
             item = getattr(item, "frame", None)

@@ -1,4 +1,4 @@
-"""The way of the data: the only place that composes stages.
+"""The pipeline: the only place that composes stages.
 
     Path → Model → Declarations → Mechanism → EquationsOfMotion → Program            derive      deriving, choosing
          → Linearization, Sensitivities                                                 linearize   studies
@@ -62,7 +62,7 @@ def export(
     languages: Sequence[str] = (),
     **options: Unpack[UnitOptions],
 ) -> Exported:
-    """Derives, builds and packs: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`.
+    """Derive, build and pack: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`.
 
     ``documents`` are further files, by name, for the unit's documentation; ``languages`` source targets to be written
     beside the unit: what one of them cannot express is told before anything is written. In the unit is a page that
@@ -89,7 +89,7 @@ def run(
     observer: Observer | None = None,
     **options: Unpack[UnitOptions],
 ) -> Finished:
-    """Return the whole way: ``folder/<ModelName>.fmu`` with the report in it, and ``<ModelName>.html`` beside it.
+    """Do all stages: ``folder/<ModelName>.fmu`` with the report inside, and ``<ModelName>.html`` beside it.
 
     The report is made from the core unit and packed with it afterwards; the packed one has neither times nor a date in
     it. Both are published together, after the verdict, whatever it is: until then, and if anything fails, the folder

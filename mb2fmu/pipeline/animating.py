@@ -1,4 +1,4 @@
-"""A mechanism in motion, for pictures: by its own program, in a unit that fmpy ran, in the reference of a proof.
+"""Drawings of a mechanism in motion: by its own program, by a unit that fmpy runs, or by a proof's reference.
 
 Mesh files that a model names are read here.
 """
@@ -53,7 +53,7 @@ def animate(
     step: float | None = None,
     observer: Observer | None = None,
 ) -> tuple[Drawing, Signals]:
-    """Return a mechanism in motion: for ``animation.page`` and ``animation.still``.
+    """Return a mechanism in motion, for ``animation.page`` and ``animation.still``.
 
     Args:
         source: A model, its file, or a unit (``.fmu``), which is run by fmpy.
@@ -96,7 +96,7 @@ def animate(
 
 
 def _refuse_ghost(model: AnyModel | None) -> None:
-    """A model as ghost moves through its own experiment.
+    """Refuse a model as ghost together with settings: it moves through its own experiment.
 
     Raises:
         ValidationError: If there is one.
@@ -107,7 +107,7 @@ def _refuse_ghost(model: AnyModel | None) -> None:
 
 
 def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:
-    """Return the scene of a mechanism, with the mesh files that its model names; None where nothing can be drawn.
+    """Return the scene of a mechanism, with the mesh files of its model; None where nothing can be drawn.
 
     Raises:
         ModelError: If a mesh file cannot be read, naming each.
@@ -138,7 +138,7 @@ MOST_TRIANGLES = 30_000
 
 
 def turned_meshes(uses: Sequence[MeshUse]) -> dict[str, animation.Triangles]:
-    """Meshes turned and scaled, thinned out to a budget; what cannot be read is left out."""
+    """Return meshes turned and scaled, thinned to a budget; unreadable ones are left out."""
     found: dict[str, animation.Triangles] = {}
     read: dict[Path, animation.Triangles | None] = {}
     for mesh in uses:
@@ -198,7 +198,7 @@ def scene_in(unit: FileTree, where: str) -> Scene:
 
 
 def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -> tuple[Drawing, Signals]:
-    """Runs a unit through the scene's experiment; its reference, if it carries one, is the ghost if there is no other.
+    """Run a unit through the scene's experiment; its reference is the default ghost.
 
     Raises:
         ValidationError: If the unit lacks the scene's variables, or cannot be run here.
@@ -235,7 +235,7 @@ def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -
 
 
 def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signals]:
-    """What a validated unit did; the reference is the ghost."""
+    """Draw a validated unit; the reference is the ghost."""
     run, reference = result.reference.conditions, result.reference.trajectory
     rows = np.unique(np.rint(np.linspace(0, len(run.time) - 1, min(len(run.time), _SAMPLES))).astype(int))
     names = [variable.name for variable in scene.states]
@@ -271,5 +271,5 @@ def _stored_reference(unit: FileTree, scene: Scene, motion: Motion) -> Motion | 
 
 
 def _side_by_side(columns: Sequence[Floats], rows: int) -> Floats:
-    """Columns as one table, shape (rows, n); n may be 0: a unit without states."""
+    """Return columns as one table, shape (rows, n); n may be 0: a unit without states."""
     return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))

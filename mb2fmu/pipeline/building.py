@@ -26,7 +26,7 @@ BACKEND: Backend = "native"
 
 
 def build(derivation: Derivation, *, observer: Observer | None = None, **options: Unpack[BuildOptions]) -> Build:
-    """Program → FmuInterface → sources and description → binaries → core unit, all in memory.
+    """Build a unit in memory: Program → FmuInterface → sources and description → binaries → core unit.
 
     Args:
         derivation: What to build a unit of.
@@ -67,7 +67,7 @@ def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOption
 
 
 def _refuse_native_options(options: BuildOptions) -> None:
-    """What a Python unit cannot be built with."""
+    """Refuse options that a Python unit cannot have."""
     given = {
         "--platform": options.get("platforms", "host") != "host",
         "--compiler": options.get("compiler") not in (None, "zig"),
@@ -125,7 +125,7 @@ def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOption
 
 
 def _refuse_component(options: BuildOptions) -> None:
-    """What a component of WebAssembly cannot be built with.
+    """Refuse options that a component of WebAssembly cannot have.
 
     Raises:
         EmitError: With every option that does not go together with it.
@@ -156,7 +156,7 @@ def _component(sources: FileTree, identifier: str) -> FileTree:
 
 
 class _Looks(NamedTuple):
-    """What a mechanism looks like: its scene, what a unit carries to be animated, and its picture as SVG."""
+    """Appearance of a mechanism: its scene, data for animation, and its picture as SVG."""
 
     scene: Scene | None
     files: FileTree
@@ -164,7 +164,7 @@ class _Looks(NamedTuple):
 
 
 def _looks(derivation: Derivation) -> _Looks:
-    """Describes the scene; the picture is the model's own drawing, or else the mechanism at its start."""
+    """Describe the scene; the picture is the model's own drawing, or else the mechanism at its start."""
     from mb2fmu import animation
     from mb2fmu.pipeline import animating
 

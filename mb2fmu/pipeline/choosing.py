@@ -1,4 +1,4 @@
-"""The formulation that ``auto`` and ``recursive`` stand for: candidates are lowered, and their costs compared.
+"""Choose the formulation of ``auto`` and ``recursive``: lower all candidates, and compare their costs.
 
 Equations that people can read (Kane's for one or two bodies, TMT's for a few) win where they are not much dearer than
 the cheaper recursion; many bodies are left to the recursions from the start.
@@ -41,7 +41,7 @@ class Choice:
 
 
 def candidates(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[EquationsOfMotion, ...]:
-    """Return the equations by every formulation that may be the cheapest; by the one that is asked for, where one is.
+    """Return the equations by every formulation that may be cheapest, or by the requested one.
 
     Args:
         mechanism: As read.
@@ -67,7 +67,7 @@ def candidates(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[E
 
 
 def cheapest(equations: Sequence[EquationsOfMotion]) -> Choice:
-    """Lowers all, and takes the one whose x' costs least; written-out ones are given their advantage."""
+    """Lower all candidates, and return the one whose x' costs least; written-out equations have an advantage."""
     programs = [lower(one) for one in equations]
     if len(programs) == 1:
         return Choice(equations[0], programs[0], "nothing else was worth trying")

@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 def compiled(
     model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
 ) -> Ensemble:
-    """Return a model as machine code for many instances at once.
+    """Compile a model as machine code for many instances at once.
 
     Args:
         model: A model, or the file that has its function.
@@ -79,13 +79,13 @@ def compiled(
 
 
 def _switches(derivation: Derivation) -> bool:
-    """Return whether instances go different ways: at events, at kinks of x', and where a loop's memory changes."""
+    """Return whether instances can take different paths: at events, kinks of x', and changes of a loop's memory."""
     program = derivation.program
     return needs_events(derivation) or bool(program.layout.memory) or switching.freeze(program) is not program
 
 
 def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
-    """Return the same, each instance run by the model's unit, which knows events."""
+    """Return an ensemble whose instances are run one by one by the model's unit, which handles events."""
     alone = replace(
         ensemble,
         motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "explicit"))),
@@ -100,7 +100,7 @@ def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
 
 
 def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: Solver) -> UnitMotion:
-    """Return the unit of a model, loaded, in a loop of C."""
+    """Return the model's unit, loaded, in a C loop."""
     from mb2fmu import toolchain
     from mb2fmu.emit import c
     from mb2fmu.pipeline.building import build
@@ -142,7 +142,7 @@ def _entries(program: Program) -> _Entries:
 
 
 class _Carrying(_Entries):
-    """What is other where derivatives are carried along."""
+    """Differences of a model that carries derivatives."""
 
     states: tuple[str, ...]
     output_names: tuple[str, ...]
@@ -172,7 +172,7 @@ def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _Car
 
 
 def _with_dependent_variables(derivation: Derivation) -> Program:
-    """Return the program with coordinates and speeds that are no states behind its outputs, by their FMU names."""
+    """Return the program with dependent coordinates and speeds behind its outputs, by their FMU names."""
     program, definition, equations = derivation.program, derivation.definition, derivation.equations
     q, u = equations.q_dependent, equations.u_dependent
     if not q and not u:
@@ -186,7 +186,7 @@ def _with_dependent_variables(derivation: Derivation) -> Program:
 
 
 def _varied_implicit(program: Program, leaves: Sequence[Variable], own: int) -> CompiledMotion:
-    """Return the integrator for stiff models, derivatives behind the states."""
+    """Return the integrator for stiff models, with derivatives behind the states."""
     from mb2fmu import derivatives, toolchain
 
     native = derivatives.with_varied_jacobian(_with_jacobian(program, "the model"), leaves)

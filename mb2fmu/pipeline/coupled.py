@@ -1,4 +1,4 @@
-"""Systems: the organ of the pipeline behind ``pipeline.couple``.
+"""Systems: implementation of ``pipeline.couple``.
 
 Path → CoupledSystem → units (exported, or as they are) → Joined → SystemMotion → files, report
 """
@@ -55,7 +55,7 @@ TRUTH = 1e-11
 
 @dataclass(frozen=True)
 class Coupled:
-    """A system that was run and written.
+    """A system that was run, and the files that were written.
 
     Attributes:
         joined: Its checked connections.
@@ -75,12 +75,12 @@ class Coupled:
 
     @property
     def passed(self) -> bool:
-        """Every variable is within the stated bound of the whole model, if one is stated."""
+        """True if every variable is within the stated bound of the whole model, or no bound is stated."""
         bound = self.joined.system.run.bound
         return bound is None or all(each.relative <= bound for each in self.deviations)
 
     def to_json(self) -> str:
-        """Return the verdict in numbers: errors in their variables' units and of their sizes, energy defects in J."""
+        """Return the verdict in numbers: errors in their variables' units and relative, energy defects in J."""
         motion, bound = self.motion, self.joined.system.run.bound
         whole: dict[str, Any] = {
             "system": self.joined.system.name,
@@ -120,7 +120,7 @@ def joined_system(
     arguments: Mapping[str, Any] | None = None,
     observer: Observer | None = None,
 ) -> Joined:
-    """Path → CoupledSystem → units → Joined; units of models are exported into a folder that is thrown away.
+    """Return a joined system: path → CoupledSystem → units; units of models are exported to a temporary folder.
 
     Raises:
         CouplingError: With everything that is wrong with names, connections, units of measure, loops.
@@ -134,7 +134,7 @@ def joined_system(
 
 
 def _components(system: CoupledSystem, folder: Path, observer: Observer | None) -> list[Component]:
-    """Return all units; what keeps several of them from being had is told together, with the line of each.
+    """Return all units; faults of several are told together, with their lines.
 
     Raises:
         CouplingError: With every fault of models and archives, and of names and numbers.
@@ -193,7 +193,7 @@ def _component(
 
 
 def _check_request(masters: Sequence[str], *, parquet: bool) -> None:
-    """Raise before anything is run for masters that are unknown, and for Parquet without pyarrow."""
+    """Raise before any run for unknown masters, and for Parquet without pyarrow."""
     unknown = [name for name in masters if name not in MASTERS]
     if unknown:
         raise CouplingError(
@@ -214,7 +214,7 @@ def couple(
     ssp: SspVersion = "1.0",
     observer: Observer | None = None,
 ) -> Coupled:
-    """Couples units, runs them, writes files for other masters and a report.
+    """Couple units, run them, write files for other masters and a report.
 
     Args:
         system: A system, the file that has its function, or an ``.ssp``.
@@ -265,7 +265,7 @@ def couple(
 
 
 def _advanced(observer: Observer | None, stage: str) -> Callable[[float], None] | None:
-    """Tells an observer that wants to know (it has a method ``advanced``) which part of a stage is done."""
+    """Tell an observer with a method ``advanced`` which part of a stage is done."""
     told: Callable[[str, float], None] | None = getattr(observer, "advanced", None)
     return None if told is None else partial(told, stage)
 
@@ -283,7 +283,7 @@ def _files(joined: Joined, ssp: SspVersion) -> FileTree:
 
 
 def _results(name: str, motion: SystemMotion, *, parquet: bool) -> FileTree:
-    """What a run found, as far as it came."""
+    """Return the results of a run, as far as it came."""
     files = {f"{name}.csv": table(motion)}
     if parquet:
         units = dict(zip(motion.names, motion.units, strict=True)) | dict.fromkeys(_defects(motion), "J")
@@ -298,7 +298,7 @@ def _defects(motion: SystemMotion) -> list[str]:
 
 
 def table(motion: SystemMotion) -> bytes:
-    """Results as CSV: time, outputs, energy defects of bonds; numbers read back to the same bits."""
+    """Return results as CSV: time, outputs, energy defects of bonds; numbers read back to the same bits."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["time", *motion.names, *_defects(motion)])
@@ -330,7 +330,7 @@ def _truth(joined: Joined, motion: SystemMotion, observer: Observer | None) -> d
 
 
 def whole_motion(derivation: Derivation, time: Floats, tolerance: float = TRUTH, where: str = "") -> dict[str, Floats]:
-    """States and outputs of a model at given times, by FMU name; inputs at their start values.
+    """Return states and outputs of a model at given times, by FMU name; inputs keep their start values.
 
     By the model's own equations; a model with events, contacts or friction that sticks by its unit, which finds them,
     with the tolerance of the model's own experiment.
@@ -358,7 +358,7 @@ def whole_motion(derivation: Derivation, time: Floats, tolerance: float = TRUTH,
 def _states(
     definition: Declarations, f: Callable[[float, Floats], Floats], x0: Floats, time: Floats, tolerance: float
 ) -> Floats:
-    """States at given times, shape (n_t, n_x).
+    """Return states at given times, shape (n_t, n_x).
 
     Steps end at these times: between steps DOP853 knows its states to seventh order only, which was a thousand times
     worse than its tolerance in the rates of an excavator's arm (2.8e-8 of their size at 1e-13). Radau's stiff steps are

@@ -1,4 +1,4 @@
-"""``split``: one model → several units, and the file that couples them again.
+"""``split``: turn one model into several units, and the file that couples them.
 
 Path → Derivation (the whole) → Cut → Parts → units, system file
 """
@@ -55,7 +55,7 @@ def split(
     step: float = 0.001,
     observer: Observer | None = None,
 ) -> Split:
-    """Cuts a model into units and writes them with the file that couples them.
+    """Cut a model into units and write them with the file that couples them.
 
     Args:
         model: A model's file, if the whole is to be the truth.
@@ -93,13 +93,13 @@ def split(
 
 
 def _unit(part: Part, observer: Observer | None) -> bytes:
-    """Builds the unit of a part, as ``pipeline.export`` does; nothing is written before all parts are there."""
+    """Build the unit of a part, like ``pipeline.export``; nothing is written before all parts exist."""
     built = build(derive(part.definition, observer=observer), observer=observer)
     return package.archived(pages.described(built))
 
 
 def started(whole: Derivation, at: Sequence[str], way: Way | None, settings: Settings, step: float = 0.001) -> Settings:
-    """Return the settings with what is known of the whole at its start, and with what nobody chose of elements."""
+    """Return the settings with start values of the whole, and with choices for unspecified elements."""
     rates, starts = _start(whole)
     known = replace(settings, accelerations=rates, starts=starts)
     if way not in {"bushing", "line"}:
@@ -110,7 +110,7 @@ def started(whole: Derivation, at: Sequence[str], way: Way | None, settings: Set
 
 
 def _sides(whole: Derivation, at: Sequence[str]) -> list[int]:
-    """Number of the part of each body, joints cut as they are."""
+    """Return the number of the part of each body, joints cut."""
     joints = joints_among(whole.mechanism, at)
     cuts = [cut(whole.mechanism, [name]).bodies for name in joints] or [cut(whole.mechanism, at, "bushing").bodies]
     numbers: dict[tuple[int, ...], int] = {}
@@ -118,7 +118,7 @@ def _sides(whole: Derivation, at: Sequence[str]) -> list[int]:
 
 
 def _bonds(made: Cut) -> tuple[tuple[str, str, str], ...]:
-    """Powers over opened joints, by the names of parts and outputs."""
+    """Return powers over opened joints, by the names of parts and outputs."""
     part = {output: made.names[made.owners[state]] for output, state in made.told.items()}
     return tuple(
         (name, f"{part[f1]}.{f1} * {part[v1]}.{v1}", f"{part[f2]}.{f2} * {part[v2]}.{v2}")
@@ -127,7 +127,7 @@ def _bonds(made: Cut) -> tuple[tuple[str, str, str], ...]:
 
 
 def _reactions(whole: Derivation, at: Sequence[str], known: Settings) -> dict[str, tuple[float, ...]]:
-    """Computes the force and torque that each joint transmits to its outer side at the start, by joint."""
+    """Compute the force and torque that each joint transmits to its outer side at the start, by joint."""
     from mb2fmu.pipeline.evaluating import right_hand_side
 
     found = {}
@@ -143,7 +143,7 @@ def _reactions(whole: Derivation, at: Sequence[str], known: Settings) -> dict[st
 
 
 def _start(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
-    """u' of the whole at its start, and its states, by symbol."""
+    """Return u' of the whole at its start, and its states, by symbol."""
     from mb2fmu.pipeline.evaluating import right_hand_side
 
     f: RightHandSide = right_hand_side(whole)
@@ -154,6 +154,6 @@ def _start(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _way_to(whole: Derivation, folder: Path) -> str:
-    """Return the model's file as seen from the folder."""
+    """Return the path of the model's file as seen from the folder."""
     source = whole.definition.source
     return "" if source is None else package.way_between(folder, source)

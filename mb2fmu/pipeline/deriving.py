@@ -22,7 +22,7 @@ DerivableModel = AnyModel | ModelDefinition
 
 
 def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> mb2fmu.model.Model:
-    """Return the model that a model file's function returns, or of a robot description.
+    """Return the model of a model file's function, or of a robot description.
 
     Args:
         path: Python, or URDF.
@@ -42,7 +42,7 @@ def derive(
     observer: Observer | None = None,
     **options: Unpack[FormulationOptions],
 ) -> Derivation:
-    """Model → Declarations → Mechanism → EquationsOfMotion → Program.
+    """Derive a program: Model → Declarations → Mechanism → EquationsOfMotion → Program.
 
     Args:
         model: A model, checked or not, or the file that has its function.
@@ -72,7 +72,7 @@ def derive(
 def read_model(
     model: DerivableModel, arguments: Mapping[str, Any] | None, stage: Stopwatch
 ) -> tuple[ModelDefinition, Mechanism]:
-    """Loads and checks a model, and reads its mechanism, with its loops closed at the start."""
+    """Load and check a model, and read its mechanism, with its loops closed at the start."""
     with stage("load"):
         loaded = load(model, arguments) if isinstance(model, Path | str) else model
     with stage("check"):
@@ -82,7 +82,7 @@ def read_model(
 
 
 def _read(definition: ModelDefinition) -> Mechanism:
-    """Return the mechanism of a checked model, by whoever can read its mechanics."""
+    """Return the mechanism of a checked model, by the reader for its kind of mechanics."""
     match definition.mechanics:
         case robots.RobotMechanics():
             return robots.read_robot(definition)

@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Model(mb2fmu.model.Model):
-    """The model that users write; here because ``rhs`` needs all stages down to the program."""
+    """The model that users write; defined here because ``rhs`` needs all stages up to the program."""
 
     __doc__ = mb2fmu.model.Model.__doc__
 
@@ -55,7 +55,7 @@ class Model(mb2fmu.model.Model):
         return displays.html(self)
 
     def compile(self, **options: Unpack[FormulationOptions]) -> Ensemble:
-        """Return the model as machine code for many instances: ``model.compile().simulate(1000, {"m": masses})``."""
+        """Compile the model for many instances: ``model.compile().simulate(1000, {"m": masses})``."""
         from mb2fmu.pipeline.compiling import compiled
 
         return compiled(self, **options)
@@ -73,7 +73,7 @@ def rhs(
 
 
 def start_values(derivation: Derivation) -> tuple[Floats, Floats, Floats]:
-    """Start values x0 of the states (independent q and u, z) and r0 of the inputs, values p0 of the free parameters."""
+    """Return start values x0 of the states (independent q and u, z), r0 of the inputs, p0 of the free parameters."""
     definition, equations = derivation.definition, derivation.equations
     q = [definition.coordinates[i].start for i in equations.q_independent]
     u = [definition.speeds[i].start for i in equations.u_independent]
@@ -87,7 +87,7 @@ def start_values(derivation: Derivation) -> tuple[Floats, Floats, Floats]:
 
 
 def _names(derivation: Derivation) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """FMU names of states, inputs and free parameters, in the order of :func:`start_values`."""
+    """Return FMU names of states, inputs and free parameters, in the order of :func:`start_values`."""
     definition, equations = derivation.definition, derivation.equations
     q = [definition.coordinates[i].name for i in equations.q_independent]
     u = [definition.speeds[i].name for i in equations.u_independent]

@@ -1,4 +1,4 @@
-"""Models whose motion x' alone does not tell: events, contacts, friction that sticks."""
+"""Models whose motion needs more than x': events, contacts, friction that sticks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def needs_events(derivation: Derivation) -> bool:
-    """Return whether x' alone cannot tell the motion: events of the model's own, contacts, friction that sticks."""
+    """Return whether the motion needs more than x': the model's own events, contacts, friction that sticks."""
     if derivation.mechanism.has_own_events:
         return True
     return bool(sticking(derivation.program))
@@ -32,7 +32,7 @@ def sticking(program: Program) -> tuple[switching.Switch, ...]:
 
 
 def with_modes(derivation: Derivation) -> Program:
-    """Return the program with modes, its surfaces over their natural magnitudes; the very same one if nothing switches.
+    """Return the program with modes, surfaces divided by natural magnitudes; the same one without switches.
 
     Args:
         derivation: Of the model.
@@ -56,7 +56,7 @@ def with_modes(derivation: Derivation) -> Program:
 
 
 def refuse_events(derivation: Derivation, what: str) -> None:
-    """Refuses what integrates x' across events as if there were none.
+    """Raise for a use that would integrate x' across events as if there were none.
 
     Args:
         derivation: Of the model.

@@ -1,4 +1,4 @@
-"""Derivatives of many motions with events: the unit moves each instance, the variational equations go with it."""
+"""Derivatives of many motions with events: the unit moves each instance, variational equations follow it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FINEST = 1e-9
 
 
 def why_not(derivation: Derivation) -> str:
-    """Why instances that are run one by one carry no derivatives; empty if they do."""
+    """Return why instances that are run one by one carry no derivatives; empty if they do."""
     program = derivation.program
     if program.layout.memory and switching.freeze(program) is program:
         return "its loops remember their branch"
@@ -60,7 +60,7 @@ def _moved(
     to: tuple[str, ...],
     asked: tuple[Floats, Floats, Course, bool, Sequence[int]],
 ) -> Moved:
-    """Instances as the unit moves them, derivatives behind; NaN, and the reason, where there are none."""
+    """Return instances as the unit moves them, with derivatives; NaN, and the reason, where there are none."""
     x0, p, course, states, outputs = asked
     n_x, n_y = len(ensemble.states), len(ensemble.output_names)
     own = [place for place in outputs if place < n_y]
@@ -93,7 +93,7 @@ def _behind(values: Floats, slopes: Floats) -> Floats:
 def _derivatives(
     ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...], x: Floats, p: Floats, course: Course
 ) -> Floats:
-    """Derivatives of states and outputs of one instance at all communication points, shape (n_t, n_x + n_y, k)."""
+    """Return derivatives of states and outputs of one instance at communication points, shape (n_t, n_x + n_y, k)."""
     definition, equations = derivation.definition, derivation.equations
     start = replace(analysis.start_at(definition, equations, {}), x=x, p=p, t=course.start)
     study = analysis.study_of(

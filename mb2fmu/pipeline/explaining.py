@@ -1,4 +1,4 @@
-"""What a model consists of and what the theory says of it, for people: no program is made, no unit."""
+"""Structure of a model and its theory, for people; neither a program nor a unit is made."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observ
 def quantities(
     model: AnyModel, *kinds: str, arguments: Mapping[str, Any] | None = None, observer: Observer | None = None
 ) -> NamedQuantities:
-    """Kane's partial velocities and generalized forces, the parts of TMT, Lagrange's energies and terms.
+    """Return Kane's partial velocities and generalized forces, the parts of TMT, Lagrange's energies and terms.
 
     Args:
         model: A model, or the file that has its function.

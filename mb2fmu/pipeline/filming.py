@@ -1,4 +1,4 @@
-"""Films of a drawing: stills at equal times, drawn without a browser: GIF, WebP, WebM; MP4 by ffmpeg where it is."""
+"""Films of a drawing, without a browser: GIF, WebP, WebM; MP4 by ffmpeg if installed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHORTEST = 2.0  # s on the screen: what lasts less is shown slowly
 
 
 def film(drawing: Drawing, path: Path, *, width: int | None = None, most: int | None = None) -> None:
-    """Writes the motion as a film, in real time; what lasts less than 2 s is slowed down to that.
+    """Write the motion as a film in real time; motions shorter than 2 s are slowed down to that.
 
     A WebM is written by ffmpeg where it is, which makes it smaller, and without it of key frames alone.
 
@@ -69,7 +69,7 @@ def _pictures(drawing: Drawing, width: int, most: int) -> list[Picture]:
 
 
 def _gif(pictures: list[Picture]) -> bytes:
-    """One palette for all frames, so that colours do not flicker."""
+    """Write a GIF with one palette for all frames, so that colours do not flicker."""
     from PIL import Image
 
     palette = pictures[0].quantize(128)
@@ -80,7 +80,7 @@ def _gif(pictures: list[Picture]) -> bytes:
 
 
 def _webp(pictures: list[Picture]) -> bytes:
-    """Smaller than a GIF, and with all colours."""
+    """Write a WebP: smaller than a GIF, and with all colours."""
     file = io.BytesIO()
     settings = {"duration": 1000 // RATE, "loop": 0, "quality": 70, "method": 4, "minimize_size": True}
     pictures[0].save(file, "WEBP", save_all=True, append_images=pictures[1:], **settings)

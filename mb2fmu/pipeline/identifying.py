@@ -69,7 +69,7 @@ def identify(
     between: Between = "smooth",
     observer: Observer | None = None,
 ) -> Fitted:
-    """Finds parameters, and start values of states, with which the model moves as was measured.
+    """Find parameters, and start values of states, for which the model moves as measured.
 
     Args:
         model: A model, or the file that has its function; its values are where the search begins.
@@ -102,7 +102,7 @@ def identify(
     ]
 
     def predict(values: Floats) -> tuple[Floats, Floats]:
-        """Simulates all experiments with these values: measured quantities, and their derivatives by the values."""
+        """Simulate all experiments with these values; return measured quantities, and their derivatives."""
         parts, slopes = [], []
         for k, (each, mask) in enumerate(zip(experiments, seen, strict=True)):
             own = [place for place in places if place[1] in {-1, k}]
@@ -127,7 +127,7 @@ def identify(
 
 
 def _with_faults_of_tables(error: AnalysisError, derivation: Derivation, data: Sequence[Path]) -> AnalysisError:
-    """Return the error with what is wrong with the tables as well, so that all is said at once."""
+    """Return the error with the faults of the tables added, so that all are told at once."""
     try:
         _read(derivation, data)
     except (AnalysisError, ValidationError) as other:
@@ -136,7 +136,7 @@ def _with_faults_of_tables(error: AnalysisError, derivation: Derivation, data: S
 
 
 def _curves(derivation: Derivation, file: str, experiment: _Experiment, found: Floats) -> list[FittedCurve]:
-    """Return the columns of an experiment beside what was found."""
+    """Return the columns of an experiment beside the fitted values."""
     units = _units(derivation)
     return [
         FittedCurve(file, name, units[name], experiment.time, experiment.values[:, j], found[:, j])
@@ -145,7 +145,7 @@ def _curves(derivation: Derivation, file: str, experiment: _Experiment, found: F
 
 
 def _units(derivation: Derivation) -> dict[str, str]:
-    """FMU name of each state and output → unit."""
+    """Return FMU name of each state and output → unit."""
     d = derivation.definition
     declared = (*d.coordinates, *d.speeds, *d.auxiliary_states)
     return {each.name: each.unit for each in declared} | {o.name: o.unit for o in derivation.equations.outputs}
@@ -177,7 +177,7 @@ def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, fl
 
 
 def _course(time: Floats, values: Floats, between: Between) -> Callable[[float], float]:
-    """Return an input from row to row, for one instant at a time: SciPy's own curves take 50 times as long for that.
+    """Return an input from row to row, for single instants: SciPy's own curves take 50 times as long for these.
 
     Akima's cubic is nearer to what was smooth than a monotone one by an order, and beside a step it does not swing.
     Before the first row with a value it has that one, after the last the last. Source: H. Akima, J. ACM 17 (1970)
@@ -206,7 +206,7 @@ def _course(time: Floats, values: Floats, between: Between) -> Callable[[float],
 
 
 def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
-    """Reads the tables.
+    """Read the tables.
 
     Raises:
         AnalysisError: For every column that the model does not have, and times that do not increase from 0 on.
@@ -257,7 +257,7 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
 
 
 def _times(table: Table) -> tuple[Floats, list[Fault]]:
-    """Return the column of times, in s, and what is wrong with it."""
+    """Return the column of times, in s, and its fault if it has one."""
     clock = table.column("time")
     if clock is None:
         return np.arange(float(table.rows)), [Fault("it has no column time", table.source, "add it, in s")]
@@ -278,7 +278,7 @@ def _times(table: Table) -> tuple[Floats, list[Fault]]:
 def _unknowns(
     derivation: Derivation, free: Sequence[str], bounds: Mapping[str, tuple[float, float]], experiments: int
 ) -> tuple[list[Unknown], list[tuple[str, int, int]]]:
-    """Return the unknowns, and of each its FMU name, its experiment (−1: all) and its place."""
+    """Return the unknowns, with each one's FMU name, experiment (−1: all) and place."""
     d = derivation.definition
     parameters = {p.name: p for p in d.parameters if not p.calculated}
     start = analysis.start_at(d, derivation.equations, {})

@@ -89,7 +89,7 @@ def formula(text: str) -> Callable[[float], float]:
 def read_inputs(
     given: Mapping[str, InputValue], tables: tuple[Path, ...], units: Mapping[str, str], stop: float
 ) -> tuple[InputSignal, ...]:
-    """Return every input that is given, checked.
+    """Return every given input, checked.
 
     Args:
         given: FMU name → number, formula of ``t``, or function of time.
@@ -181,7 +181,7 @@ def _from_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal]
 
 
 def seconds(column: Column) -> Floats:
-    """Times of a column in s, whose head may say another unit.
+    """Return times of a column in s; its head may give another unit.
 
     Raises:
         ValueError: If that is none of time.

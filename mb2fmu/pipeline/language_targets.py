@@ -39,13 +39,13 @@ def described(derivation: Derivation) -> FmuInterface:
 
 
 def _held(run: Conditions) -> tuple[tuple[float, ...], ...]:
-    """Inputs over each communication step; one row if they never change."""
+    """Return inputs over each communication step; one row if they never change."""
     rows = run.inputs[:1] if run.steady else run.inputs
     return tuple(tuple(row) for row in rows.tolist())
 
 
 def _c(derivation: Derivation) -> FileTree:
-    """Plain C99: x', outputs, Jacobian and the unit's own solver, with the bits of the unit."""
+    """Print plain C99: x', outputs, Jacobian and the unit's own solver, with the bits of the unit."""
     from mb2fmu import derivatives, validation
     from mb2fmu.emit import c
 
@@ -55,7 +55,7 @@ def _c(derivation: Derivation) -> FileTree:
 
 
 def _matlab(derivation: Derivation) -> FileTree:
-    """Functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
+    """Print functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
     from mb2fmu import evaluation, validation
     from mb2fmu.emit import matlab
 
@@ -82,7 +82,7 @@ def _matlab(derivation: Derivation) -> FileTree:
 
 
 def _modelica(derivation: Derivation) -> FileTree:
-    """One flat model without libraries: parameters, inputs, states with start values, equations."""
+    """Print one flat Modelica model without libraries: parameters, inputs, states with start values, equations."""
     from mb2fmu import evaluation, validation
     from mb2fmu.emit import modelica
 
@@ -148,7 +148,7 @@ def _refuse_rest(derivation: Derivation) -> None:
 
 
 def _sampled(derivation: Derivation) -> dict[int, Sampled]:
-    """Return which events of the model's own come at set times, and when."""
+    """Return the model's events at set times, with their instants."""
     from mb2fmu.emit.modelica import Sampled
 
     found = {}
@@ -159,7 +159,7 @@ def _sampled(derivation: Derivation) -> dict[int, Sampled]:
 
 
 def _casadi(derivation: Derivation) -> FileTree:
-    """External functions for CasADi: their C code, and a library of each for this machine."""
+    """Print external functions for CasADi: their C code, and a library of each for this machine."""
     from mb2fmu import toolchain
     from mb2fmu.emit import casadi
 
@@ -188,7 +188,7 @@ def _casadi(derivation: Derivation) -> FileTree:
 
 
 def _named(interface: FmuInterface, source: Source) -> tuple[Named, ...]:
-    """Names and units of x, r or p in their order."""
+    """Return names and units of x, r or p, in order."""
     from mb2fmu.emit.matlab import Named
 
     found = sorted(interface.of(source), key=lambda variable: variable.index)
@@ -204,7 +204,7 @@ assert tuple(PRINTERS) == tuple(SOURCE_TARGETS)
 
 
 def source_code(derivation: Derivation, target: str, folder: Path | str) -> tuple[Path, ...]:
-    """Writes the equations as source code of another language; files of the same names are replaced, one by one.
+    """Write the equations as source code of another language; files of the same names are replaced, one by one.
 
     Args:
         derivation: What to print.
@@ -238,5 +238,5 @@ def source_files(derivation: Derivation, target: str) -> FileTree:
 
 
 def written_sources(sources: Sequence[FileTree], folder: str | Path) -> tuple[Path, ...]:
-    """Writes the files of source targets into a folder, each of them whole or not at all; their paths."""
+    """Write the files of source targets into a folder, each whole or not at all; return their paths."""
     return tuple(path for files in sources for path in write_tree(files, Path(folder)))

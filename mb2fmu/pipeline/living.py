@@ -1,4 +1,4 @@
-"""The unit for a page: compiled for WebAssembly, with what a reader can set."""
+"""The unit for a page: compiled for WebAssembly, with its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What records look like in a notebook; registered with ``displays``, where their ``_repr_html_`` ask."""
+"""Displays of records in notebooks, registered with ``displays``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _KINDS = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce
 
 @displays.html.register
 def _model_html(model: Model) -> str:
-    """Name, drawing, and everything declared."""
+    """Return name, drawing, and all declarations."""
     from mb2fmu.report.picture import picture
 
     drawing = str(picture(model.diagram, f"What the coordinates of {model.name} mean"))
@@ -68,7 +68,7 @@ def _page_html(page: MotionPage) -> str:
 
 @displays.html.register
 def _unit_html(simulated: SimulatedUnit) -> str:
-    """Return the motion of a unit; its numbers where it does not say what it looks like."""
+    """Return the motion of a unit; its numbers where it carries no scene."""
     from mb2fmu.errors import PackageError
 
     try:
@@ -79,7 +79,7 @@ def _unit_html(simulated: SimulatedUnit) -> str:
 
 @displays.html.register
 def _simulated_html(simulated: Simulated) -> str:
-    """Return the motion and its plot, to be played."""
+    """Return the motion and its plot, with controls."""
     from mb2fmu import animation
     from mb2fmu.pipeline import animating
 
@@ -93,13 +93,13 @@ def _simulated_html(simulated: Simulated) -> str:
 
 @displays.html.register
 def _validated_html(validated: Validated) -> str:
-    """Return the verdict, and the report, folded."""
+    """Return the verdict, and the folded report."""
     return _verdict(validated) + _folded(pages.beside(None, validated, "", ()), validated.definition.name)
 
 
 @displays.html.register
 def _finished_html(finished: Finished) -> str:
-    """Return the verdict, the motion with sliders that run the unit where a page can, and the report, folded."""
+    """Return the verdict, the motion with sliders that run the unit where a page can, and the folded report."""
     built, name = finished.exported.build, finished.exported.build.interface.model_name
     motion = pages.playable(built, finished.validated)
     moving = "" if motion is None else _framed(motion, name, _TALL)
@@ -108,7 +108,7 @@ def _finished_html(finished: Finished) -> str:
 
 @displays.html.register
 def _exported_html(exported: Exported) -> str:
-    """Where the unit is, and the page that describes it."""
+    """Return the unit's path, and the page that describes it."""
     built = exported.build
     return f"<p><code>{escape(str(exported.path))}</code></p>" + _folded(
         pages.description(built), built.interface.model_name, "What it is"
@@ -116,7 +116,7 @@ def _exported_html(exported: Exported) -> str:
 
 
 def _table(simulated: Trajectories) -> str:
-    """Return the ends of all signals, where there is nothing to be drawn."""
+    """Return the final values of all signals, where nothing can be drawn."""
     signals, time = simulated.signals, simulated.time
     head = f"<tr><th></th><th>at {time[0]:g} s</th><th>at {time[-1]:g} s</th><th></th></tr>"
     rows = "".join(
@@ -141,12 +141,12 @@ def _verdict(validated: Validated) -> str:
 
 
 def _folded(content: bytes, title: str, summary: str = "The whole report") -> str:
-    """Return a long page, which is shown when it is asked for."""
+    """Return a long page, folded."""
     return f"<details><summary>{escape(summary)}</summary>{_framed(content, title, _HIGH)}</details>"
 
 
 def _framed(content: bytes, title: str, height: int) -> str:
-    """A whole page within a notebook, closed off from it: the page tells its height, nothing else of it comes out.
+    """Return a whole page inside a notebook, isolated from it; the page reports its height and nothing else.
 
     So a frame is as high as its page and does not scroll. Where scripts of notebooks are not run it has the given
     height.

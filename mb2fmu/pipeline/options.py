@@ -1,4 +1,4 @@
-"""What a user can choose: how equations of motion are formed, and how a unit is built of them."""
+"""Options of the user: how equations of motion are formed, and how a unit is built of them."""
 
 from __future__ import annotations
 
@@ -54,28 +54,28 @@ class BuildOptions(TypedDict, total=False):
 
 
 class UnitOptions(FormulationOptions, BuildOptions, total=False):
-    """All that can be chosen on the way from a model to its unit."""
+    """All options on the way from a model to its unit."""
 
 
 def formulation_options(options: UnitOptions) -> FormulationOptions:
-    """Return the part of the options that says how equations are formed."""
+    """Return the options of the formulation."""
     return cast("FormulationOptions", {k: v for k, v in options.items() if k in FormulationOptions.__annotations__})
 
 
 def build_options(options: UnitOptions) -> BuildOptions:
-    """Return the part of the options that says how a unit is built."""
+    """Return the options of the build."""
     return cast("BuildOptions", {k: v for k, v in options.items() if k in BuildOptions.__annotations__})
 
 
 def compiler_of(options: BuildOptions) -> Compiler:
-    """The compiler of a native unit: the one that was asked for, else zig, else the system's where that alone is."""
+    """Return the compiler of a native unit: the requested one, else zig, else the system's if that alone exists."""
     from mb2fmu.toolchain import installed
 
     return options.get("compiler") or installed()
 
 
 def major_version(options: BuildOptions) -> Literal["2", "3"]:
-    """Return the version of the standard that a unit is built for, however it was written.
+    """Return the version of the standard that a unit is built for, from any of its spellings.
 
     Raises:
         InterfaceError: It is none that units are built for.

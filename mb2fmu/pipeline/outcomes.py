@@ -1,4 +1,4 @@
-"""What the pipeline hands back: records with every intermediate, and who is told of its stages.
+"""Results of the pipeline: records with every intermediate; and the observer of its stages.
 
 They are plain data; how notebooks show them is registered by ``notebook``.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What one stage took, in s of wall clock; ``cached``: its result was there from an earlier time."""
+    """Time of one stage, in s of wall clock; ``cached``: its result already existed."""
 
     stage: str
     seconds: float
@@ -34,10 +34,10 @@ class Timing:
 
 
 class Observer(Protocol):
-    """Is told which stage runs; the pipeline itself prints nothing."""
+    """Protocol: is told which stage runs; the pipeline itself prints nothing."""
 
     def started(self, stage: str) -> None:
-        """A stage begins."""
+        """Note that a stage begins."""
 
     def finished(self, timing: Timing) -> None:
         """Note that the stage ended without an error."""
@@ -45,7 +45,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Derivation:
-    """From the model to its program.
+    """Result of the stages from a model to its program.
 
     Attributes:
         checked: The checked model, with the user's own objects.
@@ -68,7 +68,7 @@ class Derivation:
     treated: str = ""
 
     def __repr__(self) -> str:
-        """Return a line: the model, its states, how its equations were formed."""
+        """Return a line: the model, its states, its formulation."""
         states = ", ".join(map(str, self.equations.states))
         return f"<Derivation {self.definition.name}: by {self.equations.method}; states {states}>"
 
@@ -84,7 +84,7 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Build:
-    """From the program to a whole unit, in memory.
+    """Result of the stages from a program to a whole unit, in memory.
 
     Attributes:
         derivation: What it was made from.
@@ -109,7 +109,7 @@ class Build:
     live: LiveUnit | None = None
 
     def __repr__(self) -> str:
-        """Return a line: the model, and what is in the unit."""
+        """Return a line: the model, and the contents of the unit."""
         return f"<Build {self.derivation.definition.name}: {len(self.core)} files in the unit>"
 
 
@@ -123,7 +123,7 @@ class Exported:
     sources: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:
-        """Return a line: the model, and where its unit is."""
+        """Return a line: the model, and the unit's path."""
         return f"<Exported {self.build.derivation.definition.name}: {self.path}>"
 
     def _repr_html_(self) -> str:
@@ -165,7 +165,7 @@ class Validated:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finished:
-    """The whole way.
+    """Result of all stages.
 
     Attributes:
         exported: The unit; its archive holds the report too.
@@ -180,7 +180,7 @@ class Finished:
     timings: tuple[Timing, ...]
 
     def __repr__(self) -> str:
-        """Return a line: the model, the verdict, where unit and report are."""
+        """Return a line: the model, the verdict, paths of unit and report."""
         verdict = "passed" if self.passed else "FAILED"
         return f"<Finished {self.validated.definition.name}: {verdict}; {self.exported.path}, {self.page}>"
 

@@ -1,4 +1,4 @@
-"""What is said of a unit before and after it has run: its pages, and the proof that is packed with it."""
+"""Pages of a unit before and after a run, and the proof that is packed with it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FEW = 30
 
 
 def description(built: Build) -> bytes:
-    """What is to be said of a unit that nobody has run."""
+    """Return the content of the page of a unit that was not run."""
     from mb2fmu import animation
     from mb2fmu.report import Provenance, describe
 
@@ -57,7 +57,7 @@ def description(built: Build) -> bytes:
 
 
 def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
-    """Graph and Kane's quantities of a mechanism, as a page shows them.
+    """Return graph and Kane's quantities of a mechanism, as a page shows them.
 
     Args:
         mechanism: As read.
@@ -108,7 +108,7 @@ def proved(built: Build, validated: Validated, page: bytes) -> FileTree:
 
 
 def command(definition: Declarations, arguments: Mapping[str, Any], options: UnitOptions) -> str:
-    """What to type to get the same unit again; empty where the model came from no file.
+    """Return the command that makes the same unit again; empty where the model came from no file.
 
     Args:
         definition: The checked model, with its file and the values that were set.
@@ -143,14 +143,14 @@ def report(validated: Validated) -> bytes:
 
 
 def inside(built: Build, validated: Validated, command: str) -> bytes:
-    """The report that is packed with a unit: no times, names the core unit by its hash, at most ``LIMIT`` bytes."""
+    """Return the report to pack with a unit: without times, with the core unit's hash, at most ``LIMIT`` bytes."""
     return _report(validated, built, command, (), LIMIT)
 
 
 def beside(
     built: Build | None, validated: Validated, command: str, timings: tuple[Timing, ...], unit: bytes | None = None
 ) -> bytes:
-    """Return the report for a folder: with times.
+    """Return the report for a folder, with times.
 
     Args:
         built: None where only the verdict on a unit is known.
@@ -164,7 +164,7 @@ def beside(
 
 
 def _shown_equations(validated: Validated) -> EquationsOfMotion:
-    """Equations for the page of a foreign unit: the reference's, or new ones where those have no dynamics."""
+    """Return equations for the page of a foreign unit: the reference's, or new ones where those have no dynamics."""
     from mb2fmu import formulation
 
     equations = validated.reference_equations
@@ -233,7 +233,7 @@ def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signa
 
 
 def playable(built: Build, validated: Validated) -> bytes | None:
-    """Return the proof's motion as a page, with the unit that runs in it; None where nothing can be drawn."""
+    """Return the proof's motion as a page that can run the unit; None where nothing can be drawn."""
     from mb2fmu import animation
     from mb2fmu.pipeline import animating
 

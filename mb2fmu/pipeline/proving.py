@@ -1,4 +1,4 @@
-"""The verdict on a unit: against equations of another formulation, the model's own objects, or a user's tables."""
+"""Judge a unit: against equations of another formulation, the model's own objects, or a user's tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEquations:
-    """What a reference is integrated from.
+    """Equations that a reference is integrated from.
 
     Attributes:
         equations: Of motion, by another formulation than the unit's where there is one.
@@ -35,7 +35,7 @@ class ReferenceEquations:
 
 
 def reference_equations(read: Mechanism, used: Method | None) -> ReferenceEquations:
-    """Decides which equations the reference is formed from.
+    """Choose the equations that the reference is formed from.
 
     Args:
         read: The mechanism.
@@ -59,7 +59,7 @@ def validate(
     arguments: Mapping[str, Any] | None = None,
     observer: Observer | None = None,
 ) -> Validated:
-    """Runs any FMU through the model's experiment and judges it by the model's own equations.
+    """Run any FMU through the model's experiment and judge it by the model's own equations.
 
     Args:
         fmu: The archive, from whatever tool (its variables are found by name), or what ``pipeline.export`` gave.
@@ -77,7 +77,7 @@ def validate(
 
 
 def prove(fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | None, stage: Stopwatch) -> Validated:
-    """Judges a unit by the mechanism of its model.
+    """Judge a unit by the mechanism of its model.
 
     Args:
         fmu: The archive, which nobody changes meanwhile.
@@ -108,7 +108,7 @@ def measure(
     at: Collection[Path | str] = (),
     settings: Settings | None = None,
 ) -> tuple[TableResult, ...]:
-    """Holds any FMU against the user's own numbers, without a model.
+    """Compare any FMU with the user's own numbers, without a model.
 
     Args:
         fmu: The archive, or what ``pipeline.export`` gave.

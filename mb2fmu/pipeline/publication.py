@@ -1,4 +1,4 @@
-"""What may be published beside what: units that can be proven here, and reports that are about a unit."""
+"""Rules of publication: units that can be proven here, and reports that belong to a unit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A unit and its report while they are made: in a private folder, until both are published at once.
+    """A unit and its report while they are made: in a private folder, until both are published together.
 
     Attributes:
         path: Where the unit will be.
@@ -33,12 +33,12 @@ class Results:
 
     @property
     def page(self) -> Path:
-        """Where the report will be written."""
+        """Path of the report to write."""
         return self.path.with_suffix(".html")
 
     @property
     def unit(self) -> Path:
-        """The archive until it is published."""
+        """Path of the archive until it is published."""
         return self.private / self.path.name
 
     @property
@@ -47,19 +47,19 @@ class Results:
         return self.unit.read_bytes()
 
     def pack(self, tree: FileTree) -> None:
-        """Writes the archive."""
+        """Write the archive."""
         from mb2fmu import package
 
         package.pack(tree, self.unit)
 
     def publish(self) -> None:
-        """Publishes the unit alone; a report of the unit that it replaces is removed."""
+        """Publish the unit alone; the report of a unit that it replaces is removed."""
         from mb2fmu import package
 
         package.publish(self.private, [self.path.name], [self.page.name] if is_report(self.page) else [])
 
     def publish_with(self, page: bytes) -> None:
-        """Publishes the unit together with its report."""
+        """Publish the unit together with its report."""
         from mb2fmu import package
 
         package.write_whole(self.private / self.page.name, page)
@@ -68,7 +68,7 @@ class Results:
 
 @contextmanager
 def results(name: str, folder: Path | str) -> Iterator[Results]:
-    """What is to be published in a folder as ``name.fmu`` and ``name.html``; nothing, if it fails."""
+    """Return the results to publish in a folder as ``name.fmu`` and ``name.html``; on failure, nothing appears."""
     from mb2fmu import package
 
     path = Path(folder) / f"{name}.fmu"
@@ -78,7 +78,7 @@ def results(name: str, folder: Path | str) -> Iterator[Results]:
 
 @dataclass(frozen=True, slots=True)
 class Belonging:
-    """What a report and a unit have to do with each other.
+    """Relation between a report and a unit.
 
     Attributes:
         report: The page.
@@ -94,7 +94,7 @@ class Belonging:
 
     @property
     def passed(self) -> bool:
-        """The page is about this unit, and says that it passed."""
+        """True if the page is about this unit, and says that it passed."""
         return self.together and self.claim.verdict == "passed"
 
     @property
@@ -107,7 +107,7 @@ class Belonging:
 
 
 def check_report(report: Path, unit: Path | None = None) -> Belonging:
-    """Says whether a report is about a unit.
+    """Return the relation between a report and a unit.
 
     Args:
         report: A page of mb2fmu: from beside a unit, or out of its ``documentation``.
@@ -130,7 +130,7 @@ def check_report(report: Path, unit: Path | None = None) -> Belonging:
 
 @contextmanager
 def held_still(unit: Path) -> Iterator[Path]:
-    """A copy of a unit, of the same name: what is judged, and named by its hash, is one file to the end.
+    """Return a copy of a unit, of the same name, so that the judged and hashed file cannot change.
 
     Args:
         unit: The archive, which others may replace meanwhile.
@@ -149,12 +149,12 @@ def held_still(unit: Path) -> Iterator[Path]:
 
 
 def is_report(page: Path) -> bool:
-    """Return whether a file is there and is a report of a unit; any other page is none of our business."""
+    """Return whether a file is an existing report of a unit; other pages are left alone."""
     return page.is_file() and _claim(page) is not None
 
 
 def _claim(page: Path) -> Claim | None:
-    """What a page claims of itself.
+    """Return the claim of a page about itself.
 
     Raises:
         PackageError: If it cannot be read.
@@ -169,7 +169,7 @@ def _claim(page: Path) -> Claim | None:
 
 
 def refuse_what_cannot_run(options: UnitOptions) -> None:
-    """Refuses to prove a unit that has nothing to run on this machine, before anything is derived.
+    """Raise, before anything is derived, for a unit that cannot run on this machine.
 
     Raises:
         ToolError: If packages that judge units or show motion are not installed (extras ``audit``, ``meshes``).

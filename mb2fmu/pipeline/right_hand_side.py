@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class CompilableProgram(Program):
-    """The program of a model, which can be compiled; here because the toolchain comes after the lowering."""
+    """The program of a model, which can be compiled; defined here because the toolchain comes after the lowering."""
 
     @classmethod
     def of(cls, program: Program) -> CompilableProgram:
@@ -77,7 +77,7 @@ class RightHandSide:
     program: CompilableProgram
 
     def __repr__(self) -> str:
-        """Return a line: what stands where."""
+        """Return a line: meaning of the vectors' entries."""
         given = f"states {', '.join(self.states)}; inputs {', '.join(self.inputs) or 'none'}"
         return f"<RightHandSide f(t, x, r, p): {given}; parameters {', '.join(self.parameters) or 'none'}>"
 
@@ -88,7 +88,7 @@ class RightHandSide:
         r: npt.ArrayLike | None = None,
         p: npt.ArrayLike | None = None,
     ) -> npt.NDArray[np.float64]:
-        """X' in SI units, shape (n_x,); (n, n_x) if t has shape (n,) or x has shape (n, n_x)."""
+        """Return x' in SI units, shape (n_x,); (n, n_x) if t has shape (n,) or x has shape (n, n_x)."""
         return self.evaluate(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
 
     def outputs(
@@ -108,7 +108,7 @@ class RightHandSide:
         r: npt.ArrayLike | None = None,
         p: npt.ArrayLike | None = None,
     ) -> Conditioning:
-        """How many digits of x' are right at a point (none given: the start); printed, it says what cancels."""
+        """Return how many digits of x' are right at a point (default: the start); printed, it names what cancels."""
         from mb2fmu.analysis import conditioning
 
         given = ((x, self.x0), (r, self.r0), (p, self.p0))

@@ -1,4 +1,4 @@
-"""How a model moves by its own equations over its experiment, without any unit."""
+"""Simulate a model by its own equations over its experiment, without any unit."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def simulate(
     observer: Observer | None = None,
     **options: Unpack[FormulationOptions],
 ) -> Simulated | SimulatedUnit:
-    """How a model moves by its own equations, without any unit; or what a unit does, run by fmpy.
+    """Simulate a model by its own equations, without any unit; or a unit by fmpy.
 
     A model with events of its own, with contacts, or with friction that sticks is run as a unit too, which is made for
     it: x' alone does not tell when a mode ends.
@@ -91,7 +91,7 @@ def simulate_model(
     observer: Observer | None = None,
     **options: Unpack[FormulationOptions],
 ) -> Simulated | SimulatedUnit:
-    """How a model moves by its own equations, or by its unit where it has events; arguments as for :func:`simulate`."""
+    """Simulate a model by its own equations, or by its unit if it has events; arguments as for :func:`simulate`."""
     derivation = derive(model, arguments=arguments, observer=observer, **options)
     return simulate_derived(derivation, inputs=inputs, tables=tables, stop=stop, step=step, observer=observer)
 
@@ -125,7 +125,7 @@ def _by_its_unit(
     step: float | None,
     observer: Observer | None,
 ) -> SimulatedUnit:
-    """Makes the unit of a model in a folder that is thrown away, and runs it: it finds the events."""
+    """Make the unit of a model in a temporary folder, and run it: it handles the events."""
     from mb2fmu.package import pack
     from mb2fmu.pipeline.building import build
     from mb2fmu.pipeline.unit_simulating import simulate_unit
@@ -156,7 +156,7 @@ def integrated(
     step: float | None = None,
     signals: tuple[InputSignal, ...] = (),
 ) -> Simulated:
-    """Integrates x' = f(t, x, r) through the model's experiment; inputs are lines between its communication points.
+    """Integrate x' = f(t, x, r) through the model's experiment; inputs are lines between its communication points.
 
     Args:
         derivation: Of the model.
@@ -203,14 +203,14 @@ def integrated(
 
 
 def _dependent_variables(derivation: Derivation) -> dict[str, str]:
-    """FMU name → unit of the coordinates and speeds that are no states."""
+    """Return FMU name → unit of the dependent coordinates and speeds."""
     definition, equations = derivation.definition, derivation.equations
     places = [definition.coordinates[i] for i in equations.q_dependent]
     return {item.name: item.unit for item in (*places, *(definition.speeds[i] for i in equations.u_dependent))}
 
 
 def _dependent_over(derivation: Derivation, time: Floats, x: Floats, inputs: Floats) -> Floats:
-    """Dependent coordinates and speeds at these times, shape (n_t, n)."""
+    """Return dependent coordinates and speeds at these times, shape (n_t, n)."""
     program, wanted = derivation.program, len(derivation.equations.q_dependent)
     if not wanted and not derivation.equations.u_dependent:
         return np.zeros((len(time), 0))
@@ -256,6 +256,6 @@ def _jacobian(f: Slope, t: float, x: Floats) -> Floats:
 
 
 def describe_variables(equations: EquationsOfMotion, definition: Declarations) -> dict[str, str]:
-    """FMU name → unit of the states in their order, then of the outputs."""
+    """Return FMU name → unit of the states in their order, then of the outputs."""
     states, _, _ = animation.variables(definition, equations)
     return {s.name: s.unit for s in states} | {o.name: o.unit for o in equations.outputs}

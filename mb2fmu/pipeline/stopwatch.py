@@ -1,4 +1,4 @@
-"""What stages take, for the observer and for the page beside a unit; it never enters a unit."""
+"""Times of stages, for the observer and for the page beside a unit; they never enter a unit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
-        """Around a stage."""
+        """Time a stage."""
         if self._observer:
             self._observer.started(stage)
         begin = time.perf_counter()
@@ -34,7 +34,7 @@ class Stopwatch:
             self._observer.finished(timing)
 
     def parts(self, stage: str) -> Callable[[str], None] | None:
-        """Tells an observer that wants to know (it has a method ``came_to``) in words what of a stage is being done."""
+        """Tell an observer with a method ``came_to`` in words which part of a stage runs."""
         told: Callable[[str, str], None] | None = getattr(self._observer, "came_to", None)
         return None if told is None else partial(told, stage)
 
@@ -51,7 +51,7 @@ class Compiling:
         self._observer = observer
 
     def started(self, platform: Platform) -> None:
-        """A platform's turn."""
+        """Note that compilation for a platform begins."""
         self._observer.started(f"compile for {platform}")
 
     def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:

@@ -1,4 +1,4 @@
-"""Studies: what is computed from a derivation about a point or over a whole experiment, without any unit."""
+"""Analyses of a derivation at a point or over an experiment, without any unit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def linearize(
     observer: Observer | None = None,
     **options: Unpack[FormulationOptions],
 ) -> analysis.Linearization:
-    """Return the linear equations about an equilibrium or steady motion near the start values, on the constraints.
+    """Linearize about an equilibrium or steady motion near the start values, on the constraints.
 
     Args:
         model: A model, or the file that has its function.
@@ -53,7 +53,7 @@ def sweep(
     observer: Observer | None = None,
     **options: Unpack[FormulationOptions],
 ) -> analysis.Sweep:
-    """Eigenvalues over one quantity (a root locus), and the values at which stability changes.
+    """Return eigenvalues over one quantity (a root locus), and the values at which stability changes.
 
     Args:
         model: A model, or the file that has its function.
@@ -91,7 +91,7 @@ def sensitivities(
     step: float | None = None,
     tolerance: float = 1e-9,
 ) -> analysis.Sensitivities:
-    """Derivatives of the motion over the model's experiment: ``result["tip.x", "m"]`` is ∂(tip.x)/∂m over time.
+    """Return derivatives of the motion over the experiment: ``result["tip.x", "m"]`` is ∂(tip.x)/∂m over time.
 
     Args:
         model: A model, or the file that has its function; inputs follow the signals of its experiment.

@@ -1,4 +1,4 @@
-"""A plan becomes a folder of results: the unit is made or taken, cases are chosen and run, a page sums them up."""
+"""Turn a plan into a folder of results: get the unit, choose and run cases, summarize them in a page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HERE = "none"
 
 @dataclass(frozen=True, slots=True)
 class StudyOutcome:
-    """What a study gave.
+    """Result of a study.
 
     Attributes:
         folder: Of the results.
@@ -60,7 +60,7 @@ class StudyOutcome:
 
     @property
     def spread(self) -> str:
-        """What varies where the plan names nothing, in words; empty if it does."""
+        """Say which parameters vary by default where the plan names none; empty otherwise."""
         part = self.study.plan.spread
         return f"Vary by {part:.3g} of their values: {', '.join(self.study.varied)}" if part else ""
 
@@ -76,7 +76,7 @@ def run_study(
     told: Told | None = None,
     observer: Observer | None = None,
 ) -> StudyOutcome:
-    """Runs all cases of a plan; what is done stays done, however this ends.
+    """Run all cases of a plan; finished cases are kept, however this ends.
 
     Args:
         plan: A TOML file, see docs/studies.md, or what such a file would say, seen from the working directory.
@@ -130,7 +130,7 @@ def _run(engine: Engine, store: Store, left: Sequence[int], say: Told) -> Effort
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """Return the plan's file."""
+    """Read the plan's file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
@@ -144,7 +144,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 def _prepared(
     base: Path, plan: StudyPlan, observer: Observer | None, earlier: Sequence[Fault] = ()
 ) -> tuple[Study, str, bytes]:
-    """Return the study, and the unit's file name and archive; raises with the earlier faults, too."""
+    """Return the study, and the unit's file name and archive; raise with earlier faults, too."""
     from mb2fmu import validation
     from mb2fmu.audit.description.parse_description import read_description
     from mb2fmu.package.archive import unarchived
@@ -172,7 +172,7 @@ def _prepared(
 
 
 def _unit(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[str, bytes, Mapping[str, Signal]]:
-    """Name and archive of the unit, which is made from the model if that is given; what its inputs follow."""
+    """Return name and archive of the unit, made from the model if one is given; and its inputs' signals."""
     path = base / plan.source
     if plan.of_unit:
         try:
@@ -197,14 +197,14 @@ def _unit(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[str, 
 
 
 def _signals(given: Mapping[str, Value], units: Mapping[str, str], stop: float) -> Mapping[str, Signal]:
-    """Inputs of the plan as functions of time."""
+    """Return the plan's inputs as functions of time."""
     inputs: Mapping[str, InputValue] = dict(given)
     return {signal.name: signal.at for signal in read_inputs(inputs, (), units, stop)}
 
 
 @contextmanager
 def _engine(study: Study, content: bytes, scheduler: str, workers: int | None, client: Any) -> Iterator[Engine]:
-    """What runs the cases; nothing of it is left at the end."""
+    """Provide the engine that runs the cases; it is removed at the end."""
     from mb2fmu.package.archive import unarchived
     from mb2fmu.package.publishing import write_tree
 
@@ -237,7 +237,7 @@ def _engine(study: Study, content: bytes, scheduler: str, workers: int | None, c
 
 
 def _summed_up(store: Store, study: Study, name: str, content: bytes) -> StudyOutcome:
-    """Writes the page."""
+    """Write the page."""
     from mb2fmu.package.publishing import write_whole
     from mb2fmu.pipeline.study_summary import index_table, sensitivities, summary
 

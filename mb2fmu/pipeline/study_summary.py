@@ -1,4 +1,4 @@
-"""What a study's page shows, chosen from its results."""
+"""Content of a study's page, chosen from its results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def replay(study: Study, unit: Path, case: int) -> str:
 
 
 def sensitivities(study: Study, values: Floats) -> dict[str, Indices]:
-    """Sobol' indices of all results, if the cases were chosen for them; values of all cases, (n, n_results)."""
+    """Return Sobol' indices of all results, if the cases were chosen for them; values of all cases, (n, n_results)."""
     if not study.plan.indices:
         return {}
     d = len(study.varied)
@@ -53,7 +53,7 @@ def sensitivities(study: Study, values: Floats) -> dict[str, Indices]:
 
 
 def index_rows(study: Study, found: Mapping[str, Indices]) -> list[tuple[str, str, list[float]]]:
-    """Result, quantity, and six numbers: index alone, its interval's ends, the same together with others."""
+    """Return result, quantity, and six numbers: first-order index, its interval, total index, its interval."""
     return [
         (name, quantity, [each.first[k], *each.first_interval[k], each.total[k], *each.total_interval[k]])
         for name, each in found.items()
@@ -132,7 +132,7 @@ def _heading(name: str, worst: str) -> str:
 
 
 def _worst(values: Floats, worst: str) -> list[int]:
-    """Rows with the most extreme results."""
+    """Return rows with the most extreme results."""
     order = np.argsort(-values if worst == "largest" else values, kind="stable")
     return [int(k) for k in order[:WORST] if np.isfinite(values[k])]
 
@@ -150,7 +150,7 @@ def _pictures(
     found: Mapping[str, Indices],
     log: Sequence[str],
 ) -> dict[str, tuple[bytes, str]]:
-    """Heading → picture and what it shows."""
+    """Return heading → picture and its caption."""
     if not len(results[0][2]):
         return {}
     n = len(results[0][2])
@@ -178,7 +178,7 @@ def _pictures(
 
 
 def _notes(study: Study, failed: int, found: Mapping[str, Indices]) -> list[str]:
-    """What must be known."""
+    """Return remarks."""
     notes = []
     if failed > FAILURES:
         notes.append(f"Only the first {FAILURES} failed cases are listed; results.parquet has all of them.")

@@ -1,4 +1,4 @@
-"""Until when a simulation goes and how far its times are apart, as asked for or as the experiment says."""
+"""End and step of a simulation, as requested or as in the experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FINE = 100
 def stop_and_step(
     stop: float | None, step: float | None, *, usual_stop: float, usual_step: float
 ) -> tuple[float, float]:
-    """End and step of a run, in s.
+    """Return end and step of a run, in s.
 
     Args:
         stop: As asked for; None: the usual one.
@@ -49,7 +49,7 @@ def stop_and_step(
 
 
 def _positive(value: object) -> bool:
-    """Numbers only; NumPy's are told by their conversion, text is refused."""
+    """Return a positive number; text is refused, NumPy's numbers are converted."""
     try:
         return not isinstance(value, str | bytes | bool) and 0.0 < float(value) < math.inf  # type: ignore[arg-type]
     except (TypeError, ValueError):

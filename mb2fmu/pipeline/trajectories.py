@@ -1,4 +1,4 @@
-"""Variables over time that a simulation gives, and how they are taken away: tables, plots, a page in motion."""
+"""Variables over time from a simulation, and their export: tables, plots, a page in motion."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class MotionPage:
     content: bytes
 
     def __repr__(self) -> str:
-        """Return a line: what it shows, and how to see it."""
+        """Return a line: its content, and how to see it."""
         return f"<MotionPage {self.name}: {len(self.content):,} bytes; save it with .save('{self.name}.html')>"
 
     def save(self, path: Path | str) -> Path:
-        """Writes the page, whole or not at all."""
+        """Write the page, whole or not at all."""
         write_whole(Path(path), self.content)
         return Path(path)
 
@@ -53,7 +53,7 @@ class MotionPage:
 
 
 class Trajectories(ABC):
-    """What simulations of models and of units have in common.
+    """Common part of simulations of models and of units.
 
     Attributes:
         name: Of the model.
@@ -68,7 +68,7 @@ class Trajectories(ABC):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What can be asked for."""
+        """Names of the variables."""
         return self.signals.names
 
     @property
@@ -78,7 +78,7 @@ class Trajectories(ABC):
 
     @property
     def _table(self) -> Floats:
-        """Shape (n_t, n)."""
+        """All variables, shape (n_t, n)."""
         return self.signals.values
 
     def __getitem__(self, name: str) -> Floats:
@@ -92,7 +92,7 @@ class Trajectories(ABC):
         return np.asarray(self._table[:, self.names.index(name)])
 
     def __repr__(self) -> str:
-        """Return a line: what it is of, its times and variables."""
+        """Return a line: the model, its times and variables."""
         names = ", ".join(self.names[:_NAMED]) + (f" and {len(self.names) - _NAMED} more" * (len(self.names) > _NAMED))
         times = f"{len(self.time):,} times from {self.time[0]:g} to {self.time[-1]:g} s"
         return f"<{type(self).__name__} {self.name}: {times}; {names}>"
@@ -102,7 +102,7 @@ class Trajectories(ABC):
         return displays.html(self)
 
     def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``: a column per variable over the index ``time``; units stand in ``attrs["units"]``.
+        """Return a ``pandas.DataFrame``: a column per variable, index ``time``; ``attrs["units"]`` has the units.
 
         Raises:
             ToolError: If pandas is not installed.
@@ -116,7 +116,7 @@ class Trajectories(ABC):
         return frame
 
     def to_csv(self, path: Path | str | None = None) -> str:
-        """Return a table with a head ``time,theta [rad],…``; written to ``path``, if there is one, and returned.
+        """Return a table with a head ``time,theta [rad],…``; it is also written to ``path`` if given.
 
         Numbers read back to the same bits. ``mb2fmu validate --data`` reads it.
         """
@@ -131,7 +131,7 @@ class Trajectories(ABC):
         return text.getvalue()
 
     def to_parquet(self, path: Path | str) -> None:
-        """Writes a Parquet file: columns as of :meth:`to_pandas`, each with its unit in its metadata.
+        """Write a Parquet file: columns as of :meth:`to_pandas`, each with its unit in its metadata.
 
         Raises:
             ToolError: If pyarrow is not installed.
@@ -139,7 +139,7 @@ class Trajectories(ABC):
         write_whole(Path(path), parquet_file(self.time, self.units, self._table))
 
     def plot(self, *names: str, save: Path | str | None = None) -> Figure:
-        """Variables over time, one panel per unit.
+        """Plot variables over time, one panel per unit.
 
         Args:
             names: FMU names; none: those that :meth:`interesting` gives.
@@ -160,13 +160,13 @@ class Trajectories(ABC):
         return figure
 
     def interesting(self, most: int = 4) -> tuple[str, ...]:
-        """What is worth a first look: variables that move, outputs before states, not more than two of a unit."""
+        """Return the variables that deserve a first look: moving ones, outputs before states, at most two of a unit."""
         from mb2fmu.animation.interest import interesting
 
         return interesting(self.signals, most)
 
     def check(self, names: Sequence[str]) -> None:
-        """Refuses names that are none.
+        """Refuse unknown names.
 
         Raises:
             ValidationError: With every fault.
@@ -201,7 +201,7 @@ class Trajectories(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Simulated(Trajectories):
-    """How a model moves by its own equations, without any unit.
+    """Motion of a model by its own equations, without any unit.
 
     Attributes:
         derivation: Model, mechanism, equations, program.
@@ -224,7 +224,7 @@ class Simulated(Trajectories):
         return self.motion.time
 
     def drawing(self) -> Drawing:
-        """Return the mechanism in motion."""
+        """The mechanism in motion."""
         from mb2fmu.pipeline import animating
 
         return animating.model_drawn(self)[0]
@@ -232,7 +232,7 @@ class Simulated(Trajectories):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SimulatedUnit(Trajectories):
-    """What a unit did, run by fmpy.
+    """Motion of a unit that fmpy has run.
 
     Attributes:
         name: Of its model.
@@ -257,7 +257,7 @@ class SimulatedUnit(Trajectories):
     parameters: dict[str, float]
 
     def drawing(self) -> Drawing:
-        """Return the mechanism in motion, as the scene that the unit carries shows it."""
+        """Return the mechanism in motion, as the scene in the unit shows it."""
         from mb2fmu.pipeline import unit_simulating
 
         return unit_simulating.drawn(self)

@@ -1,4 +1,4 @@
-"""Any unit, run by fmpy through an experiment of the user's: values, inputs and times as asked."""
+"""Run any unit by fmpy through the user's experiment: values, inputs and times as requested."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def simulate_unit(
     step: float | None = None,
     kind: AskedKind | None = None,
 ) -> SimulatedUnit:
-    """Runs a unit from its own start values; nothing is judged.
+    """Run a unit from its own start values; nothing is judged.
 
     Args:
         path: The archive, FMI 2 or 3.
@@ -106,7 +106,7 @@ def simulate_unit(
 
 
 def drawn(simulated: SimulatedUnit) -> Drawing:
-    """Return the motion of a unit, as the scene that it carries shows it.
+    """Return the motion of a unit, as the scene in it shows it.
 
     Raises:
         PackageError: If the unit does not say what it looks like.
@@ -129,7 +129,7 @@ def drawn(simulated: SimulatedUnit) -> Drawing:
 
 
 def _times(described: Description, stop: float | None, step: float | None) -> Floats:
-    """Communication points from 0 on.
+    """Return communication points from 0 on.
 
     Raises:
         ValidationError: If they are none, or too many.
@@ -141,7 +141,7 @@ def _times(described: Description, stop: float | None, step: float | None) -> Fl
 
 
 def _set(variables: Mapping[str, Variable], at: Mapping[str, Value]) -> tuple[dict[str, float], dict[str, float]]:
-    """Values that are set before the start, and inputs that are kept.
+    """Return values to set before the start, and inputs to keep.
 
     Raises:
         ValidationError: With every fault.
@@ -172,7 +172,7 @@ def _set(variables: Mapping[str, Variable], at: Mapping[str, Value]) -> tuple[di
 
 
 def _unknown(name: str, variables: Mapping[str, Variable]) -> Fault:
-    """Return a name that is no variable: what may be meant, or what can be set."""
+    """Return the fault of an unknown name, with similar names."""
     names = [each for each, v in variables.items() if v.causality == "input" or v.initial in _SET_BEFORE]
     near = difflib.get_close_matches(name, names)
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
@@ -186,7 +186,7 @@ def _unit(variable: Variable) -> str:
 
 
 def _held(signals: tuple[InputSignal, ...], time: Floats) -> Floats:
-    """What is set at the beginning of each communication step, shape (n_t, n_r)."""
+    """Return the inputs set at the beginning of each communication step, shape (n_t, n_r)."""
     return np.array([[signal.at(t) for signal in signals] for t in time.tolist()]).reshape(len(time), len(signals))
 
 

@@ -302,7 +302,7 @@ def _matrix(factor: Block) -> list[list[int]]:
 
 
 def _times(matrix: Residues, columns: Residues) -> Residues:
-    """Shapes (n, n, POINTS) and (n, POINTS, k)."""
+    """Return shapes (n, n, POINTS) and (n, POINTS, k)."""
     result = np.zeros_like(columns)
     for k in range(len(columns)):
         result = (result + matrix[:, k, :, None] * columns[k]) % P

@@ -53,7 +53,7 @@ class Faults:
         self.notes[text] = None
 
     def complain(self) -> None:
-        """Raises a ``ModelError`` with all faults, if there are any, in the order of the file."""
+        """Raise a ``ModelError`` with all faults, if there are any, in the order of the file."""
         if self.found:
             order = {
                 where: int(where.rpartition(":")[2] or 0) for where in {f.where for f in self.found if ":" in f.where}
@@ -183,7 +183,7 @@ class Element:
         return numbers
 
     def children(self, name: str) -> list[Element]:
-        """Elements of a name right below."""
+        """Return elements of a name right below."""
         return [Element(child, self.faults) for child in self.node if tag(child) == name]
 
     def child(self, name: str, *, required: bool = False) -> Element | None:

@@ -1,4 +1,4 @@
-"""Studies: the same model or unit many times, and what many runs tell.
+"""Studies: many runs of one model or unit, and their evaluation.
 
 Input: a compiled program (``ensembles``), or any unit by its file (``plans``, ``cases``, ``running``). Output: arrays,
 and folders of results. ``fitting`` finds parameters from measurements.

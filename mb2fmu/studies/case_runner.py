@@ -1,4 +1,4 @@
-"""Runs cases of a study one after the other with one instance of a unit, in the process that calls."""
+"""Run cases of a study one after the other with one instance of a unit, in the calling process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GRACE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One number that is kept of a case.
+    """One kept number of a case.
 
     Attributes:
         place: Of the variable among those that are read.
@@ -48,7 +48,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """What all cases of a study have in common.
+    """Data shared by all cases of a study.
 
     Attributes:
         request: As ``driving.instances`` reads it, without the folder of the unit.
@@ -85,7 +85,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What cases gave.
+    """Results of cases.
 
     Attributes:
         values: NaN where a case failed, shape (n, n_columns).
@@ -121,7 +121,7 @@ class Runner:
         self._through = bool(job.kept) or any(column.take != "end" for column in job.columns)
 
     def run(self, cases: Floats) -> Answer:
-        """Runs cases, a row of values each."""
+        """Run cases, a row of values each."""
         with self._lock:
             begin = time.perf_counter()
             values = np.full((len(cases), len(self._job.columns)), np.nan)
@@ -136,7 +136,7 @@ class Runner:
             return Answer(values, tuple(messages), paths, time.perf_counter() - begin)
 
     def watch(self) -> None:
-        """Ends this process if a call of the unit does not return: whoever sent the case notices, and goes on."""
+        """End this process if a call of the unit does not return: the sender of the case notices, and continues."""
 
         def look() -> None:
             while True:
@@ -147,7 +147,7 @@ class Runner:
         threading.Thread(target=look, name="time limit of cases", daemon=True).start()
 
     def _one(self, case: Floats) -> tuple[Floats, str]:
-        """Run one case, with whichever instance is right."""
+        """Run one case, with the present instance or a new one."""
         if self._resets is None:
             begin = time.perf_counter()
             path, message = self._moved(case)
@@ -164,7 +164,7 @@ class Runner:
         return self._moved(case)
 
     def _moved(self, case: Floats) -> tuple[Floats, str]:
-        """What is read, shape (n_t, n_read), and why the case failed; without a message it did not."""
+        """Return the values read, shape (n_t, n_read), and why the case failed; an empty message: it did not."""
         job = self._job
         path = np.full((len(job.held) + 1, len(job.read)), np.nan)
         self._deadline = time.monotonic() + job.time_limit
@@ -189,7 +189,7 @@ class Runner:
         return path, message or _not_finite(path, job, through=self._through)
 
     def _stepped(self, case: Floats, path: Floats) -> str:
-        """Step from start to end; return why it went no further, empty if it did."""
+        """Step from start to end; return why it stopped early, empty if it did not."""
         job, starts = self._job, len(self._job.order) - len(self._job.varied_inputs)
         chosen = case[list(job.order)] if job.order else case[:0]
         held = job.held
@@ -232,7 +232,7 @@ class Runner:
         return f" ({json.loads(lines[-1])[2]})" if lines else ""
 
     def _drop(self) -> None:
-        """Frees the instance, as far as it lets itself be freed."""
+        """Free the instance, as far as it permits."""
         unit, self._unit = self._unit, None
         if unit is not None:
             unit.free()
@@ -269,7 +269,7 @@ def _number(y: Floats, column: Column, step: float) -> float:
 
 
 def _not_finite(path: Floats, job: Job, *, through: bool) -> str:
-    """Names the first value that is no number."""
+    """Name the first value that is not finite."""
     seen = path if through else path[-1:]
     if np.isfinite(seen).all():
         return ""

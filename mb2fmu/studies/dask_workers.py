@@ -1,4 +1,4 @@
-"""Workers of dask.distributed: the unit goes to each of them once, and chunks of cases follow."""
+"""Workers of dask.distributed: the unit is sent to each of them once, then chunks of cases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TRIES = 5
 
 
 class Shipment(WorkerPlugin):  # type: ignore[misc]
-    """The unit and what all cases have in common, on a worker: sent once, also to workers that come later.
+    """The unit and the data of all cases on a worker: sent once, also to workers that come later.
 
     Args:
         key: SHA-256 of both.
@@ -52,7 +52,7 @@ class Shipment(WorkerPlugin):  # type: ignore[misc]
         self.runner: Runner | None = None
 
     def setup(self, worker: Any) -> None:
-        """Unpacks the unit in the worker's own folder, which the worker removes."""
+        """Unpack the unit in the worker's own folder, which the worker removes."""
         folder = Path(worker.local_directory) / f"mb2fmu-{self.key[:16]}"
         (folder / "resources").mkdir(parents=True, exist_ok=True)
         write_tree(unarchived(self.content, "unit"), folder)
@@ -63,7 +63,7 @@ class Shipment(WorkerPlugin):  # type: ignore[misc]
 
 
 def run_chunk(key: str, cases: Floats) -> Answer:
-    """Runs cases with this worker's instance, which may still be on its way to a worker that has just begun."""
+    """Run cases with this worker's instance, which may still be on its way to a new worker."""
     limit = time.monotonic() + _SLOW
     while (runner := getattr(get_worker().plugins.get(key), "runner", None)) is None:
         if time.monotonic() > limit:
@@ -108,16 +108,16 @@ class DaskWorkers:
                 return
 
     def width(self) -> int:
-        """Workers that are there now."""
+        """Return the present number of workers."""
         return len(self._client.nthreads())
 
     def submit(self, cases: Cases) -> None:
-        """Hands a chunk out."""
+        """Hand out a chunk."""
         future = self._client.submit(run_chunk, self._key, self._cases[list(cases)], pure=False)
         self._handed[future] = cases
 
     def wait(self) -> Finished:
-        """Chunks that are finished, at least one.
+        """Return finished chunks, at least one.
 
         Raises:
             ToolError: If the scheduler is gone, or what runs on workers is not this program.
@@ -137,7 +137,7 @@ class DaskWorkers:
             time.sleep(0.05)
 
     def close(self) -> None:
-        """Takes back what is handed out, and the unit from the workers, but for own ones, which end with the study.
+        """Cancel chunks and remove the unit from foreign workers; own workers end with the study.
 
         To ask own workers would wait half a minute for each that an interruption has ended.
         """
@@ -149,7 +149,7 @@ class DaskWorkers:
 
 
 def _answer(future: Future) -> Answer | None:
-    """What a chunk gave; None if its process ended."""
+    """Return the results of a chunk; None if its process ended."""
     if future.status == "finished":
         found = future.result()
         assert isinstance(found, Answer)
@@ -173,7 +173,7 @@ def _gone(error: Exception) -> ToolError:
 
 @contextmanager
 def connected(scheduler: str, workers: int | None, folder: Path) -> Iterator[Client]:
-    """A client of workers.
+    """Return a client of workers.
 
     Args:
         scheduler: ``local``: processes of this machine, which end with the study; else the address of a scheduler.

@@ -1,4 +1,4 @@
-"""``Runs``: what many motions of one model gave."""
+"""``Runs``: results of many motions of one model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """What many runs gave.
+    """Results of many runs.
 
     Attributes:
         time: Communication points in s, shape (n_t,).
@@ -44,7 +44,7 @@ class Runs:
     no_derivatives: tuple[str, ...]
 
     def __getitem__(self, name: str | tuple[str, str]) -> Floats:
-        """Return a state or an output by its name: shape (n, n_t), or (n,) of the end; or what was reduced.
+        """Return a state or output by its name: shape (n, n_t), or (n,) at the end; or its reduction.
 
         ``runs["tip.x", "m2"]`` is the derivative of the first by the second, of the same shape.
         """

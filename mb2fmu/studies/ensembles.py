@@ -95,7 +95,7 @@ class Ensemble:
         reduce: Mapping[str, Reduction] | None = None,
         sensitivities: Sequence[str] = (),
     ) -> Runs:
-        """Moves n instances from their starts; the unit's Co-Simulation gives the same bits for each.
+        """Move n instances from their starts; each has the same bits as the unit's Co-Simulation.
 
         Args:
             n: Number of instances.
@@ -156,7 +156,7 @@ class Ensemble:
         *,
         trajectories: bool,
     ) -> Runs:
-        """Return blocks of motions as one, derivatives apart from what they are of."""
+        """Join blocks of motions, and separate derivatives from values."""
         names = ("path_states", "path_outputs") if trajectories else ("states", "outputs")
         states, outputs = (np.concatenate([getattr(block, name) for block in blocks]) for name in names)
         (states, by_state), (outputs, by_output) = (_apart(each, len(to)) for each in (states, outputs))
@@ -178,7 +178,7 @@ class Ensemble:
         )
 
     def _read_outputs(self, wanted: Mapping[str, Reduction], *, trajectories: bool) -> list[int]:
-        """Return the places of the outputs that a run must give: all of them, or those that are reduced."""
+        """Return the places of the outputs that a run must give: all of them, or the reduced ones."""
         asked = self.output_names if trajectories else dict.fromkeys(one.output for one in wanted.values())
         return [self.output_names.index(name) for name in asked]
 
@@ -191,7 +191,7 @@ class Ensemble:
         return x, p
 
     def placed(self, x: Floats, p: Floats, r: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return start values on the constraints, derivatives behind them, and for which instances there are none."""
+        """Return start values on the constraints, with derivatives, and the instances that have none."""
         own = len(self.states) if self.own is None else self.own
         wide = np.zeros((len(x), len(self.states)))
         wide[:, :own] = x
@@ -219,7 +219,7 @@ class Ensemble:
         solver: str,
         times: Mapping[str, float],
     ) -> list[Fault]:
-        """Return every fault of what was asked for."""
+        """Return every fault of the request."""
         known = (*self.parameters, *self.states)
         faults = [
             Fault(f"{name} is neither a free parameter nor a state", remedy=f"take one of {', '.join(known)}")
@@ -249,7 +249,7 @@ class Ensemble:
         return faults
 
     def _faults_of_derivatives(self, to: tuple[str, ...], wanted: Mapping[str, Reduction]) -> list[Fault]:
-        """Return every fault of what is to be differentiated."""
+        """Return every fault of the requested derivatives."""
         if not to:
             return []
         known = (*self.parameters, *self.states)
@@ -283,7 +283,7 @@ def _apart(carried: Floats, k: int) -> tuple[Floats, Floats]:
 
 
 class _Kept:
-    """What is reduced, block by block.
+    """Reductions, block by block.
 
     Args:
         names: Of all outputs.
@@ -310,7 +310,7 @@ class _Kept:
         self._derivatives = {name: np.full((n, k), np.nan) for name in wanted}
 
     def take(self, instances: npt.NDArray[np.intp], moved: Moved) -> None:
-        """Hands the values of outputs over, communication point by communication point; derivatives as a whole."""
+        """Pass on the values of outputs by communication point; derivatives as a whole."""
         for name, one in self._wanted.items():
             place, path = self._places[name], moved.path_outputs
             for k, y in enumerate(np.ascontiguousarray(path[:, :, place].T)):

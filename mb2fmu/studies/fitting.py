@@ -1,4 +1,4 @@
-"""``fit``: values of unknowns from measurements, by least squares with exact derivatives, and how sure they are.
+"""``fit``: estimate unknowns from measurements, by least squares with exact derivatives, with uncertainty.
 
 Every measured column counts in units of its noise, which is found from what is left over: first all columns count by
 how much they vary, then by what the first fit leaves. With J the derivatives in these units, the covariance of the
@@ -39,7 +39,7 @@ BENT = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A quantity that is looked for.
+    """An unknown quantity.
 
     Attributes:
         name: FMU name, with the number of the experiment where it has a value in each.
@@ -58,7 +58,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What was found.
+    """Result of a fit.
 
     Attributes:
         unknowns: As given.
@@ -93,7 +93,7 @@ def fit(
     *,
     precision: float = 1e-10,
 ) -> Fitted:
-    """Finds the unknowns.
+    """Find the unknowns.
 
     Args:
         unknowns: What is looked for.
@@ -133,7 +133,7 @@ class _Search:
         self.sizes = np.array([abs(each.start) or 1.0 for each in unknowns])
 
     def at(self, values: Floats) -> tuple[Floats, Floats]:
-        """Predictions and their derivatives."""
+        """Return predictions and their derivatives."""
         key = values.tobytes()
         if self._last[0] != key:
             self.evaluations += 1
@@ -141,11 +141,11 @@ class _Search:
         return self._last[1], self._last[2]
 
     def left_over(self, values: Floats) -> Floats:
-        """Predicted minus measured."""
+        """Return the residuals: predicted minus measured."""
         return self.at(values)[0] - self._measured
 
     def run(self, weights: Floats, start: Floats) -> Floats:
-        """Return the unknowns at which the weighted squares are least."""
+        """Return the unknowns with the least weighted squares."""
         bounds = np.array([each.low for each in self.unknowns]), np.array([each.high for each in self.unknowns])
 
         def left(scaled: Floats) -> Floats:
@@ -173,7 +173,7 @@ class _Search:
 
 
 def _judged(search: _Search, values: Floats, weights: Floats, noise: dict[str, float]) -> Fitted:
-    """Return how sure the fitted values are."""
+    """Return the uncertainty of the fitted values."""
     unknowns, n = search.unknowns, len(values)
     J = search.at(values)[1] / weights[:, None]
     size = np.where(values != 0.0, np.abs(values), search.sizes)
@@ -201,7 +201,7 @@ def _judged(search: _Search, values: Floats, weights: Floats, noise: dict[str, f
 def _rough(
     search: _Search, values: Floats, weights: Floats, covariance: Floats, blind: npt.NDArray[np.bool_]
 ) -> list[str]:
-    """Says whose intervals are those of a straight line where the motion is none.
+    """Say whose linearized intervals are inaccurate because the motion is nonlinear.
 
     Two deviations from its value, all others as they then fit best, the weighted squares would have grown by 4.
     """
@@ -231,7 +231,7 @@ def _rough(
 
 
 def _unseen(unknowns: Sequence[Unknown], directions: Floats) -> list[str]:
-    """Says which changes together change nothing that was measured."""
+    """Say which joint changes leave all measured values unchanged."""
     words = []
     for direction in directions:
         parts = direction / direction[np.argmax(np.abs(direction))]
@@ -248,7 +248,7 @@ def _unseen(unknowns: Sequence[Unknown], directions: Floats) -> list[str]:
 
 
 def _alike(unknowns: Sequence[Unknown], correlation: Floats, blind: npt.NDArray[np.bool_]) -> list[str]:
-    """Says which are hard to tell apart."""
+    """Say which unknowns are hard to distinguish."""
     n = len(unknowns)
     pairs = [(i, j) for i in range(n) for j in range(i) if not (blind[i] or blind[j])]
     return [
@@ -260,7 +260,7 @@ def _alike(unknowns: Sequence[Unknown], correlation: Floats, blind: npt.NDArray[
 
 
 def _at_bounds(unknowns: Sequence[Unknown], values: Floats) -> list[str]:
-    """Says what ended at a bound."""
+    """Say which unknowns ended at a bound."""
     return [
         f"{each.name} ended at its bound {bound:g}: the best value may lie beyond"
         for each, value in zip(unknowns, values.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""What is kept of an output over many runs, when whole trajectories would be too much."""
+"""Reductions of an output over many runs, when whole trajectories would be too much."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def crosses(before: Floats, after: Floats, level: float, direction: Direction) -> npt.NDArray[np.bool_]:
-    """Where a value comes to a level or passes it, in that direction; one that begins on the level does not.
+    """Return where a value reaches or passes a level in that direction; a start on the level does not count.
 
     Args:
         before: Values at one time, of any shape.
@@ -40,11 +40,11 @@ class Reduction(Protocol):
         ...
 
     def begin(self, n: int) -> Floats:
-        """Memory of n instances."""
+        """Allocate memory for n instances."""
         ...
 
     def take(self, memory: Floats, instance: Indices, t: Floats, y: Floats) -> None:
-        """The next values of some instances."""
+        """Take the next values of some instances."""
         ...
 
     def finish(self, memory: Floats) -> Floats:
@@ -54,10 +54,10 @@ class Reduction(Protocol):
 
 @runtime_checkable
 class Differentiable(Protocol):
-    """A reduction that knows its derivatives."""
+    """A reduction with derivatives."""
 
     def differentiate(self, time: Floats, y: Floats, slopes: Floats) -> Floats:
-        """Derivatives of the numbers.
+        """Return derivatives of the numbers.
 
         Args:
             time: Communication points in s, shape (n_t,).
@@ -115,17 +115,17 @@ class FirstCrossing:
     direction: Direction = "either"
 
     def __post_init__(self) -> None:
-        """Refuses a direction that there is not."""
+        """Refuse an unknown direction."""
         if self.direction not in DIRECTIONS:
             msg = f"{self.direction!r} is no direction: one of {', '.join(DIRECTIONS)}"
             raise ValueError(msg)
 
     def begin(self, n: int) -> Floats:
-        """Time and value of the last point, and the crossing; none yet."""
+        """Begin without a crossing; store time and value of the last point."""
         return np.full((n, 3), np.nan)
 
     def take(self, memory: Floats, instance: Indices, t: Floats, y: Floats) -> None:
-        """Looks for a change of side."""
+        """Look for a change of side."""
         before, was, found = memory[instance].T
         now = np.isnan(found) & crosses(was, y, self.level, self.direction)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Cases of a study: which values each has."""
+"""Cases of a study: the values of each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Axis:
     count: int = 0
 
     def fault(self) -> str:
-        """What is wrong with the numbers; empty if nothing is."""
+        """Return what is wrong with the numbers; empty if nothing is."""
         first, last = self.numbers[0], self.numbers[-1]
         if self.law in {"uniform", "log"} and not first < last:
             return f"there is nothing between {first:g} and {last:g}"
@@ -40,14 +40,14 @@ class Axis:
         return ""
 
     def on_grid(self) -> Floats:
-        """Its values on a grid."""
+        """Return its values on a grid."""
         if self.law == "values":
             return np.array(self.numbers)
         spread = np.geomspace if self.law == "log" else np.linspace
         return np.asarray(spread(self.numbers[0], self.numbers[1], self.count))
 
     def from_unit(self, u: Floats) -> Floats:
-        """Values whose cumulative probabilities are ``u``, of any shape, between 0 and 1."""
+        """Return values with cumulative probabilities ``u``, of any shape, between 0 and 1."""
         first, last = self.numbers
         if self.law == "normal":
             from scipy.special import ndtri

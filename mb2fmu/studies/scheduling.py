@@ -1,4 +1,4 @@
-"""Hands cases out in chunks of about a second, and loses none of them."""
+"""Hand out cases in chunks of about a second, and lose none of them."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ AHEAD = 2
 
 
 class Engine(Protocol):
-    """What runs chunks."""
+    """Protocol: runs chunks."""
 
     def width(self) -> int:
-        """Number of workers there are now."""
+        """Return the present number of workers."""
         ...
 
     def submit(self, cases: Cases) -> None:
-        """Hands a chunk out."""
+        """Hand out a chunk."""
         ...
 
     def wait(self) -> Finished:
-        """At least one chunk that is finished."""
+        """Return finished chunks, at least one."""
         ...
 
 
 class InProcess:
-    """Runs everything here, one after the other: for trials, and to measure what workers cost.
+    """Runs everything in this process: for trials, and to measure the cost of workers.
 
     Args:
         job: What all cases have in common.
@@ -59,7 +59,7 @@ class InProcess:
         self._handed: deque[Cases] = deque()
 
     def width(self) -> int:
-        """One worker: this process."""
+        """Return one worker: this process."""
         return 1
 
     def submit(self, cases: Cases) -> None:
@@ -67,14 +67,14 @@ class InProcess:
         self._handed.append(cases)
 
     def wait(self) -> Finished:
-        """Runs the next."""
+        """Run the next chunk."""
         chunk = self._handed.popleft()
         return [(chunk, self._runner.run(self._cases[list(chunk)]))]
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What cases took.
+    """Time spent on cases.
 
     Attributes:
         elapsed: From the first chunk that was handed out to the last answer, s.
@@ -88,7 +88,7 @@ class Effort:
 
     @property
     def overhead(self) -> float:
-        """Time of workers beside the cases, as a part of the cases' own time: handing out, writing, waiting."""
+        """The time of workers outside of cases, as a fraction of the cases' time: transfer, writing, waiting."""
         return self.workers * self.elapsed / self.cases - 1.0 if self.cases > 0.0 else 0.0
 
     def words(self) -> str:
@@ -114,7 +114,7 @@ class Effort:
 def run_cases(
     engine: Engine, left: Sequence[int], take: Callable[[Cases, Answer], None], results: int
 ) -> tuple[float, int]:
-    """Runs cases until each has an answer.
+    """Run cases until each has an answer.
 
     A chunk whose process ended is run again with nothing beside it, in pieces, and the cases of a piece that ends it
     again one by one: so a case that kills its process is found, and its message says so.
@@ -153,7 +153,7 @@ def run_cases(
 
 
 def _alone(engine: Engine, suspects: deque[Cases], take: Callable[[Cases, Answer], None], results: int) -> float:
-    """Runs pieces of chunks whose process ended, one at a time; gives the time that their cases took, s."""
+    """Run pieces of chunks whose process ended, one at a time; return the time of their cases, s."""
     ended: set[int] = set()
     spent = 0.0
     while suspects:
@@ -174,7 +174,7 @@ def _alone(engine: Engine, suspects: deque[Cases], take: Callable[[Cases, Answer
 
 
 def _pieces(cases: Cases) -> list[Cases]:
-    """Parts of a chunk: as many as each has cases, so that few processes end until one case is found."""
+    """Return parts of a chunk, split so that few processes end until one case is found."""
     n = math.isqrt(len(cases) - 1) + 1 if len(cases) > 1 else 1
     return [cases[k : k + n] for k in range(0, len(cases), n)]
 

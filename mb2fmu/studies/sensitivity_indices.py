@@ -1,4 +1,4 @@
-"""Sobol' indices: how much of a result's variance each varied quantity makes.
+"""Sobol' indices: the share of each varied quantity in a result's variance.
 
 Source: Saltelli and others, "Variance based sensitivity analysis of model output", Comput. Phys. Commun. 181 (2010),
 estimators (b) and (f) of table 2; the cases are those of ``samples.sample(…, indices=True)``.
@@ -37,7 +37,7 @@ class Indices:
 
 
 def sobol_indices(values: Floats, d: int, seed: int = 0) -> Indices:
-    """Estimates the indices from the results of all cases.
+    """Estimate the indices from the results of all cases.
 
     Args:
         values: Shape (n·(d + 2),): those of A, of B, and of A with each column of B. NaN where a case has none.
@@ -60,7 +60,7 @@ def sobol_indices(values: Floats, d: int, seed: int = 0) -> Indices:
 
 
 def _estimates(parts: Floats) -> tuple[Floats, Floats]:
-    """First-order and total indices."""
+    """Return first-order and total indices."""
     a, b, mixed = parts[0], parts[1], parts[2:]
     variance = float(parts[:2].var())
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""A plan and a unit together: which variables are set, which are read, and the cases as numbers."""
+"""A plan resolved for a unit: variables to set, variables to read, and the cases as numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RESERVED = ("case", "message")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
-    """What is run.
+    """A resolved study.
 
     Attributes:
         plan: As written.
@@ -67,7 +67,7 @@ class Study:
         return self.job.step * len(self.job.held)
 
     def fingerprint(self) -> dict[str, str]:
-        """Returns name → SHA-256 of each thing that must be the same where an interrupted study goes on."""
+        """Return name → SHA-256 of each thing that must be unchanged when an interrupted study continues."""
         request = json.dumps(self.job.request, sort_keys=True).encode()
         j = self.job
         rest = repr(
@@ -88,7 +88,7 @@ def resolve(
     read_signals: Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[str, Signal]],
     earlier: Sequence[Fault] = (),
 ) -> Study:
-    """Looks everything up that the plan names.
+    """Look up all names of the plan.
 
     Args:
         plan: What is wanted.
@@ -106,7 +106,7 @@ def resolve(
 
 
 class _Resolver:
-    """Looks names up, and collects what is wrong with them."""
+    """Looks up names, and collects faults."""
 
     def __init__(
         self, plan: StudyPlan, described: Description, unit: UnitDescription, earlier: Sequence[Fault]
@@ -207,7 +207,7 @@ class _Resolver:
         return found.causality == "parameter" and found.real and found.settable
 
     def _cases(self, table: Table | None) -> tuple[list[str], Floats]:
-        """What varies, and its values."""
+        """Return the varied quantities, and their values."""
         if table is not None:
             return self._from_table(table)
         plan = self._plan
@@ -237,7 +237,7 @@ class _Resolver:
         return names, cases
 
     def _from_table(self, table: Table) -> tuple[list[str], Floats]:
-        """Cases from a file: a column for each quantity that varies; a column ``case`` is left out."""
+        """Read cases from a file: a column for each quantity that varies; a column ``case`` is ignored."""
         names, columns = [], []
         for column in table.columns:
             if column.name == "case" or not self._set(column.name, table.source):
@@ -261,7 +261,7 @@ class _Resolver:
         return names, cases
 
     def _bounds(self, names: list[str], cases: Floats, where: str = "vary") -> None:
-        """Values that the unit does not allow."""
+        """Add faults for values outside of the unit's bounds."""
         for column, name in enumerate(names):
             low, high = self._variables[name].number("min"), self._variables[name].number("max")
             values = cases[:, column]
@@ -274,14 +274,14 @@ class _Resolver:
                     self._fault(what, f"{where}.{name}", "the unit allows no more")
 
     def _scaled(self, name: str, numbers: tuple[Value, ...], law: str) -> tuple[float, ...]:
-        """Numbers in the variable's unit; a standard deviation is a difference, without the unit's offset."""
+        """Return numbers in the variable's unit; a standard deviation is a difference, without the unit's offset."""
         found = [self._number(name, value, "vary") for value in numbers]
         if law == "normal" and isinstance(numbers[1], str):
             found[1] -= self._number(name, f"0 {numbers[1].split(maxsplit=1)[-1]}", "vary")
         return tuple(found)
 
     def _columns(self, wanted: tuple[Wanted, ...]) -> tuple[tuple[Column, ...], list[str]]:
-        """Results as the runner knows them, and what must be read for them."""
+        """Return results in the runner's form, and the variables to read for them."""
         names = [*(each.of for each in wanted), *self._plan.trajectories]
         for name in dict.fromkeys(names):
             found = self._unit.variables.get(name)
@@ -309,11 +309,11 @@ class _Resolver:
         return tuple(Wanted(f"{name} at the end" if name in RESERVED else name, name, "end") for name in found)
 
     def _readable(self) -> list[str]:
-        """Return the names of all real variables but the time."""
+        """Return the names of all real variables except time."""
         return [name for name, v in self._unit.variables.items() if v.real and v.causality != "independent"]
 
     def _set(self, name: str, where: str) -> bool:
-        """Return whether a variable can be set; told if not."""
+        """Return whether a variable can be set; add a fault if not."""
         found = self._unit.variables.get(name)
         if found is not None and found.real and (found.causality == "input" or found.settable):
             return True
@@ -343,7 +343,7 @@ class _Resolver:
         return (variable.get("unit") if variable is not None else None) or "1"
 
     def _times(self) -> tuple[float, int]:
-        """Communication step and how many."""
+        """Return the communication step and the number of steps."""
         stop = self._plan.stop or self._experiment("stopTime", STOP)
         step = self._plan.step or self._experiment("stepSize", stop / STEPS)
         if not 0.0 < step <= stop:

@@ -1,4 +1,4 @@
-"""``StudyPlan``: what a plan's file says, checked as far as that can be done without the unit."""
+"""``StudyPlan``: a plan's file, checked as far as possible without the unit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KINDS = {"cs": "CoSimulation", "me": "ModelExchange"}
 
 @dataclass(frozen=True, slots=True)
 class Varied:
-    """What differs between cases.
+    """A quantity that differs between cases.
 
     Attributes:
         name: FMU name of a parameter, a start value or an input (which keeps the value).
@@ -51,7 +51,7 @@ class Varied:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is kept of a case: one number.
+    """One kept number of a case.
 
     Attributes:
         name: Of the column.
@@ -118,7 +118,7 @@ class StudyPlan:
 
 
 def examine_plan(content: Mapping[str, Any]) -> tuple[StudyPlan, tuple[Fault, ...]]:
-    """Checks what a plan's file says.
+    """Check a plan's file.
 
     Args:
         content: As ``tomllib`` reads it.
@@ -131,7 +131,7 @@ def examine_plan(content: Mapping[str, Any]) -> tuple[StudyPlan, tuple[Fault, ..
 
 
 def read_plan(content: Mapping[str, Any]) -> StudyPlan:
-    """Reads a plan that is right.
+    """Read a plan without faults.
 
     Args:
         content: As ``tomllib`` reads it.
@@ -146,19 +146,19 @@ def read_plan(content: Mapping[str, Any]) -> StudyPlan:
 
 
 def names_no_source(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
-    """Return whether a wrong plan says too little for a unit to be made or taken: nothing can be held against one."""
+    """Return whether a faulty plan names no unit or model, so that nothing can be checked against one."""
     of_arguments = [fault for fault in faults if fault.where == "arguments" or fault.what.startswith("argu")]
     return not plan.source or bool(of_arguments and not plan.of_unit)
 
 
 class _Reader:
-    """Reads the parts of a plan, and collects what is wrong with them."""
+    """Reads the parts of a plan, and collects faults."""
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
 
     def plan(self, content: Mapping[str, Any]) -> StudyPlan:
-        """Everything; of what is wrong something that does no harm."""
+        """Return the whole plan; faulty parts are replaced by harmless ones."""
         self._known(content, _KEYS, "the plan")
         sources = [key for key in ("model", "unit") if key in content]
         if len(sources) != 1:
@@ -230,7 +230,7 @@ class _Reader:
         return 0.0
 
     def _counted(self, method: Method, count: int, indices: bool, n: int) -> None:
-        """Whether the number of cases fits the method."""
+        """Add a fault if the number of cases does not fit the method."""
         if method in {"grid", "table"}:
             if count:
                 self._fault(f"a {method} determines the number of cases itself", "cases.count", "leave it out")
@@ -245,7 +245,7 @@ class _Reader:
             self._fault(f"more than {MOST_CASES:,} cases", "cases.count", "take fewer")
 
     def _varied(self, table: Mapping[str, Any], method: Method, *, spread: bool) -> tuple[Varied, ...]:
-        """What differs between cases."""
+        """Return the quantities that differ between cases."""
         if spread and table:
             self._fault("all parameters vary by the spread already", "vary", "keep [vary] or cases.spread")
         elif not spread and (method == "table") == bool(table):
@@ -287,7 +287,7 @@ class _Reader:
         return Varied(name, law, () if len(self.faults) > before else tuple(numbers), count)
 
     def _results(self, table: Mapping[str, Any]) -> tuple[Wanted, ...]:
-        """What is kept."""
+        """Return the results to keep."""
         found = []
         for name, given in table.items():
             where = f"results.{name}"
@@ -313,7 +313,7 @@ class _Reader:
         self.faults.append(Fault(what, where, remedy))
 
     def _known(self, table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
-        """Keys that mean nothing."""
+        """Add faults for unknown keys."""
         for key in table:
             if key not in keys:
                 near = difflib.get_close_matches(key, keys, n=1)

@@ -1,4 +1,4 @@
-"""The folder of a study: what is in it is whole, and an interrupted study goes on from it.
+"""The folder of a study: its files are always whole, and an interrupted study continues from them.
 
 ``manifest.json`` (what was run, with hashes), ``<Name>.fmu``, ``parts/*.parquet`` (results as they came; put together
 as ``results.parquet`` at the end), ``trajectories/*.parquet`` or ``trajectories.zarr`` if they are asked for.
@@ -87,7 +87,7 @@ class Store:
 
     @contextmanager
     def sole(self) -> Iterator[None]:
-        """Makes the folder, and keeps other studies out of it; an interrupted one that left its lock does no harm.
+        """Make the folder, and lock it against other studies; the lock of an interrupted study is taken over.
 
         Raises:
             AnalysisError: If another study is being run in it.
@@ -110,7 +110,7 @@ class Store:
                     self.folder.rmdir()
 
     def begin(self, *, resume: bool) -> None:
-        """Makes the folder, or looks at what is in it.
+        """Make the folder, or examine its contents.
 
         Raises:
             AnalysisError: If there is a study already, or, to go on with, another one.
@@ -132,7 +132,7 @@ class Store:
         self._collect(complete=before.get("state") == "complete")
 
     def add(self, cases: Sequence[int], answer: Answer) -> None:
-        """Keeps results; they are on disk after ``FLUSH`` seconds at most, or a call of :meth:`flush`."""
+        """Add results; they are on disk after ``FLUSH`` seconds at most, or a call of :meth:`flush`."""
         self._waiting.append((cases, answer))
         self.done[list(cases)] = True
         self.failed += sum(map(bool, answer.messages))
@@ -140,7 +140,7 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what came since."""
+        """Write the results since the last time."""
         self._flushed = time.monotonic()
         if not self._waiting:
             return
@@ -159,14 +159,14 @@ class Store:
         write_whole(self.folder / PARTS / name, self._table(cases, values, messages))
 
     def leave_nothing(self) -> None:
-        """Removes what a new study wrote of which no case was run: no scheduler answered, say."""
+        """Remove the files of a new study of which no case was run, for example without a scheduler."""
         if self._fresh and not self.done.any():
             for name in (MANIFEST, self._unit[0]):
                 (self.folder / name).unlink(missing_ok=True)
             shutil.rmtree(self.folder / PARTS, ignore_errors=True)
 
     def finish(self) -> None:
-        """Puts the parts together, ordered by case; the same cases give the same bytes however they were run."""
+        """Join the parts, ordered by case; the same cases give the same bytes in any way of running."""
         self.flush()
         cases, values, messages = self.results()
         assert len(cases) == len(self.done)
@@ -193,7 +193,7 @@ class Store:
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def results(self) -> tuple[Indices, Floats, list[str]]:
-        """Cases in order, their results, shape (n, n_results), and messages."""
+        """Return cases in order, their results, shape (n, n_results), and messages."""
         _, pq = pyarrow()
         names = list(self.study.results)
         whole = self.folder / RESULTS
@@ -209,7 +209,7 @@ class Store:
         return np.array(cases, dtype=np.intp), values, [found[case][1] for case in cases]
 
     def _before(self) -> dict[str, Any] | None:
-        """Return the manifest of a study that is there."""
+        """Return the manifest of an existing study."""
         path = self.folder / MANIFEST
         if not path.exists():
             return None
@@ -220,7 +220,7 @@ class Store:
         return found if isinstance(found, dict) else {}
 
     def _compare(self, before: Mapping[str, Any]) -> None:
-        """Refuses to go on with another study.
+        """Refuse to continue another study.
 
         Raises:
             AnalysisError: Naming everything that is another.
@@ -255,7 +255,7 @@ class Store:
         self.failed = sum(map(bool, messages))
 
     def _table(self, cases: Indices, values: Floats, messages: Sequence[str]) -> bytes:
-        """Results as Parquet: case, what varies, results, message; units in the metadata of the columns."""
+        """Return results as Parquet: case, varied quantities, results, message; units in the columns' metadata."""
         pa, pq = pyarrow()
         study = self.study
         units = {**study.varied, **study.results}

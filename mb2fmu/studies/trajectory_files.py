@@ -1,4 +1,4 @@
-"""What is kept at communication points, as files: Parquet as cases come, Zarr of all of them at the end."""
+"""Values at communication points as files: Parquet as cases come, Zarr of all of them at the end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CHUNK = 1 << 20
 
 
 def trajectory_table(job: Job, cases: Indices, paths: Floats, messages: Sequence[str]) -> bytes:
-    """Trajectories as Parquet: case, time, variables; those of failed cases are left out.
+    """Return trajectories as Parquet: case, time, variables; those of failed cases are left out.
 
     Args:
         job: What all cases have in common.
@@ -46,7 +46,7 @@ def trajectory_table(job: Job, cases: Indices, paths: Floats, messages: Sequence
 
 
 def trajectory_arrays(study: Study, folder: Path) -> None:
-    """Puts the tables of a study together as one Zarr group, which appears whole.
+    """Join the tables of a study in one Zarr group, which appears whole.
 
     It has ``case``, ``time`` (s) and an array (n, n_t) per variable, with its unit; rows of failed cases are NaN.
 
@@ -78,7 +78,7 @@ def trajectory_arrays(study: Study, folder: Path) -> None:
 
 
 def _fill(arrays: dict[str, Any], table: Any, points: int) -> None:
-    """Writes the rows of a table of trajectories, neighbours together."""
+    """Write the rows of a table of trajectories, neighbours together."""
     cases = table["case"].to_numpy()[::points]
     order = np.argsort(cases, kind="stable")
     runs = np.split(order, np.flatnonzero(np.diff(cases[order]) != 1) + 1) if len(cases) else []
@@ -90,7 +90,7 @@ def _fill(arrays: dict[str, Any], table: Any, points: int) -> None:
 
 
 def pyarrow() -> tuple[ModuleType, ModuleType]:
-    """Arrow and its Parquet.
+    """Return Arrow and its Parquet.
 
     Raises:
         ToolError: If it is not installed.

@@ -1,4 +1,4 @@
-"""``UnitMotion``: many instances one after the other, by the Co-Simulation of their native unit, in a loop of C."""
+"""``UnitMotion``: many instances one after the other by their native unit's Co-Simulation, in a C loop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class _Callbacks(ctypes.Structure):
-    """``fmi2CallbackFunctions``; our units allocate for themselves."""
+    """``fmi2CallbackFunctions``; mb2fmu's units allocate their own memory."""
 
     _fields_ = (
         *(("logger", _LOGGER), ("allocate", _ALLOCATE), ("free", _FREE)),
@@ -49,7 +49,7 @@ class _Unit(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class UnitPlaces:
-    """What a unit calls its variables.
+    """The unit's names of its variables.
 
     Attributes:
         token: With braces.
@@ -67,7 +67,7 @@ class UnitPlaces:
 
 
 class UnitMotion:
-    """Integrates instances by their unit, with its bits, through events too; lets go of Python's lock.
+    """Integrates instances by their unit, with its bits, also through events; releases Python's lock.
 
     Args:
         unit: The unit's library, of FMI 2.
@@ -98,14 +98,14 @@ class UnitMotion:
             raise ToolError(f"the unit makes no instance: {self._said.get(0, 'it does not say why')}")
 
     def __del__(self) -> None:
-        """Frees the instance."""
+        """Free the instance."""
         if self._record.component:
             self._unit.fmi2FreeInstance(ctypes.c_void_p(self._record.component))
 
     def __call__(
         self, x0: Floats, p: Floats, course: Course, *, states: bool = False, outputs: Sequence[int] = ()
     ) -> Moved:
-        """Moves instances to their last communication points; arguments as of ``CompiledMotion``."""
+        """Move instances to their last communication points; arguments as of ``CompiledMotion``."""
         places = self._places
         widths = (len(places.states), len(places.inputs), len(places.parameters))
         asked = Asked(x0, p, course, widths, len(places.outputs), states=states, outputs=outputs)
@@ -123,7 +123,7 @@ class UnitMotion:
 
 
 def places_of(token: str, references: Mapping[str, int], names: Mapping[str, Sequence[str]]) -> UnitPlaces:
-    """Value references by the names of variables.
+    """Return value references by the names of variables.
 
     Args:
         token: Of the unit, without braces.

@@ -123,11 +123,11 @@ class Wiring:
         return f"{self.components[port.component]}.{port.name}"
 
     def inputs_of(self, component: int) -> tuple[int, ...]:
-        """Indices of a component's inputs."""
+        """Return indices of a component's inputs."""
         return tuple(k for k, port in enumerate(self.inputs) if port.component == component)
 
     def outputs_of(self, component: int) -> tuple[int, ...]:
-        """Indices of a component's outputs."""
+        """Return indices of a component's outputs."""
         return tuple(k for k, port in enumerate(self.outputs) if port.component == component)
 
 

@@ -282,7 +282,7 @@ class _Answers:
         self._compared(last, (there, modes), chance.changed, tally, "after the change")
 
     def _kept_still(self, found: Mapping[str, float], tally: _Tally) -> None:
-        """Return the states after a change of parameters: the reference's event, from the unit's states before it."""
+        """Set states to those after a change of parameters, by the reference's event from the unit's states before."""
         chance = self.chance
         reference, run = chance.reference, chance.reference.conditions
         numeric, names = reference.numeric, self.simulation.names

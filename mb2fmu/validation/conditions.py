@@ -73,7 +73,7 @@ class Conditions:
         return np.asarray(self.inputs[max(k - 1, 0)])
 
     def thinned(self, most: int, also: npt.ArrayLike = ()) -> tuple[Conditions, npt.NDArray[np.int64]]:
-        """Return the experiment at about ``most`` points and ``also``, and which ones; all where an input changes."""
+        """Return the experiment at about ``most`` points and ``also``, with indices; all where an input changes."""
         last = len(self.time) - 1
         stride = max(1, last // max(most, 1)) if self.steady else 1
         rows = np.union1d(np.append(np.arange(0, last, stride), last), np.asarray(also, dtype=np.int64))

@@ -97,7 +97,7 @@ class OwnEquations:
         return method
 
     def _opaque(self, matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
-        """Stand-ins for ``matrix``⁻¹ ``right``, which are solved for in numbers."""
+        """Return stand-ins for ``matrix``⁻¹ ``right``, which are solved for in numbers."""
         first = sum(len(known) for known, _, _ in self._solves)
         unknowns = [stand_in(first + k, "ratio") for k in range(right.rows * right.cols)]
         self._solves.append((unknowns, sm.Matrix(matrix), sm.Matrix(right)))

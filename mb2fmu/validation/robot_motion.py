@@ -271,7 +271,7 @@ class _Sampler:
         return Situation(q, u, acceleration, effort, damping, gravity, control, friction)
 
     def _rates_of_coordinates(self, values: list[float]) -> tuple[dict[str, float], dict[str, float]]:
-        """q' by name: the speeds; of floating parts and balls the turned velocity, and half the quaternion product."""
+        """Return q' by name: speeds; for floating parts and balls turned velocity and half the quaternion product."""
         rates: dict[str, float] = {}
         for each in self._robot.variables.values():
             if len(each.q) == len(each.u):

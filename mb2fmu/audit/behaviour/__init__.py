@@ -1,1 +1,1 @@
-"""What the running unit shows: probes, each in a process that it may kill."""
+"""Behaviour of the running unit: probes, each in a process that the unit may kill."""

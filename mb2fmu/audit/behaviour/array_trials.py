@@ -1,4 +1,4 @@
-"""FMI 3: arrays of other sizes, and clocks that tick."""
+"""FMI 3: arrays of other sizes, and ticking clocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mb2fmu.audit.finding import Observation
 
 @probe("arrays of other sizes", "value.structural")
 def resized(stage: Stage) -> Iterator[Observation]:
-    """Yield a structural parameter that is set in Configuration Mode sizes the arrays that say so."""
+    """Check that structural parameters set in Configuration Mode size the arrays that refer to them."""
     known = sizes(stage)
     if stage.description.version != 3 or not known:
         stage.nothing("value.structural", "it has no structural parameters")
@@ -66,7 +66,7 @@ def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variab
 
 
 def _count(stage: Stage, array: Variable, by: Variable, size: int) -> int:
-    """Number of elements if a structural parameter has another value."""
+    """Return the number of elements if a structural parameter has another value."""
     product = 1
     for dimension in array.dimensions:
         if stage.description.target(dimension.reference) is by:
@@ -94,7 +94,7 @@ TICKS = 6
 
 @probe("clocks that tick", "clock.ticks", "clock.interval", "clock.previous")
 def ticking(stage: Stage) -> Iterator[Observation]:
-    """Input clocks are activated in Event Mode, clocked variables are read then, intervals are asked for."""
+    """Check clocks: activate input clocks in Event Mode, read clocked variables, ask for intervals."""
     clocks = [each for each in stage.description.variables if each.type == "Clock"]
     if stage.description.version != 3 or not clocks:
         for rule in ("clock.ticks", "clock.interval", "clock.previous"):
@@ -117,7 +117,7 @@ def ticking(stage: Stage) -> Iterator[Observation]:
 
 
 def _ticks(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observation]:
-    """Some ticks: what ``previous`` names has at each what the other variable had at the tick before."""
+    """Check that at each tick a ``previous`` variable has the value of the tick before."""
     before: dict[Variable, Value] = {}
     for _ in range(TICKS):
         seen: dict[Variable, Value] = {}
@@ -171,7 +171,7 @@ def _left(stage: Stage, instance: Instance) -> Iterator[Observation]:
 
 
 def _tick(stage: Stage, instance: Instance, clock: Variable, seen: dict[Variable, Value]) -> Iterator[Observation]:
-    """One tick; what its variables are while it is active goes to ``seen``."""
+    """Do one tick; values of its variables while it is active go to ``seen``."""
     where = f'{stage.kind}, "{clock.name}"'
     references, one = (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1)
     clocked = [

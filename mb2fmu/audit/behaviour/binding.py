@@ -1,4 +1,4 @@
-"""A loaded library, and the types, structures and answers of FMI 2 and 3 as ctypes has them."""
+"""A loaded library, with the types, structures and statuses of FMI 2 and 3 for ctypes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TYPES3 = {
 
 
 class RefusedError(Exception):
-    """A call of an ordinary sequence was answered with Discard, Error or Fatal."""
+    """An ordinary call was answered with Discard, Error or Fatal."""
 
     def __init__(self, function: str, status: int, message: str, mode: str) -> None:
         self.function, self.status, self.message, self.mode = function, status, message, mode
@@ -50,7 +50,7 @@ class RefusedError(Exception):
 
 
 class AbsurdError(RefusedError):
-    """A call of an ordinary sequence was answered with something that nobody can work with."""
+    """An ordinary call was answered with a meaningless value."""
 
     def __init__(self, text: str) -> None:
         super().__init__("", ERROR, "", "")
@@ -84,7 +84,7 @@ class EventInfo2(c.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What updating the discrete states said."""
+    """Result of updating the discrete states."""
 
     needed: bool
     terminate: bool
@@ -95,7 +95,7 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a step said; the last four only in FMI 3."""
+    """Result of a step; the last four fields only in FMI 3."""
 
     status: int
     events: bool = False
@@ -106,21 +106,21 @@ class Step:
 
 @dataclass
 class Memory:
-    """What a unit asked of FMI 2's memory functions."""
+    """FMI 2's memory functions, and what a unit has allocated by them."""
 
     asked: int = 0
     live: set[int] = field(default_factory=set)
     wrong: int = 0
 
     def allocate(self, count: int, size: int) -> int | None:
-        """``allocateMemory``: zeroed."""
+        """Return zeroed memory (``allocateMemory``)."""
         address = _c_library().calloc(count, size)
         self.asked += 1
         self.live.add(address or 0)
         return int(address) if address else None
 
     def free(self, address: int | None) -> None:
-        """``freeMemory``: counts what is freed but was never allocated."""
+        """Free memory (``freeMemory``); count blocks that were never allocated."""
         if address is None:
             return
         if address not in self.live:
@@ -131,7 +131,7 @@ class Memory:
 
 
 def c_function(name: str) -> Any:
-    """Return a function of this system's C library; None where it has none of that name (Windows, musl, macOS)."""
+    """Return a function of this system's C library; None if it has none of that name (Windows, musl, macOS)."""
     try:
         return getattr(_opened(), name)
     except AttributeError:
@@ -139,7 +139,7 @@ def c_function(name: str) -> Any:
 
 
 def _opened() -> c.CDLL:
-    """This system's C library, without declarations; Windows has no name for all that a process has loaded."""
+    """Return this system's C library, without declarations."""
     return c.CDLL(None) if os.name == "posix" else c.CDLL("msvcrt")
 
 
@@ -183,11 +183,11 @@ class Library:
         return "file://" + quote(path if path.startswith("/") else f"/{path}", safe="/:")
 
     def function(self, name: str) -> Any:
-        """``fmi2GetReal`` for ``GetReal``, or AttributeError."""
+        """Return the function for a name such as ``GetReal`` (``fmi2GetReal``); AttributeError if it is missing."""
         return getattr(self.handle, f"fmi{self.description.version}{name}")
 
     def called(self, name: str) -> tuple[Any, str]:
-        """A function that returns a status, and its whole name: looked up once, called some ten thousand times."""
+        """Return a function that returns a status, and its full name; cached, as there are thousands of calls."""
         if name not in self._called:
             function = self.function(name)
             function.restype = c.c_int
@@ -203,7 +203,7 @@ MARGIN = 4
 
 
 class Room:
-    """An array for a unit to fill, with a margin behind it that it must leave alone.
+    """An array for a unit to fill, with a guarded margin behind it.
 
     Args:
         kind: Type of the elements.
@@ -219,13 +219,13 @@ class Room:
         c.memset(self.array, self._byte, self._bytes)
 
     def values(self) -> list[Any]:
-        """What is there; a floating point number that was not written is none."""
+        """Return the values; a floating point number that was not written is NaN."""
         found = list(self.array)[: self.size]
         blank = self._unwritten()
         return [float("nan") if k in blank else value for k, value in enumerate(found)] if blank else found
 
     def misdeed(self, *, answered: bool) -> str:
-        """What was done wrong; empty if nothing was.
+        """Return what the unit did wrong; empty if nothing.
 
         Args:
             answered: The call was answered with OK, so that everything has to be there.
@@ -238,7 +238,7 @@ class Room:
         return ""
 
     def _unwritten(self) -> set[int]:
-        """Places of floating point numbers that are still the pattern; other types are too short to tell."""
+        """Return places of floating point numbers that still hold the pattern; other types are too short to tell."""
         if self._kind not in _FLOATS:
             return set()
         width = self._width
@@ -249,7 +249,7 @@ class Room:
 
 
 class Flags:
-    """Booleans for a unit to write, each of which shows whether it was.
+    """Booleans for a unit to write; unwritten ones can be told.
 
     Args:
         version: 2: of the size of int; 3: of one byte.
@@ -264,12 +264,12 @@ class Flags:
         self.pointers = [c.byref(each) for each in self._cells]
 
     def take(self, found: Iterable[int]) -> None:
-        """Values from a structure, whose bytes were all the pattern before."""
+        """Take values from a structure whose bytes held the pattern before."""
         for cell, value in zip(self._cells, found, strict=True):
             cell.value = value
 
     def values(self) -> list[bool]:
-        """What was written; False where nothing was."""
+        """The written values; False where nothing was written."""
         return [bool(each.value) and each.value != self._blank for each in self._cells]
 
     def unwritten(self) -> list[str]:

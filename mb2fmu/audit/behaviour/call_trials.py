@@ -1,4 +1,4 @@
-"""How variables are asked for and set: one by one, several in a call, in any order, twice; and when they may be set."""
+"""Calls that get and set variables: single, several at once, in any order, twice; and in permitted modes only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _groups(variables: Sequence[Variable]) -> Iterator[list[Variable]]:
 
 @probe("asking for several variables at once", "value.order")
 def ordered(stage: Stage) -> Iterator[Observation]:
-    """Yield a value is that of its reference, alone or with others, in whichever order, and asked for twice."""
+    """Check that a value belongs to its reference, alone or with others, in any order, and asked for twice."""
     with stage.instance() as instance:
         stage.initialize(instance)
         if stage.kind == "CoSimulation":
@@ -58,7 +58,7 @@ def ordered(stage: Stage) -> Iterator[Observation]:
 
 @probe("asking for nothing", "value.nothing", crash="value.nothing")
 def nothing(stage: Stage) -> Iterator[Observation]:
-    """Importers have lists of variables to read and to set, and some of them are empty."""
+    """Check that empty lists of variables can be read and set, as importers do."""
     name, kind = ("Real", c.c_double) if stage.description.version == 2 else ("Float64", c.c_double)
     tail = () if stage.description.version == 2 else (c.c_size_t(0),)
     with stage.instance() as instance:
@@ -75,7 +75,7 @@ def nothing(stage: Stage) -> Iterator[Observation]:
 
 @probe("setting what is there already", "value.twice")
 def twice(stage: Stage) -> Iterator[Observation]:
-    """Importers set all inputs at each step, whether they have changed or not."""
+    """Check that setting inputs to their own values at each step changes nothing."""
     known = [each for each in (*settable(stage), *inputs(stage)) if not each.dimensions][:SOME]
     for moving_on in (False, True):
         with stage.instance() as instance:
@@ -102,7 +102,7 @@ def twice(stage: Stage) -> Iterator[Observation]:
 
 @probe("setting several variables at once", "value.set")
 def several(stage: Stage) -> Iterator[Observation]:
-    """Yield all variables of one type are set by one call, the last one first."""
+    """Check that all variables of one type can be set by one call, the last one first."""
     with stage.instance() as instance:
         instance.enter(stage.start, None, stage.tolerance)
         for group in _groups([*settable(stage), *inputs(stage)]):
@@ -131,7 +131,7 @@ def _near(a: Value, b: Value) -> bool:
 
 @probe("setting fixed parameters after the initialization", "value.unsettable")
 def fixed(stage: Stage) -> Iterator[Observation]:
-    """They are fixed then."""
+    """Check that fixed parameters cannot be set later."""
     accepted = []
     for variable in [each for each in stage.role("parameter", variability="fixed") if each in settable(stage)][:5]:
         value = another(stage, variable, "set", 0.1)
@@ -152,7 +152,7 @@ def fixed(stage: Stage) -> Iterator[Observation]:
 
 @probe("setting tunable parameters after the initialization", "value.tunable")
 def tuned(stage: Stage) -> Iterator[Observation]:
-    """What has an effect where it is set in Initialization Mode has one later, too."""
+    """Check that tunable parameters have an effect later, if they have one in Initialization Mode."""
     known = [each for each in stage.role("parameter", variability="tunable") if each in settable(stage)]
     if not known:
         stage.nothing("value.tunable", "it has no tunable parameters")
@@ -172,7 +172,7 @@ def tuned(stage: Stage) -> Iterator[Observation]:
 
 
 def _short(stage: Stage, variable: Variable, value: Value, when: str) -> Run | None:
-    """Makes a few steps with another value of a parameter and reads all others; None if the unit refuses."""
+    """Do a few steps with another value of a parameter and read all others; None if the unit refuses."""
     others = [each for each in stage.variables if each is not variable]
     with stage.instance() as instance, suppress(SkippedError):
         stage.initialize(instance, within={variable: value} if when == "initially" else {})
@@ -194,7 +194,7 @@ def _short(stage: Stage, variable: Variable, value: Value, when: str) -> Run | N
 
 @probe("setting inputs in Event Mode", "value.set")
 def at_events(stage: Stage) -> Iterator[Observation]:
-    """What is set there is read there, before the update and after it."""
+    """Check that values set in Event Mode can be read there, before the update and after it."""
     if stage.kind == "CoSimulation" and not stage.needs_event_mode:
         return
     with stage.instance() as instance:
@@ -215,7 +215,7 @@ def at_events(stage: Stage) -> Iterator[Observation]:
 
 @probe("reading at each step, and only at the end", "value.pure", kinds=("CoSimulation",))
 def read(stage: Stage) -> Iterator[Observation]:
-    """Reading changes nothing."""
+    """Check that reading changes nothing."""
     steps = min(stage.steps, MOST_READ)
     with stage.instance() as instance:
         stage.initialize(instance)

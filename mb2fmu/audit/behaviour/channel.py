@@ -1,4 +1,4 @@
-"""The channel between a process that runs a unit and the one that watches it: memory that both see, and no descriptor.
+"""Channel between a process that runs a unit and its watcher: shared memory, without a descriptor.
 
 A unit that closes all descriptors, or writes into all of them, does not disturb it. Beside the messages it holds which
 function of the unit is being called, so that a crash and a hang can be told with its name.
@@ -21,7 +21,7 @@ _COUNT_AND_INSIDE, _INSIDE = struct.Struct("QQ"), struct.Struct("Q")
 
 @functools.cache
 def _field(name: str) -> bytes:
-    """Return the name of a function as it is written: there are few, and they are called thousands of times."""
+    """Return the name of a function in its written form; cached, as names are few and calls thousands."""
     return name.encode()[:96].ljust(96, b"\0")
 
 
@@ -41,7 +41,7 @@ class Channel:
         self.calls = 0
 
     def clear(self) -> None:
-        """Forgets all messages: before another process writes."""
+        """Remove all messages, before another process writes."""
         self._memory[:_FIRST] = bytes(_FIRST)
         self._read = _FIRST
         self.calls = 0
@@ -49,7 +49,7 @@ class Channel:
     # --- the running side
 
     def write(self, message: dict[str, Any]) -> None:
-        """Appends a message; what does not fit any more is left out."""
+        """Append a message; messages beyond the space are dropped."""
         data = json.dumps(message).encode() + b"\n"
         end = struct.unpack_from("Q", self._memory)[0] or _FIRST
         if end + len(data) <= SIZE:
@@ -57,7 +57,7 @@ class Channel:
             struct.pack_into("Q", self._memory, 0, end + len(data))
 
     def enter(self, name: str) -> None:
-        """A call of the unit begins."""
+        """Note that a call of the unit begins."""
         self.calls += 1
         self._memory[_NAME] = _field(name)
         _COUNT_AND_INSIDE.pack_into(self._memory, 8, self.calls, 1)
@@ -69,7 +69,7 @@ class Channel:
     # --- the watching side
 
     def read(self) -> list[dict[str, Any]]:
-        """Messages since the last time; those that cannot be read are left out."""
+        """Return messages since the last time, without unreadable ones."""
         end = min(struct.unpack_from("Q", self._memory)[0], SIZE)
         data, self._read = self._memory[self._read : end], max(self._read, end)
         found = []
@@ -83,11 +83,11 @@ class Channel:
         return found
 
     def progress(self) -> tuple[int, int, int]:
-        """Three numbers of which one changes as long as something happens."""
+        """Return three numbers of which one changes as long as something happens."""
         used, calls, inside = struct.unpack_from("QQQ", self._memory)
         return used, calls, inside
 
     def calling(self) -> tuple[str, bool]:
-        """Return the function called last; whether it has not come back."""
+        """Return the function called last, and whether it is still running."""
         name = self._memory[_NAME].rstrip(b"\0").decode("utf-8", "replace")
         return name, bool(struct.unpack_from("Q", self._memory, 16)[0])

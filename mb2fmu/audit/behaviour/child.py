@@ -1,4 +1,4 @@
-"""Tries a unit in this process, which it may kill: forked by ``guard.py``, or started anew where that cannot be done.
+"""Try a unit in this process, which the unit may kill: forked by ``guard.py``, or started anew where fork is missing.
 
 What is found is written as it comes, so that a crash loses none: ``begin`` before each probe, ``at`` before
 what may take long in it, then what it saw, and what it had nothing to judge of. The unit's own output goes to a file.
@@ -107,7 +107,7 @@ def attempt(each: Probe, stage: Stage, write: Any) -> bool:
 
 
 def _short(each: Probe, stage: Stage, error: EndedError | TiredError, write: Any) -> tuple[bool, bool]:
-    """A run that did not come to its end: whether that is a judgement; whether to try once more, with shorter runs."""
+    """Return, for an interrupted run, whether that is a verdict, and whether to retry with shorter runs."""
     if isinstance(error, TiredError):
         write({"skipped": f"{stage.kind}: {each.title}: {error}"})
         sooner = stage.start + 0.1 * (error.time - stage.start)  # so that others come to an end in next to no time
@@ -121,7 +121,7 @@ def _short(each: Probe, stage: Stage, error: EndedError | TiredError, write: Any
 
 
 def _shortened(stage: Stage, end: float, why: str) -> bool:
-    """Lets all runs end before a time; whether that leaves something of them."""
+    """Let all runs end before a time; return whether any part of them is left."""
     steps = int((end - stage.start) / stage.step * (1 - 1e-9)) - 1
     if not 0 < steps < stage.steps:
         return False
@@ -131,7 +131,7 @@ def _shortened(stage: Stage, end: float, why: str) -> bool:
 
 
 def _stopped(each: Probe, stage: Stage, error: Exception, write: Any) -> bool:
-    """Tells what stopped a probe; whether that is a judgement on the unit.
+    """Report what stopped a probe; return whether that is a verdict on the unit.
 
     What the unit does is told by classes of errors; any other is a fault of the auditor's own, reported as such.
     """
@@ -180,7 +180,7 @@ def where(request: dict[str, Any]) -> str:
 
 @functools.cache
 def described(folder: str) -> Description:
-    """The unit's description; read once by a watching process for all that it forks, since a large one takes a second.
+    """Return the unit's description; read once by a watching process for all its forks, as large ones take a second.
 
     Args:
         folder: Where it is unpacked.
@@ -189,7 +189,7 @@ def described(folder: str) -> Description:
 
 
 def try_all(request: dict[str, Any], channel: Channel) -> None:
-    """Tries all probes that are asked for and were not tried yet."""
+    """Try all requested probes that were not tried yet."""
     description = described(request["folder"])
     host.remember()
     pace = Pace(channel, request["deadline"])
@@ -240,7 +240,7 @@ def _kind(
 
 
 def _say_untried(request: dict[str, Any], kind: str, write: Any) -> None:
-    """Rules that only a unit in this process shows."""
+    """Report rules that can be judged only for a unit in this process."""
     for each in PROBES if where(request) == WINE else ():
         if WINE not in each.where:
             for rule in set(each.rules) & set(request["rules"]):
@@ -259,7 +259,7 @@ def _asked(each: Probe, kind: str, request: dict[str, Any]) -> bool:
 
 
 def run_confined(request: dict[str, Any], channel: Channel, end: socket.socket, parent: int) -> None:
-    """After a fork: everything within bounds; never comes back."""
+    """Run within limits, after a fork; never return."""
     try:
         os.setsid()
         end_with_parent(parent)
@@ -280,7 +280,7 @@ def run_confined(request: dict[str, Any], channel: Channel, end: socket.socket, 
 
 
 def _descriptors(spoken: Path, spared: socket.socket) -> None:
-    """Standard input is empty, the output goes to a file, and all others are closed but one."""
+    """Empty the standard input, redirect the output to a file, and close all other descriptors but one."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     said = os.open(spoken, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(nothing, 0)

@@ -1,4 +1,4 @@
-"""What bounds the process that runs a unit: limits, folders of its own, Landlock, and system calls that are watched.
+"""Confinement of the process that runs a unit: limits, own folders, Landlock, watched system calls.
 
 Each bound is taken where the system has it; what is lacking is named. Nothing here is needed to import it elsewhere.
 
@@ -54,12 +54,12 @@ def _libc() -> c.CDLL:
 
 
 def adopt_orphans() -> bool:
-    """Makes this process the parent of all descendants whose own parent ends; whether the system can do that."""
+    """Make this process the parent of orphaned descendants; return whether the system can do that."""
     return LINUX and _libc().prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
 
 def end_with_parent(parent: int) -> None:
-    """Lets the system kill this process when its parent ends, however it ends."""
+    """Let the system kill this process when its parent ends."""
     if LINUX:
         _libc().prctl(_PR_SET_PDEATHSIG, _KILL, 0, 0, 0)
         if os.getppid() != parent:
@@ -67,7 +67,7 @@ def end_with_parent(parent: int) -> None:
 
 
 def limit(memory: int | None) -> Iterator[str]:
-    """Limits memory, files and descriptors of this process.
+    """Limit memory, files and descriptors of this process.
 
     Args:
         memory: Address space, in bytes; None: not limited.
@@ -113,7 +113,7 @@ _WRITE_FILE, _MAKE_AND_REMOVE, _REFER, _TRUNCATE = 1 << 1, sum(1 << k for k in r
 
 
 def confine_writes(folder: Path) -> str:
-    """Lets this process write below a folder only, and signal nobody outside.
+    """Let this process write only below a folder, and signal nobody outside.
 
     Returns:
         What is lacking; empty if it holds.
@@ -147,7 +147,7 @@ def confine_writes(folder: Path) -> str:
 
 
 def number_of(name: str) -> int | None:
-    """Number of a system call on this machine; None if it has none."""
+    """Return the number of a system call on this machine; None if it has none."""
     place = {"x86_64": 0, "aarch64": 1}.get(platform.machine())
     return None if place is None else CALLS[name][place]
 
@@ -158,7 +158,7 @@ def _statement(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
 
 
 def _program(own: int) -> bytes:
-    """Filter: what is listed in ``CALLS`` is put before the watching process, all else goes through."""
+    """Return the filter: calls listed in ``CALLS`` go to the watching process, others proceed."""
     parts = [_statement(_LD, 4), _statement(_JEQ, _ARCHITECTURE[platform.machine()], 1, 0), _statement(_RET, _ALLOW)]
     for name in CALLS:
         number = number_of(name)
@@ -170,7 +170,7 @@ def _program(own: int) -> bytes:
 
 
 def _judgement(name: str, own: int) -> list[bytes]:
-    """What becomes of one system call, by its arguments."""
+    """Return what is done with one system call, by its arguments."""
     allow, ask = _statement(_RET, _ALLOW), _statement(_RET, _NOTIFY)
     if name == "clone3":  # its flags cannot be seen here; the C library falls back to clone
         return [_statement(_RET, _ERRNO | _ENOSYS)]
@@ -187,7 +187,7 @@ def _judgement(name: str, own: int) -> list[bytes]:
 
 
 def watch_calls(to: socket.socket | None, *, far: bool) -> str:
-    """Puts system calls of this process before the one at the other end of a socket.
+    """Send system calls of this process to the one at the other end of a socket.
 
     Args:
         to: The socket; None where there is none.

@@ -1,4 +1,4 @@
-"""Texts and bytes with unusual contents, messages to nobody, another interface beside it, another flag of steps."""
+"""Texts and bytes with unusual contents, units without a logger, a second interface type, another step flag."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BYTES = (b"", b"\0", b"a\0b", b"\xff\0\x80")
 
 @probe("texts and bytes with unusual contents", "value.set", crash="value.set")
 def contents(stage: Stage) -> Iterator[Observation]:
-    """Reads back texts and bytes that are empty, or have per cent signs, other letters, zeros; a unit may refuse."""
+    """Check texts and bytes of unusual contents (empty, per cent signs, other letters, zeros); refusals are allowed."""
     wanted = [
         each for each in stage.variables
         if each.type in {"String", "Binary"} and each.causality in {"parameter", "input"} and not each.dimensions
@@ -49,7 +49,7 @@ def contents(stage: Stage) -> Iterator[Observation]:
 
 @probe("a refusal where there is no logger", "life.crash", crash="life.crash")
 def unheard(stage: Stage) -> Iterator[Observation]:
-    """FMI 3 lets importers give no logger: nothing is said then."""
+    """Check FMI 3 instances without a logger."""
     if stage.description.version == 2:
         return
     with stage.instance(logging=None) as instance:
@@ -61,7 +61,7 @@ def unheard(stage: Stage) -> Iterator[Observation]:
 
 @probe("messages of categories that are off", "log.setting")
 def categories(stage: Stage) -> Iterator[Observation]:
-    """One category is switched on: what is no error and of another one is not said."""
+    """Check that with one log category on, messages of others are errors only."""
     listed = stage.description.categories
     for one in listed if len(listed) > 1 else ():
         with stage.instance(logging=False) as instance:
@@ -83,7 +83,7 @@ def categories(stage: Stage) -> Iterator[Observation]:
 
 @probe("an instance of the other interface beside it", "life.several", kinds=CS)
 def beside(stage: Stage) -> Iterator[Observation]:
-    """Model Exchange and Co-Simulation of one unit, in one process: the second does not change the first."""
+    """Check that Model Exchange and Co-Simulation of one unit do not disturb each other in one process."""
     exchange = as_exchange(stage)
     if exchange is None or stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
@@ -101,7 +101,7 @@ def beside(stage: Stage) -> Iterator[Observation]:
 
 
 def _run(stage: Stage, exchange: Stage | None) -> Run | None:
-    """A short run; another instance is made after this one, if a stage for it is given. None if it is refused."""
+    """Do a short run; a second instance is made after this one if its stage is given. None if it is refused."""
     other: Instance | None = None
     with stage.instance(name=b"one") as instance:
         if exchange:
@@ -119,7 +119,7 @@ def _run(stage: Stage, exchange: Stage | None) -> Run | None:
 
 @probe("steps with the other flag of states", "life.repeat", kinds=CS)
 def flagged(stage: Stage) -> Iterator[Observation]:
-    """noSetFMUStatePriorToCurrentPoint says what the importer may still do: it moves nothing."""
+    """Check that noSetFMUStatePriorToCurrentPoint does not change the motion."""
     if not stage.keeps_states:
         return
     runs = []

@@ -1,4 +1,4 @@
-"""What a unit asks of the system while it runs: told, allowed or refused by the watching process.
+"""System calls of a running unit: the watching process reports, allows or refuses them.
 
 A refused call comes back as not permitted; the unit has to live with that, as on a machine that is locked down.
 """
@@ -35,7 +35,7 @@ _SPARE = ("/dev/null", "/dev/zero", "/dev/tty", "/proc/self/")
 
 
 class Deeds:
-    """Answers the system calls that one running process puts before this one.
+    """Answers the system calls that a running process sends to this one.
 
     Args:
         listener: Descriptor of its notifications.
@@ -56,7 +56,7 @@ class Deeds:
         os.close(self.listener)
 
     def answer(self) -> None:
-        """Takes one notification and answers it."""
+        """Take one notification and answer it."""
         import fcntl
 
         notice = bytearray(80)
@@ -71,7 +71,7 @@ class Deeds:
             fcntl.ioctl(self.listener, _SEND, bytearray(reply))
 
     def _judge(self, process: int, name: str, arguments: list[int]) -> int:
-        """Number of the error that a call is answered with; 0: it goes on."""
+        """Return the error number for a call; 0: it proceeds."""
         if name in _FILES:
             return self._file(process, name, arguments)
         if name in _SIGNALS:
@@ -127,7 +127,7 @@ class Deeds:
 
 
 def _link(path: str) -> str:
-    """Return the target of a link of the system; empty if it has none."""
+    """Return the target of a symbolic link; empty if there is none."""
     try:
         return str(Path(path).readlink())
     except OSError:

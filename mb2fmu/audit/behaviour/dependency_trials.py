@@ -1,4 +1,4 @@
-"""Declared dependencies against what a change of each known does to each unknown, at random points."""
+"""Compare declared dependencies with the effects of changes of knowns on unknowns, at random points."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Group = tuple[int, ...]
 
 @dataclass
 class Effects:
-    """What changes did.
+    """Effects of changes.
 
     Attributes:
         moved: (unknown, known) → whether the unknown changed at all, at any point.
@@ -87,7 +87,7 @@ class Effects:
 def judge(
     stage: Stage, entries: Sequence[Unknown], effects: Effects, knowns: Sequence[Variable], times: int
 ) -> Iterator[Observation]:
-    """Compares with what is declared."""
+    """Compare effects with declarations."""
     among = frozenset(knowns)
     for unknown in entries:
         variable = unknown.variable
@@ -121,7 +121,7 @@ def judge(
 def _kind(
     stage: Stage, unknown: Unknown, known: Variable, kind: str, quotients: Sequence[tuple[Group, float, float]]
 ) -> Iterator[Observation]:
-    """Yield a factor stays the same: ``constant`` always, ``fixed`` after initialization, others between events."""
+    """Check that factors stay the same: ``constant`` always, ``fixed`` after initialization, others between events."""
     moved = _moved_factor(kind, quotients)
     if moved is None:
         return
@@ -135,7 +135,7 @@ WEAKER: Mapping[str, tuple[str, ...]] = defaultdict(tuple, {"constant": ("fixed"
 
 
 def _moved_factor(kind: str, quotients: Sequence[tuple[Group, float, float]]) -> tuple[float, float] | None:
-    """Smallest and largest value of a factor that should be the same; None if it is."""
+    """Return the smallest and largest value of a factor that should be constant; None if it is."""
     depth = {"constant": 0, "fixed": 1}.get(kind, 2)
     groups: dict[Group, list[tuple[float, float]]] = defaultdict(list)
     for group, quotient, noise in quotients:
@@ -163,7 +163,7 @@ def changes(stage: Stage, variable: Variable, value: float) -> list[float]:
 
 @probe("changing states, inputs and time", *RULES, kinds=("ModelExchange",))
 def continuous(stage: Stage) -> Iterator[Observation]:
-    """Outputs and derivatives in Continuous-Time Mode."""
+    """Check outputs and derivatives in Continuous-Time Mode."""
     entries = [
         each
         for name in ("Outputs", "Derivatives", "EventIndicators")
@@ -213,7 +213,7 @@ def _phase(
     effects: Effects,
     patient: Callable[[], bool],
 ) -> int:
-    """One initialization: its own parameters from the second on, then tunable ones moved by an event."""
+    """Run one initialization: from the second on with other parameters, then tunable ones changed by an event."""
     within: dict[Variable, Value] = {}
     if phase:
         within = {each: stage.near(each, 0.2) for each in parameters}
@@ -240,7 +240,7 @@ def _phase(
 
 
 def _moves(stage: Stage, point: Point, due: float) -> Iterator[tuple[Variable, Point, float]]:
-    """Points at which one known is another: which, where, by how much."""
+    """Yield points with one known changed: the known, the point, and the change."""
     for k, state in enumerate(stage.states):
         for value in changes(stage, state, point.states[k]):
             others = (*point.states[:k], value, *point.states[k + 1 :])
@@ -260,7 +260,7 @@ def _round(
     stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], effects: Effects, group: Group,
     patient: Callable[[], bool], due: float = math.inf,
 ) -> None:  # fmt: skip
-    """Every known changed at one point; the time by less than what would pass the next time event."""
+    """Change every known at one point; time by less than the distance to the next time event."""
     place(stage, instance, point)
     base = instance.get(unknowns)
     for known, moved, change in _moves(stage, point, due):
@@ -277,7 +277,7 @@ def _round(
 
 
 def _parameters(stage: Stage, entries: Sequence[Unknown], unknowns: Sequence[Variable]) -> Iterator[Observation]:
-    """FMI 3: tunable parameters are knowns. Another value, then the same point."""
+    """Check tunable parameters, which are knowns in FMI 3: another value, then the same point."""
     tunable = stage.role("parameter", variability="tunable")
     effects = Effects()
     for round_ in range(3):
@@ -345,7 +345,7 @@ def _tune(stage: Stage, instance: Instance, parameter: Variable, value: float) -
 
 @probe("changing what is known at initialization", *RULES)
 def initial(stage: Stage) -> Iterator[Observation]:
-    """Initial unknowns in Initialization Mode."""
+    """Check initial unknowns in Initialization Mode."""
     entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalar_set]
     if not entries:
         return
@@ -380,7 +380,7 @@ def _initial_phase(
     entries: Sequence[Unknown],
     effects: Effects,
 ) -> None:
-    """Every known changed at one set of start values."""
+    """Change every known at one set of start values."""
     unknowns = [each.variable for each in entries if each.variable]
     instance.enter(stage.start, None, stage.tolerance)
     spread = (0.0, 0.2, 0.1, 0.03)[phase]
@@ -418,7 +418,7 @@ TINY = 1e-5
 
 @probe("changing inputs between tiny steps", "dependencies.missing", kinds=("CoSimulation",))
 def stepping(stage: Stage) -> Iterator[Observation]:
-    """Co-Simulation: an output that changes with an input though next to no time goes by depends on it directly."""
+    """Check Co-Simulation: an output that an input changes within a tiny step depends on it directly."""
     outputs = [
         each
         for each in stage.description.listed("Outputs")
@@ -447,7 +447,7 @@ def stepping(stage: Stage) -> Iterator[Observation]:
 
 
 def _after(stage: Stage, known: Variable, outputs: Sequence[Unknown], tiny: float) -> list[tuple[float, list[float]]]:
-    """Size of each output after two steps of ``tiny``, and by how much changes of an input between them move it."""
+    """Return each output's size after two ``tiny`` steps, and its change by an input changed between them."""
     rows = []
     value = stage.near(known, 0.0)
     for other in (value, *changes(stage, known, value)):

@@ -1,4 +1,4 @@
-"""Directional and adjoint derivatives against finite differences, in Continuous-Time and Initialization Mode."""
+"""Compare directional and adjoint derivatives with differences, in Continuous-Time and Initialization Mode."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RULES = ("partials.directional", "partials.adjoint")
 
 
 def _column(values: Callable[[float], list[float]], change: float) -> list[tuple[float, float] | None]:
-    """One column of a Jacobian; None where two step sizes disagree: a kink, or noise."""
+    """Return one column of a Jacobian; None where two step sizes disagree (a kink, or noise)."""
     found: list[tuple[float, float] | None] = []
     rows = [[values(sign * size) for sign in (1.0, -1.0)] for size in (change, 0.3 * change)]
     # The unknowns of one linear solve share their round-off.
@@ -67,7 +67,7 @@ def _compare(
     matrix: Matrix,
     mode: str,
 ) -> Iterator[Observation]:
-    """``matrix[known][unknown]`` from differences against what the unit says."""
+    """Compare ``matrix[known][unknown]`` from differences with the unit's derivatives."""
     directional = stage.flag(
         "providesDirectionalDerivative" if stage.description.version == 2 else "providesDirectionalDerivatives"
     )
@@ -110,7 +110,7 @@ def _combined(
     stage: Stage, instance: Instance, unknowns: Sequence[Variable], knowns: Sequence[Variable],
     rows: Sequence[Sequence[float]], what: tuple[str, str],
 ) -> Iterator[Observation]:  # fmt: skip
-    """Yield all directions at once, with a seed of other numbers than 1: the sum of the directions one by one."""
+    """Check all directions at once, with seeds other than 1: the result is the weighted sum of the single ones."""
     name, mode = what
     back = name == "partials.adjoint"
     seed = [stage.random.choice((-1.0, 1.0)) * stage.random.uniform(0.3, 3.0) for _ in rows]
@@ -139,7 +139,7 @@ def _wanted(stage: Stage) -> bool:
 
 @probe("derivatives in Continuous-Time Mode", *RULES, kinds=("ModelExchange",))
 def continuous(stage: Stage) -> Iterator[Observation]:
-    """Outputs and derivatives by states and inputs."""
+    """Check outputs and derivatives by states and inputs."""
     listed = [each.variable for name in ("Outputs", "Derivatives") for each in stage.description.listed(name)]
     unknowns = [
         each
@@ -173,7 +173,7 @@ def continuous(stage: Stage) -> Iterator[Observation]:
 def _at(
     stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], knowns: Sequence[Variable]
 ) -> Iterator[Observation]:
-    """Differences at a point against what the unit says there."""
+    """Yield differences at a point, and the unit's derivatives there."""
     matrix: Matrix = []
     for k, known in enumerate(knowns):
         size = STEP * max(abs((*point.states, *point.inputs)[k]), stage.scale(known))
@@ -195,7 +195,7 @@ def _moved(
 
 @probe("derivatives in Initialization Mode", *RULES)
 def initial(stage: Stage) -> Iterator[Observation]:
-    """Initial unknowns by what is known then; only where dependencies say that there is something to be known."""
+    """Check initial unknowns by knowns of that mode, where dependencies are declared."""
     entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalar_set]
     unknowns = [each.variable for each in entries if each.variable and each.variable.variability != "discrete"]
     targets = {id(target): target for each in entries for target in each.targets if target in stage.scalar_set}

@@ -1,4 +1,4 @@
-"""What moves a unit: other parameters and start values, and inputs of all types that change all the time.
+"""Excitation of a unit: other parameters and start values, and inputs of all types that change all the time.
 
 Everything is drawn from numbers that are the same each time, whatever was tried before.
 """
@@ -31,7 +31,7 @@ Values = dict[Variable, Value]
 
 
 def another(stage: Stage, variable: Variable, key: object, spread: float) -> Value | None:
-    """Picks another value for a variable of any type, always the same for one key; None if no other value exists.
+    """Choose another value for a variable of any type, reproducible by key; None if there is none.
 
     Args:
         stage: Of the unit.
@@ -81,7 +81,7 @@ def _single(value: float) -> float:
 
 
 def settable(stage: Stage) -> list[Variable]:
-    """Parameters, and start values that are exact numbers.
+    """Return parameters, and start values that are exact numbers.
 
     The standards let importers set all that is exact; few units take others than these, and hardly an importer asks.
     """
@@ -96,7 +96,7 @@ def settable(stage: Stage) -> list[Variable]:
 
 
 def parameters(stage: Stage, number: int) -> Values:
-    """Return a set of parameters and start values with which a single instance runs; empty if none is found.
+    """Return parameters and start values with which an instance runs; empty if none is found.
 
     With some sets a mechanism cannot move on, which is no fault of the unit: changes become milder until it does.
 
@@ -141,12 +141,12 @@ def _feasible(stage: Stage, number: int) -> Values:
 
 
 def inputs(stage: Stage) -> list[Variable]:
-    """Inputs that can be set at any time."""
+    """Return inputs that can be set at any time."""
     return [each for each in stage.variables if each.causality == "input"]
 
 
 def moving(stage: Stage, part: int, number: int = 0) -> Values:
-    """Inputs of all types in one part of a run; every other part the discrete ones stay."""
+    """Return inputs of all types in one part of a run; discrete ones stay in every other part."""
     found: Values = {}
     for each in inputs(stage):
         key = part if each.variability == "continuous" else part // 2
@@ -161,7 +161,7 @@ def moving(stage: Stage, part: int, number: int = 0) -> Values:
 
 
 def division(stage: Stage, steps: int | None = None) -> list[int]:
-    """Communication steps of each part of a run."""
+    """Return the communication steps of each part of a run."""
     total = stage.steps if steps is None else steps
     count = max(1, min(PARTS, total))
     return [total // count + (k < total % count) for k in range(count)]
@@ -185,7 +185,7 @@ def _driving(
     tolerance: float = 1e-6, within: Mapping[Variable, Value] | None = None,
     chosen: Mapping[Variable, Value] | None = None,
 ) -> Iterator[Run]:  # fmt: skip
-    """Yield a run from Instantiated on, with moving inputs, of either kind: what there is of it after each step.
+    """Yield values after each step of a run from Instantiated on, with moving inputs, of either type.
 
     Args:
         stage: Of the unit.

@@ -1,4 +1,4 @@
-"""Whether what is read follows what was set: at once, in any order, and also when time goes back."""
+"""Check that values follow what was set: at once, in any order, and also when time goes back."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def _near(a: Value, b: Value) -> bool:
 
 
 def _read(stage: Stage, instance: Instance, order: int) -> list[Value]:
-    """Everything that can be evaluated, in one of several orders."""
+    """Return everything that can be evaluated, in one of several orders."""
     variables = list(stage.variables)
 
     def vectors() -> list[Value]:
-        """Derivatives, then event indicators."""
+        """Read derivatives, then event indicators."""
         found: list[Value] = list(instance.slopes(stage.n_states)) if stage.n_states else []
         count = stage.n_indicators
         return [*found, *(instance.vector("GetEventIndicators", count) if count else [])]
@@ -65,7 +65,7 @@ def _names(stage: Stage) -> list[str]:
 
 @probe("changing one thing at a time", "exchange.pure", kinds=ME)
 def following(stage: Stage) -> Iterator[Observation]:
-    """Time, states and single inputs, one after another, back and forth; against a new instance at the same point."""
+    """Check changes of time, states and single inputs, back and forth, against a new instance at the same point."""
     with stage.instance() as instance:
         stage.initialize(instance)
         points = [somewhere(stage, instance) for _ in range(3)]
@@ -86,7 +86,7 @@ def following(stage: Stage) -> Iterator[Observation]:
 
 
 def _moved(stage: Stage, instance: Instance, now: Point, to: Point, move: int) -> tuple[Point, str]:
-    """Changes one part of a point."""
+    """Change one part of a point."""
     kind = move % 4
     if kind == 0 or (kind == 1 and not to.states) or (kind > 1 and not to.inputs):
         back = "back" if to.time < now.time else "forward"
@@ -112,7 +112,7 @@ def _fresh(stage: Stage, point: Point) -> list[Value]:
 
 @probe("reading after setting in Initialization Mode", "value.stale")
 def stale(stage: Stage) -> Iterator[Observation]:
-    """Yield each known is set and everything is read; a new instance, read after all was set, says the same."""
+    """Check values after each single change against a new instance in which all was set before reading."""
     knowns = [*settable(stage), *inputs(stage)]
     unknowns = [
         each.variable for each in stage.description.listed("InitialUnknowns")

@@ -1,4 +1,4 @@
-"""Model Exchange: what events do, against what the unit says of them; over whole runs, with inputs that move."""
+"""Model Exchange: compare the effects of events with the unit's flags, over whole runs with moving inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_CHECKED = 40
 
 
 def _seen(stage: Stage) -> list[Jump]:
-    """Events of the ordinary run, and of others until there are some; those that only set inputs are left out."""
+    """Return events of the ordinary run, and of others until there are some, without those of inputs alone."""
     if "jumps" not in stage.notes:
         found: list[Jump] = []
         with stage.instance() as instance:
@@ -58,7 +58,7 @@ RULES = ("exchange.values_changed", "exchange.reinit", "exchange.values_flag", "
 
 @probe("events of whole runs", *RULES, kinds=ME)
 def jumps(stage: Stage) -> Iterator[Observation]:
-    """States, nominal values and indicators before and after each event, against the flags."""
+    """Compare states, nominal values and indicators before and after each event with the flags."""
     found = _seen(stage)
     if not found:
         for rule in RULES:
@@ -98,7 +98,7 @@ def _flags(stage: Stage, found: list[Jump]) -> Iterator[Observation]:
 
 
 def _chatter(stage: Stage, found: list[Jump]) -> Iterator[Observation]:
-    """Events by the same indicators, one right after another, of which none changes a state."""
+    """Report events by the same indicators, one right after another, that change no state."""
     count = 0
     for first, second in pairwise(found):
         near = second.time - first.time <= 1e-6 * stage.step
@@ -113,7 +113,7 @@ def _chatter(stage: Stage, found: list[Jump]) -> Iterator[Observation]:
 
 
 def _discrete(stage: Stage) -> list[Variable]:
-    """What changes at events only."""
+    """Return variables that change at events only."""
     return [
         each for each in stage.variables
         if each.variability == "discrete" and each.causality in {"local", "output"}
@@ -126,20 +126,20 @@ def _look(stage: Stage, instance: Instance) -> list[Value]:
 
 
 def _difference(stage: Stage, a: list[Value], b: list[Value]) -> str:
-    """Name of the first thing that differs; empty if nothing does."""
+    """Return the name of the first difference; empty if there is none."""
     names = [*(f'"{each.name}"' for each in _discrete(stage)), *(f"state {k + 1}" for k in range(stage.n_states))]
     return next((name for name, x, y in zip(names, a, b, strict=True) if not same(x, y)), "")
 
 
 @probe("updating once more", "exchange.iteration", kinds=ME)
 def iteration(stage: Stage) -> Iterator[Observation]:
-    """After the unit says that no further iteration is needed, one more changes nothing."""
+    """Check that after the last iteration a further one changes nothing."""
     seen: list[str] = []
     events = 0
     with stage.instance() as instance:
 
         def once_more(moment: str) -> None:
-            """Compares what one more update changes."""
+            """Compare values before and after one more update."""
             nonlocal events
             if moment != "settled":
                 return
@@ -172,7 +172,7 @@ def iteration(stage: Stage) -> Iterator[Observation]:
 
 @probe("entering Event Mode where nothing happens", "exchange.unannounced", kinds=ME)
 def unannounced(stage: Stage) -> Iterator[Observation]:
-    """Between events, Event Mode changes nothing: what changes then was due earlier, or should have been announced."""
+    """Check that Event Mode changes nothing between events: a change was due earlier, or must be announced."""
     if not _discrete(stage) and not stage.n_states:
         stage.nothing("exchange.unannounced", "it has neither states nor discrete variables")
         return
@@ -206,7 +206,7 @@ def unannounced(stage: Stage) -> Iterator[Observation]:
 
 
 def _quiet(stage: Stage, integration: Integration) -> bool:
-    """Return whether no event was just now, or is due: round-off decides then."""
+    """Return whether no event has just happened or is due, so that round-off does not decide."""
     near = 1e-6 * stage.step
     last = integration.jumps[-1].time if integration.jumps else -1e300
     return integration.time - last > near and integration.following - integration.time > near
@@ -221,7 +221,7 @@ def _disturbed(stage: Stage, instance: Instance, integration: Integration) -> st
 
 @probe("time events", "exchange.next_event", kinds=ME)
 def time_events(stage: Stage) -> Iterator[Observation]:
-    """What is announced happens: at the time that is told something changes, or another time is told."""
+    """Check that announced time events happen: something changes, or another time is announced."""
     timed = [each for each in _seen(stage) if each.why == "time"]
     if not timed:
         stage.nothing("exchange.next_event", "no time event was seen")
@@ -236,7 +236,7 @@ def time_events(stage: Stage) -> Iterator[Observation]:
         rows: list[list[Value]] = []
 
         def note(moment: str) -> None:
-            """What is there before an event, and after it."""
+            """Note values before and after an event."""
             rows.append(
                 [
                     *instance.get(watched),

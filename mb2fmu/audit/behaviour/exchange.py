@@ -33,7 +33,7 @@ NOISE = 1e-12
 
 @dataclass(frozen=True)
 class Point:
-    """Somewhere that the unit can be evaluated: time, states, inputs."""
+    """A point for evaluations: time, states, inputs."""
 
     time: float
     states: tuple[float, ...]
@@ -41,7 +41,7 @@ class Point:
 
 
 def place(stage: Stage, instance: Instance, point: Point) -> None:
-    """Goes there, in Continuous-Time Mode.
+    """Move to a point, in Continuous-Time Mode.
 
     Raises:
         RefusedError: If the unit cannot be there.
@@ -96,14 +96,14 @@ def somewhere(stage: Stage, instance: Instance, part: float | None = None) -> Po
 
 
 def passed(stage: Stage) -> list[Point]:
-    """Points of the motion, evenly spread over the experiment, as far as it could be followed; with start inputs."""
+    """Return points of the motion, evenly spread over the experiment as far as it ran; with start inputs."""
     inputs = tuple(each if isinstance(each := stage.start_value(one), float) else 0.0 for one in stage.inputs)
     moment = stage.start + 0.5 * stage.step
     return [Point(moment, tuple(states), inputs) for states in _journey(stage)]
 
 
 def through_events(stage: Stage, instance: Instance) -> Iterator[tuple[Point, float]]:
-    """Lead an instance along a motion, through its events, and stop between these: other things may hold there.
+    """Yield an instance at points between the events of a motion: other modes may hold there.
 
     Args:
         stage: Of the unit.
@@ -127,7 +127,7 @@ def through_events(stage: Stage, instance: Instance) -> Iterator[tuple[Point, fl
 
 
 def _journey(stage: Stage) -> list[list[float]]:
-    """States that the motion passes, with the start values of everything."""
+    """Return states along the motion, with the start values of everything."""
     if "journey" not in stage.notes:
         found: list[list[float]] = stage.notes.setdefault("journey", [])
         if not stage.n_states or stage.kind != "ModelExchange":
@@ -150,7 +150,7 @@ def _journey(stage: Stage) -> list[list[float]]:
 
 @probe("asking before the start and after the end", "exchange.modes", kinds=ME)
 def asked_early(stage: Stage) -> Iterator[Observation]:
-    """States, derivatives, nominal values and indicators, where no run asks for them."""
+    """Check states, derivatives, nominal values and indicators in modes in which no run reads them."""
     wanted = {
         "GetContinuousStates": stage.n_states,
         "GetNominalsOfContinuousStates": stage.n_states,
@@ -179,7 +179,7 @@ def asked_early(stage: Stage) -> Iterator[Observation]:
     "setting and reading states", "exchange.states", "exchange.time", "exchange.nominals", "exchange.count", kinds=ME
 )
 def states(stage: Stage) -> Iterator[Observation]:
-    """States are as many as declared, in the declared order, and are what was set."""
+    """Check number and order of the states, and that they can be set."""
     size = stage.n_states
     with stage.instance() as instance:
         if stage.description.version == 3:
@@ -214,7 +214,7 @@ def states(stage: Stage) -> Iterator[Observation]:
 
 @probe("comparing derivatives with slopes", "derivative.state", "derivative.value", kinds=ME)
 def derivatives(stage: Stage) -> Iterator[Observation]:
-    """``derivative=`` points at the state whose slope it is: both vectors against the variables, in order."""
+    """Check that each ``derivative=`` refers to its state: both vectors against the variables, in order."""
     listed = [each.variable for each in stage.description.listed("Derivatives") if each.variable]
     if len(stage.states) != len(listed) or not listed or any(each not in stage.scalars for each in listed):
         return
@@ -240,7 +240,7 @@ def derivatives(stage: Stage) -> Iterator[Observation]:
 
 
 def _places(stage: Stage) -> Iterator[tuple[Instance, Point]]:
-    """Instances in Continuous-Time Mode that stand at points: near the start, and on a motion, between its events."""
+    """Yield instances in Continuous-Time Mode at points: near the start, and along a motion, between its events."""
     with stage.instance() as instance:
         stage.initialize(instance)
         for _ in range(3):
@@ -258,7 +258,7 @@ def _places(stage: Stage) -> Iterator[tuple[Instance, Point]]:
 
 @probe("comparing event indicators with their variables", "derivative.value", kinds=ME)
 def indicators(stage: Stage) -> Iterator[Observation]:
-    """FMI 3 names the variable of each event indicator, in the order of the vector: both say the same."""
+    """Check FMI 3's variables of event indicators against the vector, in order."""
     listed = [each.variable for each in stage.description.listed("EventIndicators") if each.variable]
     if not listed or len(listed) != stage.n_indicators or any(each not in stage.scalar_set for each in listed):
         return
@@ -278,7 +278,7 @@ def _equal(first: Value, second: float) -> bool:
 
 @probe("evaluating twice", "exchange.pure", kinds=ME)
 def pure(stage: Stage) -> Iterator[Observation]:
-    """What is evaluated between events depends on nothing that was evaluated before."""
+    """Check that evaluations between events do not depend on earlier evaluations."""
     with stage.instance() as instance:
         stage.initialize(instance)
         first, second = somewhere(stage, instance), somewhere(stage, instance)
@@ -293,7 +293,7 @@ def pure(stage: Stage) -> Iterator[Observation]:
 def _unlike(
     stage: Stage, instance: Instance, points: Sequence[Point], pairs: Sequence[tuple[int, int]]
 ) -> Iterator[Observation]:
-    """Yield the first thing that was another at the same point: points in order, and which of them are the same."""
+    """Yield the first value that differs at the same point; points are given in order, with equal ones marked."""
     rows: list[list[Value]] = []
     for point in points:
         place(stage, instance, point)
@@ -307,7 +307,7 @@ def _unlike(
 
 @probe("completing steps", "exchange.completed", kinds=ME)
 def completed(stage: Stage) -> Iterator[Observation]:
-    """Yield a completed step leaves the states alone."""
+    """Check that a completed step does not change the states."""
     size = stage.n_states
     if not size:
         stage.nothing("exchange.completed", "it has no continuous states")
@@ -323,7 +323,7 @@ def completed(stage: Stage) -> Iterator[Observation]:
 
 @probe("differentiating along a motion", "derivative.slope")
 def slopes(stage: Stage) -> Iterator[Observation]:
-    """Yield every variable that calls itself a derivative, states' or not, is the slope of what it points at."""
+    """Check that every variable declared as a derivative is the slope of its variable."""
     pairs = [
         (each, target) for each in stage.scalars
         if (target := stage.description.target(each.written.get("derivative"))) is not None
@@ -340,7 +340,7 @@ def slopes(stage: Stage) -> Iterator[Observation]:
 
 
 def _sloped(stage: Stage, pairs: Sequence[tuple[Variable, Variable]], h: float) -> list[str]:
-    """What is wrong with each pair along a motion of equally spaced points; empty where nothing is."""
+    """Return what is wrong with each pair along a motion of equally spaced points; empty where nothing is."""
     variables = [each for pair in pairs for each in pair]
     for inputs in ({each: stage.near(each, 0.2) for each in stage.inputs}, {}):
         with stage.instance() as instance:
@@ -372,7 +372,7 @@ def _sloped(stage: Stage, pairs: Sequence[tuple[Variable, Variable]], h: float) 
 
 
 def _spacings(stage: Stage) -> tuple[float, ...]:
-    """Distances of the points: a derivative is wrong if it is so for all of them.
+    """Return distances of points; a derivative counts as wrong only if it is so for all of them.
 
     Small ones, where steps can be small: events are seldom between the points then. Whole steps: units of fixed
     internal steps rest within them.
@@ -386,7 +386,7 @@ def _spacings(stage: Stage) -> tuple[float, ...]:
 def _motion(
     stage: Stage, instance: Instance, variables: list[Variable], h: float, inputs: Mapping[Variable, float]
 ) -> list[list[float]] | None:
-    """Values at equally spaced points of a short motion with constant inputs; None if there was an event."""
+    """Return values at equally spaced points of a short motion with constant inputs; None if there was an event."""
     within: dict[Variable, Value] = dict(inputs)
     rows: list[list[Value]] = []
     if stage.kind == "CoSimulation":
@@ -407,7 +407,7 @@ def _motion(
 
 @probe("capabilities that it has by its own words", "flags.true")
 def capabilities(stage: Stage) -> Iterator[Observation]:
-    """FMI 3: functions that a capability flag promises answer OK."""
+    """Check FMI 3's functions behind capability flags: they answer OK."""
     if stage.description.version != 3:
         return
     with stage.instance() as instance:

@@ -1,4 +1,4 @@
-"""Where a unit is run that cannot be loaded here: through wine, or under valgrind; what has to be there for it.
+"""Hosts for units that cannot be loaded here: wine, or valgrind; and their requirements.
 
 The program ``far/far_host.c`` is compiled once for each, and kept with a folder that wine has set up in the user's
 cache. Each trial gets a copy of that folder without what Windows brings, which is only read.
@@ -34,7 +34,7 @@ MOST_FRAMES = 16
 
 @dataclass(frozen=True, slots=True)
 class FarHost:
-    """What runs a unit in place of this process.
+    """A program that runs a unit in place of this process.
 
     Attributes:
         name: ``wine`` or ``valgrind``.
@@ -56,7 +56,7 @@ class FarHost:
 
 
 def wine_host() -> FarHost:
-    """Runs libraries of Windows.
+    """Return a host for libraries of Windows.
 
     Raises:
         ToolError: If wine is not installed, or cannot be set up.
@@ -70,7 +70,7 @@ def wine_host() -> FarHost:
 
 
 def valgrind_host() -> FarHost | None:
-    """Watches the memory that a unit uses; None if valgrind is not installed."""
+    """Return a host that watches the unit's use of memory; None if valgrind is not installed."""
     launcher = shutil.which("valgrind") if sys.platform == "linux" else None
     if launcher is None:
         return None
@@ -97,14 +97,14 @@ def _cache() -> Path:
 
 
 def _digest(content: bytes) -> str:
-    """Return a name for what is made of that."""
+    """Return a name for content made from these parts."""
     import hashlib
 
     return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _program(target: str) -> Path:
-    """``far_host`` for a platform, compiled if it was not yet.
+    """Return the program ``far_host`` for a platform, compiled if needed.
 
     Raises:
         ToolError: If it cannot be compiled.
@@ -123,7 +123,7 @@ def _program(target: str) -> Path:
 
 
 def _prefix(launcher: str, version: str) -> Path:
-    """Return a folder as wine sets it up, made once for each version of it.
+    """Return a folder as wine sets it up, made once for each version of wine.
 
     Raises:
         ToolError: If wine cannot do it.
@@ -166,7 +166,7 @@ def _done(command: Sequence[str], settings: dict[str, str], failure: str) -> Non
 
 
 def load_far(given: dict[str, Any], root: Path, path: Path) -> FarLibrary:
-    """Loads a library there.
+    """Load a library in that host.
 
     Args:
         given: A host, as JSON has it.
@@ -191,7 +191,7 @@ def load_far(given: dict[str, Any], root: Path, path: Path) -> FarLibrary:
 
 
 def _copy(template: Path, prefix: Path) -> None:
-    """All but what is only read: that is led to."""
+    """Copy files; contents that are only read are linked."""
     shutil.copytree(template, prefix, symlinks=True, ignore=lambda _, names: {"windows"} & set(names))
     (prefix / "drive_c" / "windows").symlink_to(template / "drive_c" / "windows")
 
@@ -202,7 +202,7 @@ def windows_path(path: Path) -> str:
 
 
 def seen(root: Path, library: Path) -> list[str]:
-    """What valgrind saw that the unit's code is part of, each kind of it once in each function.
+    """Return valgrind's errors inside the unit's code, each kind once per function.
 
     Args:
         root: Folder of the trial.

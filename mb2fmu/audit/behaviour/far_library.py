@@ -1,4 +1,4 @@
-"""A library in another process, which is called as if ctypes had loaded it here: see ``far/far_host.c``.
+"""A library in another process, called as if ctypes had loaded it here: see ``far/far_host.c``.
 
 Arguments are those that ``instance.py`` gives to ctypes: numbers, arrays, references, FMI's callbacks. Arrays go there
 and come back whole, with the margins by which writing beyond them is seen. When the process dies this one dies in the
@@ -29,7 +29,7 @@ _CARGUMENT = type(c.byref(c.c_int()))
 
 
 def _die(process: subprocess.Popen[bytes], code: int | None) -> None:
-    """Ends this process as the other one ended."""
+    """End this process as the other one ended."""
     if code is None:
         ended = process.wait()
         if ended >= 0:
@@ -43,7 +43,7 @@ def _die(process: subprocess.Popen[bytes], code: int | None) -> None:
 
 
 class FarLibrary:
-    """A library that another process has loaded; its functions are attributes, as of ``ctypes.CDLL``.
+    """A library loaded by another process; its functions are attributes, as of ``ctypes.CDLL``.
 
     Args:
         command: Runs ``far_host``.
@@ -71,7 +71,7 @@ class FarLibrary:
             raise OSError((why or b"").decode("utf-8", "replace") or f"Windows refuses it with error {code}")
 
     def close(self) -> None:
-        """Ends the other process; tools that watch it write what they have seen."""
+        """End the other process; tools that watch it then write their reports."""
         self._to.close()
         self._process.wait()
         self._from.close()
@@ -114,7 +114,7 @@ class FarLibrary:
         return None if size == _NOTHING else self._take(size)
 
     def _answer(self) -> int:
-        """Return the answer to a command; what the unit says or asks in between is passed on."""
+        """Return the answer to a command; messages and requests of the unit in between are passed on."""
         while True:
             kind = self._take(1)
             if kind == b"R":
@@ -146,7 +146,7 @@ class FarLibrary:
         self._send(b"A", struct.pack("<?d", asked.value, at.value))
 
     def call(self, address: int, kind: bytes, arguments: Sequence[Any]) -> Any:
-        """Calls a function: ``i``: its answer is an int; ``p``: a pointer; ``s``: a text; ``v``: nothing."""
+        """Call a function: ``i``: it returns an int; ``p``: a pointer; ``s``: a text; ``v``: nothing."""
         sent = [b"C", struct.pack("<Q", address), kind, bytes([len(arguments)])]
         taken: list[Callable[[], None] | None] = []
         self._remember(arguments)
@@ -166,7 +166,7 @@ class FarLibrary:
         return found if kind in {b"p", b"s"} else None
 
     def _remember(self, arguments: Sequence[Any]) -> None:
-        """Callbacks among the arguments of an instantiation."""
+        """Keep callbacks among the arguments of an instantiation."""
         for place, each in enumerate(arguments):
             if isinstance(each, LOGGER3):
                 self._loggers[int(arguments[place - 1].value or 0)] = each, None
@@ -177,7 +177,7 @@ class FarLibrary:
                 self._loggers[int(table.environment or 0)] = table.logger, table  # which holds what is called
 
     def _packed(self, given: Any, among: Sequence[Any], place: int) -> tuple[bytes, Callable[[], None] | None]:
-        """One argument for the wire, and what takes back what was written there."""
+        """Return one argument for transmission, and a function that takes back what was written there."""
         each = _behind(given)
         if isinstance(each, c.Array) and each._type_ in {c.c_char_p, c.c_void_p}:
             return self._pointers(each, among, place)
@@ -186,17 +186,17 @@ class FarLibrary:
         return _given(each), None
 
     def _buffer(self, each: Any) -> tuple[bytes, Callable[[], None]]:
-        """Memory that the unit may write to."""
+        """Return memory that the unit may write to."""
         place, size = c.addressof(each), c.sizeof(each)
 
         def take() -> None:
-            """What it has written."""
+            """Copy back what it has written."""
             c.memmove(place, self._take(size), size)
 
         return b"b" + _block(c.string_at(place, size)), take
 
     def _pointers(self, each: Any, among: Sequence[Any], place: int) -> tuple[bytes, Callable[[], None] | None]:
-        """Return an array of pointers: to what is there, or for the unit to fill."""
+        """Return an array of pointers: to existing data, or for the unit to fill."""
         count = len(each)
         if each._type_ is c.c_void_p and any(each):
             sizes = among[place - 1] if isinstance(among[place - 1], c.Array) else None
@@ -205,7 +205,7 @@ class FarLibrary:
         texts = each._type_ is c.c_char_p
 
         def take() -> None:
-            """What the unit has written; it is kept as long as the array."""
+            """Copy back what the unit has written; it is kept as long as the array."""
             found = [self._text() if texts else self._take(self._number("I")) for _ in range(count)]
             each.kept = [c.create_string_buffer(data or b"") for data in found]
             for k, (data, buffer) in enumerate(zip(found, each.kept, strict=True)):
@@ -215,25 +215,25 @@ class FarLibrary:
 
 
 class FarFunction:
-    """A function of it, with ``restype`` as ctypes has it."""
+    """A function of the library, with ``restype`` as ctypes has it."""
 
     def __init__(self, library: FarLibrary, address: int) -> None:
         self._library, self._address = library, address
         self.restype: Any = c.c_int
 
     def __call__(self, *arguments: Any) -> Any:
-        """Calls it."""
+        """Call the function."""
         kinds = {c.c_void_p: b"p", c.c_char_p: b"s", None: b"v"}
         return self._library.call(self._address, kinds.get(self.restype, b"i"), arguments)
 
 
 def _behind(given: Any) -> Any:
-    """What a reference leads to."""
+    """Return the object that a reference points to."""
     return given._obj if isinstance(given, _CARGUMENT) else given  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def _given(each: Any) -> bytes:
-    """Return an argument that the unit only reads, for the wire."""
+    """Return a read-only argument for transmission."""
     word = b"i" + bytes(8)
     if isinstance(each, Callbacks2):
         word = b"k" + struct.pack("<Q?", each.environment or 0, not each.allocate)

@@ -1,4 +1,4 @@
-"""Folders of a trial: the unpacked unit, a working folder, a home and one for temporary files; what changes in them."""
+"""Folders of a trial (unpacked unit, work, home, temporary files), and changes in them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _NAMES = {WORK: "its host's working folder", HOME: "the home folder", TEMPORARY:
 
 
 def folders(root: Path) -> None:
-    """Makes those that are not there."""
+    """Make missing folders."""
     for name in _NAMES:
         (root / name).mkdir(exist_ok=True)
 
 
 def environment(root: Path) -> dict[str, str]:
-    """Variables that make a process use them."""
+    """Return environment variables that make a process use these folders."""
     home, temporary = str(root / HOME), str(root / TEMPORARY)
     return {
         "HOME": home, "USERPROFILE": home, "XDG_CONFIG_HOME": f"{home}/.config", "XDG_CACHE_HOME": f"{home}/.cache",
@@ -33,7 +33,7 @@ def environment(root: Path) -> dict[str, str]:
 
 
 class Watched:
-    """The files that are there now.
+    """The present files of folders.
 
     Args:
         root: Of the folders.
@@ -44,7 +44,7 @@ class Watched:
         self._before = self._look()
 
     def _look(self) -> Mapping[str, tuple[int, int]]:
-        """Return size and time of change of every file, by path from the root; what vanishes meanwhile is left out."""
+        """Return size and time of change of every file, by path from the root; vanishing files are skipped."""
         found: dict[str, tuple[int, int]] = {}
         wanted = [str(each) for each in self._root.iterdir() if each.is_dir()] if self._root.exists() else []
         while wanted:
@@ -65,7 +65,7 @@ class Watched:
         return found
 
     def changes(self) -> Iterator[str]:
-        """What is new, other or gone, one message for each folder."""
+        """Yield new, changed and removed files, one message for each folder."""
         now = self._look()
         kept = now.keys() & self._before.keys()
         kinds = {

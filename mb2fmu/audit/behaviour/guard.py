@@ -1,4 +1,4 @@
-"""Watches the processes that run a unit: ``python -m mb2fmu.audit.behaviour.guard request.json``.
+"""Watch the processes that run a unit: ``python -m mb2fmu.audit.behaviour.guard request.json``.
 
 One process after another runs the probes; what kills one is a finding, and the next goes on behind it. However a
 process ends, its whole session and all its descendants end with it. If the auditor itself ends, its end of standard
@@ -80,7 +80,7 @@ class Guard:
         sys.stdout.flush()
 
     def deed(self, rule: str, message: str) -> None:
-        """Something that the unit did beside its calls; each is said once."""
+        """Report an action of the unit outside of its calls; each once."""
         kind = (self.last or {}).get("begin", ": ").partition(": ")[0]
         if (rule, message) not in self.told and rule in self.request["rules"]:
             self.told.add((rule, message))
@@ -89,7 +89,7 @@ class Guard:
     # --- one process
 
     def round(self) -> None:
-        """Runs one process until it ends, or until it has to be ended."""
+        """Run one process until it ends, or until it has to be ended."""
         self.channel.clear()
         self.last, self.begun = None, 0
         watched = Watched(Path(self.request["root"]))
@@ -144,18 +144,18 @@ class Guard:
                 return f"is not back after {limit:g} s", "call" if self.channel.calling()[1] else "auditor"
 
     def _worked(self, process: int) -> float:
-        """Time of the processor so far, in s; with those that run the unit in place of that process."""
+        """Return the processor time so far, in s, with processes that run the unit in place of the child."""
         others = descendants(process) if self.request["far"] else []
         return sum(map(processor_time, (process, *others)))
 
     def _limit(self) -> float:
-        """What one call may take now, in s."""
+        """Return the time limit of one call now, in s."""
         if self.last is None:
             return float(max(START_LIMIT, self.request["limit"]))
         return float(min(self.request["limit"], self.last.get("limit") or self.request["limit"]))
 
     def _take(self) -> None:
-        """Passes on what the process has written."""
+        """Pass on what the process has written."""
         for line in self.channel.read():
             if "begin" in line:
                 self._acquit()
@@ -174,7 +174,7 @@ class Guard:
             self.say(**line)
 
     def _acquit(self) -> None:
-        """The last probe came to its end: if it was a suspect, the process had been damaged before it."""
+        """Clear the last probe of suspicion: it came to its end, so the process had been damaged before."""
         found = self.suspects.pop(self.last["begin"], None) if self.last else None
         if found:
             rule, text, kind = found
@@ -182,7 +182,7 @@ class Guard:
             self.say(found=[rule, text, kind], killed=True)
 
     def _ended(self, ending: str, late: str) -> None:
-        """Tells what became of a process that did not come to its end."""
+        """Report a process that did not come to its end."""
         if self.last is None:
             self.say(fault=f"the trying process ended before the first probe: {ending}")
             self.done = True
@@ -222,7 +222,7 @@ class Guard:
             self.say(ended=kind, why=why)
 
     def _own_loop(self, kind: str, title: str, name: str, at: str) -> None:
-        """Outside of the unit's calls nothing went on: its threads are in the way, or it is the auditor's fault."""
+        """Report a standstill outside of the unit's calls: its threads block the process, or the auditor is wrong."""
         if self.threads > 1:
             text = f"{self.threads - 1} threads that it left running keep the processor busy while trying {title}{at}"
             self.say(found=["life.leak", text, kind], killed=True)
@@ -230,7 +230,7 @@ class Guard:
             self.say(fault=f"{kind}: {title}: the auditor itself came to no end after {name}{at}")
 
     def _broken(self, late: str, ending: str, name: str, kind: str) -> str:
-        """The rule that a crash or a hang breaks: the probe's own, unless the same has happened without its doing."""
+        """Return the rule broken by a crash or hang: the probe's own, unless it also happens without the probe."""
         assert self.last is not None
         seen = (kind, ending, name)
         if seen in self.known:
@@ -242,7 +242,7 @@ class Guard:
 
 
 def _hangs(passed: float, worked: float, limit: float) -> bool:
-    """Return whether a process is given up: it has worked for as long as it may, or has waited without working.
+    """Return whether to give a process up: its time is used up, or it waits without working.
 
     On a busy machine the clock tells little: a process that gets a tenth of a processor is slow through no fault of its
     own.
@@ -268,13 +268,13 @@ def _told(code: int) -> str:
 
 
 class _Process:
-    """A process that was forked, or where that cannot be done, started anew."""
+    """A forked process, or, where fork is missing, a new one."""
 
     def __init__(self, number: int, started: subprocess.Popen[bytes] | None) -> None:
         self.number, self._started, self._code = number, started, None
 
     def poll(self) -> int | None:
-        """Exit code; None while it runs."""
+        """Return the exit code; None while it runs."""
         if self._started is not None:
             return self._started.poll()
         if self._code is None:
@@ -285,7 +285,7 @@ class _Process:
         return self._code
 
     def wait(self) -> None:
-        """Until it has ended; it was told to."""
+        """Wait until it has ended."""
         if self._started is not None:
             self._started.kill()
             self._started.wait()
@@ -316,7 +316,7 @@ def _started(
 
 
 def main() -> None:
-    """Reads the request and tries everything."""
+    """Read the request and try everything."""
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     root = Path(request["root"])
     adopt_orphans()

@@ -1,4 +1,4 @@
-"""Unusual hosts: floating-point traps, other rounding, another locale, an awkward path; nothing of it is changed."""
+"""Unusual hosts: floating-point traps, other rounding, another locale, an awkward path; units must not change them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _machine() -> str:
 
 @probe("a host with floating-point traps on", "host.traps", "host.restored", crash="host.traps", where=NEAR)
 def traps(stage: Stage) -> Iterator[Observation]:
-    """Yield an operation that gives no number kills the process of such a host, unless the unit looks after itself."""
+    """Check a host with floating-point traps: an invalid operation would kill its process."""
     bits = _INVALID_ZERO_OVERFLOW.get(_machine())
     if bits is None or mathematics() is None or stage.flag("needsExecutionTool"):
         return
@@ -56,7 +56,7 @@ def traps(stage: Stage) -> Iterator[Observation]:
 
 @probe("another rounding mode", "host.rounding", "host.restored", where=NEAR)
 def rounding(stage: Stage) -> Iterator[Observation]:
-    """Yield a host that rounds upward: the motion is nearly the same, and so is the mode afterwards."""
+    """Check a host that rounds upward: the motion is nearly the same, and the mode is restored."""
     upward = _UPWARD.get(_machine())
     library = mathematics()
     if upward is None or library is None or stage.flag("needsExecutionTool"):
@@ -119,7 +119,7 @@ def _comma(folder: Path) -> str | None:
 
 @probe("another locale", "host.locale", "host.restored", crash="host.locale", where=NEAR)
 def other_locale(stage: Stage) -> Iterator[Observation]:
-    """Where a comma separates decimals, numbers in strings and messages must not change the motion."""
+    """Check a locale with decimal commas: numbers in strings and messages must not change the motion."""
     variables = stage.variables
     with stage.instance() as instance:
         usual = run(stage, instance, variables, steps=SHORT)
@@ -145,13 +145,13 @@ _before: list[Settings] = []
 
 
 def remember() -> None:
-    """Notes the settings before the library is loaded: loading it, too, may change them."""
+    """Note the settings before the library is loaded: loading may change them, too."""
     _before[:] = [settings()]
 
 
 @probe("an ordinary host", "host.restored", where=NEAR)
 def restored(stage: Stage) -> Iterator[Observation]:
-    """Rounding mode, traps, locale, working folder, handlers of signals and more stay as they are."""
+    """Check that rounding mode, traps, locale, working folder, signal handlers and more stay unchanged."""
     before = (_before or [settings()])[0]
     ordinary_rounding()  # as a host has it; trials before this one may have left another mode
     with stage.instance() as instance:
@@ -164,7 +164,7 @@ def restored(stage: Stage) -> Iterator[Observation]:
 
 @probe("unloading the library", "life.unload", crash="life.unload", late=True, where=NEAR)
 def unload(stage: Stage) -> Iterator[Observation]:
-    """Importers unload libraries when they end: what runs then must not crash."""
+    """Check that unloading the library does not crash."""
     try:
         from _ctypes import dlclose
     except ImportError:

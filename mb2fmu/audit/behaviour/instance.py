@@ -1,4 +1,4 @@
-"""One instance of a unit, of any version and kind: statuses are handed back, or raised where asked."""
+"""One instance of a unit, of any version and type: statuses are returned, or raised on request."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _array(kind: Any, values: Iterable[Any]) -> Any:
 
 
 class Instance:
-    """One instance.
+    """One instance of a unit.
 
     Args:
         library: Whose.
@@ -92,7 +92,7 @@ class Instance:
 
     @property
     def alive(self) -> bool:
-        """The unit handed back an instance."""
+        """Whether the unit returned an instance."""
         return bool(self._handle)
 
     def _instantiate2(self, name: bytes, token: bytes, logging: bool | None, callbacks: bool) -> None:
@@ -137,7 +137,7 @@ class Instance:
     # --- calls
 
     def call(self, name: str, *arguments: Any) -> int:
-        """Calls a function and hands back its status."""
+        """Call a function and return its status."""
         function, whole = self.library.called(name)
         pace = self.library.pace
         pace.check()
@@ -160,7 +160,7 @@ class Instance:
         return status
 
     def _filled(self, name: str, status: int, *rooms: Room) -> list[Any]:
-        """What a call wrote into its last array; misdeeds are remembered."""
+        """Return what a call wrote into its last array; misuse is remembered."""
         for room in rooms:
             wrong = room.misdeed(answered=status in {OK, WARNING})
             if wrong:
@@ -168,7 +168,7 @@ class Instance:
         return rooms[-1].values()
 
     def _flagged(self, name: str, flags: Flags, needed: Sequence[str] | None = None) -> list[bool]:
-        """Booleans that a call answered with OK wrote; unwritten ones are remembered."""
+        """Return Booleans written by a call that answered OK; unwritten ones are remembered."""
         missing = [each for each in flags.unwritten() if needed is None or each in needed]
         if missing:
             self.library.misdeeds[f"fmi{self.version}{name} answers OK, but does not write {', '.join(missing)}"] = (
@@ -177,11 +177,11 @@ class Instance:
         return flags.values()
 
     def told_since(self, seen: int) -> str:
-        """What was said since there were ``seen`` messages."""
+        """Return messages after the first ``seen`` ones."""
         return self._said.since(seen)
 
     def do(self, name: str, *arguments: Any) -> None:
-        """Calls a function of an ordinary sequence.
+        """Call a function of an ordinary sequence.
 
         Raises:
             RefusedError: If the status is neither OK nor Warning.
@@ -201,17 +201,17 @@ class Instance:
             self._handle = c.c_void_p()
 
     def reset(self) -> None:
-        """Back to as it was made."""
+        """Reset to the state after instantiation."""
         self.do("Reset")
         self.mode = "Instantiated"
 
     def terminate(self) -> None:
-        """Ends the run."""
+        """End the run."""
         self.do("Terminate")
         self.mode = "Terminated"
 
     def enter(self, start: float, stop: float | None, tolerance: float | None) -> None:
-        """Into Initialization Mode."""
+        """Enter Initialization Mode."""
         flag = c.c_int if self.version == 2 else c.c_bool
         given = (
             flag(tolerance is not None),
@@ -228,7 +228,7 @@ class Instance:
         self.mode, self.time = "Initialization Mode", start
 
     def exit(self) -> None:
-        """Out of Initialization Mode."""
+        """Leave Initialization Mode."""
         self.do("ExitInitializationMode")
         if self.kind == "ModelExchange" or self.event_mode:
             self.mode = "Event Mode"
@@ -236,7 +236,7 @@ class Instance:
             self.mode = "Step Mode"
 
     def update(self) -> Events:
-        """Updates discrete states once."""
+        """Update discrete states once."""
         names = (
             ("newDiscreteStatesNeeded" if self.version == 2 else "discreteStatesNeedUpdate"),
             "terminateSimulation", "nominalsOfContinuousStatesChanged", "valuesOfContinuousStatesChanged",
@@ -259,12 +259,12 @@ class Instance:
         return Events(needed, terminate, nominals, values, time.value if defined else None)
 
     def event(self) -> None:
-        """Into Event Mode."""
+        """Enter Event Mode."""
         self.do("EnterEventMode")
         self.mode = "Event Mode"
 
     def go_on(self) -> None:
-        """Out of Event Mode: to Continuous-Time Mode or Step Mode."""
+        """Leave Event Mode for Continuous-Time Mode or Step Mode."""
         exchange = self.kind == "ModelExchange"
         self.do("EnterContinuousTimeMode" if exchange else "EnterStepMode")
         self.mode = "Continuous-Time Mode" if exchange else "Step Mode"
@@ -282,7 +282,7 @@ class Instance:
         return self.vector("GetContinuousStates", size)
 
     def slopes(self, size: int) -> list[float]:
-        """Derivatives of the states."""
+        """Return the derivatives of the states."""
         return self.vector("GetDerivatives" if self.version == 2 else "GetContinuousStateDerivatives", size)
 
     def set_states(self, values: Sequence[float]) -> None:
@@ -295,7 +295,7 @@ class Instance:
         self.time = time
 
     def completed(self) -> tuple[bool, bool]:
-        """After an accepted step: whether it wants Event Mode, whether it wants to end."""
+        """Complete an accepted step; return whether the unit wants Event Mode, and whether it wants to end."""
         kind = c.c_int if self.version == 2 else c.c_bool
         flags = Flags(self.version, "enterEventMode", "terminateSimulation")
         self.do("CompletedIntegratorStep", kind(1), *flags.pointers)
@@ -303,7 +303,7 @@ class Instance:
         return event, end
 
     def count(self, name: str) -> int:
-        """Number of states or event indicators (FMI 3)."""
+        """Return the number of states or event indicators (FMI 3)."""
         number = c.c_size_t()
         self.do(name, c.byref(number))
         return int(number.value)
@@ -311,7 +311,7 @@ class Instance:
     # --- Co-Simulation
 
     def step(self, point: float, size: float) -> Step:
-        """One communication step; never raises."""
+        """Do one communication step; never raise."""
         self.time = point
         if self.version == 2:
             status = self.call("DoStep", c.c_double(point), c.c_double(size), c.c_int(self.no_return))
@@ -326,13 +326,13 @@ class Instance:
         return Step(status)
 
     def _terminated(self) -> bool:
-        """FMI 2: whether a step was discarded since the unit wants to end."""
+        """Return whether an FMI 2 step was discarded because the unit wants to end."""
         said = c.c_int(0)
         status = self.call("GetBooleanStatus", c.c_int(TERMINATED), c.byref(said))
         return status in {OK, WARNING} and bool(said.value)
 
     def must_step(self, point: float, size: float) -> Step:
-        """One communication step of an ordinary run.
+        """Do one communication step of an ordinary run.
 
         Raises:
             RefusedError: If it is refused, or if the unit wants to end.
@@ -345,7 +345,7 @@ class Instance:
         return done
 
     def derivatives_of(self, variables: Sequence[Variable], order: int) -> tuple[int, list[float]]:
-        """Derivatives of outputs by time."""
+        """Return derivatives of outputs by time."""
         room = Room(c.c_double, len(variables))
         orders = _array(c.c_int, [order] * len(variables))
         name = "GetRealOutputDerivatives" if self.version == 2 else "GetOutputDerivatives"
@@ -354,7 +354,7 @@ class Instance:
         return status, self._filled(name, status, room)
 
     def ramp(self, variables: Sequence[Variable], slopes: Sequence[float]) -> int:
-        """FMI 2: derivatives of inputs by time."""
+        """Set derivatives of inputs by time (FMI 2)."""
         orders, count = _array(c.c_int, [1] * len(variables)), c.c_size_t(len(variables))
         return self.call(
             "SetRealInputDerivatives", references(variables), count, orders, _array(c.c_double, slopes)
@@ -363,7 +363,7 @@ class Instance:
     # --- variables
 
     def get(self, variables: Sequence[Variable]) -> list[Value]:
-        """Values, in the order asked for; arrays as tuples."""
+        """Return values, in the requested order; arrays as tuples."""
         found: list[Any] = [None] * len(variables)
         for group in self._planned(variables).groups:
             for place, value in zip(group.places, group.divided(self._get(group)), strict=True):
@@ -371,7 +371,7 @@ class Instance:
         return found
 
     def _planned(self, variables: Sequence[Variable]) -> ReadingPlan:
-        """How they are read; what was read before is read in the same way again."""
+        """Return how to read variables; plans are reused."""
         if len(variables) < WORTH_A_PLAN:
             return ReadingPlan(self.description, variables)
         kept = self._plans.get(id(variables))
@@ -380,7 +380,7 @@ class Instance:
         return kept[1]
 
     def in_order(self, variables: Sequence[Variable]) -> list[Value]:
-        """Values of variables of one type by one call, in this very order."""
+        """Return values of variables of one type by one call, in this order."""
         group = Group.of(self.description, variables, range(len(variables)))
         return list(group.divided(self._get(group)))
 
@@ -401,7 +401,7 @@ class Instance:
         return [self._said.checked(each, first) for each in read] if kind == "String" else read
 
     def put(self, variable: Variable, value: Value, *, spoil: bool = False) -> int:
-        """Sets one variable; hands back the status.
+        """Set one variable; return the status.
 
         Args:
             variable: That is set.
@@ -411,7 +411,7 @@ class Instance:
         return self.put_all({variable: value}, spoil=spoil)
 
     def put_all(self, given: Mapping[Variable, Value], *, spoil: bool = False) -> int:
-        """Sets variables of one type by one call; hands back the status."""
+        """Set variables of one type by one call; return the status."""
         kind = next(iter(given)).type
         values = [each for value in given.values() for each in (value if isinstance(value, tuple) else (value,))]
         asked, count = references(list(given)), c.c_size_t(len(given))
@@ -429,7 +429,7 @@ class Instance:
         return self.call(f"Set{name}", asked, count, _array(ctype, values), *sizes)
 
     def set(self, values: Mapping[Variable, Value]) -> None:
-        """Sets variables of an ordinary sequence.
+        """Set variables of an ordinary sequence.
 
         Raises:
             RefusedError: If one is refused.
@@ -445,7 +445,7 @@ class Instance:
     def directional(
         self, unknowns: Sequence[Variable], knowns: Sequence[Variable], seed: Sequence[float], *, adjoint: bool = False
     ) -> tuple[int, list[float]]:
-        """Directional (J v) or adjoint (vᵀ J) derivatives; scalars only."""
+        """Return directional (J v) or adjoint (vᵀ J) derivatives; scalars only."""
         size = len(knowns if adjoint else unknowns)
         room = Room(c.c_double, size)
         pairs = (references(unknowns), c.c_size_t(len(unknowns)), references(knowns), c.c_size_t(len(knowns)))
@@ -469,17 +469,17 @@ class Instance:
         return {"Size": "SerializedFMUStateSize"}.get(action, f"{action}FMUState")
 
     def get_state(self, state: c.c_void_p | None = None) -> c.c_void_p:
-        """Return a copy of all that is inside; into an earlier one, if that is given."""
+        """Return a copy of the complete state, written into an earlier copy if that is given."""
         state = c.c_void_p() if state is None else state
         self.do(self._state("Get"), c.byref(state))
         return state
 
     def set_state(self, state: c.c_void_p) -> None:
-        """Back to a copy."""
+        """Restore a copy of the state."""
         self.do(self._state("Set"), state)
 
     def free_state(self, state: c.c_void_p) -> None:
-        """Ends a copy."""
+        """Free a copy of the state."""
         self.do(self._state("Free"), c.byref(state))
 
     def serialize(self, state: c.c_void_p) -> bytes:

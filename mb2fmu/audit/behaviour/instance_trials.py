@@ -1,4 +1,4 @@
-"""Several instances at once: with other parameters, their calls mixed, and in threads."""
+"""Several instances at once: with other parameters, interleaved calls, and threads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _alone(stage: Stage, number: int, steps: int) -> Run:
 
 
 def _expected(stage: Stage, steps: int) -> dict[int, Run]:
-    """Sets of parameters that one instance alone can be run with, each another one, and how it moves then."""
+    """Return different parameter sets with which one instance runs, and its motion with each."""
     found = {0: _alone(stage, 0, steps)}
     for number in (1, 2):
         if not parameters(stage, number):
@@ -49,7 +49,7 @@ def _expected(stage: Stage, steps: int) -> dict[int, Run]:
 
 @probe("instances with other parameters, mixed", "life.several", weight=1.5)
 def mixed(stage: Stage) -> Iterator[Observation]:
-    """One step of one, one step of the next: each moves as it does alone."""
+    """Check interleaved steps of several instances: each moves as it does alone."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         stage.nothing("life.several", "it can be instantiated only once")
         return
@@ -79,7 +79,7 @@ def mixed(stage: Stage) -> Iterator[Observation]:
 
 @probe("instances with other parameters in threads", "life.threads", where=NEAR)
 def threaded(stage: Stage) -> Iterator[Observation]:
-    """Yield each in a thread of its own, all at once: each moves as it does alone."""
+    """Check instances in threads of their own: each moves as it does alone."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):
         stage.nothing("life.threads", "it can be instantiated only once, or needs a tool")
         return
@@ -101,7 +101,7 @@ def threaded(stage: Stage) -> Iterator[Observation]:
 
 @probe("an instance that goes from thread to thread", "life.threads", where=NEAR)
 def handed_on(stage: Stage) -> Iterator[Observation]:
-    """Made in one thread, each step in another, freed in the first: never two at once."""
+    """Check one instance used by changing threads, never two at once."""
     if stage.flag("needsExecutionTool"):
         return
     steps = min(stage.steps, FEW)
@@ -126,7 +126,7 @@ def _in_a_thread(function: Callable[[], Run]) -> Run:
     failed: list[BaseException] = []
 
     def call() -> None:
-        """Keeps what comes of it for the thread that waits."""
+        """Keep the result for the waiting thread."""
         try:
             runs.append(function())
         except BaseException as error:  # noqa: BLE001  raised again where it is waited for
@@ -141,12 +141,12 @@ def _in_a_thread(function: Callable[[], Run]) -> Run:
 
 
 def _together(stage: Stage, numbers: Sequence[int], steps: int) -> tuple[list[Run | None], list[str]]:
-    """One run of each set of parameters, all at once; and what was refused."""
+    """Run all parameter sets at once; return the runs, and what was refused."""
     runs: list[Run | None] = [None] * len(numbers)
     refused: list[str] = []
 
     def one(place: int, number: int) -> None:
-        """One run in a thread of its own."""
+        """Do one run in a thread of its own."""
         try:
             runs[place] = _alone(stage, number, steps)
         except RefusedError as error:

@@ -1,4 +1,4 @@
-"""Instances: made, refused, reset, repeated, several at once, freed; what they leave behind."""
+"""Instances: made, refused, reset, repeated, several at once, freed; and their side effects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHORT = 5
 @probe("instantiating it", "life.instantiate", "life.version", "life.load", "life.crash", "host.path", "host.output",
        "host.files", "host.network", "host.processes", "host.system")  # fmt: skip
 def instantiate(stage: Stage) -> Iterator[Observation]:
-    """With its own token, and the version that the binary says it is of."""
+    """Check instantiation with the right token, and the version that the binary reports."""
     function = stage.library.function("GetVersion")
     function.restype = c.c_char_p
     said = (function() or b"").decode("utf-8", "replace")
@@ -46,7 +46,7 @@ def instantiate(stage: Stage) -> Iterator[Observation]:
 @probe("an ordinary run", "life.calls", "life.crash", "life.writes", "life.rest", "life.ends", "host.output",
        "value.text")  # fmt: skip
 def ordinary(stage: Stage) -> Iterator[Observation]:
-    """Initialization, steps, reading everything, termination: nothing may be refused."""
+    """Check an ordinary run: initialization, steps, reading everything, termination; nothing may be refused."""
     with stage.instance() as instance:
         try:
             run(stage, instance, stage.variables)
@@ -58,7 +58,7 @@ def ordinary(stage: Stage) -> Iterator[Observation]:
 
 @probe("a run without a tolerance", "life.calls")
 def intolerant(stage: Stage) -> Iterator[Observation]:
-    """Neither tolerance nor stop time is defined: what the arguments say then means nothing."""
+    """Check a run without tolerance and stop time: the arguments behind the flags mean nothing then."""
     with stage.instance() as instance:
         instance.enter(stage.start, None, None)
         instance.exit()
@@ -73,7 +73,7 @@ def intolerant(stage: Stage) -> Iterator[Observation]:
 
 @probe("a wrong token", "life.token")
 def wrong_token(stage: Stage) -> Iterator[Observation]:
-    """Yield a description that does not belong to the binary must not go unnoticed."""
+    """Check that a wrong token is noticed."""
     made = Instance(stage.library, stage.kind, token="{00000000-0000-0000-0000-00000badbad0}")  # noqa: S106  no password
     if made.alive:
         yield Observation("life.token", "an instance is made with a token that is not the description's", stage.kind)
@@ -82,7 +82,7 @@ def wrong_token(stage: Stage) -> Iterator[Observation]:
 
 @probe("an invalid value reference", "value.reference")
 def invalid_reference(stage: Stage) -> Iterator[Observation]:
-    """Asked for a variable that it has not, a unit says Error."""
+    """Check that an unknown value reference is answered with Error."""
     used = {each.reference for each in stage.description.variables}
     free = next(k for k in itertools.count(4_000_000) if k not in used)
     name, sizes = ("GetReal", ()) if stage.description.version == 2 else ("GetFloat64", (c.c_size_t(1),))
@@ -100,7 +100,7 @@ def invalid_reference(stage: Stage) -> Iterator[Observation]:
 
 @probe("freeing nothing", "life.free", crash="life.free")
 def free_nothing(stage: Stage) -> Iterator[Observation]:
-    """FreeInstance of a null pointer is ignored: it crashes or it does not."""
+    """Check that FreeInstance of a null pointer does not crash."""
     function = stage.library.function("FreeInstance")
     function.restype = None
     function(c.c_void_p())
@@ -109,7 +109,7 @@ def free_nothing(stage: Stage) -> Iterator[Observation]:
 
 @probe("running it twice", "life.repeat", "life.reset")
 def repeat(stage: Stage) -> Iterator[Observation]:
-    """Yield a second instance and a reset one move like the first, bit for bit."""
+    """Check that a second instance, and a reset one, move like the first, bit for bit."""
     variables = stage.variables
     with stage.instance() as instance:
         first = run(stage, instance, variables, steps=SHORT)
@@ -140,7 +140,7 @@ def repeat(stage: Stage) -> Iterator[Observation]:
 
 
 def _spoil(stage: Stage, instance: Instance, *, long: bool) -> None:
-    """Gives parameters and inputs of all types other values, refused or not; then a whole run, with its events."""
+    """Set other parameters and inputs of all types, refused or not; then do a whole run with its events."""
     if long:
         instance.reset()
     for variable in stage.variables:
@@ -154,7 +154,7 @@ def _spoil(stage: Stage, instance: Instance, *, long: bool) -> None:
 
 @probe("several instances", "life.several")
 def several(stage: Stage) -> Iterator[Observation]:
-    """Yield a neighbour with other values changes nothing."""
+    """Check that a neighbouring instance with other values changes nothing."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
     both = Instance(stage.library, stage.kind), Instance(stage.library, stage.kind, name=b"neighbour")
@@ -183,7 +183,7 @@ def several(stage: Stage) -> Iterator[Observation]:
 
 @probe("instances in two threads", "life.threads", where=NEAR)
 def threads(stage: Stage) -> Iterator[Observation]:
-    """Different instances may run side by side."""
+    """Check that different instances can run in parallel threads."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):
         return
     variables = stage.variables
@@ -191,7 +191,7 @@ def threads(stage: Stage) -> Iterator[Observation]:
     refused: list[str] = []
 
     def one(place: int) -> None:
-        """One short run in a thread of its own; a refusal is kept for the main thread."""
+        """Do one short run in a thread of its own; a refusal is kept for the main thread."""
         try:
             with stage.instance(name=b"thread%d" % place) as instance:
                 runs[place] = run(stage, instance, variables, steps=SHORT)
@@ -217,7 +217,7 @@ def threads(stage: Stage) -> Iterator[Observation]:
 
 @probe("the functions that it must have", "binary.symbols")
 def functions(stage: Stage) -> Iterator[Observation]:
-    """Yield all of them can be found by the loader."""
+    """Check that the loader finds all functions."""
     lacking = [
         name
         for name in sorted(required(stage.description.version, frozenset({stage.kind})))
@@ -229,7 +229,7 @@ def functions(stage: Stage) -> Iterator[Observation]:
 
 @probe("messages", "log.undeclared", "log.disabled", "log.silent", "log.null", "log.arguments", "value.text")
 def messages(stage: Stage) -> Iterator[Observation]:
-    """Yield an invalid call: a message with a declared category if logging is on, none or only errors if it is off."""
+    """Check messages of an invalid call: a declared category with logging on, none or errors only with it off."""
     for logging in (True, False):
         with stage.instance(logging=logging) as instance:
             instance.enter(stage.start, None, stage.tolerance)

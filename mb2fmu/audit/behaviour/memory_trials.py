@@ -1,4 +1,4 @@
-"""Memory: what instances and calls leave behind, what they do without the importer's functions."""
+"""Memory: leaks of instances and calls, and units without the importer's memory functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Mallinfo(c.Structure):
 
 
 def _in_use() -> int | None:
-    """Bytes that the C library has given out; None where it cannot tell."""
+    """Return the bytes that the C library has allocated; None where it cannot tell."""
     ask = c_function("mallinfo2")
     if ask is None:
         return None
@@ -55,7 +55,7 @@ def _in_use() -> int | None:
 
 @dataclass
 class _Left:
-    """What instances have left of the importer's memory."""
+    """Memory that instances have not freed."""
 
     unfreed: int = 0
     wrong: int = 0
@@ -77,7 +77,7 @@ class _Left:
 
 
 def _repeated(most: int, action: Callable[[], object]) -> int:
-    """Does something again and again for a while; how often."""
+    """Repeat something for a while; return how often."""
     done, end = 0, time.process_time() + LEAK_TIME
     while done < most and (done < 2 or time.process_time() < end):
         action()
@@ -92,7 +92,7 @@ def _held() -> dict[str, int]:
 
 @probe("instantiating it a thousand times", "life.leak", "flags.memory", where=NEAR)
 def leak(stage: Stage) -> Iterator[Observation]:
-    """What instances leave behind adds up."""
+    """Check that instances leave nothing behind."""
     left = _Left()
     _repeated(20, lambda: left.once(stage))
     left.unfreed = 0
@@ -143,7 +143,7 @@ def _memory_flag(stage: Stage, asked: int) -> Iterator[Observation]:
 
 @probe("null memory functions", "flags.memory_null", crash="flags.memory_null")
 def null_memory(stage: Stage) -> Iterator[Observation]:
-    """Who says that it cannot use the importer's memory functions gets none."""
+    """Check that a unit that declares not to use memory functions works without them."""
     if stage.description.version == 2 and stage.flag("canNotUseMemoryManagementFunctions"):
         made = Instance(stage.library, stage.kind, callbacks=False)
         if not made.alive:
@@ -159,7 +159,7 @@ CALLS = 400
 
 @probe("calling functions many times", "life.leak", where=NEAR)
 def calls(stage: Stage) -> Iterator[Observation]:
-    """What one instance holds does not grow with what is asked of it."""
+    """Check that an instance's memory does not grow with the number of calls."""
     with stage.instance(logging=False) as instance:
         stage.initialize(instance)
         for what, action in _actions(stage, instance).items():
@@ -182,7 +182,7 @@ def calls(stage: Stage) -> Iterator[Observation]:
 
 @probe("refusals and resets many times", "life.leak", where=NEAR)
 def setbacks(stage: Stage) -> Iterator[Observation]:
-    """Neither a refusal before an instance is freed, nor a reset, leaves memory behind."""
+    """Check that refusals before freeing, and resets, leave no memory behind."""
     with stage.instance(logging=False) as instance:
         for what, action in (("a refusal", partial(_refused, stage)), ("a reset", partial(_reset, stage, instance))):
             try:
@@ -200,7 +200,7 @@ def setbacks(stage: Stage) -> Iterator[Observation]:
 
 
 def _refused(stage: Stage) -> None:
-    """An instance that is asked to enter Initialization Mode twice, and freed."""
+    """Enter Initialization Mode twice in an instance, and free it."""
     with stage.instance(logging=False) as instance:
         instance.enter(stage.start, None, stage.tolerance)
         given = () if stage.description.version == 2 else (
@@ -210,13 +210,13 @@ def _refused(stage: Stage) -> None:
 
 
 def _reset(stage: Stage, instance: Instance) -> None:
-    """From Instantiated to the ordinary mode, and back."""
+    """Move from Instantiated to the ordinary mode, and reset."""
     stage.initialize(instance)
     instance.reset()
 
 
 def _actions(stage: Stage, instance: Instance) -> dict[str, Callable[[], object]]:
-    """Name → one call, or one pair of calls that leaves things as they were."""
+    """Return name → one call, or a pair of calls that restores the state."""
     found: dict[str, Callable[[], object]] = {}
     for kind in dict.fromkeys(each.type for each in stage.variables):
         group = [each for each in stage.variables if each.type == kind]
@@ -261,7 +261,7 @@ FEW = 5
 
 @probe("memory with other contents", "life.uninitialized", crash="life.uninitialized", where=NEAR)
 def uninitialized(stage: Stage) -> Iterator[Observation]:
-    """New memory holds one pattern, then another: what nobody has written must not show in any value."""
+    """Check that no value depends on uninitialized memory, filled with one pattern and then another."""
     fill = c_function("mallopt")
     if fill is None:
         stage.nothing("life.uninitialized", "the C library of this machine cannot fill memory")
@@ -298,7 +298,7 @@ def _driven(stage: Stage, number: int) -> Run:
 
 
 def _other_memory(stage: Stage, first: Run | str, other: Run | str) -> str:
-    """Return in what two runs differ; empty if in nothing."""
+    """Return the differences of two runs; empty if there are none."""
     if isinstance(first, str) or isinstance(other, str):
         if first == other or (isinstance(first, str) and isinstance(other, str)):
             return ""
@@ -315,7 +315,7 @@ def _other_memory(stage: Stage, first: Run | str, other: Run | str) -> str:
 
 @probe("strings and binaries that the importer changes afterwards", "value.copied")
 def copied(stage: Stage) -> Iterator[Observation]:
-    """What is set is copied: the importer may use its memory for other things at once."""
+    """Check that set values are copied: the importer may reuse its memory at once."""
     wanted = [
         each for each in stage.variables
         if each.type in {"String", "Binary"} and each.causality in {"parameter", "input"} and not each.dimensions

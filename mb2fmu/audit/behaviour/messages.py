@@ -1,4 +1,4 @@
-"""Messages of one instance: kept, and held against what a logger may be given."""
+"""Messages of one instance: kept, and checked by the rules for loggers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_SAID = 5
 
 
 class Messages:
-    """What an instance says through its logger.
+    """Messages of an instance through its logger.
 
     Args:
         misdeeds: What is wrong with a message → the rule that it breaks.
@@ -29,7 +29,7 @@ class Messages:
 
     @property
     def environment(self) -> int:
-        """Address that the unit gets as the importer's environment, and has to hand back."""
+        """The address that the unit gets as the importer's environment, and must return."""
         return c.addressof(self._place)
 
     def take(
@@ -64,7 +64,7 @@ class Messages:
             )
 
     def since(self, seen: int) -> str:
-        """The last that was said since there were ``seen`` messages; the very last alone often leaves out the cause."""
+        """Return the last messages after the first ``seen`` ones: the very last alone often lacks the cause."""
         return "; ".join(dict.fromkeys(text for _, _, text in self.kept[seen:][-MOST_SAID:]))
 
     def checked(self, given: bytes | None, name: str) -> bytes:
@@ -78,7 +78,7 @@ class Messages:
 
 
 def unasked(kept: Sequence[tuple[int, str, str]], version: int) -> list[tuple[int, str, str]]:
-    """Messages that nobody gets where logging is off.
+    """Return messages sent although logging is off.
 
     Errors are always told. So are warnings and what is discarded in FMI 2, where these answers themselves say that the
     logger was called (2.1.3); FMI 3 excepts errors only (2.3.1, fmi3SetDebugLogging).

@@ -1,4 +1,4 @@
-"""Instances with unusual names, and messages that are switched on and off."""
+"""Instances with unusual names, visible instances, and switching of messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = {
 
 @probe("instances with unusual names", "life.name", crash="life.name")
 def naming(stage: Stage) -> Iterator[Observation]:
-    """Systems nest, and importers join the names of all levels: long ones are ordinary."""
+    """Check long instance names: importers join the names of all levels."""
     for which, name in NAMES.items():
         stage.tell(f"a name {which}")
         made = Instance(stage.library, stage.kind, name=name)
@@ -41,7 +41,7 @@ def naming(stage: Stage) -> Iterator[Observation]:
 
 @probe("an instance that may be visible", "life.visible", crash="life.visible")
 def visible(stage: Stage) -> Iterator[Observation]:
-    """It may show a window then, and is an instance like others; a tool beside it is left alone."""
+    """Check visible instances, which may show a window."""
     if stage.flag("needsExecutionTool"):
         stage.nothing("life.visible", "it needs a tool, which would come into sight")
         return
@@ -57,7 +57,7 @@ def visible(stage: Stage) -> Iterator[Observation]:
 
 @probe("a run with messages off", "log.disabled")
 def silent(stage: Stage) -> Iterator[Observation]:
-    """What is said then is an error, or nothing."""
+    """Check that with logging off there are no messages but errors."""
     with stage.instance(logging=False) as instance:
         try:
             run(stage, instance, stage.variables, steps=SHORT)
@@ -70,7 +70,7 @@ def silent(stage: Stage) -> Iterator[Observation]:
 
 @probe("switching messages on and off", "log.setting", crash="log.setting")
 def switching(stage: Stage) -> Iterator[Observation]:
-    """No categories mean all of them; then each that is listed; then none at all, and an invalid call."""
+    """Check categories of messages: all (none given), each one, none; then an invalid call."""
     listed = [each.encode() for each in stage.description.categories]
     with stage.instance(logging=False) as instance:
         for names in ([], listed, *([each] for each in listed)):
@@ -95,12 +95,12 @@ def switching(stage: Stage) -> Iterator[Observation]:
 
 
 def _label(status: int) -> str:
-    """Return a status by its name; a number outside of the standard as itself."""
+    """Return a status by its name; an undefined number unchanged."""
     return STATUS[status] if 0 <= status < len(STATUS) else str(status)
 
 
 def unused(stage: Stage) -> int:
-    """Return a value reference that nobody has."""
+    """Return a value reference that no variable has."""
     return next(each for each in range(2**31 - 2, 0, -1) if each not in stage.description.by_reference)
 
 

@@ -1,4 +1,4 @@
-"""Calls in any order that the state machines of the standard allow: none is refused, and a reset forgets them."""
+"""Calls in any order that the standard's state machines allow: none is refused, and a reset forgets them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ I, M, E, C, S, T = (
 
 @dataclass
 class Walk:
-    """One instance on its way through the state machine.
+    """One instance during a random walk through the state machine.
 
     Attributes:
         stage: Of the unit.
@@ -56,7 +56,7 @@ class Walk:
     )
 
     def put(self, values: dict[Variable, Value]) -> None:
-        """Sets inputs or tunable parameters."""
+        """Set inputs or tunable parameters."""
         self.way.append(values)
         self.instance.set(values)
 
@@ -65,7 +65,7 @@ class Walk:
         return f"the calls before it: {'; '.join(self.told[-TOLD:])}"
 
     def step(self) -> None:
-        """One allowed thing."""
+        """Do one allowed call."""
         mode = self.instance.mode
         name, action = self.draw.choice(ACTIONS[mode])
         if self.stage.kind == "CoSimulation" and action in _EXCHANGE_ONLY:
@@ -88,7 +88,7 @@ def _exit(walk: Walk) -> None:
 
 
 def _set(walk: Walk) -> None:
-    """Before the end of the initialization: one start value, parameter or input, or none."""
+    """Set one start value, parameter or input, or none, before the end of the initialization."""
     known = [each for each in settable(walk.stage) if not each.get("min") and not each.get("max")]
     known = [each for each in known if each.type not in {"String", "Binary"}]
     if known:
@@ -129,7 +129,7 @@ def _get(walk: Walk) -> None:
 
 
 def _get_early(walk: Walk) -> None:
-    """In Initialization Mode FMI 2 lets a unit show what is exact, and outputs, states and derivatives."""
+    """Read what FMI 2 lets a unit show in Initialization Mode: exact values, outputs, states and derivatives."""
     listed = {id(each.variable) for name in ("Outputs", "Derivatives") for each in walk.stage.description.listed(name)}
     known = [each for each in walk.stage.variables if each.initial == "exact" or id(each) in listed]
     walk.instance.get([each for each in known if walk.draw.random() < 0.5])
@@ -266,7 +266,7 @@ def _refused_anyway(walk: Walk) -> bool:
 
 
 def _discarded_anyway(walk: Walk) -> bool:
-    """Whether a new instance that is only set and stepped alike discards the same step: then its values are to blame.
+    """Return whether a new instance with only the same sets and steps also discards the step: values are to blame.
 
     A solver that was chosen at random may be unable to make it.
     """
@@ -286,7 +286,7 @@ def _discarded_anyway(walk: Walk) -> bool:
 
 
 def _repeat(walk: Walk, instance: Instance, each: dict[Variable, Value] | float) -> None:
-    """A part of the way."""
+    """Repeat a part of the walk."""
     if isinstance(each, float):
         instance.must_step(each, walk.stage.step)
     else:
@@ -295,7 +295,7 @@ def _repeat(walk: Walk, instance: Instance, each: dict[Variable, Value] | float)
 
 @probe("calls in other orders", "life.order")
 def orders(stage: Stage) -> Iterator[Observation]:
-    """Random walks through the state machine, each with its own numbers; then a reset, and the ordinary run."""
+    """Check random walks through the state machine, each with its own numbers; then a reset, and the ordinary run."""
     with stage.instance() as instance:
         expected = run(stage, instance, stage.variables, steps=SHORT)
     for number in range(WALKS):

@@ -1,4 +1,4 @@
-"""Time that probes may take: every call of the unit passes here, is noted, and ends a probe that is over.
+"""Time limits of probes: every call of the unit passes here, is noted, and ends a probe whose time is over.
 
 A probe whose share of time is spent ends at its next call, and what it did not try is said.
 """
@@ -18,7 +18,7 @@ BETWEEN_LOOKS = 0.01
 
 
 class SkippedError(Exception):
-    """A probe cannot judge this unit, and says why."""
+    """A probe cannot judge this unit; the text says why."""
 
 
 class SpentError(SkippedError):
@@ -26,21 +26,21 @@ class SpentError(SkippedError):
 
 
 class Witness(Protocol):
-    """Notes which call begins and that it came back."""
+    """Protocol: notes the beginning and end of calls."""
 
     def enter(self, name: str) -> None:
-        """A call begins."""
+        """Note that a call begins."""
 
     def leave(self) -> None:
-        """All calls came back."""
+        """Note that all calls came back."""
 
 
 class _Nobody:
     def enter(self, name: str) -> None:
-        """Notes nothing."""
+        """Note nothing."""
 
     def leave(self) -> None:
-        """Notes nothing."""
+        """Note nothing."""
 
 
 @dataclass
@@ -64,12 +64,12 @@ class Pace:
     look: float = 0.0
 
     def begin(self, share: float) -> None:
-        """Another probe, and what it may take of the processor, in s."""
+        """Begin another probe, with its limit of processor time, in s."""
         self.share = time.process_time() + share
         self.spent = ""
 
     def check(self) -> None:
-        """Ends the present probe if it is over.
+        """End the present probe if its time is over.
 
         Raises:
             SpentError: Then.
@@ -88,7 +88,7 @@ class Pace:
 
     @contextmanager
     def within(self, part: float) -> Iterator[None]:
-        """Gives what is done inside a part of the time that the probe has left, and breaks it off afterwards.
+        """Limit what is done inside to a fraction of the probe's remaining time; break it off afterwards.
 
         The probe itself goes on with the rest, unless that is spent, too.
 
@@ -111,7 +111,7 @@ class Pace:
 
     @contextmanager
     def calling(self, name: str) -> Iterator[None]:
-        """Around one call; to be used where speed does not matter."""
+        """Note one call; for calls whose speed does not matter."""
         self.enter(name)
         try:
             yield
@@ -119,7 +119,7 @@ class Pace:
             self.leave()
 
     def enter(self, name: str) -> None:
-        """A call begins."""
+        """Note that a call begins."""
         self.depth += 1
         self.witness.enter(name)
 

@@ -1,4 +1,4 @@
-"""A probe: one thing tried on a running unit; and the list of all of them."""
+"""A probe: one trial of a running unit; and the list of all probes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Function = Callable[[Stage], Iterator[Observation]]
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One thing that is tried.
+    """One trial.
 
     Attributes:
         title: What is done, for messages: "while …".
@@ -56,7 +56,7 @@ def probe(
     limit: float | None = None, weight: float = 1.0, late: bool = False,
     where: tuple[str, ...] = (HERE, WINE),
 ) -> Callable[[Function], Function]:  # fmt: skip
-    """Enters a function into the list."""
+    """Add a function to the list."""
 
     def enter(function: Function) -> Function:
         PROBES.append(Probe(title, rules, kinds, crash, function, slow or crash, limit, weight, late, where))

@@ -1,4 +1,4 @@
-"""How variables of several types are read by one call each: worked out once for a list that is read again and again."""
+"""Plans to read variables of several types by one call each, made once per list."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Group:
 
     @classmethod
     def of(cls, description: Description, variables: Sequence[Variable], places: Sequence[int]) -> Group:
-        """Works out what one call needs.
+        """Prepare one call.
 
         Args:
             description: Sizes arrays.

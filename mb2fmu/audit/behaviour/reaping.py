@@ -1,4 +1,4 @@
-"""Processes below this one: which they are, what they have worked, and how all of them are ended."""
+"""Child processes: find them, measure their time, and end all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROUNDS = 50
 
 
 def _parents() -> dict[int, int]:
-    """Process → its parent, of all that run now; those that have ended and wait to be collected are left out."""
+    """Return process → its parent, for all running processes, without zombies."""
     found = {}
     for entry in Path("/proc").iterdir() if Path("/proc/self/stat").exists() else ():
         if entry.name.isdigit():
@@ -38,7 +38,7 @@ def descendants(of: int) -> list[int]:
 
 
 def end_all(first: int) -> None:
-    """Kills a process with its session, and whatever has come under this process since.
+    """Kill a process with its session, and all that has become a child of this process since.
 
     Args:
         first: Began the session that the others belong to, unless they left it.
@@ -59,7 +59,7 @@ def end_all(first: int) -> None:
 
 
 def _collect(spared: int) -> None:
-    """Takes the ends of orphans that came under this process, so that none stays as a zombie; not of the first one."""
+    """Collect ended orphans of this process, so that none stays as a zombie; not the first one."""
     for entry in Path("/proc").iterdir() if Path("/proc/self/stat").exists() else ():
         if entry.name.isdigit() and int(entry.name) != spared:
             with suppress(OSError, IndexError, ValueError):
@@ -69,7 +69,7 @@ def _collect(spared: int) -> None:
 
 
 def marked(token: str) -> list[int]:
-    """Processes that carry a token in their environment: those of a trial, also where its guard is gone."""
+    """Return processes with a token in their environment: those of a trial, also without its guard."""
     found = []
     for entry in Path("/proc").iterdir() if Path("/proc/self/environ").exists() else ():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -80,7 +80,7 @@ def marked(token: str) -> list[int]:
 
 
 def threads_of(process: int) -> int:
-    """Number of threads of a process; 1 where that cannot be known."""
+    """Return the number of threads of a process; 1 where that is unknown."""
     try:
         return len(list(Path(f"/proc/{process}/task").iterdir()))
     except OSError:
@@ -88,7 +88,7 @@ def threads_of(process: int) -> int:
 
 
 def processor_time(process: int) -> float:
-    """User and system time of a process so far, in s; 0 where that cannot be known."""
+    """Return user and system time of a process so far, in s; 0 where that is unknown."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:

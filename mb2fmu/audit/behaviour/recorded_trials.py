@@ -1,4 +1,4 @@
-"""A recorded run is repeated: the unit meets what another tool has found."""
+"""Repeat a recorded run: the unit must reproduce the results of another tool."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST = 5000
 
 @probe("repeating the recorded run", RULE, weight=2.0)
 def recorded_run(stage: Stage) -> Iterator[Observation]:
-    """Yield the columns of the reference, each within a band about it."""
+    """Check the columns of the reference, each within a band about it."""
     recorded = stage.recorded
     if recorded is None:
         stage.nothing(RULE, "no recorded result was given (UNIT_ref.csv beside the unit, or --reference)")
@@ -73,7 +73,7 @@ def _repeated(stage: Stage, recorded: Recorded, watched: Sequence[Variable], kno
 def _stepped(
     stage: Stage, instance: Instance, watched: Sequence[Variable], signal: _Signal, grid: tuple[float, float, int]
 ) -> Run:
-    """Communication steps of Co-Simulation, or the auditor's integrator between the same points."""
+    """Do communication steps of Co-Simulation, or integrate between the same points."""
     start, step, count = grid
     at_start = signal.at(start)
     integration = None
@@ -99,14 +99,14 @@ def _stepped(
 
 
 class _Signal:
-    """Inputs by time: continuous ones linear between rows, all others as in the last row."""
+    """Inputs over time: continuous ones linear between rows, others as in the last row."""
 
     def __init__(self, table: Table | None, known: dict[str, Variable]) -> None:
         self._table = table
         self._variables = [known[name] for name in table.names] if table else []
 
     def at(self, time: float, *, discrete: bool = True) -> dict[Variable, Value]:
-        """Values at a time, at a jump those after it; without what is discrete where that is asked for."""
+        """Return values at a time (at a jump, those after it); discrete ones are left out on request."""
         if self._table is None:
             return {}
         times, rows = self._table.times, self._table.rows
@@ -124,7 +124,7 @@ class _Signal:
         return found
 
     def jumps(self, begin: float, end: float) -> list[float]:
-        """Times within (begin, end] from which on something is not as the line before says."""
+        """Return times within (begin, end] from which a value differs from the line before."""
         if self._table is None:
             return []
         times, rows = self._table.times, self._table.rows
@@ -141,7 +141,7 @@ class _Signal:
 def _departures(
     stage: Stage, recorded: Recorded, watched: Sequence[Variable], run: Run
 ) -> Iterator[tuple[Variable, str]]:
-    """Columns that leave the band, with where they do so most."""
+    """Yield columns that leave the band, and the time of their largest departure."""
     times = recorded.reference.times
     assert recorded.start is not None
     assert recorded.stop is not None
@@ -174,7 +174,7 @@ def _departures(
 
 
 def _reach(values: Sequence[float], length: float) -> float:
-    """How far beside a time a value may come, s: a part of the run's length, and of the variable's own pace.
+    """Return by how much a value may be early or late, s: a fraction of the run, and by the variable's own pace.
 
     What goes to and fro many times in a run would else be right with any phase. A sine has an own time of half a
     period: its extent over its mean rate.
@@ -186,7 +186,7 @@ def _reach(values: Sequence[float], length: float) -> float:
 
 
 def _near(times: Sequence[float], values: Sequence[float], time: float, reach: float) -> list[float]:
-    """Recorded values from ``time - reach`` to ``time + reach``; beyond the ends they go on in a line."""
+    """Return recorded values from ``time - reach`` to ``time + reach``; beyond the ends extrapolated."""
     low, high = bisect_left(times, time - reach), bisect_right(times, time + reach)
     found = [*values[low:high], *(_between(times, values, t) for t in (time - reach, time, time + reach))]
     for beyond, end, inner in ((times[0] - time + reach, 0, 1), (time + reach - times[-1], -1, -2)):
@@ -197,7 +197,7 @@ def _near(times: Sequence[float], values: Sequence[float], time: float, reach: f
 
 
 def _between(times: Sequence[float], values: Sequence[float], time: float) -> float:
-    """Linear between rows; beyond the ends the last value."""
+    """Return a value linear between rows; beyond the ends the last value."""
     k = bisect_right(times, time)
     if k == 0 or k == len(times):
         return values[0] if k == 0 else values[-1]

@@ -1,4 +1,4 @@
-"""FMI 3: a unit whose arrays were made larger moves as it did with the sizes of its description; states keep sizes."""
+"""FMI 3: units with resized arrays move as with the declared sizes; saved states keep their sizes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SPREAD = 0.3
 
 
 def sizes(stage: Stage) -> list[Variable]:
-    """Structural parameters that can be a number of elements."""
+    """Return structural parameters that can be a number of elements."""
     return [
         each for each in stage.description.variables
         if each.causality == "structuralParameter" and each.type == "UInt64" and each.start and not each.dimensions
@@ -30,7 +30,7 @@ def sizes(stage: Stage) -> list[Variable]:
 
 
 def sized(stage: Stage, by: Variable) -> list[Variable]:
-    """Arrays that a structural parameter sizes."""
+    """Return arrays that a structural parameter sizes."""
     return [each for each in stage.variables if _sizes_it(stage, each, by)]
 
 
@@ -46,7 +46,7 @@ def started(parameter: Variable) -> int:
 
 @dataclass(frozen=True)
 class _Form:
-    """A unit as it is with one of its sizes changed.
+    """A unit with one of its sizes changed.
 
     Attributes:
         stage: Its description has that size; start values of arrays are repeated as often as they are wanted.
@@ -61,20 +61,20 @@ class _Form:
     given: Values
 
     def begin(self, instance: Instance, given: Mapping[Variable, Value]) -> None:
-        """From Instantiated to Continuous-Time or Step Mode, with this size."""
+        """Move from Instantiated to Continuous-Time or Step Mode, with this size."""
         instance.do("EnterConfigurationMode")
         instance.set({self.parameter: self.size})
         instance.do("ExitConfigurationMode")
         self.stage.initialize(instance, within=given)
 
     def answer(self, instance: Instance) -> dict[Variable, tuple[Value, ...]]:
-        """What is read, each variable as a tuple of elements."""
+        """Return the values read, each variable as a tuple of elements."""
         variables = self.stage.variables
         values = zip(variables, instance.get(variables), strict=True)
         return {each: value if isinstance(value, tuple) else (value,) for each, value in values}
 
     def after(self, given: Mapping[Variable, Value]) -> list[dict[Variable, tuple[Value, ...]]]:
-        """What a new instance answers at the start, and after a step of Co-Simulation."""
+        """Return values of a new instance at the start, and after a step of Co-Simulation."""
         with self.stage.instance() as instance:
             self.begin(instance, given)
             found = [self.answer(instance)]
@@ -119,7 +119,7 @@ def larger(stage: Stage, parameter: Variable) -> int | None:
 
 @probe("arrays that were made larger", "value.structural", "value.element")
 def enlarged(stage: Stage) -> Iterator[Observation]:
-    """New elements hold what they are set to, and have the effects that the earlier ones have."""
+    """Check that new elements hold their values, and have the effects of earlier ones."""
     judged = 0
     for parameter in sizes(stage) if stage.description.version == 3 else ():
         size = larger(stage, parameter)
@@ -140,7 +140,7 @@ def enlarged(stage: Stage) -> Iterator[Observation]:
 
 
 def _held(form: _Form) -> Iterator[Observation]:
-    """Yield each element is what it was set to."""
+    """Yield elements that do not hold their values."""
     with form.stage.instance() as instance:
         form.begin(instance, form.given)
         answers = form.answer(instance)
@@ -157,7 +157,7 @@ def _held(form: _Form) -> Iterator[Observation]:
 
 
 def _chosen(size: int) -> list[int]:
-    """Elements that are moved."""
+    """Return the elements that are changed."""
     return list(range(size)) if size <= MOST_ELEMENTS else [*range(MOST_ELEMENTS - 1), size - 1]
 
 
@@ -166,7 +166,7 @@ _Pattern = dict[tuple[int, Variable], dict[int, frozenset[int]]]
 
 
 def _pattern(form: _Form, array: Variable) -> _Pattern:
-    """What follows each element of an array."""
+    """Return which values follow each element of an array."""
     base, found = form.after(form.given), _Pattern()
     value = form.given[array]
     assert isinstance(value, tuple)
@@ -182,7 +182,7 @@ def _pattern(form: _Form, array: Variable) -> _Pattern:
 
 
 def _effects(before: _Form, old: Variable, after: _Form, new: Variable) -> Iterator[Observation]:
-    """Where all elements move the same, or each its own, so do the elements of a larger array."""
+    """Check that elements of a larger array have the same effects as before."""
     first, second = _pattern(before, old), _pattern(after, new)
     names = {each.name: each for each in after.stage.variables}
     for (when, variable), rows in first.items():
@@ -225,7 +225,7 @@ def _unlike(
 
 @probe("states of other sizes", "state.roundtrip", "state.serialize")
 def restored(stage: Stage) -> Iterator[Observation]:
-    """A state that was kept with one size is set where the instance has another: the size is that of the state."""
+    """Check that a state saved with one size restores that size in another instance."""
     if stage.description.version != 3 or not stage.keeps_states:
         return
     for parameter in sizes(stage):
@@ -247,7 +247,7 @@ def restored(stage: Stage) -> Iterator[Observation]:
 
 
 def _kept(kept: _Form, other: _Form) -> Iterator[Observation]:
-    """Keeps a state with one size, sets it in an instance with another, and as bytes in a new one."""
+    """Save a state with one size, restore it in an instance with another, and as bytes in a new one."""
     stage = kept.stage
     serial = stage.flag("canSerializeFMUState") and not stage.flag("canBeInstantiatedOnlyOncePerProcess")
     with stage.instance() as instance:
@@ -277,7 +277,7 @@ def _set_back(
     rule: str, kept: _Form, other: _Form, instance: Instance, state: object, mode: str,
     expected: Mapping[Variable, tuple[Value, ...]],
 ) -> Iterator[Observation]:  # fmt: skip
-    """What is read, once a state was set, is what was read when it was kept."""
+    """Check that values after restoring a state are those when it was saved."""
     where = _where(kept, other)
     try:
         instance.set_state(state)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Settings of a process that a library can change for all who share it: what they are now."""
+"""Settings of a process that a library can change for all its users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIMITS = ("RLIMIT_STACK", "RLIMIT_NOFILE", "RLIMIT_CPU", "RLIMIT_DATA")
 
 
 class _Action(c.Structure):
-    """struct sigaction, as far as the handler; the rest is room enough."""
+    """struct sigaction up to the handler, with room for the rest."""
 
     _fields_ = (("handler", c.c_void_p), ("rest", c.c_ubyte * 248))
 
@@ -62,7 +62,7 @@ def _environment() -> tuple[tuple[bytes, bytes], ...]:
 
 
 def settings() -> Settings:
-    """What a library can change for the whole process, or for its thread; what the system cannot tell is left out."""
+    """Return everything that a library can change for the process or its thread, as far as the system tells."""
     small = sys.float_info.min
     found: Settings = {
         "the locale": locale.setlocale(locale.LC_ALL),
@@ -122,7 +122,7 @@ MOST_THREADS = 50
 
 
 def exhausted() -> str:
-    """What the unit has left too little of in this process, as a sentence; empty if that is not so."""
+    """Say which resources of this process the unit has nearly used up; empty if none."""
     for number, most, what in ((open_descriptors(), MOST_OPEN, "descriptors"), (threads(), MOST_THREADS, "threads")):
         if number is not None and number > most:
             return f"{number} {what} are there, of all that was tried before, and the process can have no more"

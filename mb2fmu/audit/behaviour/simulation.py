@@ -60,7 +60,7 @@ class Jump:
 
 @dataclass
 class Run:
-    """What was read at the communication points.
+    """Values at the communication points.
 
     Attributes:
         times: Of the points.
@@ -90,7 +90,7 @@ def cosimulate(
     stage: Stage, instance: Instance, variables: Sequence[Variable], *, steps: int | None = None,
     size: float | None = None, begin: float | None = None, first: bool = True,
 ) -> Run:  # fmt: skip
-    """Communication steps from the present point on."""
+    """Do communication steps from the present point on."""
     size = stage.step if size is None else size
     begin = stage.start if begin is None else begin
     run = Run()
@@ -105,7 +105,7 @@ def cosimulate(
 
 
 def advance(stage: Stage, instance: Instance, point: float, size: float) -> Step:
-    """One communication step, with the events that an FMI 3 unit in event mode asks for; what the step said.
+    """Do one communication step, with the events of an FMI 3 unit in event mode; return the step's result.
 
     Raises:
         SkippedError: If the unit ends the simulation.
@@ -125,7 +125,7 @@ def advance(stage: Stage, instance: Instance, point: float, size: float) -> Step
 
 
 class Integration:
-    """Model Exchange with error control, state, time and step events.
+    """Integrates Model Exchange with error control, and state, time and step events.
 
     Args:
         stage: Of the unit.
@@ -158,7 +158,7 @@ class Integration:
 
     @property
     def following(self) -> float:
-        """The next time event; infinite if none is known."""
+        """Time of the next time event; infinite if none is known."""
         return self._next
 
     def _indicators(self) -> list[float]:
@@ -167,7 +167,7 @@ class Integration:
         return self._instance.vector("GetEventIndicators", count) if count else []
 
     def _go_to(self, time: float) -> None:
-        """Sets the time, and the inputs that move with it."""
+        """Set the time, and the inputs that move with it."""
         self._instance.set_time(time)
         if self.moves is not None:
             self._instance.set(self.moves(time))
@@ -181,7 +181,7 @@ class Integration:
         return self._instance.slopes(self._size)
 
     def _tried(self, size: float) -> tuple[list[float], float]:
-        """States after one step, and its error relative to what is allowed."""
+        """Return states after one step, and the error relative to its limit."""
         stages: list[list[float]] = []
         state = self.states
         for row, part in zip(_A, _C, strict=True):
@@ -199,7 +199,7 @@ class Integration:
         return state, worst
 
     def _attempted(self, size: float) -> tuple[list[float], float, RefusedError | None]:
-        """As ``_tried``; Discard asks for a smaller step (FMI 2.0, 2.1.3), so it counts as an infinite error."""
+        """Return a step as ``_tried``; Discard asks for a smaller one (FMI 2.0, 2.1.3): an infinite error."""
         try:
             return *self._tried(size), None
         except RefusedError as refused:
@@ -287,7 +287,7 @@ class Integration:
         self._signs = self._indicators()
 
     def interrupt(self, values: Mapping[Variable, Value]) -> None:
-        """Sets inputs at an event."""
+        """Set inputs at an event."""
         self._event("input", values)
 
     def _nominals(self) -> list[float]:
@@ -327,7 +327,7 @@ class Integration:
 
 
 def begin(stage: Stage, instance: Instance, within: Mapping[Variable, Value] | None = None) -> float | None:
-    """Model Exchange from Instantiated to Continuous-Time Mode; the first time event, if there is one."""
+    """Move Model Exchange from Instantiated to Continuous-Time Mode; return the first time event, if any."""
     instance.enter(stage.start, None, stage.tolerance)
     instance.set(within or {})
     instance.exit()

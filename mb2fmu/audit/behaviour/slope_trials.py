@@ -1,4 +1,4 @@
-"""Slopes in Co-Simulation: derivatives of inputs that are given, and of outputs that are asked for."""
+"""Slopes in Co-Simulation: derivatives of inputs and of outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mb2fmu.audit.finding import Observation
 
 @probe("derivatives of outputs by time", "steps.output_derivatives", kinds=CS)
 def output_derivatives(stage: Stage) -> Iterator[Observation]:
-    """Where promised, they are the slopes at the end of the step."""
+    """Check promised output derivatives: they are the slopes at the end of the step."""
     order = int(stage.description.interfaces[stage.kind].get("maxOutputDerivativeOrder", "0") or 0)
     outputs = [each for each in stage.role("output") if each.variability == "continuous"]
     if order < 1 or not outputs or not stage.flag("canHandleVariableCommunicationStepSize"):
@@ -54,7 +54,7 @@ def output_derivatives(stage: Stage) -> Iterator[Observation]:
 
 @probe("inputs with slopes", "steps.input_derivatives", kinds=CS)
 def input_derivatives(stage: Stage) -> Iterator[Observation]:
-    """FMI 2: a ramp in one step against many short steps with the input moved along.
+    """Check FMI 2's input derivatives: a ramp in one step against many short steps with the input moved along.
 
     A stiff state is at the end of a ramp where the slope holds it, and where short steps of equal length hold their
     input it settles: there both are right and differ. Steps that shorten towards the end follow every time constant,
@@ -94,7 +94,7 @@ def input_derivatives(stage: Stage) -> Iterator[Observation]:
 
 
 def _shortening() -> tuple[float, ...]:
-    """Ends of steps within [0, 1]: a 32nd at most, and a fifth of what remains at most, down to a millionth."""
+    """Return ends of steps within [0, 1]: at most 1/32, and at most 1/5 of the rest, down to a millionth."""
     ends, remaining = [], 1.0
     while remaining > 1e-6:
         remaining -= min(1 / 32, remaining / 5)
@@ -109,7 +109,7 @@ _SHORTENING = _shortening()
 def _stepped(
     stage: Stage, watched: Sequence[Variable], known: Variable, line: tuple[float, float], shares: Sequence[float]
 ) -> list[float]:
-    """Values after one communication step in parts, the input at its value in the middle of each part.
+    """Return values after one communication step in parts, with the input at its value in the middle of each.
 
     Args:
         stage: Where the unit is tried.
@@ -133,7 +133,7 @@ def _stepped(
 def _ramped(
     stage: Stage, watched: Sequence[Variable], known: Variable, line: tuple[float, float]
 ) -> list[float] | None:
-    """Values after one communication step with a slope of the input; None if the slope is refused."""
+    """Return values after one communication step with a slope of the input; None if the slope is refused."""
     with stage.instance() as instance:
         stage.initialize(instance, within={known: line[0]})
         if instance.ramp([known], [line[1]]) not in {OK, WARNING}:
@@ -143,7 +143,7 @@ def _ramped(
 
 
 def _floats(values: Sequence[Value]) -> list[float]:
-    """Values of continuous variables, which are floating point numbers."""
+    """Return values of continuous variables, which are floating point numbers."""
     return [value for value in values if isinstance(value, float)]
 
 
@@ -155,7 +155,7 @@ MOST_INPUTS = 6
 
 @probe("inputs that are set between steps", "steps.exchange", kinds=CS)
 def taken_up(stage: Stage) -> Iterator[Observation]:
-    """What derivatives follow at once as Model Exchange moves a state in the very next step, however little."""
+    """Check that an input on which derivatives depend directly moves its states in the very next step."""
     exchange = as_exchange(stage)
     if exchange is None or not stage.states or not stage.inputs:
         return
@@ -173,7 +173,7 @@ def taken_up(stage: Stage) -> Iterator[Observation]:
 
 
 def _first_effect(stage: Stage, known: Variable) -> int | None:
-    """Number of the step, from 0 on, at whose end a state is another one because an input was set before it."""
+    """Return the number of the first step, from 0 on, after which a state differs because of an input."""
     runs = []
     for moved in (False, True):
         with stage.instance() as instance:

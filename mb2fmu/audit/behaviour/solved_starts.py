@@ -19,7 +19,7 @@ SLIGHT = 1e-3
 def on_one_branch(
     stage: Stage, entries: Sequence[Unknown], known: Variable, values: tuple[Sequence[Value], ...]
 ) -> list[Value]:
-    """Return the changed values of the unknowns, but for jumps to other solutions, which are no dependencies.
+    """Return changed values of the unknowns without jumps to other solutions, which are no dependencies.
 
     Where a unit solves for start values, its equations may have several solutions (two ways to assemble a loop), and
     any large change of any value may lead to another one. Where a thousandth of the change moves an unknown by nothing
@@ -51,7 +51,7 @@ def on_one_branch(
 def in_the_same_modes(
     base: Sequence[Value], nearby: Sequence[Value], other: Sequence[Value], backs: Sequence[Sequence[Value]]
 ) -> list[Value]:
-    """Return the changed values of the unknowns, but for those that a mode has changed.
+    """Return changed values of the unknowns without those that a change of mode caused.
 
     A parameter that moves a threshold switches a mode in Event Mode, and what depends on the mode jumps; the parameter
     is no dependency of it, for with the mode as it is it does nothing. A thousandth of the change says so, or that the
@@ -71,7 +71,7 @@ def in_the_same_modes(
 
 
 def _still(one: Value, other: Value) -> bool:
-    """Return whether a value has not moved but by noise."""
+    """Return whether a value has moved by noise only."""
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(other, one, rel_tol=VISIBLE * SLIGHT)
     return one == other
@@ -82,7 +82,7 @@ NOISY = 1e-3
 
 
 def _is_noise(base: Value, nearby: Value, other: Value) -> bool:
-    """Whether a small change is as large for a thousandth of its cause as for the whole of it: a solver's noise."""
+    """Return whether a change is a solver's noise: as large for a thousandth of its cause as for the whole."""
     if not (isinstance(base, float) and isinstance(nearby, float) and isinstance(other, float)):
         return False
     small, whole = abs(nearby - base), abs(other - base)

@@ -1,4 +1,4 @@
-"""What all probes share: the unit, its experiment, its variables by role, and how an instance gets into a mode."""
+"""Common part of all probes: the unit, its experiment, its variables by role, and ways into each mode."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LEAST_OF_A_KIND = 10
 
 
 class UnmadeError(SkippedError):
-    """No instance is made."""
+    """No instance could be made."""
 
 
 class UnsettledError(SkippedError):
@@ -55,7 +55,7 @@ class UnsettledError(SkippedError):
 
 
 class EndedError(SkippedError):
-    """The unit asks to end the simulation.
+    """The unit asked to end the simulation.
 
     Args:
         text: The message.
@@ -72,7 +72,7 @@ class EndedError(SkippedError):
 
 
 class TiredError(SkippedError):
-    """The auditor's integrator comes to no end.
+    """The auditor's integrator came to no end.
 
     Args:
         text: The message.
@@ -86,7 +86,7 @@ class TiredError(SkippedError):
 
 @dataclass
 class Stage:
-    """A unit of one kind, about to be tried.
+    """A unit of one interface type, ready to be tried.
 
     Attributes:
         library: Loaded.
@@ -113,7 +113,7 @@ class Stage:
     due: float | None = None
 
     def nothing(self, rule: str, why: str) -> None:
-        """Says that a rule has nothing to judge in this unit."""
+        """Report that a rule has nothing to judge in this unit."""
         self.idle.setdefault(rule, why)
 
     @property
@@ -144,12 +144,12 @@ class Stage:
 
     @property
     def stop(self) -> float:
-        """End of the experiment; a hundred steps after its start where none is told."""
+        """End of the experiment; a hundred steps after its start if not declared."""
         return self.start + 100.0 * self._preferred if self.told_stop is None else self.told_stop
 
     @property
     def told_stop(self) -> float | None:
-        """The stop time that its own experiment has; None if it has none."""
+        """Stop time of the declared experiment; None if it has none."""
         stop = self._experiment("stopTime")
         return stop if stop is not None and stop > self.start else None
 
@@ -163,7 +163,7 @@ class Stage:
 
     @cached_property
     def step(self) -> float:
-        """Communication step: as preferred, or a hundredth of the experiment.
+        """Communication step: the preferred one, or a hundredth of the experiment.
 
         Where any step can be made, it is a multiple of the preferred one if the experiment is too long for that.
         """
@@ -172,7 +172,7 @@ class Stage:
         return self._preferred * (min(max(1, math.ceil(count / MOST_STEPS)), LONGEST_STEP) if any_size else 1)
 
     def patient(self) -> Callable[[], bool]:
-        """Tells whether there is still time for more points; large units are tried at fewer."""
+        """Return whether there is still time for more points; large units are tried at fewer."""
         end = time.process_time() + PATIENCE * min(1.0, self.effort / 60.0)
         return lambda: time.process_time() < end
 
@@ -219,7 +219,7 @@ class Stage:
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Those that are tried: all that can be read, or a sample of them in a large unit."""
+        """Variables that are tried: all readable ones, or a sample in a large unit."""
         if len(self.readable) <= MOST_VARIABLES:
             return self.readable
         found = self._sample()
@@ -246,7 +246,7 @@ class Stage:
 
     @cached_property
     def readable(self) -> tuple[Variable, ...]:
-        """Those that can be read at any communication point: clocked ones and clocks cannot."""
+        """Variables that can be read at any communication point: not clocks, nor clocked ones."""
         known = {"Clock", "Binary", "String", "Boolean", "Enumeration", "Real", "Integer"}
         return tuple(
             each
@@ -262,11 +262,11 @@ class Stage:
 
     @cached_property
     def scalar_set(self) -> frozenset[Variable | None]:
-        """The same, to look whether a variable is one."""
+        """The same as a set, for membership tests."""
         return frozenset(self.scalars)
 
     def role(self, *causalities: str, variability: str | None = None) -> list[Variable]:
-        """Scalars of a causality."""
+        """Return scalars of a causality."""
         return [
             each for each in self.scalars if each.causality in causalities and variability in {None, each.variability}
         ]
@@ -309,7 +309,7 @@ class Stage:
         return tuple(read * size if len(read) == 1 else read)
 
     def scale(self, variable: Variable) -> float:
-        """Return a size that the variable commonly has."""
+        """Return a typical magnitude of the variable."""
         nominal = variable.number("nominal")
         start = self.start_value(variable)
         # Round-off that stands where zero is meant says nothing of a size.
@@ -336,7 +336,7 @@ class Stage:
         return self.inside(variable, middle + offset)
 
     def other(self, variable: Variable) -> Value | None:
-        """Picks a value near, and unequal to, the start value of a scalar of any type; None if no such value exists."""
+        """Choose a value near, and unequal to, the start value of a scalar of any type; None if there is none."""
         start = self.start_value(variable)
         if variable.dimensions or start is None:
             return None
@@ -354,14 +354,14 @@ class Stage:
 
     @property
     def keeps_states(self) -> bool:
-        """Whether it can get and set its whole state."""
+        """Whether the unit can get and set its whole state."""
         return self.flag("canGetAndSetFMUstate" if self.description.version == 2 else "canGetAndSetFMUState")
 
     # --- ways into modes
 
     @contextmanager
     def instance(self, **settings: Any) -> Iterator[Instance]:
-        """A new instance, freed at the end.
+        """Make an instance, freed at the end.
 
         Raises:
             SkippedError: If there is none to be had; the probe of instantiation says so itself.
@@ -377,14 +377,14 @@ class Stage:
 
     @cached_property
     def needs_event_mode(self) -> bool:
-        """FMI 3: clocks are usable with event mode only."""
+        """Whether clocks (FMI 3) demand event mode."""
         return self.flag("hasEventMode") and any(each.type == "Clock" for each in self.description.variables)
 
     def initialize(
         self, instance: Instance, before: Mapping[Variable, Value] | None = None,
         within: Mapping[Variable, Value] | None = None, start: float | None = None,
     ) -> None:  # fmt: skip
-        """From Instantiated to Continuous-Time or Step Mode, with variables set before and in initialization."""
+        """Move from Instantiated to Continuous-Time or Step Mode, with variables set before and in initialization."""
         instance.set(before or {})
         instance.enter(self.start if start is None else start, None, self.tolerance)
         instance.set(within or {})
@@ -394,7 +394,7 @@ class Stage:
             instance.go_on()
 
     def settle(self, instance: Instance, *, first: bool = False) -> Events:
-        """Iterates over discrete states until they rest.
+        """Iterate over discrete states until they settle.
 
         Args:
             instance: In Event Mode.
@@ -416,7 +416,7 @@ class Stage:
         raise UnsettledError(f"the discrete states do not come to rest in {MOST_ITERATIONS} iterations")
 
     def at(self, instance: Instance, moment: float, states: Sequence[float]) -> None:
-        """Model Exchange: to a point."""
+        """Move Model Exchange to a point."""
         instance.set_time(moment)
         if states:
             instance.set_states(states)
@@ -438,7 +438,7 @@ def _typed(kind: str, text: str) -> Value | None:
 
 
 def same(first: Value, second: Value) -> bool:
-    """Equal bits, except that any two NaN are the same."""
+    """Return whether bits are equal; any two NaN count as equal."""
     if isinstance(first, tuple) and isinstance(second, tuple):
         return len(first) == len(second) and all(map(same, first, second))
     if isinstance(first, float) and isinstance(second, float):
@@ -447,7 +447,7 @@ def same(first: Value, second: Value) -> bool:
 
 
 def finite(value: Value) -> bool:
-    """Return whether all numbers are."""
+    """Return whether all numbers are finite."""
     if isinstance(value, tuple):
         return all(map(finite, value))
     return not isinstance(value, float) or math.isfinite(value)

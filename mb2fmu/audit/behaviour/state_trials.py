@@ -1,4 +1,4 @@
-"""Getting, setting and serializing the whole state: the motion goes on from it, bit for bit, in other instances too."""
+"""Saving, restoring and serializing the state: the motion continues bit for bit, also in other instances."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MOST = 120
 
 
 def _points(stage: Stage) -> int:
-    """Communication steps from the kept state on: to the end of the run, so that events of later belong to it."""
+    """Return communication steps after the saved state: to the end of the run, with its later events."""
     return max(1, min(MOST, stage.steps - _middle(stage)))
 
 
 def _middle(stage: Stage) -> int:
-    """Communication steps up to the kept state."""
+    """Return communication steps up to the saved state."""
     return max(1, min(3, stage.steps - 1), min(stage.steps // 2, MOST))
 
 
@@ -37,7 +37,7 @@ def _flags(stage: Stage) -> tuple[bool, bool]:
 
 
 def _onward(stage: Stage, instance: Instance, start: float) -> Run:
-    """Some more of the motion, from a state on; what is read at once comes first."""
+    """Return more of the motion from a state on, values at its start first."""
     variables = stage.variables
     if stage.kind == "CoSimulation":
         return cosimulate(stage, instance, variables, steps=_points(stage), begin=start)
@@ -61,7 +61,7 @@ def _to_middle(stage: Stage, instance: Instance) -> float:
 
 
 def _disorder(stage: Stage, instance: Instance) -> None:
-    """Other inputs and tunable parameters, of all types: a state that is set takes them back."""
+    """Set other inputs and tunable parameters of all types, which a restored state must take back."""
     wanted = [
         each for each in stage.variables
         if each.causality == "input" or (each.causality == "parameter" and each.variability == "tunable")
@@ -80,7 +80,7 @@ def _disorder(stage: Stage, instance: Instance) -> None:
 
 
 def _told(stage: Stage, rule: str, runs: tuple[Run, Run], when: str) -> Iterator[Observation]:
-    """Yield the first thing that differs: an error if it can be seen, a warning if only last digits do."""
+    """Yield the first difference: an error if it is visible, a warning if only last digits differ."""
     first, second = runs
     found = differing(stage.variables, first, second)
     if not found:
@@ -102,7 +102,7 @@ def _told(stage: Stage, rule: str, runs: tuple[Run, Run], when: str) -> Iterator
 
 @probe("going back to a state", "state.roundtrip", "state.free", "state.bits")
 def roundtrip(stage: Stage) -> Iterator[Observation]:
-    """Get, go on, set, go on again; also where inputs, parameters and the mode were others in between."""
+    """Check save, continue, restore, continue; also with other inputs, parameters and modes in between."""
     if not _flags(stage)[0]:
         for rule in ("state.roundtrip", "state.free", "state.bits"):
             stage.nothing(rule, "it cannot get and set its state")
@@ -137,7 +137,7 @@ def roundtrip(stage: Stage) -> Iterator[Observation]:
 
 @probe("getting a state into the memory of an earlier one", "state.roundtrip")
 def refilled(stage: Stage) -> Iterator[Observation]:
-    """It is the later one then: importers do so at each step."""
+    """Check that saving into an existing copy replaces it, as importers do at each step."""
     if not _flags(stage)[0]:
         return
     with stage.instance() as instance:
@@ -157,7 +157,7 @@ def refilled(stage: Stage) -> Iterator[Observation]:
 
 
 def _go(stage: Stage, instance: Instance, number: int) -> None:
-    """A step, or to another point."""
+    """Do a step, or move to another point."""
     point = stage.start + (number - 1) * stage.step
     if stage.kind == "CoSimulation":
         instance.must_step(point, stage.step)
@@ -172,7 +172,7 @@ OTHERWISE = "a state was set where the instance had been initialized with other 
 
 
 def _elsewhere(stage: Stage, instance: Instance) -> bool:
-    """Resets it, and begins with other parameters; whether that can be done."""
+    """Reset, and begin with other parameters; return whether that is possible."""
     other = parameters(stage, 1)
     if not other:
         return False
@@ -185,7 +185,7 @@ def _elsewhere(stage: Stage, instance: Instance) -> bool:
 
 @probe("a state as bytes", "state.serialize", "state.bits")
 def serialize(stage: Stage) -> Iterator[Observation]:
-    """Serialize, deserialize in a new instance that began otherwise, go on there."""
+    """Check serialization: restore in a new instance that began otherwise, and continue there."""
     if not all(_flags(stage)) or stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         stage.nothing("state.serialize", "it cannot serialize its state, or there can be only one instance")
         return
@@ -208,7 +208,7 @@ def serialize(stage: Stage) -> Iterator[Observation]:
 
 
 def _inherited(stage: Stage, data: bytes, middle: float, first: Run) -> Iterator[Observation]:
-    """Yield a new instance that gets the bytes of another one, and goes on as that one did."""
+    """Check a new instance that gets the bytes of another one: it continues in the same way."""
     with stage.instance(name=b"heir") as heir:
         stage.initialize(heir, within=parameters(stage, 1))
         try:
@@ -224,7 +224,7 @@ def _inherited(stage: Stage, data: bytes, middle: float, first: Run) -> Iterator
 
 @probe("freeing no state", "state.free", crash="state.free")
 def free_nothing(stage: Stage) -> Iterator[Observation]:
-    """Yield a null pointer is ignored."""
+    """Check that freeing a null pointer is ignored."""
     if _flags(stage)[0]:
         with stage.instance() as instance:
             try:

@@ -33,7 +33,7 @@ PERTURBATION = 1e-7
 
 
 def watched(stage: Stage) -> list[Variable]:
-    """Continuous outputs and local variables."""
+    """Return continuous outputs and local variables."""
     return [
         each for each in stage.scalars if each.causality in {"output", "local"} and each.variability == "continuous"
     ]
@@ -47,7 +47,7 @@ def _counted(stage: Stage) -> list[Variable]:
 
 
 def _allowed(stage: Stage) -> float:
-    """Relative difference between two ways that a tolerance lets pass; generous: errors add up."""
+    """Return the relative difference that a tolerance permits between two integrations; generous, as errors add up."""
     return max(1e3 * (stage.tolerance or 1e-4), 1e-5)
 
 
@@ -60,7 +60,7 @@ def _size(run: Run, column: int) -> float:
 def _worst(
     stage: Stage, first: Run, second: Run, variables: Sequence[Variable], made_of: Sequence[float] | None = None
 ) -> tuple[float, Variable] | None:
-    """Largest difference at the end, relative to the size of the variable (or of what it is made of), and where."""
+    """Return the largest difference at the end, relative to the size of the variable (or of its terms), and where."""
     found: tuple[float, Variable] | None = None
     for k, variable in enumerate(variables):
         size = max(_size(first, k), _size(second, k), 1e-6 * stage.scale(variable), made_of[k] if made_of else 0.0)
@@ -73,7 +73,7 @@ def _worst(
 
 
 def _made_of(exchange: Stage, instance: Instance, variables: Sequence[Variable]) -> list[float]:
-    """Size of what each variable is made of, where the instance stands: |∂y/∂x_k| |x_k|, summed over the states x_k.
+    """Return the size of each variable's terms at the present point: Σ |∂y/∂x_k| |x_k| over the states x_k.
 
     A residual, or another difference of large numbers, is by itself as large as errors of the states leave it: states
     that are right within a relative error ε may change it by ε times this size, however small it is.
@@ -118,7 +118,7 @@ def excited(stage: Stage) -> dict[Variable, Value]:
 
 @probe("steps of other sizes", "steps.variable", "steps.parts", kinds=CS)
 def parts(stage: Stage) -> Iterator[Observation]:
-    """One step against several, of the same and of different sizes, over the same time."""
+    """Check one step against several, of equal and different sizes, over the same time."""
     if not stage.flag("canHandleVariableCommunicationStepSize"):
         return
     variables, within = watched(stage), moving(stage, 0)
@@ -155,7 +155,7 @@ def parts(stage: Stage) -> Iterator[Observation]:
 
 @probe("Co-Simulation against Model Exchange", "steps.exchange", kinds=CS, weight=2.0)
 def against_exchange(stage: Stage) -> Iterator[Observation]:
-    """Yield the same unit integrated from outside moves alike: over the whole experiment, with inputs that move."""
+    """Check that the unit moves as its Model Exchange does, over the whole experiment with moving inputs."""
     exchange, variables = as_exchange(stage), watched(stage)
     if exchange is None or not variables:
         stage.nothing("steps.exchange", "it is not both Co-Simulation and Model Exchange, or has nothing to compare")
@@ -171,7 +171,7 @@ def against_exchange(stage: Stage) -> Iterator[Observation]:
 
 
 def _compared(stage: Stage, exchange: Stage, variables: Sequence[Variable], number: int) -> Iterator[Observation]:
-    """Both with one set of parameters, and Model Exchange from a slightly different start too."""
+    """Compare both with one set of parameters, and with Model Exchange from slightly different starts."""
     counted = _counted(stage)
     seen = [*variables, *counted]
     with stage.instance() as instance:
@@ -221,7 +221,7 @@ def _disturbed(exchange: Stage, seen: Sequence[Variable], number: int) -> Run | 
 
 
 def _number(run: Run | None, point: int, column: int) -> float:
-    """Return a value of a run; not a number if it is none, or if there is no run."""
+    """Return a value of a run; NaN if it is none, or if there is no run."""
     value = run.rows[point][column] if run and point < len(run.rows) else None
     return value if isinstance(value, float) else math.nan
 
@@ -229,7 +229,7 @@ def _number(run: Run | None, point: int, column: int) -> float:
 def _departure(
     stage: Stage, runs: tuple[Run, Run, Run | None], variables: Sequence[Variable], made_of: Sequence[float]
 ) -> tuple[Variable, int, float] | None:
-    """Where the first run leaves the second by more than the tolerance explains; None if it does not.
+    """Return where the first run leaves the second by more than the tolerance explains; None if it does not.
 
     What a small change of the start grows to, errors of a step grow to as well. Around an event, which comes a little
     earlier in one of them, single points differ by much: only what lasts is told (to the end of the run at least), and
@@ -255,7 +255,7 @@ def _departure(
 def _miscounted(
     stage: Stage, runs: tuple[Run, Run, Run | None], first: int, counted: Sequence[Variable]
 ) -> Iterator[Observation]:
-    """Where nothing happens around a point, discrete variables are equal: an event at it may come before or after."""
+    """Yield where discrete variables differ, away from events, which may come just before or after a point."""
     own, other, near = runs
     columns = [[row[first:] for row in run.rows] for run in (own, other)]
     for k in range(1, min(map(len, columns)) - 1):
@@ -271,7 +271,7 @@ def _miscounted(
 
 
 def equal(stage: Stage, variable: Variable, a: Value, b: Value, times: float = 100.0) -> bool:
-    """Sampled numbers carry the errors of the states that they were sampled from.
+    """Return whether values agree; sampled numbers carry the errors of the states that they were sampled from.
 
     Args:
         stage: Of the unit.
@@ -292,7 +292,7 @@ def equal(stage: Stage, variable: Variable, a: Value, b: Value, times: float = 1
 
 @probe("impossible steps", "steps.size", "steps.stop", kinds=CS, crash="steps.size", limit=5.0, late=True)
 def impossible(stage: Stage) -> Iterator[Observation]:
-    """Yield a negative step, one of nothing, one that is no number, one beyond the stop time: not OK."""
+    """Check that steps are refused that are negative, zero, NaN, or beyond the stop time."""
     for size in (-stage.step, 0.0, math.nan):
         with stage.instance() as instance:
             stage.initialize(instance)
@@ -314,7 +314,7 @@ MOST_TO_STOP = 200
 
 @probe("steps to the stop time that it was told", "steps.stop", "life.reset", kinds=CS)
 def to_stop(stage: Stage) -> Iterator[Observation]:
-    """Points add up as importers add them, with their round-off; a reset forgets the stop time."""
+    """Check that steps, added up with round-off, reach the stop time; and that a reset forgets it."""
     count = min(stage.steps, MOST_TO_STOP)
     stop = stage.start + count * stage.step
     with stage.instance() as instance:
@@ -348,7 +348,7 @@ def _begin(stage: Stage, instance: Instance, stop: float | None) -> None:
 
 @probe("what steps say of themselves", "steps.last", "steps.early", kinds=CS)
 def returned(stage: Stage) -> Iterator[Observation]:
-    """FMI 3: no early return where it is not allowed; the last successful time is where the step ends."""
+    """Check FMI 3's early return: only where allowed, and the last successful time is the end of the step."""
     if stage.description.version != 3:
         return
     with stage.instance(early=False) as instance:
@@ -368,7 +368,7 @@ def returned(stage: Stage) -> Iterator[Observation]:
 
 @probe("steps from a wrong point", "steps.point", kinds=CS)
 def wrong_point(stage: Stage) -> Iterator[Observation]:
-    """Yield a communication point that is not where the unit stands."""
+    """Check that a communication point other than the unit's own is refused."""
     with stage.instance() as instance:
         stage.initialize(instance)
         advance(stage, instance, stage.start, stage.step)
@@ -380,7 +380,7 @@ def wrong_point(stage: Stage) -> Iterator[Observation]:
 
 @probe("changing inputs and tunable parameters between steps", "value.set", kinds=CS)
 def taken_up(stage: Stage) -> Iterator[Observation]:
-    """What is set in Step Mode is what is read after the next step."""
+    """Check that values set in Step Mode are read after the next step."""
     known = [*stage.inputs, *stage.role("parameter", variability="tunable")]
     patient = stage.patient()
     with stage.instance() as instance:
@@ -404,7 +404,7 @@ def taken_up(stage: Stage) -> Iterator[Observation]:
 
 @probe("steps with event mode", "flags.true", kinds=CS)
 def event_mode(stage: Stage) -> Iterator[Observation]:
-    """FMI 3: hasEventMode is true only if instances are made with it, and Event Mode is entered between steps."""
+    """Check hasEventMode (FMI 3): instances can be made with it, and Event Mode entered between steps."""
     if stage.description.version != 3 or not stage.flag("hasEventMode"):
         return
     try:

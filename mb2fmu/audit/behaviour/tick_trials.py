@@ -1,4 +1,4 @@
-"""FMI 3: what a tick changes and what nothing may change without one: clocked variables, kept states, dependencies."""
+"""FMI 3: effects of ticks: clocked variables, saved states, dependencies; and no change without a tick."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from mb2fmu.audit.finding import Observation
 
 
 def _clocks(stage: Stage) -> list[Variable]:
-    """Input clocks that can be activated in this kind of interface."""
+    """Return input clocks that can be activated in this interface type."""
     usable = stage.kind == "ModelExchange" or stage.needs_event_mode
     known = stage.description.variables if stage.description.version == 3 and usable else ()
     return [each for each in known if each.type == "Clock" and each.causality == "input"]
 
 
 def _clocked(stage: Stage, clock: Variable) -> list[Variable]:
-    """Variables of a clock that can be read and that are no inputs."""
+    """Return readable variables of a clock that are no inputs."""
     return [
         each for each in stage.description.variables
         if str(clock.reference) in each.written.get("clocks", "").split() and each.type != "Clock"
@@ -41,7 +41,7 @@ def _activate(instance: Instance, clock: Variable, *, on: bool) -> bool:
 
 @probe("event mode without a tick", "clock.ticks")
 def unticked(stage: Stage) -> Iterator[Observation]:
-    """Clocked variables stay as they are: no clock is set, or it is set to inactive."""
+    """Check that clocked variables stay unchanged while no clock is set, or clocks are set inactive."""
     for clock in _clocks(stage):
         clocked = _clocked(stage, clock)
         with stage.instance() as instance:
@@ -61,7 +61,7 @@ def unticked(stage: Stage) -> Iterator[Observation]:
 
 @probe("a tick, and back to the state before it", "state.roundtrip", "exchange.values_changed")
 def ticked(stage: Stage) -> Iterator[Observation]:
-    """Yield a state that is set takes a tick back; continuous states that a tick moves are told."""
+    """Check that a restored state takes a tick back; and that ticks that move continuous states are reported."""
     for clock in _clocks(stage):
         clocked = _clocked(stage, clock)
         with stage.instance() as instance:
@@ -88,13 +88,13 @@ def ticked(stage: Stage) -> Iterator[Observation]:
 
 
 def _states(stage: Stage, instance: Instance) -> list[float]:
-    """Continuous states of Model Exchange."""
+    """Return the continuous states of Model Exchange."""
     return instance.states(stage.n_states) if stage.n_states and stage.kind == "ModelExchange" else []
 
 
 @probe("what ticks sample", "dependencies.missing", kinds=("ModelExchange",))
 def sampled(stage: Stage) -> Iterator[Observation]:
-    """Yield a clocked output that is another one after a tick because a state or an input was depends on it."""
+    """Check that a clocked output that a state or input changes at a tick depends on it."""
     knowns = [*stage.states, *stage.inputs]
     if len(stage.states) != stage.n_states:
         return
@@ -119,7 +119,7 @@ def sampled(stage: Stage) -> Iterator[Observation]:
 def _after_tick(
     stage: Stage, clock: Variable, outputs: Sequence[Variable], known: Variable | None, value: float
 ) -> list[Value] | None:
-    """Outputs while a clock ticks and after it, one known set to a value before; None if that cannot be had."""
+    """Return outputs during a tick and after it, with one known set before; None if that is impossible."""
     with stage.instance() as instance, suppress(RefusedError, SkippedError):
         stage.initialize(instance)
         if known is not None and known in stage.states:
@@ -136,7 +136,7 @@ def _after_tick(
 
 @probe("event mode between steps, where nothing is due", "exchange.unannounced", kinds=("CoSimulation",))
 def between(stage: Stage) -> Iterator[Observation]:
-    """FMI 3: entering Event Mode and leaving it changes nothing, if the step said that no event is to be handled."""
+    """Check FMI 3: entering and leaving Event Mode changes nothing if the step announced no event."""
     if stage.description.version != 3 or not stage.flag("hasEventMode"):
         return
     variables = [each for each in stage.variables if each.causality in {"local", "output"}]

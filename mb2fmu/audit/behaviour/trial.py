@@ -1,4 +1,4 @@
-"""``try_unit``: hands a unit to a guard, which runs the probes; gathers what it says."""
+"""``try_unit``: give a unit to a guard, which runs the probes; collect its messages."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ class _Guards:
     stopped: bool = False
 
     def enter(self, process: subprocess.Popen[str]) -> None:
-        """One has been started."""
+        """Add a process that was started."""
         self.running.add(process)
         if self.stopped:
             process.kill()
 
     def stop(self) -> None:
-        """Ends all of them; those who wait for one come back."""
+        """End all of them; callers that wait for one return."""
         self.stopped = True
         for process in tuple(self.running):
             process.kill()
@@ -77,7 +77,7 @@ class _Guards:
 
 @dataclass
 class Trial:
-    """What running it showed.
+    """Results of running the unit.
 
     Attributes:
         observations: What the probes saw.
@@ -102,7 +102,7 @@ class Trial:
     runnable: bool = False
 
     def absorb(self, other: Trial) -> None:
-        """Adds what another part showed."""
+        """Add the results of another part."""
         for name in ("observations", "skipped", "faults", "tried", "lacking"):
             getattr(self, name).extend(getattr(other, name))
         self.judged |= other.judged
@@ -112,7 +112,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a trial may take, and what it is held against.
+    """Limits of a trial, and the data that it is compared with.
 
     Attributes:
         deadline: Of everything, by the monotonic clock, in s.
@@ -136,7 +136,7 @@ class Bounds:
 
 
 def libraries(description: Description, names: Collection[str], *, windows: bool = False) -> dict[str, str]:
-    """Kind → member of the archive that this machine can run.
+    """Return interface type → member of the archive that this machine can run.
 
     Args:
         description: Of the unit.
@@ -152,7 +152,7 @@ def libraries(description: Description, names: Collection[str], *, windows: bool
 
 
 def try_unit(archive: Archive, description: Description, rules: Collection[str], bounds: Bounds) -> Trial:
-    """Unpacks a unit and tries it.
+    """Unpack a unit and try it.
 
     Args:
         archive: The unit.
@@ -209,7 +209,7 @@ def _served(kinds: Collection[str], rules: Collection[str]) -> dict[str, set[str
 def _watched(
     archive: Archive, scratch: Path, members: dict[str, str], base: dict[str, Any], host: FarHost, guards: _Guards
 ) -> Trial:  # fmt: skip
-    """Once more under valgrind: only the rule that is judged by it."""
+    """Run the unit once more under valgrind, for the rule that needs it."""
     own = {**base, "far": host.as_json(), "rules": [MEMORY]}
     trial = _guarded(archive, scratch, "valgrind", "plain", members, own, guards)
     trial.observations = [each for each in trial.observations if each.rule == MEMORY]
@@ -256,7 +256,7 @@ def _stillborn(each: Observation) -> bool:
 
 
 def unpack(archive: Archive, folder: Path) -> None:
-    """Writes the members that stay within the folder; others are told by rules of the archive."""
+    """Write the members that stay within the folder; rules of the archive report the others."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in archive.contents.items():
         parts = PurePosixPath(name).parts
@@ -329,7 +329,7 @@ def _run(
         late = threading.Event()
 
         def end() -> None:
-            """The guard itself is too slow: on a machine that is busy with other things."""
+            """End the guard itself: it is too slow, for example on a busy machine."""
             late.set()
             process.kill()
 
@@ -361,7 +361,7 @@ def _run(
 
 
 def _read(trial: Trial, text: str, ended: list[str]) -> bool:
-    """Takes one line of the guard; whether it is the last."""
+    """Read one line of the guard; return whether it is the last."""
     try:
         line = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""FMI 3: intermediate updates of Co-Simulation, what they show, and early returns after them."""
+"""FMI 3: intermediate updates of Co-Simulation, the values they show, and early returns after them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mb2fmu.audit.finding import Observation
 
 @dataclass
 class _Heard:
-    """What intermediate updates said.
+    """Records of intermediate updates.
 
     Attributes:
         required: Variables that are read in them.
@@ -45,7 +45,7 @@ class _Heard:
         self, environment: int | None, time: float, _set: bool, may_get: bool, _finished: bool, can_return: bool,
         asked: Any, at: Any,
     ) -> None:  # fmt: skip
-        """The callback: notes when it is called, reads, and asks for an early return while that is wished."""
+        """Note the call, read values, and ask for an early return while that is wished (the callback)."""
         self.times.append(time)
         self.environments.add(environment)
         if may_get and self.required and self.instance:
@@ -60,7 +60,7 @@ class _Heard:
 
 @probe("intermediate updates", "steps.intermediate", "steps.early", kinds=CS)
 def intermediate(stage: Stage) -> Iterator[Observation]:
-    """FMI 3: the callback is called, with times that never decrease; early return is granted where promised."""
+    """Check FMI 3's callback: times never decrease; early return is granted where promised."""
     if stage.description.version != 3 or not stage.flag("providesIntermediateUpdate"):
         return
     heard = _Heard([each for each in stage.scalars if each.flag("intermediateUpdate")])
@@ -86,7 +86,7 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
 
 
 def _said(stage: Stage, heard: _Heard, reached: float) -> Iterator[str]:
-    """What is wrong with times, environments and answers of the updates up to a time."""
+    """Yield faults of times, environments and values of the updates up to a time."""
     if any(later < earlier for earlier, later in pairwise(heard.times)):
         yield "the times of intermediate updates go backwards"
     slack = 1e-9 * (abs(stage.start) + stage.step)
@@ -101,7 +101,7 @@ def _said(stage: Stage, heard: _Heard, reached: float) -> Iterator[str]:
 
 
 def _asked(stage: Stage, instance: Instance, heard: _Heard) -> Iterator[Observation]:
-    """Yield the third step, in which it is asked to return early."""
+    """Check the third step, which is asked to return early."""
     point, seen = stage.start + 2 * stage.step, len(heard.possible)
     last = advance(stage, instance, point, stage.step)
     if stage.flag("canReturnEarlyAfterIntermediateUpdate") and any(heard.possible[seen:-1]) and not last.early:
@@ -122,7 +122,7 @@ def _asked(stage: Stage, instance: Instance, heard: _Heard) -> Iterator[Observat
 
 
 def _after_early(stage: Stage, found: list[Value]) -> Iterator[Observation]:
-    """Three steps, the last of which returned early and was made up for, against three whole ones."""
+    """Compare three steps, the last one returned early and completed, with three whole ones."""
     with stage.instance() as instance:
         stage.initialize(instance)
         whole = cosimulate(stage, instance, stage.variables, steps=3).rows[-1]
@@ -134,7 +134,7 @@ def _after_early(stage: Stage, found: list[Value]) -> Iterator[Observation]:
 
 
 def _as_at(stage: Stage, heard: _Heard) -> Iterator[Observation]:
-    """What the first update within the first step shows, against an instance whose step ends there."""
+    """Compare values at the first update within a step with an instance whose step ends there."""
     begin, end = stage.start + 0.01 * stage.step, stage.start + 0.99 * stage.step
     within = [each for each in heard.shown if begin < each[0] < end]
     if not within or not stage.flag("canHandleVariableCommunicationStepSize"):

@@ -1,4 +1,4 @@
-"""Co-Simulation: what is set between steps acts over the whole of the next step, as much as in Model Exchange."""
+"""Co-Simulation: values set between steps act during the whole next step, as much as in Model Exchange."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST = 6
 
 @probe("how much of a step what is set acts", "steps.exchange", kinds=CS)
 def whole_step(stage: Stage) -> Iterator[Observation]:
-    """Inputs, and tunable parameters, that are set between two steps move states as Model Exchange does."""
+    """Check that inputs and tunable parameters set between two steps move states as in Model Exchange."""
     exchange = as_exchange(stage)
     if exchange is None or not stage.states or len(stage.states) != stage.n_states:
         return
@@ -46,7 +46,7 @@ def whole_step(stage: Stage) -> Iterator[Observation]:
 
 
 def _acting(stage: Stage, exchange: Stage, known: Variable) -> float | None:
-    """The largest part, over the states, of the effect that Model Exchange has; None where there is no straight one.
+    """Return the largest fraction of Model Exchange's effect over the states; None without a linear one.
 
     Effects are straight where a state's derivative follows what is set at once, and nothing else changes much in a
     step: there a solver of any order that holds inputs over the step gives them whole.
@@ -65,7 +65,7 @@ def _acting(stage: Stage, exchange: Stage, known: Variable) -> float | None:
 
 
 def _stepped(stage: Stage, known: Variable, value: float | None) -> list[float]:
-    """States after two steps, between which a known was set, or nothing was."""
+    """Return states after two steps, with or without a known set between them."""
     with stage.instance() as instance:
         stage.initialize(instance)
         advance(stage, instance, stage.start, stage.step)
@@ -76,7 +76,7 @@ def _stepped(stage: Stage, known: Variable, value: float | None) -> list[float]:
 
 
 def _led(exchange: Stage, known: Variable, value: float | None) -> tuple[list[float], list[float]]:
-    """The same in Model Exchange, where it is set at an event; and the mean of the derivatives over the second step."""
+    """Return the same in Model Exchange, set at an event; and the mean derivatives over the second step."""
     with exchange.instance() as instance:
         integration = Integration(exchange, instance, exchange.start, 1e-9, begin(exchange, instance))
         integration.advance(exchange.start + exchange.step)
@@ -88,5 +88,5 @@ def _led(exchange: Stage, known: Variable, value: float | None) -> tuple[list[fl
 
 
 def _numbers(values: Sequence[Value]) -> list[float]:
-    """Values of states, which are floating point numbers."""
+    """Return values of states, which are floating point numbers."""
     return [value if isinstance(value, float) else math.nan for value in values]

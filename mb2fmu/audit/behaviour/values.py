@@ -1,4 +1,4 @@
-"""Values: as declared, as set, within bounds, changing only when they may, and never silently not a number."""
+"""Values: as declared, as set, within bounds, changing only when permitted, and never silently NaN."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _relative(variable: Variable) -> float:
 
 @probe("reading start values", "value.start")
 def start_values(stage: Stage) -> Iterator[Observation]:
-    """What is declared exact, an input or a constant is there in Initialization Mode."""
+    """Check values in Initialization Mode that are declared exact, of inputs and of constants."""
     wanted = [
         each for each in stage.readable
         if (each.initial == "exact" or each.causality == "input") and stage.start_value(each) is not None
@@ -69,7 +69,7 @@ def start_values(stage: Stage) -> Iterator[Observation]:
 
 @probe("setting start values", "value.set")
 def set_and_read(stage: Stage) -> Iterator[Observation]:
-    """What is set in Initialization Mode is what is read then: variables of all types, one by one, then all at once."""
+    """Check that values set in Initialization Mode are read back: all types, one by one, then all at once."""
     wanted = [*settable(stage), *inputs(stage)]
     if not wanted:
         stage.nothing("value.set", "it has nothing that can be set")
@@ -104,7 +104,7 @@ def set_and_read(stage: Stage) -> Iterator[Observation]:
 
 
 def _kept(stage: Stage, given: Mapping[Variable, Value], found: Sequence[Value]) -> Iterator[Observation]:
-    """What was set one by one, read all at once."""
+    """Compare values set one by one with all read at once."""
     for (variable, value), got in zip(given.items(), found, strict=True):
         if not _close(value, got, _relative(variable)):
             text = f"set to {value!r}, read as {got!r} after others were set"
@@ -113,7 +113,7 @@ def _kept(stage: Stage, given: Mapping[Variable, Value], found: Sequence[Value])
 
 @probe("setting before the initialization", "value.set")
 def set_before(stage: Stage) -> Iterator[Observation]:
-    """What is set before the initialization is there in it, as if it had been set in it: variables of all types."""
+    """Check that values set before the initialization hold in it, as if set in it: variables of all types."""
     moved = {each: value for each in inputs(stage) if (value := another(stage, each, "set", 0.1)) is not None}
     given = {**parameters(stage, 1), **moved}
     if not given:
@@ -141,7 +141,7 @@ def _has_no_bounds(variable: Variable) -> bool:
 
 @probe("setting what cannot be set", "value.unsettable")
 def unsettable(stage: Stage) -> Iterator[Observation]:
-    """Yield a constant, the time and a calculated value do not take one."""
+    """Check that constants, time and calculated values cannot be set."""
     closed = [
         each
         for each in stage.scalars
@@ -160,7 +160,7 @@ def unsettable(stage: Stage) -> Iterator[Observation]:
 @probe("watching a run", "value.variability", "value.bounds", "value.finite", "value.time",
        "value.items")  # fmt: skip
 def watched(stage: Stage) -> Iterator[Observation]:
-    """Constants and parameters stand still, values are finite numbers within their bounds, the time is the time."""
+    """Check a run: constants and parameters stay, values are finite and within bounds, time is the time."""
     for rule, some in _watched_kinds(stage).items():
         if not some:
             stage.nothing(rule, "it has no variables of that kind")
@@ -182,7 +182,7 @@ def watched(stage: Stage) -> Iterator[Observation]:
 
 
 def _seen(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[Observation]:
-    """What each variable may be by its own description."""
+    """Yield values that contradict a variable's description."""
     for place, variable in enumerate(variables):
         column = [row[place] for row in found.rows]
         where = f'{stage.kind}, "{variable.name}"'
@@ -207,7 +207,7 @@ def _seen(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[O
 
 
 def _moved(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[Observation]:
-    """Constants and parameters that a run has changed."""
+    """Yield constants and parameters that a run has changed."""
     for place, variable in enumerate(variables):
         column = [row[place] for row in found.rows]
         moved = next((value for value in column if not same(value, column[0])), None)
@@ -217,7 +217,7 @@ def _moved(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[
 
 
 def _driven(stage: Stage) -> Iterator[Observation]:
-    """The same with other parameters: what an event puts back to its start value goes unseen as long as it has that.
+    """Check with other parameters: an event that restores a start value is visible only if that was changed.
 
     With other parameters a unit may refuse a step, and be right.
     """
@@ -229,7 +229,7 @@ def _driven(stage: Stage) -> Iterator[Observation]:
 
 
 def _watched_kinds(stage: Stage) -> dict[str, bool]:
-    """Rule → whether there is anything that it is about."""
+    """Return rule → whether it has any subject."""
     variables = stage.variables
     calculated = [each for each in variables if each.causality not in {"parameter", "input"}]
     return {
@@ -281,7 +281,7 @@ def _discrete(stage: Stage, found: Run) -> Iterator[Observation]:
     limit=LONGEST_REFUSAL,
 )  # fmt: skip
 def extremes(stage: Stage) -> Iterator[Observation]:
-    """Either a call is refused, or everything stays a finite number."""
+    """Check extreme values: either a call is refused, or everything stays finite."""
     watched_ = [each for each in stage.scalars if each.causality not in {"parameter", "input"}]
     yield from _states_that_are_none(stage)
     patient = stage.patient()
@@ -301,7 +301,7 @@ def extremes(stage: Stage) -> Iterator[Observation]:
 
 
 def _states_that_are_none(stage: Stage) -> Iterator[Observation]:
-    """Model Exchange: states that are no numbers, as a failing integrator hands them over."""
+    """Check Model Exchange with NaN states, as failing integrators set them."""
     if stage.kind != "ModelExchange" or not stage.n_states:
         return
     with stage.instance() as instance:
@@ -318,7 +318,7 @@ def _states_that_are_none(stage: Stage) -> Iterator[Observation]:
 
 @probe("another start time", "value.time", "life.start")
 def other_start(stage: Stage) -> Iterator[Observation]:
-    """Yield a run that begins later: the independent variable begins there too, and steps go on from there."""
+    """Check a run that begins later: the independent variable begins there, and steps continue from there."""
     start = stage.start + 3.7 * stage.step
     independent = stage.description.independent
     with stage.instance() as instance:
@@ -342,7 +342,7 @@ def other_start(stage: Stage) -> Iterator[Observation]:
 
 
 def _late_start(stage: Stage, start: float) -> Iterator[Observation]:
-    """A run that begins behind its experiment: what is due next lies behind its beginning, whatever was due before."""
+    """Check a run that begins after its experiment: the next event lies after its beginning."""
     with stage.instance() as instance, suppress(RefusedError, EndedError):
         instance.enter(start, None, stage.tolerance)
         instance.exit()

@@ -1,4 +1,4 @@
-"""The logger of FMI 2 as units call it: a text with formats of printf, and arguments behind it."""
+"""The logger of FMI 2 as units call it: a printf format and its arguments."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Take = Callable[[int | None, bytes | None, int, bytes | None, bytes | None], Non
 
 
 class _Arguments(c.Structure):
-    """``va_list`` of that convention, behind five named arguments: one register is left, then the stack follows."""
+    """``va_list`` of this convention after five named arguments: one register is left, then the stack."""
 
     _fields_ = (("next_word", c.c_uint), ("next_number", c.c_uint), ("stack", c.c_void_p), ("registers", c.c_void_p))
 
 
 @cache
 def _printf() -> Any:
-    """``vsnprintf`` where the convention is known; None elsewhere: texts come as they were written there."""
+    """Return ``vsnprintf`` where the convention is known; None elsewhere: formats are then shown unfilled."""
     known = os.name == "posix" and platform.machine() in {"x86_64", "AMD64"} and c.sizeof(c.c_void_p) == 8
     if not known:
         return None
@@ -68,7 +68,7 @@ def logger(take: Take) -> tuple[Any, Any]:
 def _written(
     printf: Any, text: int | None, word: int, numbers: tuple[float, ...], stack: tuple[int, ...]
 ) -> bytes | None:
-    """Put the arguments into a text, as the C library would."""
+    """Return a text with its arguments filled in, as the C library would."""
     if text is None:
         return None
     plain = c.string_at(text)

@@ -1,4 +1,4 @@
-"""One run under valgrind: what was never written is not used, what was not asked for is left alone."""
+"""Runs under valgrind: no use of uninitialized memory, no access outside of what was requested."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST = 5
 
 @probe(WATCHED, MEMORY, crash=MEMORY, slow="life.crash", where=(VALGRIND,))
 def watched(stage: Stage) -> Iterator[Observation]:
-    """A run as it is, runs with other values, states kept and derivatives asked for; then what valgrind has written."""
+    """Check an ordinary run, runs with other values, saved states and derivatives, by valgrind's report."""
     end = time.monotonic() + PATIENCE * stage.effort
     stage.__dict__["steps"] = min(stage.steps, STEPS)
     for action in _actions(stage):

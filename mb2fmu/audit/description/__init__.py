@@ -1,1 +1,1 @@
-"""What archive, description and binaries show without running anything."""
+"""Archive, description and binaries, checked without running anything."""

@@ -1,4 +1,4 @@
-"""The archive as it lies on disk, and its rules: members, compression, what has to be there."""
+"""The archive as it lies on disk, and its rules: members, compression, required files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TOP[2] |= {"licenses"}
 
 @dataclass(frozen=True)
 class Archive:
-    """What the directory of an archive says, and the content of its members.
+    """Directory of an archive, and the contents of its members.
 
     Attributes:
         path: The file.
@@ -49,7 +49,7 @@ class Archive:
 
 
 def read_archive(path: Path) -> Archive:
-    """Reads a whole archive into memory.
+    """Read a whole archive into memory.
 
     Raises:
         PackageError: If it is no archive, or too large, or damaged.
@@ -72,7 +72,7 @@ def read_archive(path: Path) -> Archive:
 
 
 def check_members(archive: Archive) -> Iterator[Observation]:
-    """Rules that hold for any archive, whatever its description says."""
+    """Check rules that hold for any archive, whatever its description says."""
     if archive.path.suffix != ".fmu":
         yield Observation("archive.suffix", f"the file ends in {archive.path.suffix!r}", archive.path.name)
     for name, count in Counter(each.filename for each in archive.members).items():
@@ -93,7 +93,7 @@ def check_members(archive: Archive) -> Iterator[Observation]:
 
 
 def _parents(name: str) -> Iterator[str]:
-    """Folders that a member lies in."""
+    """Return the folders that a member lies in."""
     parts = name.split("/")
     return ("/".join(parts[:k]) for k in range(1, len(parts)))
 
@@ -122,7 +122,7 @@ def _member(each: zipfile.ZipInfo) -> Iterator[Observation]:
 
 
 def check_contents(archive: Archive, description: Description) -> Iterator[Observation]:
-    """Rules about what the description promises."""
+    """Check rules about files that the description promises."""
     for name in sorted({name.split("/")[0] for name in archive.names} - _TOP[description.version]):
         yield Observation("archive.unexpected", "the standard knows no such file or folder here", name)
     yield from _sources(archive, description)

@@ -1,4 +1,4 @@
-"""Binaries of all platforms: whether they are what their folder says, and export the interface and nothing else."""
+"""Binaries of all platforms: format of their folder, and exported symbols of the interface only."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ _ONLY = {
 
 
 def required(version: int, kinds: frozenset[str]) -> frozenset[str]:
-    """Functions that a unit must export: the common ones and those of its kinds."""
+    """Return functions that a unit must export: the common ones and those of its interface types."""
     others = {f"fmi{version}{name}" for kind, names in _ONLY.items() if kind not in kinds for name in names.split()}
     if version == 3 and "CoSimulation" in kinds:
         others -= {"fmi3EnterEventMode"}

@@ -1,4 +1,4 @@
-"""What a ``modelDescription.xml`` says, as plain records: right or wrong, complete or not."""
+"""Content of a ``modelDescription.xml`` as plain records: right or wrong, complete or not."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ class Variable:
 
     @property
     def clocked(self) -> bool:
-        """Its value is there only while a clock ticks."""
+        """Whether its value exists only while a clock ticks."""
         return bool(self.written.get("clocks", "").strip())
 
     @property
     def place(self) -> str:
-        """The place in the file, for a message."""
+        """Place in the file, for a message."""
         return f'{DESCRIPTION}:{self.line}, variable "{self.name}"'
 
 
@@ -113,7 +113,7 @@ class Unknown:
 
     @property
     def place(self) -> str:
-        """The place in the file, for a message."""
+        """Place in the file, for a message."""
         name = f' of "{self.variable.name}"' if self.variable else ""
         return f"{DESCRIPTION}:{self.line}, ModelStructure/{self.list}{name}"
 
@@ -171,7 +171,7 @@ class Description:
     lists: frozenset[str]
 
     def listed(self, name: str) -> tuple[Unknown, ...]:
-        """Entries of one list."""
+        """Return entries of one list."""
         return tuple(unknown for unknown in self.unknowns if unknown.list == name)
 
     def flag(self, kind: str, name: str) -> bool:
@@ -179,7 +179,7 @@ class Description:
         return self.interfaces.get(kind, {}).get(name, "false").strip() in {"true", "1"}
 
     def target(self, written: str | None) -> Variable | None:
-        """What ``derivative``, ``index`` or a dependency refers to: by index in FMI 2, by value reference in FMI 3."""
+        """Return the variable that a derivative or dependency refers to: index in FMI 2, value reference in FMI 3."""
         try:
             position = int(written or "")
         except ValueError:
@@ -199,7 +199,7 @@ class Description:
 
     @cached_property
     def states(self) -> tuple[Variable, ...]:
-        """Continuous states in the order of the derivatives; those that cannot be told are left out."""
+        """Continuous states in the order of the derivatives; ambiguous ones are left out."""
         derivatives = (unknown.variable for unknown in self.listed("Derivatives"))
         found = (self.target(variable.written.get("derivative")) for variable in derivatives if variable)
         return tuple(state for state in found if state)
@@ -211,11 +211,11 @@ class Description:
 
     @cached_property
     def independent(self) -> Variable | None:
-        """Usually the time."""
+        """The independent variable, usually time."""
         return next((variable for variable in self.variables if variable.causality == "independent"), None)
 
     def size(self, variable: Variable) -> int:
-        """Number of values of a variable with the start values of what sets its dimensions."""
+        """Return the number of values of a variable, with the start values of its dimensions."""
         product = 1
         for dimension in variable.dimensions:
             written = dimension.start
@@ -226,7 +226,7 @@ class Description:
         return product
 
     def items(self, variable: Variable) -> tuple[int, ...]:
-        """Values of an enumeration; none for other types."""
+        """Return values of an enumeration; none for other types."""
         declared = variable.written.get("declaredType")
         listed = next((each.items for each in self.types if each.name == declared), ())
         values = (number(each.get("value")) for each in listed)

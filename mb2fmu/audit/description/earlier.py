@@ -1,4 +1,4 @@
-"""FMI 1: its schema, and its variables; that is all that is judged of it."""
+"""FMI 1: only its schema and its variables are judged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mb2fmu.audit.finding import Observation
 
 
 def version(content: bytes) -> str:
-    """``1.0`` if a description is of that version; else empty."""
+    """Return ``1.0`` if a description is of that version; else empty."""
     try:
         root = parse(content)
     except ValueError:
@@ -22,7 +22,7 @@ def version(content: bytes) -> str:
 
 
 def check(content: bytes) -> Iterator[Observation]:
-    """Schema, names and value references."""
+    """Check schema, names and value references."""
     yield from violations(content, "fmi1/fmiModelDescription.xsd", DESCRIPTION)
     variables = list(parse(content).iter("ScalarVariable"))
     for name, count in Counter(each.get("name", "") for each in variables).items():

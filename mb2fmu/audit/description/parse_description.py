@@ -1,4 +1,4 @@
-"""``read_description``: records from the bytes of a ``modelDescription.xml``; what is wrong is kept, not judged."""
+"""``read_description``: make records of a ``modelDescription.xml``; faults are kept, not judged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LISTS3 = {
 
 
 def read_description(content: bytes) -> Description:
-    """Reads a description of FMI 2 or 3.
+    """Read a description of FMI 2 or 3.
 
     Raises:
         ValueError: If it is no XML, or of another version: then there is nothing to judge.
@@ -80,7 +80,7 @@ def _integer(text: str | None) -> int | None:
 
 
 def initial_default(causality: str, variability: str) -> str:
-    """What ``initial`` means where it is not written (2.0.5: 2.2.7, 3.0.2: 2.4.7.5)."""
+    """Return the default of ``initial`` (2.0.5: 2.2.7, 3.0.2: 2.4.7.5)."""
     if causality in {"parameter", "structuralParameter"} or variability == "constant":
         return "exact"
     return {"independent": "", "input": ""}.get(causality, "calculated")

@@ -27,7 +27,7 @@ def _schema(path: str) -> etree.XMLSchema:
 
 
 def violations(content: bytes, path: str, member: str) -> Iterator[Observation]:
-    """What a schema that fmpy carries finds in a member."""
+    """Yield violations of a schema that fmpy carries."""
     schema = _schema(path)
     if not schema.validate(parse(content)):
         for error in schema.error_log:

@@ -135,7 +135,7 @@ def _initial(description: Description) -> Iterator[Observation]:
 
 
 def knowns(description: Description, unknown: Unknown) -> list[Variable]:
-    """What an unknown may depend on (2.0.5: 2.2.8; 3.0.2: 2.4.8)."""
+    """Return what an unknown may depend on (2.0.5: 2.2.8; 3.0.2: 2.4.8)."""
     inputs = [each for each in description.variables if each.causality in {"input", "independent"}]
     if unknown.list == "InitialUnknowns":
         exact = [each for each in description.variables if each.initial == "exact" and each.causality != "input"]
@@ -151,7 +151,7 @@ def knowns(description: Description, unknown: Unknown) -> list[Variable]:
 
 
 def _discrete_states(description: Description) -> list[Variable]:
-    """FMI 3 does not list discrete states, so that any discrete variable that is kept may be one."""
+    """Return discrete variables that may be states: FMI 3 does not list them."""
     return [
         each
         for each in description.variables

@@ -1,4 +1,4 @@
-"""What a unit has nothing of: rules about it are not judged, and not counted as if they were."""
+"""Subjects that a unit lacks: rules about them are neither judged nor counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ARCHIVE = frozenset({
 
 
 def without(archive: Archive, description: Description) -> dict[str, str]:
-    """Rule → what there is none of, so that it has nothing to judge."""
+    """Return rule → the missing subject for which it has nothing to judge."""
     return {**_variables(description), **_structure(description), **_archive(archive, description)}
 
 

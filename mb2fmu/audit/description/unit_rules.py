@@ -90,7 +90,7 @@ def _unit(unit: UnitDefinition) -> Iterator[Observation]:
 
 
 def _named(unit: UnitDefinition, known: Unit, where: str) -> Iterator[Observation]:
-    """What the definition says, against what the name says."""
+    """Compare the definition of a unit with its name."""
     assert unit.base is not None
     exponents, factor = _exponents(unit), _factor(unit.base)
     # Who leaves rad out of the exponents counts it as the number 1, as SI does.
@@ -113,7 +113,7 @@ def _named(unit: UnitDefinition, known: Unit, where: str) -> Iterator[Observatio
 
 
 def _shown(unit: UnitDefinition, name: str, attributes: Mapping[str, str], where: str) -> Iterator[Observation]:
-    """Conversion to a display unit, against what both names say: shown = factor · value + offset."""
+    """Compare the conversion to a display unit with both names: shown = factor · value + offset."""
     try:
         own, other = parse_unit(unit.name), parse_unit(name)
     except ValueError:
@@ -198,7 +198,7 @@ def _declared(variable: Variable, types: Mapping[str, TypeDefinition]) -> Iterat
 
 
 def _derivative_units(description: Description, units: dict[str, UnitDefinition]) -> Iterator[Observation]:
-    """Yield a slope has the unit of what it is the slope of, per unit of the independent variable (else seconds)."""
+    """Check units of derivatives: unit of the variable per unit of the independent variable (else seconds)."""
     independent = description.independent
     measured = independent.get("unit") if independent else None
     time = units.get(measured) if measured else None

@@ -87,7 +87,7 @@ def _references(description: Description) -> Iterator[Observation]:
 
 
 def _aliases(group: list[Variable]) -> Iterator[Observation]:
-    """FMI 2: variables of one type with one value reference are one value under several names."""
+    """Check FMI 2's aliases: variables of one type with one value reference share one value."""
     names = ", ".join(f'"{each.name}"' for each in group)
     place = group[1].place
     settable = [each for each in group if each.causality in {"parameter", "input"}]

@@ -77,7 +77,7 @@ class Body:
         self._used: set[str] = set()
 
     def unused(self) -> list[str]:
-        """Arguments that no statement reads or writes."""
+        """Return arguments that no statement reads or writes."""
         return [argument for argument in self._signature.arguments if argument not in self._used]
 
     def add(self, statement: Statement) -> None:

@@ -54,11 +54,11 @@ class Closing:
         self.u, self.y = np.zeros(len(wiring.inputs)), np.zeros(len(wiring.outputs))
 
     def ins(self, component: int) -> npt.NDArray[np.int64]:
-        """Indices of a component's inputs."""
+        """Return indices of a component's inputs."""
         return self._ins[component]
 
     def outs(self, component: int) -> npt.NDArray[np.int64]:
-        """Indices of a component's outputs."""
+        """Return indices of a component's outputs."""
         return self._outs[component]
 
     def linked(self, inputs: npt.NDArray[np.int64]) -> Floats:

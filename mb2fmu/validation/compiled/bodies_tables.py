@@ -197,7 +197,7 @@ class MechanismTables:
         s.n_gathered, s.gathered = len(gathered), self._whole(gathered)
 
     def _vectors(self, nodes: Sequence[_Nodes], gathered: list[int]) -> tuple[layout.Terms, list[layout.Ways]]:
-        """Terms of some sets of nodes, whose places are added to ``gathered``, and the ways of each set."""
+        """Return terms of some sets of nodes, whose places are added to ``gathered``, and the ways of each set."""
         terms: list[_Term] = []
         ways = []
         for each in nodes:

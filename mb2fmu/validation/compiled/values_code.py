@@ -53,7 +53,7 @@ class ValuesCode:
         self._kept: list[Any] = []
 
     def write(self, expressions: Sequence[sm.Expr]) -> list[_Loop]:
-        """Functions that evaluate expressions, those before them being known; then :meth:`place` knows them all.
+        """Return functions that evaluate expressions, those before them being known; then :meth:`place` knows them all.
 
         Raises:
             CannotWriteError: If there is no C for one.
