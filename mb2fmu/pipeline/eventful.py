@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from mb2fmu import switching
 from mb2fmu.arithmetic.python_newton import SingularMatrixError
-from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.evaluation import evaluator
 from mb2fmu.model.surface_sizes import surface_sizes
 from mb2fmu.pipeline.outcomes import Derivation
@@ -53,19 +52,3 @@ def with_modes(derivation: Derivation) -> Program:
         return surface_sizes(definition, states, surfaces, n)
 
     return switching.freeze(derivation.program, sizes)
-
-
-def refuse_events(derivation: Derivation, what: str) -> None:
-    """Raise for a use that would integrate x' across events as if there were none.
-
-    Args:
-        derivation: Of the model.
-        what: Cannot be done, for the message: "parameters cannot be found".
-
-    Raises:
-        AnalysisError: If the model needs events.
-    """
-    if needs_events(derivation):
-        why = "it has events, contacts or friction that sticks"
-        remedy = "simulate it with several values: mb2fmu.simulate runs its unit, which knows events"
-        raise AnalysisError(f"{what}:", [Fault(why, derivation.definition.name, remedy)])

@@ -16,7 +16,6 @@ from mb2fmu import analysis
 from mb2fmu.analysis.fitted_curve import FittedCurve
 from mb2fmu.errors import AnalysisError, Fault, ValidationError
 from mb2fmu.pipeline.deriving import AnyModel, derive
-from mb2fmu.pipeline.eventful import refuse_events
 from mb2fmu.pipeline.inputs import seconds
 from mb2fmu.pipeline.outcomes import Derivation, Observer
 from mb2fmu.pipeline.stopwatch import Stopwatch
@@ -46,8 +45,8 @@ class _Experiment:
         names: FMU names of states and outputs that were measured.
         values: In their units, NaN where nothing was, shape (n_t, n_names).
         inputs: FMU name of an input → what it was, shape (n_t,).
-        derivatives: Columns that are derivatives of states, or no states, as simulated motions have them: they are not
-            compared.
+        derivatives: Columns that are derivatives of states, no states, or margins of events, as simulated motions have
+            them: they are not compared.
         between: How inputs move between rows.
     """
 
@@ -87,7 +86,6 @@ def identify(
         ValidationError: For tables that cannot be read.
     """
     derivation = derive(model, arguments=arguments, observer=observer)
-    refuse_events(derivation, "parameters cannot be found")
     try:
         unknowns, places = _unknowns(derivation, free, bounds or {}, len(data))
     except AnalysisError as error:
@@ -226,7 +224,8 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
         time, wrong = _times(table)
         faults += wrong
         known = []
-        left = tuple(each.name for each in table.columns if each.name in derivatives)
+        names_of_indicators = tuple(c.name for c in table.columns if c.name.startswith("event_indicator["))
+        left = (*(each.name for each in table.columns if each.name in derivatives), *names_of_indicators)
         for column in (each for each in table.columns if each.name not in {"time", *left}):
             unit = seen.get(column.name, inputs.get(column.name))
             if unit is None:

@@ -33,6 +33,11 @@ UNSEEN = 1e-7
 ALIKE = 0.95
 """Correlation above which two unknowns are said to be hard to tell apart."""
 
+NUMERICAL = 1e-8
+"""Of a column's variation: where no more is left over, it is what the integration errs by."""
+
+CLEAN = "no noise is left over: intervals are those of the integration's own errors, if these were random"
+
 BENT = 1.5
 """How many times more, or less, than on a straight line the squares grow before an interval is called rough."""
 
@@ -119,7 +124,8 @@ def fit(
     found = search.run(weights, found)
     left = search.left_over(found)
     noise = {name: float(np.sqrt(np.mean(left[names == name] ** 2))) for name in spread}
-    return _judged(search, found, weights, noise)
+    clean = all(noise[name] <= NUMERICAL * spread[name] for name in spread)
+    return _judged(search, found, weights, noise, clean=clean)
 
 
 class _Search:
@@ -128,7 +134,7 @@ class _Search:
     def __init__(self, unknowns: Sequence[Unknown], predict: Predict, measured: Floats, precision: float) -> None:
         self.unknowns, self._predict, self._measured = tuple(unknowns), predict, measured
         self._last: tuple[bytes, Floats, Floats] = (b"", measured, measured)
-        self.evaluations, self._precision = 0, max(precision, 1e-10)
+        self.evaluations, self.begun, self._precision = 0, False, max(precision, 1e-10)
         # A start value of zero says nothing of its size.
         self.sizes = np.array([abs(each.start) or 1.0 for each in unknowns])
 
@@ -138,6 +144,7 @@ class _Search:
         if self._last[0] != key:
             self.evaluations += 1
             self._last = (key, *self._predict(values))
+            self.begun = True
         return self._last[1], self._last[2]
 
     def left_over(self, values: Floats) -> Floats:
@@ -149,7 +156,12 @@ class _Search:
         bounds = np.array([each.low for each in self.unknowns]), np.array([each.high for each in self.unknowns])
 
         def left(scaled: Floats) -> Floats:
-            return np.asarray(self.left_over(scaled * self.sizes) / weights)
+            try:
+                return np.asarray(self.left_over(scaled * self.sizes) / weights)
+            except Mb2FmuError:  # there is no motion there: the search takes a shorter step from where it is
+                if not self.begun:
+                    raise
+                return np.full(len(weights), np.inf)
 
         def slopes(scaled: Floats) -> Floats:
             return np.asarray(self.at(scaled * self.sizes)[1] * self.sizes / weights[:, None])
@@ -172,7 +184,7 @@ class _Search:
         return np.asarray(answer.x * self.sizes)
 
 
-def _judged(search: _Search, values: Floats, weights: Floats, noise: dict[str, float]) -> Fitted:
+def _judged(search: _Search, values: Floats, weights: Floats, noise: dict[str, float], *, clean: bool) -> Fitted:
     """Return the uncertainty of the fitted values."""
     unknowns, n = search.unknowns, len(values)
     J = search.at(values)[1] / weights[:, None]
@@ -193,7 +205,7 @@ def _judged(search: _Search, values: Floats, weights: Floats, noise: dict[str, f
     blind = (np.abs(unseen) > 1e-3).any(axis=0) if len(unseen) else np.zeros(n, dtype=bool)
     deviations = np.where(blind, np.inf, deviations)
     words = [*_unseen(unknowns, unseen), *_alike(unknowns, correlation, blind), *_at_bounds(unknowns, values)]
-    words += _rough(search, values, weights, covariance, blind)
+    words += [CLEAN] if clean else _rough(search, values, weights, covariance, blind)
     intervals = deviations * float(student.ppf(0.975, degrees))
     return Fitted(unknowns, values, deviations, intervals, correlation, rank, noise, tuple(words), search.evaluations)
 

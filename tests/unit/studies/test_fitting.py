@@ -15,6 +15,7 @@ from scipy.integrate import solve_ivp
 import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
+from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.pipeline.identifying import identify
 from mb2fmu.studies.fitting import Unknown, fit
 
@@ -68,6 +69,38 @@ def test_what_was_simulated_on_lines_is_fitted_on_lines(tmp_path: Path) -> None:
     straight = identify(model, [data], ["M"], between="lines").values[0]
     assert straight == pytest.approx(1.25, rel=1e-6)
     assert abs(identify(model, [data], ["M"]).values[0] - 1.25) > 1e-3
+
+
+def test_what_bounces_and_what_sticks_is_fitted_from_simulated_motions(tmp_path: Path) -> None:
+    """Derivatives go through impacts and through friction that holds; margins of events are not compared."""
+    for name, stop, at, free in (
+        ("bouncing_ball", "1.2", {"e": 0.75}, "e,h"),
+        ("stick_slip_belt", "10", {"F_s": 1.1, "k": 1.2}, "F_s,k"),
+    ):
+        data, file = tmp_path / f"{name}.csv", str(MODELS / f"{name}.py")
+        values = [word for key, value in at.items() for word in ("--at", f"{key}={value}")]
+        done = CliRunner().invoke(commands, ["simulate", file, *values, "--stop", stop, "--csv", str(data)])
+        assert "event_indicator[1]" in data.read_text().split("\n", 1)[0], done.output
+        found = identify(file, [data], free.split(","))
+        wanted = [at.get(unknown.name, unknown.start) for unknown in found.unknowns]
+        np.testing.assert_allclose(found.values, wanted, rtol=1e-7)
+        assert any(sentence.startswith("no noise is left over") for sentence in found.words)
+        assert not any("rough" in sentence for sentence in found.words)
+
+
+def test_where_there_is_no_motion_the_search_takes_a_shorter_step() -> None:
+    """From 1 the first step towards 0.04 goes to -0.6, where the root has no value; at the start that is told."""
+    x = np.linspace(0.5, 1.0, 20)
+
+    def root(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if v[0] <= 0.0:
+            raise AnalysisError("there is no motion:", [Fault("a root of less than nothing")])
+        return np.sqrt(v[0]) * x, (0.5 / np.sqrt(v[0]) * x)[:, None]
+
+    found = fit([Unknown("a", 1.0, -np.inf, np.inf, "1")], root, 0.2 * x, ["y"] * len(x))
+    assert found.values[0] == pytest.approx(0.04, rel=1e-6)
+    with pytest.raises(AnalysisError, match="a root of less than nothing"):
+        fit([Unknown("a", -1.0, -np.inf, np.inf, "1")], root, 0.2 * x, ["y"] * len(x))
 
 
 def test_a_length_of_a_closed_loop_is_given_back(tmp_path: Path) -> None:
