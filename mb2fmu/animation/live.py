@@ -19,7 +19,7 @@ from mb2fmu.animation.scene import Scene
 from mb2fmu.operations import Op
 from mb2fmu.program.program import Program
 
-LARGEST = 120_000
+LARGEST = 200_000
 """Bytes of a module that a page takes along."""
 _ENTRIES = ("points", "rotations", "vectors", "signals")
 _OPAQUE = frozenset({Op.BLOCK, Op.TABLE})

@@ -11,6 +11,7 @@ from mb2fmu.cli.command_options import (
     at_option,
     debug_option,
     input_option,
+    json_file_option,
     options,
     page_in,
     page_only,
@@ -19,6 +20,7 @@ from mb2fmu.cli.command_options import (
     set_option,
     step_option,
     stop_option,
+    written_as_json,
 )
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
@@ -54,7 +56,8 @@ _file = click.Path(path_type=Path, dir_okay=False)
     help="For a unit that does not say what it looks like; the model's own motion becomes the ghost.",
 )
 @click.option("--plot", metavar="NAME,…", help="Variables to show in the page's plot at first.")
-@options(at_option, input_option, stop_option, step_option, set_option, robot_options, debug_option)
+@options(at_option, input_option, stop_option, step_option, set_option, robot_options)
+@options(json_file_option, debug_option)
 def animate(
     source: Path,
     page: Path | None,
@@ -72,6 +75,7 @@ def animate(
     inputs: GivenInputs,
     stop: float | None,
     step: float | None,
+    json_file: Path | None,
 ) -> None:
     """Shows a mechanism in motion: one page that opens from disk, without a network; or still pictures of it.
 
@@ -99,8 +103,9 @@ def animate(
             source, model=model, arguments=arguments, at=at, inputs=formulas, tables=tables, stop=stop, step=step,
             observer=progress,
         )  # fmt: skip
+    pictures = {form: path for form, path in (("svg", svg), ("png", png)) if path is not None}
     films = [path for path in (gif, webm, mp4) if path is not None]
-    if page is None and png is None and svg is None and not films:
+    if page is None and not pictures and not films:
         page = Path(f"{drawing.name}.html")
     if page is not None:
         page = page_in(page, drawing.name)
@@ -109,15 +114,22 @@ def animate(
         if unknown:
             raise click.BadParameter(f"no variable {', '.join(unknown)}; there are {', '.join(signals.names)}")
         package.write_tree(FileTree({page.name: animation.page(drawing, signals, shown=shown)}), page.parent)
-        say(f"page: {page}")
-    for path, form in ((svg, "svg"), (png, "png")):
-        if path is not None:
-            picture = animation.still(drawing, time, strobe=strobe, background="#ffffff" if form == "png" else "")
-            pipeline.write(path, picture if form == "svg" else package.raster(picture, PICTURE_WIDTH))
-            say(f"picture: {path}")
+    for form, path in pictures.items():
+        picture = animation.still(drawing, time, strobe=strobe, background="#ffffff" if form == "png" else "")
+        pipeline.write(path, picture if form == "svg" else package.raster(picture, PICTURE_WIDTH))
     if films:
         from mb2fmu.pipeline.filming import film
 
         for path in films:
             film(drawing, path)
-            say(f"film: {path}")
+    written = [("page", page)] if page is not None else []
+    written += [*(("picture", path) for path in pictures.values()), *(("film", path) for path in films)]
+    facts = {
+        "model": drawing.name,
+        "seconds": float(drawing.poses.time[-1]) - float(drawing.poses.time[0]),
+        "instants": len(drawing.poses.time),
+        "variables": list(signals.names),
+        "files": [{"kind": kind, "path": str(path)} for kind, path in written],
+    }
+    if not written_as_json(facts, json_file):
+        say("\n".join(f"{kind}: {path}" for kind, path in written))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -26,15 +25,17 @@ from mb2fmu.cli.command_options import (
     at_option,
     debug_option,
     folder_option,
-    is_quiet,
     json_file_option,
+    method_option,
+    model_argument,
     model_at,
     options,
     say,
     set_option,
-    svg_only,
+    written_as_json,
 )
 from mb2fmu.cli.ending import end_with_exceptions, exit_code
+from mb2fmu.cli.equations_command import equations
 from mb2fmu.cli.fit_command import fit
 from mb2fmu.cli.linearize_command import linearize
 from mb2fmu.cli.progress import Progress
@@ -48,7 +49,6 @@ from mb2fmu.cli.validate_command import validate
 from mb2fmu.cli.verdict import json_option, show_verdict
 from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import Mb2FmuError, ToolError
-from mb2fmu.methods import METHODS
 from mb2fmu.scratch import FULL, disk_fault
 from mb2fmu.solvers import SOLVERS
 
@@ -119,14 +119,6 @@ def _internal_error(
 
 
 _page_file = click.Path(path_type=Path, dir_okay=False)
-_model = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
-_method = click.option(
-    "--method",
-    type=click.Choice(["auto", *(row.name for row in METHODS)]),
-    default="auto",
-    show_default=True,
-    help="Formulation of the equations of motion; recursive evaluates link after link and suits many joints.",
-)
 _constraints = click.option(
     "--constraints",
     type=click.Choice(["auto", "attractor", "multipliers", "explicit", "partition"]),
@@ -217,9 +209,9 @@ def commands() -> None:
 
 @commands.command(short_help="The whole way: derive, export, validate, report.")
 @options(
-    _model,
+    model_argument,
     folder_option,
-    _method,
+    method_option,
     _constraints,
     _baumgarte,
     _independent,
@@ -264,7 +256,17 @@ def run(
 
 
 @commands.command(short_help="Write an FMU without running it.")
-@options(_model, folder_option, _method, _constraints, _baumgarte, _independent, at_option, set_option, _build_options)
+@options(
+    model_argument,
+    folder_option,
+    method_option,
+    _constraints,
+    _baumgarte,
+    _independent,
+    at_option,
+    set_option,
+    _build_options,
+)
 @options(robot_options, json_file_option, debug_option)
 @click.option("--modelica", is_flag=True, help="Also write the equations as a flat Modelica model, DIR/<ModelName>.mo.")
 @click.option(
@@ -325,12 +327,8 @@ def export(
         "operations": derivation.operations,
         "seconds": {timing.stage: round(timing.seconds, 3) for timing in exported.timings},
     } | ({"modelica": [str(path) for path in models]} if models else {})
-    if json_file is not None:
-        text = json.dumps(facts, indent=2) + "\n"
-        if str(json_file) == "-":
-            click.echo(text, nl=False)
-            return
-        pipeline.write(json_file, text.encode())
+    if written_as_json(facts, json_file):
+        return
     say("{model}: {states} states, {variables} variables, {operations} operations by {method}".format(**facts))
     if derivation.why:
         say(f"Method: {derivation.equations.method}; {derivation.why}")
@@ -358,11 +356,7 @@ def _export_source(model: Any, folder: Path, target: str, json_file: Path | None
         derivation = pipeline.derive(model, observer=progress, **chosen)
         written = [str(path) for path in pipeline.source_code(derivation, target, folder)]
     facts = {"model": derivation.definition.name, "target": target, "operations": derivation.operations}
-    text = json.dumps(facts | {"files": written}, indent=2) + "\n"
-    if json_file is not None and str(json_file) != "-":
-        pipeline.write(json_file, text.encode())
-    if str(json_file) == "-":
-        click.echo(text, nl=False)
+    if written_as_json(facts | {"files": written}, json_file):
         return
     for path in written:
         if Path(path).parent.name != "runtime":
@@ -371,6 +365,7 @@ def _export_source(model: Any, folder: Path, target: str, json_file: Path | None
 
 commands.add_command(animate)
 commands.add_command(audit)
+commands.add_command(equations)
 commands.add_command(fit)
 commands.add_command(linearize)
 commands.add_command(split)
@@ -380,114 +375,3 @@ commands.add_command(list_models)
 commands.add_command(new)
 commands.add_command(simulate)
 commands.add_command(validate)
-
-
-@commands.command(short_help="Show the equations of motion.")
-@options(_model, _method, at_option, set_option, robot_options)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "latex", "python", *SOURCE_TARGETS]),
-    default="text",
-    show_default=True,
-    help="latex: an align* per part. python: NumPy code that runs without mb2fmu and SymPy. "
-    + " ".join(f"{name}: {text}." for name, text in SOURCE_TARGETS.items()),
-)
-@click.option(
-    "--show",
-    metavar="KIND,…",
-    help="Quantities of the theory instead: partial-velocities, generalized-active-forces, generalized-inertia-forces "
-    "(Kane), transformation (TMT), lagrange, momenta, integrals. With --format text or latex.",
-)
-@click.option(
-    "--graph",
-    "picture",
-    type=click.Path(path_type=Path, dir_okay=False),
-    callback=svg_only,
-    metavar="FILE.svg",
-    help="Draw bodies, joints, loads, constraints and sensors as a graph instead.",
-)
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help=f"With --format {', '.join(SOURCE_TARGETS)}: folder for the files.  [default: out/<ModelName>_<format>]",
-)
-@debug_option
-def equations(
-    model: Path,
-    method: Any,
-    arguments: dict[str, str],
-    at: dict[str, str],
-    form: Any,
-    show: str | None,
-    picture: Path | None,
-    folder: Path | None,
-) -> None:
-    """Shows the equations of motion: M, forcing, kinematics, and how many operations they have.
-
-    As C or MATLAB code they are written into a folder, with a program that integrates the default experiment.
-
-    \b
-    Examples:
-      mb2fmu equations double_pendulum
-      mb2fmu equations rolling_disc --method tmt --format latex
-      mb2fmu equations cart_pole --format python > cart_pole_equations.py
-      mb2fmu equations four_bar --format c -o four_bar_c
-      mb2fmu equations four_bar --graph four_bar.svg
-      mb2fmu equations two_rods --show partial-velocities,generalized-active-forces
-    """
-    from mb2fmu import pipeline
-    from mb2fmu.report.listing import Values, listing, operation_counts
-
-    if folder and form not in SOURCE_TARGETS:
-        raise click.BadParameter(f"--format {form} is printed and writes no folder", param_hint="--output")
-    if picture is not None:
-        with Progress() as progress:
-            drawn = pipeline.graph(model_at(model, arguments, at), arguments=arguments, observer=progress)
-            pipeline.write(picture, drawn.encode())
-        say(str(picture))
-        return
-    if show is not None:
-        _show_quantities(model, arguments, at, form, show)
-        return
-    with Progress() as progress:
-        derivation = pipeline.derive(
-            model_at(model, arguments, at), arguments=arguments, method=method, observer=progress
-        )
-        if form in SOURCE_TARGETS:
-            name = derivation.definition.name
-            written = pipeline.source_code(derivation, form, folder or Path("out") / f"{name}_{form}")
-    if form in SOURCE_TARGETS:
-        say("\n".join(str(path) for path in written if path.parent.name != "runtime"))
-        return
-    x0, r0, p0 = (tuple(numbers.tolist()) for numbers in pipeline.start_values(derivation))
-    if is_quiet():
-        return
-    click.echo(listing(derivation.equations, derivation.definition.name, form, Values(x0, r0, p0)), nl=False)
-    if form == "text":
-        click.echo("\nOperations, written out")
-        for part, count in operation_counts(derivation.equations).items():
-            click.echo(f"  {part}: {count:,}")
-        click.echo("Operations, evaluated (equal subexpressions once, linear solves included)")
-        click.echo(f"  x': {derivation.operations:,}")
-
-
-def _show_quantities(model: Path, arguments: Mapping[str, str], at: Mapping[str, str], form: Any, show: str) -> None:
-    """Print the quantities of ``--show``."""
-    from mb2fmu import pipeline
-    from mb2fmu.report.quantity_listing import quantity_listing
-
-    if form not in ("text", "latex"):
-        raise click.BadParameter(f"quantities are shown as text or latex, not as {form}", param_hint="--show")
-    kinds = [kind.strip() for kind in show.split(",") if kind.strip()]
-    if not kinds:
-        raise click.BadParameter("name what is to be shown, such as partial-velocities", param_hint="--show")
-    with Progress() as progress:
-        shown = pipeline.quantities(
-            model_at(model, dict(arguments), dict(at)), *kinds, arguments=arguments, observer=progress
-        )
-    if not is_quiet():
-        click.echo(quantity_listing(shown, form), nl=False)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
+
+from mb2fmu.methods import METHODS
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -106,6 +109,14 @@ def options(*given: Callable[[Command], Command]) -> Callable[[Command], Command
     return decorate
 
 
+model_argument = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
+method_option = click.option(
+    "--method",
+    type=click.Choice(["auto", *(row.name for row in METHODS)]),
+    default="auto",
+    show_default=True,
+    help="Formulation of the equations of motion; recursive evaluates link after link and suits many joints.",
+)
 set_option = click.option(
     "--set",
     "arguments",
@@ -180,6 +191,29 @@ json_file_option = click.option(
     metavar="FILE",
     help="Also write everything as JSON; - (or nothing) writes it to stdout instead of the text.",
 )
+
+
+def written_as_json(facts: Mapping[str, Any], json_file: Path | None) -> bool:
+    """Writes what a command found where ``--json`` says.
+
+    Args:
+        facts: What JSON knows.
+        json_file: From the option; None: nowhere.
+
+    Returns:
+        Whether it went to stdout, instead of the text.
+    """
+    if json_file is None:
+        return False
+    text = json.dumps(facts, indent=2) + "\n"
+    if str(json_file) == "-":
+        click.echo(text, nl=False)
+        return True
+    from mb2fmu import pipeline
+
+    pipeline.write(json_file, text.encode())
+    return False
+
 
 quiet_option = click.option(
     "--quiet",

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mb2fmu.cli.command_options import debug_option, folder_option, options, say, set_option
+from mb2fmu.cli.command_options import (
+    debug_option,
+    folder_option,
+    json_file_option,
+    options,
+    say,
+    set_option,
+    written_as_json,
+)
 from mb2fmu.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from mb2fmu.systems.splitting import Way
+    from mb2fmu.pipeline.cut_units import Split
+    from mb2fmu.systems.splitting import Part, Settings, Way
 
 _positive = click.FloatRange(min=0.0, min_open=True)
 _FITTING = "  [default: such that steps of --step or --delay follow the lightest part on it]"
@@ -53,7 +63,7 @@ _FITTING = "  [default: such that steps of --step or --delay follow the lightest
               help="Of what hangs on a bushing or line at a joint, if bodies behind it have no inertia.")  # fmt: skip
 @click.option("--flange-inertia", type=click.FloatRange(min=0.0), default=1e-4, show_default=True, metavar="KG.M2",
               help="Of the same, where frames behind the joint turn against those before.")  # fmt: skip
-@options(set_option, debug_option)
+@options(set_option, json_file_option, debug_option)
 def split(
     model: Path,
     places: tuple[str, ...],
@@ -63,6 +73,7 @@ def split(
     bandwidth: float,
     delay: float | None,
     arguments: dict[str, str],
+    json_file: Path | None,
     **numbers: Any,
 ) -> None:
     """Cuts a model into units, and writes them with the file that couples them; the model itself is the truth.
@@ -84,14 +95,49 @@ def split(
         done = cut_into_units(
             model, places, folder, way=way, arguments=arguments, settings=settings, step=step, observer=progress
         )
+    if not written_as_json(_facts(done, places), json_file):
+        _tell(done, places, way, settings)
+
+
+def _facts(done: Split, places: tuple[str, ...]) -> dict[str, Any]:
+    """What was cut and written, as ``--json`` has it."""
+    return {
+        "at": list(places),
+        "by": done.cut.way,
+        "units": [
+            {"part": part.name, "fmu": str(unit), "states": _states(part), "takes": _taken(part)}
+            for part, unit in zip(done.parts, done.units, strict=True)
+        ],
+        "left_out": _left_out(done),
+        "settings": asdict(done.settings),
+        "system": str(done.system),
+    }
+
+
+def _states(part: Part) -> list[str]:
+    """Names of the states of a part."""
+    d = part.definition
+    return [record.name for record in (*d.coordinates, *d.speeds, *d.auxiliary_states)]
+
+
+def _taken(part: Part) -> list[str]:
+    """Names of the inputs that come from other parts."""
+    inputs = {str(given.name) for given in part.definition.inputs}
+    members = (member.variable for terminal in part.definition.terminals for member in terminal.members)
+    return [name for name in members if name in inputs]
+
+
+def _left_out(done: Split) -> list[str]:
+    """Outputs that no part has."""
+    return sorted(set.intersection(*(set(part.left_out) for part in done.parts)))
+
+
+def _tell(done: Split, places: tuple[str, ...], way: Way | None, settings: Settings) -> None:
+    """Say what was cut and written."""
     say(f"Cut at {', '.join(places)} by {done.cut.way}")
     for part, unit in zip(done.parts, done.units, strict=True):
-        d = part.definition
-        states = ", ".join(record.name for record in (*d.coordinates, *d.speeds, *d.auxiliary_states))
-        taken = ", ".join(member.variable for t in d.terminals for member in t.members if member.variable in
-                          {str(i.name) for i in d.inputs})  # fmt: skip
-        say(f"  {part.name}: {unit}; states {states}; takes {taken}")
-    if lost := sorted(set.intersection(*(set(part.left_out) for part in done.parts))):
+        say(f"  {part.name}: {unit}; states {', '.join(_states(part))}; takes {', '.join(_taken(part))}")
+    if lost := _left_out(done):
         say(f"Note: in no part are the outputs {', '.join(lost)}")
     if way == "bushing":
         k, damping = done.settings.stiffness, done.settings.damping

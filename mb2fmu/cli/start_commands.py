@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mb2fmu.cli.command_options import debug_option, say
+from mb2fmu.cli.command_options import debug_option, json_file_option, options, say, written_as_json
 
 
 @click.command(short_help="Write a commented, working model to start from.")
@@ -20,8 +20,8 @@ from mb2fmu.cli.command_options import debug_option, say
     metavar="DIR",
     help="Folder to write to; made if it is not there.  [default: here]",
 )
-@debug_option
-def new(name: str, folder: Path) -> None:
+@options(json_file_option, debug_option)
+def new(name: str, folder: Path, json_file: Path | None) -> None:
     """Writes NAME.py here: a commented, working model to start from.
 
     \b
@@ -32,13 +32,14 @@ def new(name: str, folder: Path) -> None:
     from mb2fmu.model.template import write_template
 
     path = write_template(name.removesuffix(".py"), folder)
-    say(f"{path}: run it with: mb2fmu run {path}")
+    if not written_as_json({"model": str(path)}, json_file):
+        say(f"{path}: run it with: mb2fmu run {path}")
 
 
 @click.command("list", short_help="List the models that come with mb2fmu, or those of a folder.")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="[DIR]", required=False)
-@debug_option
-def list_models(folder: Path | None) -> None:
+@options(json_file_option, debug_option)
+def list_models(folder: Path | None, json_file: Path | None) -> None:
     """Lists models with a line each, without running them: those that come with mb2fmu, or those in DIR.
 
     \b
@@ -46,11 +47,15 @@ def list_models(folder: Path | None) -> None:
       mb2fmu list
       mb2fmu run cart_pole
       mb2fmu list .
+      mb2fmu list --json
     """
     from mb2fmu.model import list_models as listed_in
     from mb2fmu.model import shipped_models
 
     listed = listed_in(folder or shipped_models())
+    rows = [{"name": model.name, "summary": model.summary, "path": str(model.path)} for model in listed]
+    if written_as_json({"models": rows}, json_file):
+        return
     if not listed:
         click.echo(f"no models in {folder}; write a first one: mb2fmu new NAME", err=True)
         return

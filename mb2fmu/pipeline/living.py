@@ -16,7 +16,7 @@ def living(built: Build) -> LiveUnit | None:
         built: A unit of ours.
 
     Returns:
-        None for units of Python and units with events, where there is no compiler for WebAssembly, or where the module
+        None for units of Python, where there is no compiler for WebAssembly, or where the module
         is too large for a page (``animation.live.LARGEST``).
 
     Raises:
@@ -27,7 +27,7 @@ def living(built: Build) -> LiveUnit | None:
     from mb2fmu.emit import c
 
     described = built.interface
-    if described.target.backend != "native" or described.of("mode"):
+    if described.target.backend != "native":
         return None
     module = toolchain.compile_web(c.emit_web(built.sources, described))
     if module is None or len(module) > LARGEST:

@@ -167,8 +167,8 @@ def _entries(letter: str, matrix: Any) -> Iterator[tuple[str, Any]]:
                 yield f"{letter}[{index}]", matrix[i, j]
 
 
-def _text(equations: EquationsOfMotion, name: str) -> str:
-    """Print the equations as plain text, section by section."""
+def section_texts(equations: EquationsOfMotion) -> list[dict[str, Any]]:
+    """All sections that have rows, each with its title and its rows, both sides of them as text."""
     printer = StrPrinter({"order": "none"})
     dots = {dot: sm.Symbol(f"{u}'") for u, dot in zip(equations.u, equations.u_dot, strict=True)}
 
@@ -178,12 +178,20 @@ def _text(equations: EquationsOfMotion, name: str) -> str:
             return f"{value.symbol}'"
         return str(printer.doprint(value.xreplace(dots)) if isinstance(value, sm.Basic) else value)
 
+    return [
+        {"title": section.title, "rows": [[side(left), side(right)] for left, right in section.rows]}
+        for section in sections(equations)
+        if section.rows
+    ]
+
+
+def _text(equations: EquationsOfMotion, name: str) -> str:
+    """Print the equations as plain text, section by section."""
     lines = [f"{name}: M u' = f by {equations.method}"]
     lines += [f"states: {', '.join(map(str, equations.states))}"]
-    for section in sections(equations):
-        if section.rows:
-            lines += ["", section.title]
-            lines += [f"  {side(left)} = {side(right)}" for left, right in section.rows]
+    for section in section_texts(equations):
+        lines += ["", section["title"]]
+        lines += [f"  {left} = {right}" for left, right in section["rows"]]
     return "\n".join(lines) + "\n"
 
 

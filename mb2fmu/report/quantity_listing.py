@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import sympy as sm
 from sympy.printing.latex import LatexPrinter
@@ -40,8 +40,8 @@ def quantity_listing(quantities: NamedQuantities, form: Literal["text", "latex"]
     return _text(quantities) if form == "text" else _latex(quantities)
 
 
-def _text(quantities: NamedQuantities) -> str:
-    """Print the quantities as plain text, section by section."""
+def section_texts(quantities: NamedQuantities) -> list[dict[str, Any]]:
+    """All sections, each with its title, its rows (both sides as text) and its note; what stands in them last."""
     dots = {rate: sm.Symbol(f"{of}{chr(39) * times}") for rate, (of, times) in quantities.rates.items()}
     printer = StrPrinter({"order": "none"})
 
@@ -52,19 +52,32 @@ def _text(quantities: NamedQuantities) -> str:
         rows = [", ".join(shown(e) for e in value.row(i)) for i in range(value.rows)]
         return f"({', '.join(rows)})" if value.cols == 1 else f"[{'; '.join(rows)}]"
 
+    found: list[dict[str, Any]] = [
+        {
+            "title": section.title,
+            "rows": [[_text_name(q), shown(q.value)] for q in section.quantities],
+            "note": section.note,
+        }
+        for section in quantities.sections
+    ]
+    rows: list[list[str]] = []
+    for item in quantities.intermediates:
+        if isinstance(item, Assignment):
+            rows.append([str(item.symbol), shown(item.expression)])
+        else:
+            rows.append([", ".join(map(str, item.unknowns)), f"X of A X = B ({item.name})"])
+            rows += [["  A", shown(item.matrix)], ["  B", shown(item.right_hand_side)]]
+    return [*found, {"title": "With", "rows": rows, "note": ""}] if rows else found
+
+
+def _text(quantities: NamedQuantities) -> str:
+    """Print the quantities as plain text, section by section."""
     lines = [f"{quantities.name}: quantities of the theory"]
-    for section in quantities.sections:
-        lines += ["", section.title]
-        lines += [f"  {_text_name(q)} = {shown(q.value)}" for q in section.quantities]
-        lines += [f"  {section.note}"] if section.note else []
-    if quantities.intermediates:
-        lines += ["", "With"]
-        for item in quantities.intermediates:
-            if isinstance(item, Assignment):
-                lines.append(f"  {item.symbol} = {shown(item.expression)}")
-            else:
-                lines.append(f"  {', '.join(map(str, item.unknowns))}: X of A X = B ({item.name})")
-                lines += [f"    A = {shown(item.matrix)}", f"    B = {shown(item.right_hand_side)}"]
+    for section in section_texts(quantities):
+        lines += ["", section["title"]]
+        joints = (": " if right.startswith("X of A") else " = " for _, right in section["rows"])
+        lines += [f"  {left}{joint}{right}" for joint, (left, right) in zip(joints, section["rows"], strict=True)]
+        lines += [f"  {section['note']}"] if section["note"] else []
     return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,8 @@
 """``emit_web``: print a unit for a page: the same equations, elementary functions and solver, without imports.
 
-It is compiled for WebAssembly. Directional and adjoint derivatives are left out, and the Jacobian too unless the unit's
-solver is implicit: nothing calls them. What the table of derivatives does not name is not handed to the compiler, which
+It is compiled for WebAssembly. What nothing in a page calls is left out: directional and adjoint derivatives, the
+Jacobian unless the unit's solver is implicit, u' and dependent speeds as values of their own, solvers that the unit
+does not begin with, variables that are no states. What the tables do not name is not handed to the compiler, which
 would work on it for seconds only for the linker to leave it out.
 """
 
@@ -18,8 +19,11 @@ MAIN = "web.c"
 """The translation unit that holds all but the equations."""
 
 _HEADERS = ("math.h", "stdio.h", "stdlib.h", "string.h")
-_TABLE = "const mb2fmu_derivatives MB2FMU_VARIANT(derivatives) = {"
-_UNUSED = ("tangent", "adjoint", "initialize_tangent", "initialize_adjoint")
+_TABLES = {
+    "equations.c": "const mb2fmu_equations MB2FMU_VARIANT(equations) = {",
+    "derived.c": "const mb2fmu_derivatives MB2FMU_VARIANT(derivatives) = {",
+}
+_UNUSED = ("tangent", "adjoint", "initialize_tangent", "initialize_adjoint", "accelerations", "dependent_speeds")
 
 
 def emit_web(sources: FileTree, interface: FmuInterface) -> FileTree:
@@ -47,19 +51,57 @@ def emit_web(sources: FileTree, interface: FmuInterface) -> FileTree:
         "outputs": outputs(interface),
     }
     unused = (*_UNUSED, *(() if interface.solver.kind == "implicit" else ("jacobian",)))
-    head, table, functions = files["derived.c"].decode().partition(_TABLE)
-    for entry in unused:
-        functions = re.sub(
-            rf"^    (equations_{entry}|MB2FMU_UNIT\(any_{entry}\)),$", "    NULL,", functions, flags=re.MULTILINE
-        )
-    files["derived.c"] = f"#include <stddef.h>\n{head}{table}{functions}".encode()
-    files |= _needed({path: text for path, text in files.items() if path.startswith("derived")}, table + functions)
+    files |= _without_entries(files, unused)
+    files["solver_methods.c"] = _one_solver(files["solver_methods.c"], interface.solver.choice)
+    files |= _states_alone(files)
     files = _joined(files)
     files |= {f"{name}.h": render("standalone.h.jinja", **facts), f"{name}.c": render("standalone.c.jinja", **facts)}
     files["standalone.c"] = packaged("mb2fmu.emit.c", "standalone/standalone.c")
     files |= {file: packaged("mb2fmu.emit.c", f"web/{file}") for file in (MAIN, *_HEADERS)}
     files["web_named.h"] = f'#include "{name}.c"\n'.encode()
     return FileTree(files)
+
+
+def _without_entries(files: dict[str, bytes], unused: tuple[str, ...]) -> dict[str, bytes]:
+    """The translation units of the equations without these entries of their tables, and what only they call."""
+    found, tables = dict(files), ""
+    for path, first_line in _TABLES.items():
+        head, begin, table = found[path].decode().partition(first_line)
+        for entry in unused:
+            name = rf"^    (equations_{entry}|MB2FMU_UNIT\(any_{entry}\)),$"
+            table = re.sub(name, "    NULL,", table, flags=re.MULTILINE)
+        found[path] = f"#include <stddef.h>\n{head}{begin}{table}".encode()
+        tables += table
+    return _needed({path: text for path, text in found.items() if path.startswith(("equations", "derived"))}, tables)
+
+
+_METHOD_FILE = re.compile(r'^#include "solver_(?!h")\w+\.c"\n', re.MULTILINE)
+_METHOD_ROW = re.compile(r'^    \{"\w+",[^{}]*\{[^{}]*\}[^{}]*\},\n', re.MULTILINE)
+
+
+def _one_solver(source: bytes, number: int) -> bytes:
+    """The table of methods with one row alone, in its place; the others' steps are left out."""
+    text = source.decode()
+    row = _METHOD_ROW.findall(text)[number - 1]
+    own = re.findall(r"mb2fmu_(\w+)_(?:step|dense)\b", row)
+    text = _METHOD_FILE.sub(lambda file: file[0] if f"solver_{own[0]}.c" in file[0] else "", text)
+    return _METHOD_ROW.sub(lambda each: each[0] if each[0] == row else "    {0},\n", text).encode()
+
+
+_VARIABLES = re.compile(r"(?<=model_variables\[MB2FMU_N_VARIABLES\] = \{\n)(?:    \{.*\},\n)*")
+
+
+def _states_alone(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The table of variables with the states alone: their names and nominal values are all that a solver looks up."""
+    rows = _VARIABLES.search(files["model.c"].decode())
+    assert rows
+    every = rows[0].splitlines(keepends=True)
+    states = [row for row in every if "MB2FMU_SOURCE_STATE," in row] or every[:1]
+    size = re.sub(r"(?<=#define MB2FMU_N_VARIABLES )\d+", str(len(states)), files["model_config.h"].decode())
+    return {
+        "model.c": _VARIABLES.sub(lambda _: "".join(states), files["model.c"].decode()).encode(),
+        "model_config.h": size.encode(),
+    }
 
 
 _STATIC = re.compile(r"^static [^(=;\[]*?(\w+)\s*[(\[=]", re.MULTILINE)
@@ -89,7 +131,7 @@ def _needed(files: dict[str, bytes], table: str) -> dict[str, bytes]:
     for key in found:
         by_name.setdefault(key[1], []).append(key)
     reached: set[tuple[str, str]] = set()
-    waiting = [("derived.c", table)]
+    waiting = [("", table)]
     while waiting:
         path, text = waiting.pop()
         for word in set(_WORD.findall(text)) & by_name.keys():

@@ -13,6 +13,9 @@ struct MB2FMU_UNIT(model) {
     double p[MB2FMU_SIZE(MB2FMU_N_PARAMETERS)];
     double y[MB2FMU_SIZE(MB2FMU_N_OUT)];
     double next[MB2FMU_SIZE(MB2FMU_N_STATES)];
+#if MB2FMU_N_MEMORY > 0
+    double memory[MB2FMU_N_MEMORY]; /* of before a step, or what was found */
+#endif
     char message[512];
     double room[];
 };
@@ -27,7 +30,7 @@ static int standalone_failed(MB2FMU_UNIT(model) * model, int failed)
     return failed;
 }
 
-/* Memory of dependent coordinates begins anew. */
+/* What is remembered begins anew. */
 static void standalone_forget(MB2FMU_UNIT(model) * model)
 {
 #if MB2FMU_N_MEMORY > 0
@@ -36,6 +39,71 @@ static void standalone_forget(MB2FMU_UNIT(model) * model)
     (void)model;
 #endif
 }
+
+#if MB2FMU_N_MEMORY > 0
+/* The point that has been reached is remembered. 0 or the number of the solve that failed. */
+static int standalone_remember(MB2FMU_UNIT(model) * model, double t, const double r[], const double x[])
+{
+    const int failed = model_remember(t, x, r, model->p, &model->w, model->memory);
+    if (failed == 0) {
+        memcpy(model->w.values + MB2FMU_N_CALCULATED, model->memory, sizeof model->memory);
+    }
+    return failed;
+}
+#endif
+
+#if MB2FMU_N_MODES > 0
+/* Notes why no modes are right, and hands the answer on. */
+static int standalone_unsettled(MB2FMU_UNIT(model) * model, double t, int answer)
+{
+    const mb2fmu_settling *const s = &model->integrator.work.settling;
+    const int one = s->last[0], other = s->last[1];
+    char time[MB2FMU_NUMBER_SIZE];
+    if (answer >= 0) {
+        return standalone_failed(model, answer);
+    }
+    (void)snprintf(model->message, sizeof model->message, "at time %s: %s; changed last: %s%s%s",
+                   mb2fmu_solver_number(time, t),
+                   answer == MB2FMU_CHATTERS
+                       ? "no modes are right: they switch to and fro"
+                       : "events set a state to two values at once, or to what is no finite number",
+                   one < 0 ? "none" : model_switches[one].name, other < 0 ? "" : ", ",
+                   other < 0 ? "" : model_switches[other].name);
+    return answer;
+}
+
+/* Modes as a unit finds them when it leaves Initialization Mode, and the states behind an event at the start. */
+static int standalone_begin_modes(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
+{
+    mb2fmu_settling *const s = &model->integrator.work.settling;
+    int answer = mb2fmu_begin_modes(s, t, x, r, model->p, &model->w);
+    if (answer == 0) {
+        answer = standalone_remember(model, t, r, x);
+    }
+    if (answer == 0) {
+        memcpy(model->next, x, MB2FMU_N_STATES * sizeof x[0]);
+        answer = mb2fmu_settle(s, t, model->next, r, model->p, &model->w, 0.5 * MB2FMU_SLACK, 0);
+    }
+    if (answer == 0 && s->changed) {
+        memcpy(x, model->next, MB2FMU_N_STATES * sizeof x[0]);
+    }
+    return standalone_unsettled(model, t, answer);
+}
+
+/* Modes as a step begins: inputs and parameters may have been set since the last one; what is held is put at rest. */
+static int standalone_settle(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
+{
+    mb2fmu_settling *const s = &model->integrator.work.settling;
+    int answer = mb2fmu_settle(s, t, x, r, model->p, &model->w, 0.5 * MB2FMU_SLACK, 1);
+    if (answer == 0 && !s->changed) {
+        answer = mb2fmu_keep_at_rest(s, t, x, r, model->p, &model->w);
+    }
+    if (answer == 0 && s->changed) {
+        mb2fmu_integrator_invalidate(&model->integrator);
+    }
+    return standalone_unsettled(model, t, answer);
+}
+#endif
 
 int MB2FMU_UNIT(set_parameters)(MB2FMU_UNIT(model) * model, const double p[])
 {
@@ -104,6 +172,25 @@ int MB2FMU_UNIT(jacobian)(MB2FMU_UNIT(model) * model, double t, const double x[]
     return standalone_failed(model, model_jacobian(t, x, r, model->p, &model->w, jacobian, model->next));
 }
 
+/* Where what is remembered begins: twice, as a unit does, when it looks for its start, and when it has found it. */
+static int standalone_begin_memory(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
+{
+    int failed = 0;
+#if MB2FMU_N_MEMORY > 0 && MB2FMU_N_INITIALIZED == 0
+    failed = standalone_remember(model, t, r, x);
+#endif
+#if MB2FMU_N_MODES > 0
+    return failed != 0 ? standalone_failed(model, failed) : standalone_begin_modes(model, t, r, x);
+#elif MB2FMU_N_MEMORY > 0
+    failed = failed != 0 ? failed : standalone_remember(model, t, r, x);
+#else
+    (void)t;
+    (void)r;
+    (void)x;
+#endif
+    return standalone_failed(model, failed);
+}
+
 /* Begins at time t from the start values x, which are moved where they are guesses. */
 static int standalone_begin(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
 {
@@ -114,22 +201,14 @@ static int standalone_begin(MB2FMU_UNIT(model) * model, double t, const double r
                             MB2FMU_DEFAULT_INTERNAL_STEP);
 #if MB2FMU_N_INITIALIZED > 0
     failed = model_initialize(t, x, r, model->p, &model->w, model->next);
-    if (failed == 0) {
-        memcpy(x, model->next, MB2FMU_N_STATES * sizeof x[0]);
+    if (failed != 0) {
+        return standalone_failed(model, failed);
     }
-#elif MB2FMU_N_MEMORY > 0
-    /* Twice, as a unit does: when it looks for its start, and when it leaves Initialization Mode. */
-    for (int pass = 0; failed == 0 && pass < 2; pass++) {
-        failed = model_remember(t, x, r, model->p, &model->w, model->y);
-        if (failed == 0) {
-            memcpy(model->w.values + MB2FMU_N_CALCULATED, model->y, sizeof model_first_memory);
-        }
-    }
-#else
-    (void)r;
-    (void)x;
+    memcpy(x, model->next, MB2FMU_N_STATES * sizeof x[0]);
 #endif
-    return standalone_failed(model, failed);
+    failed = standalone_begin_memory(model, t, r, x);
+    mb2fmu_integrator_invalidate(&model->integrator);
+    return failed;
 }
 
 int MB2FMU_UNIT(start)(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
@@ -143,21 +222,42 @@ double MB2FMU_UNIT(time)(const MB2FMU_UNIT(model) * model)
     return model->clock.time;
 }
 
-int MB2FMU_UNIT(step)(MB2FMU_UNIT(model) * model, double h, const double r[], double x[])
+/* From x at the model's time, in place; what is remembered goes with it. */
+static int standalone_walk(MB2FMU_UNIT(model) * model, double h, const double r[], double x[])
 {
     mb2fmu_problem problem = {0};
-    enum mb2fmu_outcome outcome;
     problem.p = model->p;
     problem.w = &model->w;
     problem.r0 = r;
     problem.t0 = model->clock.time;
-    model->message[0] = '\0';
-    outcome = mb2fmu_integrate(&model->integrator, &problem, model->clock.time, h, x, model->message,
-                               sizeof model->message);
-    if (outcome == MB2FMU_STEP_OK) {
-        mb2fmu_clock_advance(&model->clock, h);
+#if MB2FMU_N_MODES > 0
+    const int answer = standalone_settle(model, problem.t0, r, x);
+    if (answer != 0) {
+        return answer;
     }
-    return (int)outcome;
+#endif
+    return (int)mb2fmu_integrate(&model->integrator, &problem, problem.t0, h, x, model->message,
+                                 sizeof model->message);
+}
+
+int MB2FMU_UNIT(step)(MB2FMU_UNIT(model) * model, double h, const double r[], double x[])
+{
+    int failed;
+    model->message[0] = '\0';
+#if MB2FMU_N_MEMORY > 0
+    memcpy(model->memory, model->w.values + MB2FMU_N_CALCULATED, sizeof model->memory);
+#endif
+    memcpy(model->next, x, MB2FMU_N_STATES * sizeof x[0]);
+    failed = standalone_walk(model, h, r, model->next);
+    if (failed == 0) {
+        memcpy(x, model->next, MB2FMU_N_STATES * sizeof x[0]);
+        mb2fmu_clock_advance(&model->clock, h);
+        return 0;
+    }
+#if MB2FMU_N_MEMORY > 0
+    memcpy(model->w.values + MB2FMU_N_CALCULATED, model->memory, sizeof model->memory);
+#endif
+    return failed;
 }
 
 void MB2FMU_UNIT(inputs_changed)(MB2FMU_UNIT(model) * model)
