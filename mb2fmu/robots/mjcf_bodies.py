@@ -213,11 +213,12 @@ class Bodies:
             self.faults.add(element.line, what, "let only bodies of the world be free, by one joint")
         check_attributes(element, _OF_JOINTS, (*_SOLVER, "align"))
         if element.name == "joint":
-            for key in ("damping", "armature", "stiffness", "frictionloss"):
+            for key in ("damping", "armature", "stiffness"):
                 if element.number(key):
                     what = f"{key} of the free joint of body {name} is not honoured"
                     self.faults.add(element.line, what, "write <freejoint/>, which has none")
         own = self._name(element, f"{name}_free")
+        self._note_friction(own, element.number("frictionloss"))
         joint = JointRecord(
             name=own, kind="floating", parent=parent, child=name, start_pose=pose, driven=False, line=element.line
         )
@@ -242,10 +243,10 @@ class Bodies:
             if value < 0:
                 self.faults.add(element.line, f"{key} of joint {name} is {value:g}", "give a number ≥ 0")
         if kind == "ball":
-            for key in ("stiffness", "frictionloss"):
-                if values[key]:
-                    what = f"{key} of the ball joint {name} is not honoured"
-                    self.faults.add(element.line, what, "remove it, or make three hinges of the ball")
+            if values["stiffness"]:
+                what = f"stiffness of the ball joint {name} is not honoured"
+                self.faults.add(element.line, what, "remove it, or make three hinges of the ball")
+            self._note_friction(name, values["frictionloss"])
         self.zero[name] = zero
         lower, upper = self._range(element, "range", "limited", name)
         bounds = Limits(lower=angle(lower), upper=angle(upper)) if kind != "ball" else Limits()
@@ -258,6 +259,11 @@ class Bodies:
             actuated=self._range(element, "actuatorfrcrange", "actuatorfrclimited", name), driven=False,
             line=element.line,
         )  # fmt: skip
+
+    def _note_friction(self, joint: str, friction: float) -> None:
+        """Note dry friction of a joint with several coordinates, which is left out."""
+        if friction:
+            self.faults.note(f"dry friction of joint {joint} is left out: it has more than one coordinate")
 
     def _range(self, element: Element, key: str, switch: str, name: str) -> tuple[float, float]:
         """Return the lower and upper bound of a joint's range, in rad or m."""

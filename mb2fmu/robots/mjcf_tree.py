@@ -15,6 +15,11 @@ ACTUATORS = ("general", "motor", "position", "velocity", "damper", "intvelocity"
              "dcmotor", "pid", "orientation")  # fmt: skip
 _OWN = {"kp", "kv", "dampratio", "timeconst", "inheritrange"}
 """Attributes of actuators that mean another thing in each kind, or nothing."""
+_TYPES = {"gaintype", "biastype"}
+_OVERWRITTEN = {
+    "motor": {*_TYPES, "gainprm", "biasprm", "dyntype", "dynprm"}, "position": _TYPES, "velocity": _TYPES,
+}  # fmt: skip
+"""Attributes of <general> that a kind of actuator sets itself, whatever its class says."""
 _HAVE_CLASS = {"joint", "geom", "site", "mesh", "material", "connect", "weld", "fixed", "spatial", "tendon", *ACTUATORS}
 _MOST_INCLUDED = 100
 
@@ -134,7 +139,8 @@ def _defaults(name: str, child: etree._Element, of: Mapping[str, Mapping[str, st
         for word in (name, *(other for other in ACTUATORS if other != name)):
             for key, value in of.get(word, {}).items():
                 # <general> takes the gains that another kind's defaults make; there it is refused by its attribute
-                if word == name or key not in _OWN or (name == "general" and key != "inheritrange"):
+                kept = key not in _OWN or (name == "general" and key != "inheritrange")
+                if word == name or (kept and key not in _OVERWRITTEN.get(name, ())):
                     yield key, value
     elif section in {"equality", "tendon"}:
         yield from deepcopy(of.get(section, {})).items()

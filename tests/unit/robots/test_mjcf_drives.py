@@ -117,3 +117,16 @@ def test_a_file_that_mujoco_does_not_load_has_no_second_reading(file: Path) -> N
     made = robot_motion.robot_motions(pipeline.derive(file).checked)
     assert "MuJoCo does not load the file" in made.missing[robot_motion.WAY]
     assert "foot.stl" in made.missing[robot_motion.WAY]
+
+
+def test_classes_do_not_change_what_a_drive_sets_itself(file: Path) -> None:
+    """A motor is one though its class speaks of springs; a ball has the friction of its class left out."""
+    head, _, _ = DRIVES.partition("<actuator>")
+    general = '<default><joint frictionloss="0.2"/><general biastype="affine" gainprm="40" biasprm="0 -40 -3"/>'
+    ball = '<body name="ball"><joint name="ball" type="ball"/><geom size="0.1" pos="0 0 1"/></body></worldbody>'
+    drives = '<actuator><motor name="m" joint="hip"/><general name="g" joint="ankle"/></actuator></mujoco>'
+    text = head.replace("<default>", general, 1).replace("</worldbody>", ball) + drives
+    file.write_text(text)
+    assert worst_against_second_reading(file) < 0.1
+    notes = pipeline.derive(file).checked.mechanics.description.notes
+    assert "dry friction of joint ball is left out: it has more than one coordinate" in notes
