@@ -18,7 +18,7 @@ from mb2fmu.animation.poses import Motion, Signals
 from mb2fmu.animation.scene import FILE, Scene
 from mb2fmu.animation.scene_building import describe, variables
 from mb2fmu.animation.still import SMALL, still, stills
-from mb2fmu.animation.thinning import thinned_together
+from mb2fmu.animation.thinning import thinned_together, thinning_note
 
 __all__ = [
     "FILE",
@@ -38,6 +38,7 @@ __all__ = [
     "still",
     "stills",
     "thinned_together",
+    "thinning_note",
     "triangles",
     "variables",
 ]

@@ -19,7 +19,7 @@ from mb2fmu.animation.drawing import Anchor, Drawing, Poses
 from mb2fmu.animation.encoding import encoded
 from mb2fmu.animation.poses import Signals
 from mb2fmu.animation.still import still
-from mb2fmu.animation.thinning import fitting
+from mb2fmu.animation.thinning import fitting, thinning_note
 
 FRAMES_PER_SECOND = 60
 MOST_FRAMES = 4000
@@ -107,7 +107,7 @@ def element(
         traces=bool(drawing.traces),
         plot=bool(data["signals"]["names"]),
         moves=len(drawing.poses.time) > 1,
-        thinned=f"Surfaces are drawn with {kept:,} of their {given:,} triangles." if kept < given else "",
+        notes=(*drawing.notes, *([thinning_note(kept, given, "this page")] if kept < given else [])),
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     style = Markup(_text("viewer.css").strip())  # noqa: S704 (our own file)

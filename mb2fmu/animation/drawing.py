@@ -140,6 +140,7 @@ class Drawing:
         ghost: The reference's poses; None if there is none.
         keys: (point, frame) of the scene that each pose is.
         arrow_scales: m of the picture per unit, of each vector.
+        notes: What is simplified or not drawn, one sentence each.
     """
 
     name: str
@@ -162,6 +163,7 @@ class Drawing:
     ghost: Poses | None = None
     keys: tuple[tuple[int, int], ...] = ()
     arrow_scales: tuple[float, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def draw(scene: Scene, motion: Motion, ghost: Motion | None = None) -> Drawing:
@@ -245,6 +247,7 @@ class _Artist:
             arrows=arrows,
             bodies=followed,
             meshes=self.scene.meshes,
+            notes=self.scene.notes,
             unit=self.unit,
             centre=centre,
             span=_triple(span),

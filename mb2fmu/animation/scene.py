@@ -147,6 +147,7 @@ class Scene:
         program: Entry points ``points`` (x, y, z of each, m), ``rotations`` (N_C_B of each frame row by row),
             ``vectors`` (components in N of each arrow), ``sizes`` (of parameters alone), ``gravity`` (direction, empty
             where it is not known) and ``signals`` (the inputs of the default experiment, of time).
+        notes: What is simplified or not drawn, one sentence each; a unit does not carry them.
     """
 
     name: str
@@ -166,12 +167,15 @@ class Scene:
     arrows: tuple[SceneArrow, ...] = ()
     meshes: tuple[Triangles, ...] = ()
     program: Program = field(repr=False)
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
         """Return JSON for a unit; the same scene gives the same bytes."""
         record: dict[str, Any] = {"version": VERSION}
         for item in fields(self):
             value = getattr(self, item.name)
+            if item.name == "notes":
+                continue
             if item.name == "program":
                 record[item.name] = to_record(value)
             elif item.name == "meshes":

@@ -52,6 +52,11 @@ def fitting(meshes: tuple[Triangles, ...], most: int) -> tuple[Triangles, ...]:
     return kept
 
 
+def thinning_note(kept: int, given: int, where: str) -> str:
+    """Return the sentence that tells a reader of thinned surfaces."""
+    return f"Surfaces are drawn with {kept:,} of their {given:,} triangles in {where}."
+
+
 def thinned_together(meshes: Mapping[Key, Triangles], budget: int) -> dict[Key, Triangles]:
     """Return meshes with about ``budget`` triangles in total, shared by the square roots of their sizes."""
     if sum(len(mesh.faces) for mesh in meshes.values()) <= budget:

@@ -122,6 +122,8 @@ def animate(
 
         for path in films:
             film(drawing, path)
+    for note in drawing.notes:
+        click.echo(f"note: {note}", err=True)
     written = [("page", page)] if page is not None else []
     written += [*(("picture", path) for path in pictures.values()), *(("film", path) for path in films)]
     facts = {

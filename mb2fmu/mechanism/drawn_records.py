@@ -112,6 +112,7 @@ class Scenery:
         joints: In the order of the mechanics.
         meshes: Files of those shapes whose mesh is no path.
         frames, points: Where the mechanism has none of its own (a Lagrangian alone); otherwise empty.
+        notes: What cannot be drawn, one sentence each.
     """
 
     shapes: tuple[DrawnShape, ...] = ()
@@ -121,3 +122,4 @@ class Scenery:
     meshes: tuple[MeshUse, ...] = ()
     frames: tuple[Frame, ...] = ()
     points: tuple[KinematicPoint, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -114,7 +114,7 @@ def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None
     """
     faults: list[Fault] = []
     scenery = mechanism.scenery or Scenery()
-    meshes = turned_meshes(scenery.meshes)
+    meshes, notes = turned_meshes(scenery.meshes)
     used = {mesh.key for mesh in scenery.meshes}
     folder = mechanism.declared.source.parent if mechanism.declared.source else Path()
     for shape in scenery.shapes:
@@ -130,29 +130,37 @@ def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None
             faults += error.faults
     if faults:
         raise ModelError("the looks of the mechanism cannot be used:", faults)
-    return animation.describe(mechanism, equations, meshes)
+    scene = animation.describe(mechanism, equations, meshes)
+    return scene and replace(scene, notes=(*scenery.notes, *notes))
 
 
 MOST_TRIANGLES = 30_000
 """Of all meshes of a robot together: a page of it then stays below 5 MB."""
 
 
-def turned_meshes(uses: Sequence[MeshUse]) -> dict[str, animation.Triangles]:
-    """Return meshes turned and scaled, thinned to a budget; unreadable ones are left out."""
+def turned_meshes(uses: Sequence[MeshUse]) -> tuple[dict[str, animation.Triangles], tuple[str, ...]]:
+    """Return meshes turned and scaled, thinned to a budget, and notes on that and on unreadable ones."""
     found: dict[str, animation.Triangles] = {}
     read: dict[Path, animation.Triangles | None] = {}
+    notes: list[str] = []
     for mesh in uses:
         if mesh.path not in read:
             try:
                 read[mesh.path] = animation.triangles(mesh.path.read_bytes(), mesh.path.name, most=None)
-            except (ModelError, OSError):
+            except (ModelError, OSError) as error:
                 read[mesh.path] = None
+                what = error.faults[0].what if isinstance(error, ModelError) and error.faults else str(error)
+                notes.append(f"a mesh is not drawn: {what}")
         triangles = read[mesh.path]
         if triangles is not None:
             matrix = np.array(mesh.matrix).reshape(3, 3)
             faces = triangles.faces[:, ::-1] if np.linalg.det(matrix) < 0 else triangles.faces
             found[mesh.key] = animation.Triangles((triangles.vertices @ matrix.T).astype(np.float32), faces)
-    return animation.thinned_together(found, MOST_TRIANGLES)
+    drawn = animation.thinned_together(found, MOST_TRIANGLES)
+    kept, given = (sum(len(mesh.faces) for mesh in meshes.values()) for meshes in (drawn, found))
+    if kept < given:
+        notes.append(animation.thinning_note(kept, given, "all pictures"))
+    return drawn, tuple(notes)
 
 
 def scene_needed(simulated: Simulated) -> Scene:

@@ -88,7 +88,7 @@ def robot_scenery(robot: RobotMechanics, numbers: Places) -> Scenery:
             along: Components = (axis[0], axis[1], axis[2])
             shown: JointKind = "pin" if kind == "revolute" else "slide"
             joints.append(DrawnJoint(part.moved_by.name, shown, numbers.origin[i], numbers.own[i], along))
-    return Scenery(shapes=tuple(shapes), joints=tuple(joints), meshes=robot.meshes)
+    return Scenery(shapes=tuple(shapes), joints=tuple(joints), meshes=robot.meshes, notes=robot.undrawn)
 
 
 def _key(number: int, shape: Geometry) -> str:

@@ -54,6 +54,7 @@ class RobotMechanics(RecordedMechanics):
         passive: Joint → what tendons do along it, actuators left out, N·m or N.
         desired: Accelerations that ``inverse-dynamics`` are asked for, one per speed; empty if nobody asks.
         meshes: Of its shapes.
+        undrawn: A sentence on every mesh that is not there.
         side_file: What the loops of the settings stand in; None where they came as arguments.
         gravity: Acceleration, m/s², components in the ground.
     """
@@ -72,4 +73,5 @@ class RobotMechanics(RecordedMechanics):
     side_file: Path | None = None
     loops: tuple[LoopRecord, ...]
     meshes: tuple[MeshUse, ...]
+    undrawn: tuple[str, ...] = ()
     gravity: tuple[sm.Expr, sm.Expr, sm.Expr]

@@ -384,6 +384,7 @@ class _Modeller:
             passive=laws_of_tendons(self._joint_motions(), self.description.tendons),
             loops=loops_of(self.description, self.settings, self._legal),
             meshes=meshes,
+            undrawn=missing,
             gravity=gravity,
         )
 

@@ -21,6 +21,7 @@ _ELEMENT, _ATTRIBUTE = 0.74, 0.8
 """Likeness from which an unknown word is taken for a misspelled one; extensions of other tools are less alike."""
 FILE = "{mb2fmu}file"
 """Attribute that tells the file of an element that was included."""
+_NO_DOCTYPE = "remove <!DOCTYPE …>"
 _INCLUDE = "http://www.w3.org/2001/XInclude"
 _XACRO = re.compile(r"xacro", re.IGNORECASE)
 
@@ -84,7 +85,9 @@ def parse(content: bytes, path: Path, expected: Collection[str]) -> etree._Eleme
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
         where = f"{path.name}:{error.lineno or 0}"
-        if error.code == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
+        if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
+            fault = Fault("it has a document type, by which a file can read other files, or swell", where, _NO_DOCTYPE)
+        elif error.code == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
             fault = Fault(
                 "its elements are nested too deep (more than 256), or a text has more than 10 MB",
                 where,
@@ -95,7 +98,7 @@ def parse(content: bytes, path: Path, expected: Collection[str]) -> etree._Eleme
         raise ModelError(headline, [fault]) from None
     faults = Faults(path.name)
     if root.getroottree().docinfo.doctype:
-        faults.add(1, "it has a document type, by which a file can read other files", "remove <!DOCTYPE …>")
+        faults.add(1, "it has a document type, by which a file can read other files, or swell", _NO_DOCTYPE)
     for element in root.iter():
         _refuse_foreign(element, faults)
     faults.complain()

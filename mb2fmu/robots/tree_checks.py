@@ -10,6 +10,9 @@ from mb2fmu.robots.rigid_inertias import inertial_faults
 from mb2fmu.robots.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.strict_xml import Faults
 
+_NAMED = 12
+"""Roots that a message names."""
+
 
 def checked_tree(description: RobotDescription, faults: Faults, told: Collection[str] = ()) -> RobotDescription:
     """Return the description with its root, joints of parents before those of their children.
@@ -43,7 +46,7 @@ def checked_tree(description: RobotDescription, faults: Faults, told: Collection
     named = [link for link in roots if link.name]
     broken = len(description.joints) - len(whole)  # each is told already, and may be what leaves a link without parent
     if len(named) - 1 > broken:
-        names = ", ".join(link.name for link in named)
+        names = ", ".join(link.name for link in named[:_NAMED]) + (", …" if len(named) > _NAMED else "")
         faults.add(named[1].line, f"{len(named)} links have no parent: {names}", "join them: a robot has one root")
     _check_cycles(moved, faults)
     _check_mimics(description.joints, faults)

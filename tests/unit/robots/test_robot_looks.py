@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import trimesh
 from unit.robots.robot_texts import joint, link, robot
 
-from mb2fmu import pipeline
+from mb2fmu import animation, pipeline
+from mb2fmu.pipeline import animating
 from mb2fmu.pipeline.animating import turned_meshes
 from mb2fmu.robots.package_paths import UnresolvedError, mesh_path
 
@@ -74,8 +76,30 @@ def test_shapes_and_meshes_stand_where_the_file_says(place: Path) -> None:
     assert [float(c) for c in cylinder.along] == pytest.approx([1, 0, 0], abs=1e-15)  # its z axis, turned about y
     assert [float(size) for size in cylinder.sizes] == [0.5, 0.1]
     assert [float(c) for c in mesh.offset] == pytest.approx([0.1, 0.2, 0.3])
-    (triangles,) = turned_meshes(scenery.meshes).values()
+    (triangles,) = turned_meshes(scenery.meshes)[0].values()
     assert triangles.vertices[2] == pytest.approx([0, -2, 0])
     a, b, c = triangles.vertices[triangles.faces[0].astype(int)]
     assert np.cross(b - a, c - a)[2] > 0  # mirrored, and still seen from the same side
     assert any("none.stl is not there" in note for note in derivation.checked.mechanics.notes)
+
+
+def test_what_is_not_drawn_or_simplified_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ball = trimesh.creation.icosphere(subdivisions=3)
+    (tmp_path / "ball.stl").write_bytes(ball.export(file_type="stl"))
+    (tmp_path / "torn.stl").write_bytes(b"solid torn\nfacet")
+    meshes = "".join(
+        f'<visual><geometry><mesh filename="{name}"/></geometry></visual>'
+        for name in ("ball.stl", "torn.stl", "gone.stl", "&lt;script>alert(1)&lt;/script>.stl")
+    )
+    path = tmp_path / "arm.urdf"
+    arm = link("arm").replace("</link>", f"{meshes}</link>")
+    path.write_text(robot(link("base"), arm, joint("j", "continuous", "base", "arm")))
+    monkeypatch.setattr(animating, "MOST_TRIANGLES", 200)
+    drawing, _ = pipeline.animate(path)
+    told = "\n".join(drawing.notes)
+    assert "gone.stl is not there" in told
+    assert "torn.stl is damaged" in told
+    assert f"of their {len(ball.faces):,} triangles" in told
+    page = animation.page(drawing).decode()
+    assert "4 notes on what is drawn" in page
+    assert "<script>alert" not in page
