@@ -23,7 +23,7 @@ from mb2fmu.studies.case_runner import Answer
 from mb2fmu.studies.scheduling import Effort, Engine, InProcess, run_cases
 from mb2fmu.studies.study_cases import Signal, Study, resolve
 from mb2fmu.studies.study_plan import StudyPlan, Value, examine_plan, names_no_source
-from mb2fmu.studies.study_store import INDICES, SUMMARY, Store
+from mb2fmu.studies.study_store import INDICES, INPUTS, SUMMARY, Store
 from mb2fmu.studies.trajectory_files import zarr_package
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def _engine(study: Study, content: bytes, scheduler: str, workers: int | None, c
 def _summed_up(store: Store, study: Study, name: str, content: bytes) -> StudyOutcome:
     """Write the page."""
     from mb2fmu.package.publishing import write_whole
-    from mb2fmu.pipeline.study_summary import index_table, sensitivities, summary
+    from mb2fmu.pipeline.study_summary import index_table, input_table, sensitivities, summary
 
     cases, values, messages = store.results()
     facts = {"Unit": name, "SHA-256 of the unit": hashlib.sha256(content).hexdigest()}
@@ -248,6 +248,9 @@ def _summed_up(store: Store, study: Study, name: str, content: bytes) -> StudyOu
     found = sensitivities(study, values) if len(cases) == len(study.cases) else {}
     if found:
         write_whole(store.folder / INDICES, index_table(study, found))
+    given = input_table(study)
+    if given:
+        write_whole(store.folder / INPUTS, given)
     page = summary(study, store.folder / name, cases, values, messages, facts, found)
     write_whole(store.folder / SUMMARY, page)
     overhead = None if store.effort is None else store.effort.overhead

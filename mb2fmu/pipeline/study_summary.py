@@ -15,6 +15,7 @@ from mb2fmu.report.study_page import CaseRow, StudyPage, study_page
 from mb2fmu.report.study_pictures import MOST_ACROSS, MOST_DOWN, MOST_LINES, Shares, parallels, responses, shares
 from mb2fmu.studies.sensitivity_indices import Indices, sobol_indices
 from mb2fmu.studies.study_cases import Study
+from mb2fmu.studies.study_store import INPUTS
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,11 +38,33 @@ def replay(study: Study, unit: Path, case: int) -> str:
     words = ["mb2fmu", "simulate", str(unit)]
     for name, value in values.items():
         words += ["--at", f"{name}={value!r}"]
+    for name, held in study.driven.items():
+        if name not in _moving(study):
+            words += ["--at", f"{name}={float(held[0])!r}"]
     for name, formula in study.inputs.items():
         words += ["--input", f"{name}={formula}"]
+    words += ["--input", str(unit.parent / INPUTS)] if _moving(study) else []
     words += ["--stop", repr(study.stop), "--step", repr(study.job.step)]
     words += ["--kind", "me" if study.job.request["kind"] == "ModelExchange" else "cs"]
     return shlex.join([*words, "--plot", f"case-{case}.svg"])
+
+
+def _moving(study: Study) -> list[str]:
+    """Return the inputs that follow the model's experiment and change with time."""
+    return [name for name, held in study.driven.items() if (held != held[0]).any()]
+
+
+def input_table(study: Study) -> bytes:
+    """Return inputs that follow the model's experiment as CSV: a row for each step; empty if none changes with time."""
+    names = _moving(study)
+    if not names:
+        return b""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["time", *names])
+    rows = np.column_stack([np.arange(len(study.job.held)) * study.job.step, *(study.driven[name] for name in names)])
+    writer.writerows([repr(value) for value in row] for row in rows.tolist())
+    return text.getvalue().encode()
 
 
 def sensitivities(study: Study, values: Floats) -> dict[str, Indices]:

@@ -32,7 +32,7 @@ class Axis:
         """Return what is wrong with the numbers; empty if nothing is."""
         first, last = self.numbers[0], self.numbers[-1]
         if self.law in {"uniform", "log"} and not first < last:
-            return f"there is nothing between {first:g} and {last:g}"
+            return f"there is nothing between {first:g} and {last:g}" + (": it goes downward" if last < first else "")
         if self.law == "log" and first <= 0.0:
             return f"a logarithmic scale cannot begin at {first:g}"
         if self.law == "normal" and last <= 0.0:

@@ -48,6 +48,7 @@ class Study:
         fixed: FMU name → value in all cases, as numbers.
         inputs: FMU name of an input → formula or number, as written.
         units: FMU name → unit of what is read.
+        driven: FMU name of an input that follows the model's experiment → its value in each step, shape (n_steps,).
     """
 
     plan: StudyPlan
@@ -60,6 +61,7 @@ class Study:
     fixed: Mapping[str, float]
     inputs: Mapping[str, Value]
     units: Mapping[str, str]
+    driven: Mapping[str, Floats]
 
     @property
     def stop(self) -> float:
@@ -177,6 +179,8 @@ class _Resolver:
             cases,
             {each.name: "s" if each.take == "first-crossing" else self._unit_of(each.of) for each in wanted}, wanted,
             job, fixed, plan.inputs, {name: self._unit_of(name) for name in read},
+            {name: job.held[:, k] for k, name in enumerate(used)
+             if name in defaults and name not in {*plan.inputs, *fixed, *varied_inputs}},
         )  # fmt: skip
 
     def _spread(self, plan: StudyPlan) -> StudyPlan:

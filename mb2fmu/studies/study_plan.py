@@ -259,7 +259,7 @@ class _Reader:
 
     def _one_varied(self, name: str, entry: Any, method: Method) -> Varied:
         """Read one line of ``[vary]``."""
-        where, before = f"vary.{name}", len(self.faults)
+        where = f"vary.{name}"
         if isinstance(entry, list):
             entry = {"values": entry}
         if not isinstance(entry, dict):
@@ -284,7 +284,7 @@ class _Reader:
             self._fault("a grid needs the number of points", where, "add count = 11")
         if method in {"latin-hypercube", "sobol"} and (law == "values" or count):
             self._fault(f"{method} draws between bounds", where, "give from and to, or mean and deviation")
-        return Varied(name, law, () if len(self.faults) > before else tuple(numbers), count)
+        return Varied(name, law, tuple(numbers), count)
 
     def _results(self, table: Mapping[str, Any]) -> tuple[Wanted, ...]:
         """Return the results to keep."""

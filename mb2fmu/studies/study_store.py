@@ -38,7 +38,7 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 MANIFEST, RESULTS, PARTS, SUMMARY = "manifest.json", "results.parquet", "parts", "summary.html"
-INDICES = "indices.csv"
+INDICES, INPUTS = "indices.csv", "inputs.csv"
 FLUSH = 2.0
 """In s: a process that is killed loses no more."""
 LOCK = ".study.lock"

@@ -91,6 +91,23 @@ def test_a_replayed_case_has_the_bits_of_its_row(falling: Path, tmp_path: Path) 
     )
 
 
+def test_a_replayed_case_of_a_model_follows_the_inputs_of_its_experiment(tmp_path: Path) -> None:
+    """The pendulum's torque is a sine in the model, which its unit does not know."""
+    plan = {
+        "model": str(MODELS / "double_pendulum.py"), "stop": 0.5, "cases": {"method": "latin-hypercube", "count": 2},
+        "vary": {"m2": {"from": 0.5, "to": 2.0}}, "results": {"tip.x": "tip.x"},
+    }  # fmt: skip
+    outcome = run_study(plan, tmp_path / "out", scheduler="none")
+    command = replay(outcome.study, outcome.folder / "DoublePendulum.fmu", 1).split()[1:]
+    written = tmp_path / "case.csv"
+    done = CliRunner().invoke(commands, [*command[: command.index("--plot")], "--csv", str(written)])
+    assert done.exit_code == 0, done.output
+    head, *_, last = written.read_text().splitlines()
+    values = dict(zip(head.split(","), map(float, last.split(",")), strict=True))
+    assert values["shoulder.torque [N.m]"] > 0.1
+    assert values["tip.x [m]"] == table(outcome.folder)["tip.x"][1]
+
+
 def test_an_interrupted_study_goes_on_and_ends_with_the_same_bytes(
     falling: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +198,21 @@ def test_what_is_wrong_with_a_plan_and_what_does_not_fit_the_unit_are_told_at_on
     assert [part for part in parts if sum(part in each for each in told) != 1] == []
     assert len(told) == len(parts), told
     assert not (tmp_path / "out").exists()
+
+
+def test_numbers_of_a_line_are_judged_though_its_count_is_missing(falling: Path, tmp_path: Path) -> None:
+    plan = {
+        "unit": str(falling), "cases": {"method": "grid"}, "results": {"low": "h"},
+        "vary": {"g": {"from": 3, "to": 2}, "push": {"from": "a", "to": 2}, "mood": {"mean": 1, "deviation": -1}},
+    }  # fmt: skip
+    with pytest.raises(AnalysisError) as caught:
+        run_study(plan, tmp_path / "out", scheduler="none")
+    told = [f"{fault.where}: {fault.what}" for fault in caught.value.faults]
+    for part in ("vary.g: a grid needs", "vary.g: there is nothing between 3 and 2: it goes downward",
+                 "vary.push: a grid needs", "vary.push: 'a' is no number", "vary.mood: a grid draws nothing",
+                 "vary.mood: the standard deviation -1 is not positive"):  # fmt: skip
+        assert sum(part in each for each in told) == 1, told
+    assert len(told) == 6, told
 
 
 def test_one_worker_and_eight_write_the_same_bytes(falling: Path, tmp_path: Path) -> None:
