@@ -135,7 +135,8 @@ class Drawing:
         toward: Unit vector from the centre to the eye.
         flat: True: all happens in a plane, and ``toward`` is its normal.
         near: Largest extent of what moves at one instant, m.
-        travels: What moves goes many times its own extent.
+        travels: What moves goes many times its own extent; a ball alone does not count, for seen from near it shows
+            nothing.
         floor: Of the lowest point that is ever seen, its component along ``up``, m.
         ghost: The reference's poses; None if there is none.
         keys: (point, frame) of the scene that each pose is.
@@ -255,7 +256,7 @@ class _Artist:
             toward=toward,
             flat=flat,
             near=near,
-            travels=bool(near > 0 and np.linalg.norm(np.ptp(poses.positions, axis=(0, 1))) > FAR * near),
+            travels=near > 0 and not is_ball(solids) and _way(poses) > FAR * near,
             floor=float((self.where.points @ up).min()),
             keys=tuple(self.keys),
             arrow_scales=tuple(self.scales),
@@ -453,6 +454,21 @@ def _reach(solid: Solid, meshes: Sequence[Triangles]) -> float:
     if solid.kind == "cylinder":
         return float(np.hypot(solid.sizes[0] / 2, solid.sizes[1]))
     return float(np.linalg.norm(solid.sizes) / 2) if solid.kind == "box" else max(solid.sizes)
+
+
+def _way(poses: Poses) -> float:
+    """Return the extent of all places that moving parts come to, m."""
+    return float(np.linalg.norm(np.ptp(poses.positions, axis=(0, 1))))
+
+
+def is_ball(solids: Sequence[Solid]) -> bool:
+    """Returns whether all that moves is a ball, or several about one point: seen from near, it shows no motion.
+
+    Args:
+        solids: All that there are.
+    """
+    moving = [solid for solid in solids if solid.anchor.pose != WORLD]
+    return all(solid.kind == "sphere" for solid in moving) and len({solid.anchor for solid in moving}) == 1
 
 
 def _near(poses: Poses, solids: Sequence[Solid], meshes: Sequence[Triangles]) -> float:

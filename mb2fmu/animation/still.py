@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.animation.drawing import FAR, Anchor, ArrowOf, Drawing, Line, Poses, Solid, place_of
+from mb2fmu.animation.drawing import FAR, Anchor, ArrowOf, Drawing, Line, Poses, Solid, is_ball, place_of
 from mb2fmu.animation.meshes import Triangles
 from mb2fmu.animation.thinning import thinned, thinned_together
 from mb2fmu.animation.turns import matrix, product
@@ -113,7 +113,7 @@ def still(
     for k, instant in enumerate([*earlier.tolist(), row]):
         opacity = 1.0 if instant == row else 0.14 + 0.2 * k / max(len(earlier), 1)
         layers.append((opacity, _instant(drawing, int(instant), last=instant == row)))
-    view = _view([shape for _, shapes in layers for shape in shapes])
+    view = _view([shape for _, shapes in layers for shape in shapes], ball=is_ball(drawing.solids))
     return _written(drawing, layers, (right, up), background, triad=triad, view=view).encode()
 
 
@@ -137,7 +137,8 @@ def stills(drawing: Drawing, times: Sequence[float], *, background: str = "") ->
     documents = []
     for shapes, (first, last) in zip(painted, near, strict=True):
         middle = (first + last) / 2
-        view = (middle - span / 2, middle + span / 2) if _far(high - low, span) else (low, high)
+        follows = _far(high - low, span) and not is_ball(drawing.solids)
+        view = (middle - span / 2, middle + span / 2) if follows else (low, high)
         documents.append(_written(drawing, [(1.0, shapes)], screen, background, triad=True, view=view).encode())
     return documents
 
@@ -401,10 +402,10 @@ def _written(
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _view(shapes: Sequence[_Shape2D]) -> tuple[Floats, Floats]:
-    """Return lower left and upper right corner; paths that lead far away are ignored."""
+def _view(shapes: Sequence[_Shape2D], *, ball: bool) -> tuple[Floats, Floats]:
+    """Return lower left and upper right corner; paths that lead far away are ignored, except those of a ball alone."""
     (low, high), (first, last) = _corners(shapes), _corners(_solid_shapes(shapes))
-    return (first, last) if _far(high - low, last - first) else (low, high)
+    return (first, last) if not ball and _far(high - low, last - first) else (low, high)
 
 
 def _solid_shapes(shapes: Sequence[_Shape2D]) -> list[_Shape2D]:

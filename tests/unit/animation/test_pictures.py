@@ -15,7 +15,7 @@ from lxml import etree
 from scipy.spatial.transform import Rotation
 
 from mb2fmu import animation
-from mb2fmu.animation.drawing import PALETTE, WORLD, Anchor, Solid, place_of
+from mb2fmu.animation.drawing import PALETTE, WORLD, Anchor, Solid, is_ball, place_of
 from mb2fmu.animation.ellipsoid import ellipsoid
 from mb2fmu.animation.encoding import STEPS, decoded, encoded
 from mb2fmu.animation.thinning import thinned
@@ -166,7 +166,8 @@ def test_a_film_keeps_its_scale_and_its_eye_unless_it_follows(drawing, speed):
     poses = drawing.poses
     away = np.outer(speed * (poses.time - poses.time[0]), [1.0, 0.0, 0.0])
     moving = replace(poses, positions=poses.positions + away[:, None, :])
-    solids = (ball,) if speed else (ball, post)
+    beside = replace(ball, anchor=Anchor(0, (0, 1, 0)))
+    solids = (ball, beside) if speed else (ball, post)
     some = replace(drawing, solids=solids, lines=(), traces=(), arrows=(), poses=moving)
     times = np.linspace(poses.time[0], poses.time[-1], 7).tolist()
     pictures = [etree.fromstring(each) for each in animation.stills(some, times)]
@@ -178,6 +179,21 @@ def test_a_film_keeps_its_scale_and_its_eye_unless_it_follows(drawing, speed):
         return
     shared = set.intersection(*({(c.get("cx"), c.get("cy")) for c in some} for some in circles))
     assert len(shared) == 1
+
+
+def test_a_ball_alone_is_not_followed(drawing):
+    """From near a ball shows nothing of its motion: the whole way is in the picture, and the ball moves in it."""
+    ball = Solid("sphere", (0.02,), Anchor(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), PALETTE[0], 1.0, "shape")
+    assert is_ball((ball, replace(ball, sizes=(0.01,)), replace(ball, anchor=Anchor(WORLD, (0, 0, 0)))))
+    assert not is_ball((ball, replace(ball, anchor=Anchor(0, (0, 1, 0)))))
+    assert not is_ball((replace(ball, kind="box", sizes=(1.0, 1.0, 1.0)),))
+    poses = drawing.poses
+    away = np.outer(poses.time - poses.time[0], 2.0 * drawing.up)
+    moving = replace(poses, positions=poses.positions + away[:, None, :])
+    some = replace(drawing, solids=(ball,), lines=(), traces=(), arrows=(), poses=moving)
+    pictures = [etree.fromstring(each) for each in animation.stills(some, [poses.time[0], poses.time[-1]])]
+    first, last = (float(picture.find(f".//{SVG}ellipse").get("cy")) for picture in pictures)
+    assert first - last > 0.5 * float(pictures[0].get("height"))
 
 
 def test_gravity_says_where_up_is_and_a_plane_is_seen_from_the_front(drawing, scene_of):
