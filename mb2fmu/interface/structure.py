@@ -97,12 +97,6 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
     arrays = [array for array in interface.arrays if array.causality == "output"]
     derivatives = [variable for variable in interface.variables if variable.derivative_of is not None]
     derivatives.sort(key=lambda variable: numbers[variable.derivative_of or ""])
-    starting = [
-        variable
-        for variable in interface.scalars
-        if variable.initial in ("calculated", "approx")
-        and (variable.causality in ("output", "calculatedParameter") or variable.derivative_of is not None)
-    ]
     return ModelStructure(
         outputs=(
             *(later(variable) for variable in interface.scalars if variable.causality == "output"),
@@ -110,11 +104,17 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
         ),
         derivatives=tuple(later(variable) for variable in derivatives),
         initial_unknowns=(
-            *(at_start(variable) for variable in starting),
+            *(at_start(variable) for variable in interface.scalars if _is_initial_unknown(variable)),
             *(_joined(array, [start_of(name) for name in array.elements]) for array in arrays),
         ),
         event_indicators=tuple(later(variable) for variable in interface.of("indicators")),
     )
+
+
+def _is_initial_unknown(variable: FmuVariable) -> bool:
+    """Return whether a scalar is computed at the end of the initialization, as FMI defines initial unknowns."""
+    is_result = variable.causality in ("output", "calculatedParameter") or variable.derivative_of is not None
+    return is_result and variable.initial in ("calculated", "approx")
 
 
 def _joined(array: FmuArray, elements: list[Unknown]) -> Unknown:

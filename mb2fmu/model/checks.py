@@ -67,23 +67,10 @@ def check(model: Model) -> ModelDefinition:
     headline = f"the model {model.name} cannot be used:"
     if not mechanics_source.is_mechanics(model.mechanics):
         raise ModelError(headline, [_no_mechanics(model)])
-    faults = [*_model_name_faults(model), *addition_faults(model)]
+    added = [*_model_name_faults(model), *addition_faults(model)]
     model = complete(model)
-    faults += _declaration_faults(model)
-    faults += mechanics_faults(model)
-    found = uses(model.mechanics, _of(model, OutputRequest))
     parameters, parameter_faults = ordered_parameters(_of(model, Parameter))
-    faults += parameter_faults
-    faults += symbol_faults(model, found)
-    faults += (fault for request in _of(model, OutputRequest) for fault in _request_faults(model, request))
-    faults += experiment_faults(model)
-    faults += terminal_faults(model)
-    faults += array_faults(model)
-    faults += _look_faults(model)
-    faults += loop_faults(model)
-    faults += event_faults(model)
-    faults += contact_faults(model)
-    faults += latch_faults(model)
+    faults = [*added, *_declaration_faults(model), *mechanics_faults(model), *parameter_faults, *_further_faults(model)]
     if faults:
         raise ModelError(headline, dict.fromkeys(faults))
     return ModelDefinition(
@@ -113,6 +100,20 @@ def check(model: Model) -> ModelDefinition:
         known_potentials=tuple(model.known_potentials),
         latches=tuple(model.own_latches),
     )
+
+
+def _further_faults(model: Model) -> Iterator[Fault]:
+    """Yield the faults of every other part of a model: symbols, requests, experiment, connections, looks, events."""
+    requests = _of(model, OutputRequest)
+    yield from symbol_faults(model, uses(model.mechanics, requests))
+    for request in requests:
+        yield from _request_faults(model, request)
+    parts = (
+        experiment_faults, terminal_faults, array_faults, _look_faults, loop_faults, event_faults, contact_faults,
+        latch_faults,
+    )  # fmt: skip
+    for faults_of in parts:
+        yield from faults_of(model)
 
 
 def _of(model: Model, kind: type[Kind]) -> tuple[Kind, ...]:

@@ -188,45 +188,73 @@ def make_reference(
     run, equations = experiment or conditions(definition), comparable(equations)
     numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else numeric_equations(equations, definition))
     numeric.compile()
-    prepared = numeric.prepare(run.parameters)
-    start = np.concatenate([start_state(numeric, run), [0.0]])
-    Gaps(numeric).refuse_overlaps(start[:-1], prepared)
     variables, columns = describe(definition, equations), state_columns(numeric)
     natural = natural_units(definition, _largest_inputs(definition, run))
     typical = np.array([natural.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
-    energy, sizes = natural.magnitude("J"), np.append(typical[list(columns)], 0.0)
-    largest = _scouted(numeric, run, start, sizes[:-1], energy)
-    seen = WalkLog()
-    exact = error_scales(largest, sizes, TIGHTEST)
-    fine = solve(numeric, run, start, TIGHTEST, exact, parts=1 if run.steady else 2, seen=seen)
-    values, kinetic, residual = observe(numeric, run, fine[:, :-1], prepared, seen.modes)
-    uncertainty, late = _uncertainty(numeric, run, start, error_scales(largest, sizes, COARSE), values, seen)
-    scales = own_scales(values, moving(values, uncertainty, typical), typical)
+    energy = natural.magnitude("J")
+    found = _integrated(numeric, run, typical[list(columns)], energy)
+    scales = own_scales(found.values, moving(found.values, found.uncertainty, typical), typical)
     return Reference(
         trajectory=Trajectory(
             names=tuple(v.name for v in variables),
             time=run.time,
-            values=values,
-            uncertainty=uncertainty,
+            values=found.values,
+            uncertainty=found.uncertainty,
             provenance=provenance(definition, numeric, run),
         ),
         variables=variables,
-        states=fine[:, :-1],
+        states=found.motion[:, :-1],
         state_columns=columns,
         scales=scales,
         typical=typical,
         natural_energy=energy,
-        work=fine[:, -1],
+        work=found.motion[:, -1],
         balances=(
-            *energy_balance(equations, kinetic, fine[:, -1], energy),
-            *constraint_balances(numeric, run, residual, values, scales),
+            *energy_balance(equations, found.kinetic, found.motion[:, -1], energy),
+            *constraint_balances(numeric, run, found.residual, found.values, scales),
         ),
         numeric=numeric,
         conditions=run,
-        events=tuple(seen.events),
-        modes=tuple(seen.modes),
-        event_uncertainty=late,
+        events=tuple(found.seen.events),
+        modes=tuple(found.seen.modes),
+        event_uncertainty=found.late,
     )
+
+
+@dataclass(frozen=True)
+class _Integrated:
+    """The experiment integrated twice.
+
+    Attributes:
+        motion: (x, W) at the communication points, shape (n_t, n_x + 1).
+        values: All compared variables, shape (n_t, n).
+        kinetic: Kinetic energy in J, shape (n_t,).
+        residual: Of all constraint rows, shape (n_t, n_phi + m).
+        uncertainty: Of ``values``, the same shape.
+        late: Uncertainty of the instants of events, s.
+        seen: Events and modes on the way.
+    """
+
+    motion: Floats
+    values: Floats
+    kinetic: Floats
+    residual: Floats
+    uncertainty: Floats
+    late: float
+    seen: WalkLog
+
+
+def _integrated(numeric: NumericEquations, run: Conditions, typical: Floats, energy: float) -> _Integrated:
+    """Integrate from the start, finely and coarsely; ``typical``: sizes of x, shape (n_x,), ``energy``: natural, J."""
+    prepared = numeric.prepare(run.parameters)
+    start = np.concatenate([start_state(numeric, run), [0.0]])
+    Gaps(numeric).refuse_overlaps(start[:-1], prepared)
+    largest, sizes, seen = _scouted(numeric, run, start, typical, energy), np.append(typical, 0.0), WalkLog()
+    exact = error_scales(largest, sizes, TIGHTEST)
+    motion = solve(numeric, run, start, TIGHTEST, exact, parts=1 if run.steady else 2, seen=seen)
+    values, kinetic, residual = observe(numeric, run, motion[:, :-1], prepared, seen.modes)
+    uncertainty, late = _uncertainty(numeric, run, start, error_scales(largest, sizes, COARSE), values, seen)
+    return _Integrated(motion, values, kinetic, residual, uncertainty, late, seen)
 
 
 def numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:

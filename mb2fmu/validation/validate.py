@@ -223,56 +223,150 @@ def validate(
     """
     run = experiment or conditions(definition)
     clock = _Clock(tell)
-    names = _compared(definition, reference_equations)
     description = read_description(unpack(fmu))
-    check_variables(description, run, names)
-    settable = settable_names(description)
+    check_variables(description, run, _compared(definition, reference_equations))
     with clock("reference", "integrate the reference"):
         made = yardstick or make_yardstick(
             definition, reference_equations, mechanism=mechanism, integrals_of=integrals_of, experiment=run,
-            exercise=exercise, settable=settable, any_step=description.any_step, states=description.state_names,
+            exercise=exercise, settable=settable_names(description), any_step=description.any_step,
+            states=description.state_names,
         )  # fmt: skip
-    reference, second = made.reference, made.moved
-    runs = [run]
-    if second is not None and second.reference is not None:
-        runs.append(as_set(second.reference.conditions, run, definition, settable))
     with clock("simulate", "run the unit"):
-        chance = _occasion(definition, description, made, runs[-1])
-        looks = _looks(made, description, len(runs))
-        questions = {
-            kind: asked(chance, definition, description, kind) if chance else None for kind in description.identifiers
-        }
-        driven = _driven(fmu, runs, questions, (made, looks, description), time_limit, clock)
+        plan = _planned(definition, description, made, run)
+        driven = plan.drive(fmu, time_limit, clock)
     with clock("compare", "compare"):
-        kinds = [_judged(made, one, 0, looks, description) for one in driven]
-        moved = _moved(second, driven, looks, description) if second else None
-        calls = _judged_calls(definition, chance, questions, driven, second.limits if second else None)
+        kinds = [plan.judged(made, one, 0) for one in driven]
+        moved = plan.judged_moved(driven)
+        calls = plan.judged_calls(definition, driven)
     with clock("conformance", "audit what the unit says of itself"):
-        numeric = reference.numeric
-        redundant = numeric.has_redundant_rows(0.0, reference.states[0], numeric.prepare(run.parameters))
+        redundant = _has_redundant_rows(made.reference, run)
         findings = conformity(fmu, definition, reference_equations, redundant=redundant) if conformance else ()
-    digits = known_digits(reference)
+    digits = known_digits(made.reference)
     return ValidationResult(
         model=definition.name,
         variables=kinds[0].variables,
         invariants=kinds[0].invariants,
         conformance=findings,
-        reference=reference,
+        reference=made.reference,
         simulation=kinds[0].simulation,
         events=kinds[0].events,
         others=tuple(kinds[1:]),
         timings=clock.seconds,
-        provenance=_provenance(fmu, method, reference, run.tolerance),
-        notes=(
-            *_notes(method, reference.numeric.formulation, reference),
-            *_told(digits),
-            *_unlooked(made, looks),
-        ),
+        provenance=_provenance(fmu, method, made.reference, run.tolerance),
+        notes=(*_notes(method, made.reference), *_told(digits), *plan.unlooked()),
         moved=moved,
         calls=calls,
-        influences=second.influences if second else (),
+        influences=made.moved.influences if made.moved else (),
         digits=digits,
     )
+
+
+@dataclass(frozen=True)
+class _RunPlan:
+    """What one unit is asked: experiments, events to watch, calls in mid-run; and how its answers are judged.
+
+    Attributes:
+        made: What it is judged by.
+        description: The unit's own.
+        runs: The default experiment; then the moved one, if there is one.
+        looks: The watched events of each experiment.
+        chance: Where it is called in mid-run; None without a moved experiment.
+        questions: The calls, for each of its interface types.
+    """
+
+    made: Yardstick
+    description: UnitDescription
+    runs: tuple[Conditions, ...]
+    looks: tuple[tuple[Watch, ...], ...]
+    chance: Occasion | None
+    questions: Mapping[UnitKind, Asked | None]
+
+    def drive(self, fmu: Path, time_limit: float, clock: _Clock) -> list[Driven]:
+        """Run the unit through all experiments and sessions, in each of its interface types."""
+        reference = self.made.reference
+        watched = watched_names(reference, self.description)
+        names = [variable.name for variable in reference.variables]
+        found = []
+        for kind, each in self.questions.items():
+            sessions = dict(each.operations) if each else {}
+            sessions |= event_sessions(self.looks, kind, self.description, watched)
+            clock.tell(f"run the unit as {KIND_NAMES[kind]}")
+            one = drive(fmu, self.runs, names, kind=kind, watched=watched, sessions=sessions, time_limit=time_limit)
+            found.append(one)
+        return found
+
+    def judged(self, stick: Yardstick | MovedYardstick, driven: Driven, number: int) -> KindResult:
+        """Judge one interface type of the unit, in one experiment."""
+        reference, limits = stick.reference, stick.limits
+        assert reference is not None
+        assert limits is not None
+        simulation = driven.simulations[number]
+        events: tuple[EventResult, ...] = ()
+        if np.all(np.isfinite(simulation.values)):
+            events = judge_events(reference, limits, self.looks[number], driven, number, self.description)
+        return KindResult(
+            events=events,
+            variables=compare_variables(reference, limits, simulation),
+            invariants=compare_invariants(reference, simulation, limits, stick.integrals),
+            simulation=simulation,
+        )
+
+    def judged_moved(self, driven: Sequence[Driven]) -> MovedResult | None:
+        """Judge the moved experiment of all interface types; None if it was not asked for."""
+        second = self.made.moved
+        if second is None:
+            return None
+        can_judge = second.reference is not None and second.limits is not None
+        return MovedResult(
+            kinds=tuple(self.judged(second, one, 1) for one in driven) if can_judge else (),
+            reference=second.reference,
+            moves=second.excitation.moves,
+            part=second.excitation.part,
+            text=second.excitation.text,
+            refusals=_refusals(driven),
+        )
+
+    def judged_calls(self, definition: Declarations, driven: Sequence[Driven]) -> tuple[CallResult, ...]:
+        """Judge the calls in mid-run of each type that went through the moved experiment; none without its bounds."""
+        limits = self.made.moved.limits if self.made.moved else None
+        if self.chance is None or limits is None:
+            return ()
+        return tuple(
+            result
+            for each, one in zip(self.questions.values(), driven, strict=True)
+            if each and not one.refusal
+            for result in answered(definition, self.chance, each, one, limits)
+        )
+
+    def unlooked(self) -> Iterator[str]:
+        """Yield remarks on events that are not judged one by one, in each experiment."""
+        moved = self.made.moved
+        limits = [("default", self.made.limits), ("moved", moved.limits if moved else None)]
+        for (name, each), looked in zip(limits, self.looks, strict=False):
+            said = left_out(each, looked) if each else ""
+            if said:
+                yield f"{name} experiment: {said}"
+
+
+def _planned(definition: Declarations, description: UnitDescription, made: Yardstick, run: Conditions) -> _RunPlan:
+    """Return what a unit is asked, by what it is judged by."""
+    runs, looks = [run], [watches(made.reference, made.limits, description)]
+    moved, chance = made.moved, None
+    if moved is not None and moved.reference is not None:
+        runs.append(as_set(moved.reference.conditions, run, definition, settable_names(description)))
+        if moved.limits is not None:
+            looks.append(watches(moved.reference, moved.limits, description))
+            chance = occasion(definition, made.reference, moved.reference, runs[-1], description, moved.limits)
+    questions = {
+        kind: asked(chance, definition, description, kind) if chance else None for kind in description.identifiers
+    }
+    return _RunPlan(made, description, tuple(runs), tuple(looks), chance, questions)
+
+
+def _has_redundant_rows(reference: Reference, run: Conditions) -> bool:
+    """Return whether rows of the velocity constraints follow from others at the start."""
+    numeric = reference.numeric
+    return numeric.has_redundant_rows(0.0, reference.states[0], numeric.prepare(run.parameters))
 
 
 def _provenance(fmu: Path, method: Method | None, reference: Reference, tolerance: float) -> dict[str, object]:
@@ -285,118 +379,6 @@ def _provenance(fmu: Path, method: Method | None, reference: Reference, toleranc
         "factor": FACTOR,
         "versions": {"mb2fmu": __version__} | {name: version(name) for name in ("fmpy", "numpy", "scipy", "sympy")},
     }
-
-
-def _judged_calls(
-    definition: Declarations,
-    chance: Occasion | None,
-    questions: Mapping[UnitKind, Asked | None],
-    driven: Sequence[Driven],
-    limits: Bounds | None,
-) -> tuple[CallResult, ...]:
-    """Judge the calls in mid-run of each kind that went through the moved experiment; none without its bounds."""
-    if chance is None or limits is None:
-        return ()
-    return tuple(
-        result
-        for each, one in zip(questions.values(), driven, strict=True)
-        if each and not one.refusal
-        for result in answered(definition, chance, each, one, limits)
-    )
-
-
-def _occasion(
-    definition: Declarations, description: UnitDescription, made: Yardstick, told: Conditions
-) -> Occasion | None:
-    """Return where units are called in mid-run; None without a moved experiment."""
-    moved = made.moved
-    if moved is None or moved.reference is None or moved.limits is None:
-        return None
-    return occasion(definition, made.reference, moved.reference, told, description, moved.limits)
-
-
-def _driven(
-    fmu: Path,
-    runs: Sequence[Conditions],
-    questions: Mapping[UnitKind, Asked | None],
-    judged: tuple[Yardstick, Sequence[Sequence[Watch]], UnitDescription],
-    time_limit: float,
-    clock: _Clock,
-) -> list[Driven]:
-    """Run the unit through all experiments and sessions, in each of its interface types."""
-    made, looks, description = judged
-    watched = watched_names(made.reference, description)
-    names = [variable.name for variable in made.reference.variables]
-    found = []
-    for kind, each in questions.items():
-        sessions = dict(each.operations) if each else {}
-        sessions |= event_sessions(looks, kind, description, watched)
-        clock.tell(f"run the unit as {KIND_NAMES[kind]}")
-        found.append(drive(fmu, runs, names, kind=kind, watched=watched, sessions=sessions, time_limit=time_limit))
-    return found
-
-
-def _looks(made: Yardstick, description: UnitDescription, experiments: int) -> list[tuple[Watch, ...]]:
-    """Return the watched events of each experiment."""
-    looks = [watches(made.reference, made.limits, description)]
-    if experiments > 1 and made.moved and made.moved.reference and made.moved.limits:
-        looks.append(watches(made.moved.reference, made.moved.limits, description))
-    return looks
-
-
-def _unlooked(made: Yardstick, looks: Sequence[Sequence[Watch]]) -> Iterator[str]:
-    """Yield remarks on events that are not judged one by one, in each experiment."""
-    limits = [("default", made.limits), ("moved", made.moved.limits if made.moved else None)]
-    for (name, each), looked in zip(limits, looks, strict=False):
-        said = left_out(each, looked) if each else ""
-        if said:
-            yield f"{name} experiment: {said}"
-
-
-def _judged(
-    stick: Yardstick | MovedYardstick,
-    driven: Driven,
-    number: int,
-    looks: Sequence[Sequence[Watch]],
-    description: UnitDescription,
-) -> KindResult:
-    """Judge one interface type of the unit, in one experiment."""
-    reference, limits = stick.reference, stick.limits
-    assert reference is not None
-    assert limits is not None
-    simulation = driven.simulations[number]
-    events: tuple[EventResult, ...] = ()
-    if np.all(np.isfinite(simulation.values)):
-        events = judge_events(reference, limits, looks[number], driven, number, description)
-    return KindResult(
-        events=events,
-        variables=compare_variables(reference, limits, simulation),
-        invariants=compare_invariants(reference, simulation, limits, stick.integrals),
-        simulation=simulation,
-    )
-
-
-def _moved(
-    second: MovedYardstick,
-    driven: Sequence[Driven],
-    looks: Sequence[Sequence[Watch]],
-    description: UnitDescription,
-) -> MovedResult:
-    """Judge the moved experiment of all types."""
-    reference, excitation = second.reference, second.excitation
-    kinds = (
-        ()
-        if reference is None or second.limits is None
-        else tuple(_judged(second, one, 1, looks, description) for one in driven)
-    )
-    return MovedResult(
-        kinds=kinds,
-        reference=reference,
-        moves=excitation.moves,
-        part=excitation.part,
-        text=excitation.text,
-        refusals=_refusals(driven),
-    )
 
 
 def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[str]:
@@ -418,9 +400,9 @@ def _told(digits: Digits | None) -> tuple[str, ...]:
     return (digits.text,) if digits is not None and digits.text else ()
 
 
-def _notes(used: Method | None, by: str, reference: Reference) -> tuple[str, ...]:
+def _notes(used: Method | None, reference: Reference) -> tuple[str, ...]:
     """Return what a reader must know of a proof: a shared formulation, no energy balance, undetermined speeds."""
-    notes = []
+    notes, by = [], reference.numeric.formulation
     if used == by:
         notes.append(
             f"no second formulation applies: both sides derive from {by}, evaluated and integrated differently"
