@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,6 +25,9 @@ from mb2fmu.cli.command_options import (
 )
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
+
+if TYPE_CHECKING:
+    from mb2fmu.animation import Drawing, Signals
 
 PICTURE_WIDTH = 1280
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -92,8 +96,6 @@ def animate(
       mb2fmu animate theirs.fmu --model double_pendulum -o theirs.html
     """
     from mb2fmu import animation, package, pipeline
-    from mb2fmu.animation.interest import interesting
-    from mb2fmu.filetree import FileTree
 
     if source.suffix == ".fmu" and model is None:
         refuse_for_units("a unit")
@@ -109,11 +111,7 @@ def animate(
         page = Path(f"{drawing.name}.html")
     if page is not None:
         page = page_in(page, drawing.name)
-        shown = tuple(plot.split(",")) if plot else interesting(signals)
-        unknown = [name for name in shown if name not in signals.names]
-        if unknown:
-            raise click.BadParameter(f"no variable {', '.join(unknown)}; there are {', '.join(signals.names)}")
-        package.write_tree(FileTree({page.name: animation.page(drawing, signals, shown=shown)}), page.parent)
+        _write_page(page, drawing, signals, plot)
     for form, path in pictures.items():
         picture = animation.still(drawing, time, strobe=strobe, background="#ffffff" if form == "png" else "")
         pipeline.write(path, picture if form == "svg" else package.raster(picture, PICTURE_WIDTH))
@@ -135,3 +133,16 @@ def animate(
     }
     if not written_as_json(facts, json_file):
         say("\n".join(f"{kind}: {path}" for kind, path in written))
+
+
+def _write_page(page: Path, drawing: Drawing, signals: Signals, plot: str | None) -> None:
+    """Write the page in motion; its plot has the variables of ``--plot``, or those that deserve a first look."""
+    from mb2fmu import animation, package
+    from mb2fmu.animation.interest import interesting
+    from mb2fmu.filetree import FileTree
+
+    shown = tuple(plot.split(",")) if plot else interesting(signals)
+    unknown = [name for name in shown if name not in signals.names]
+    if unknown:
+        raise click.BadParameter(f"no variable {', '.join(unknown)}; there are {', '.join(signals.names)}")
+    package.write_tree(FileTree({page.name: animation.page(drawing, signals, shown=shown)}), page.parent)

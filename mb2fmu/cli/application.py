@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -51,6 +51,9 @@ from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.scratch import FULL, disk_fault
 from mb2fmu.solvers import SOLVERS
+
+if TYPE_CHECKING:
+    from mb2fmu.pipeline import Exported
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -309,24 +312,9 @@ def export(
             chosen, folder, arguments=arguments, method=method, observer=progress,
             languages=("modelica",) if modelica else (), **options,
         )  # fmt: skip
-        derivation, models = exported.build.derivation, exported.sources
+    derivation = exported.build.derivation
     show_notes(derivation.checked.mechanics)
-    facts = {
-        "model": derivation.definition.name,
-        "fmu": str(exported.path),
-        "sha256": hashlib.sha256(exported.path.read_bytes()).hexdigest(),
-        "token": exported.build.interface.token,
-        "fmi": f"{options['fmi']}.0",
-        "backend": options["backend"],
-        "binaries": {path: len(content) for path, content in exported.build.binaries.files.items()},
-        "method": derivation.equations.method,
-        "why": derivation.why,
-        "constraints": derivation.treated,
-        "states": len(derivation.equations.states),
-        "variables": len(exported.build.interface.variables),
-        "operations": derivation.operations,
-        "seconds": {timing.stage: round(timing.seconds, 3) for timing in exported.timings},
-    } | ({"modelica": [str(path) for path in models]} if models else {})
+    facts = _export_facts(exported, options)
     if written_as_json(facts, json_file):
         return
     say("{model}: {states} states, {variables} variables, {operations} operations by {method}".format(**facts))
@@ -335,8 +323,29 @@ def export(
     if derivation.treated:
         say(f"Constraints: {derivation.treated}")
     say(f"FMU: {exported.path}")
-    for path in models:
+    for path in exported.sources:
         say(f"Modelica: {path}")
+
+
+def _export_facts(exported: Exported, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what ``--json`` writes of an exported unit; ``options``: how it was built."""
+    derivation, interface = exported.build.derivation, exported.build.interface
+    return {
+        "model": derivation.definition.name,
+        "fmu": str(exported.path),
+        "sha256": hashlib.sha256(exported.path.read_bytes()).hexdigest(),
+        "token": interface.token,
+        "fmi": f"{options['fmi']}.0",
+        "backend": options["backend"],
+        "binaries": {path: len(content) for path, content in exported.build.binaries.files.items()},
+        "method": derivation.equations.method,
+        "why": derivation.why,
+        "constraints": derivation.treated,
+        "states": len(derivation.equations.states),
+        "variables": len(interface.variables),
+        "operations": derivation.operations,
+        "seconds": {timing.stage: round(timing.seconds, 3) for timing in exported.timings},
+    } | ({"modelica": [str(path) for path in exported.sources]} if exported.sources else {})
 
 
 _OF_UNITS = ("modelica", "backend", "fmi", "platforms", "compiler", "fast", "solver")

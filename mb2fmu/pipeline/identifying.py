@@ -90,38 +90,74 @@ def identify(
         unknowns, places = _unknowns(derivation, free, bounds or {}, len(data))
     except AnalysisError as error:
         raise _with_faults_of_tables(error, derivation, data) from None
-    experiments = [replace(each, between=between) for each in _read(derivation, data)]
-    seen = [np.isfinite(each.values) for each in experiments]
-    measured = np.concatenate([each.values[mask] for each, mask in zip(experiments, seen, strict=True)])
-    columns = [
-        name
-        for each, mask in zip(experiments, seen, strict=True)
-        for name in np.broadcast_to(np.array(each.names), mask.shape)[mask].tolist()
-    ]
+    experiments = tuple(replace(each, between=between) for each in _read(derivation, data))
+    measured = _Measured(derivation, experiments, places)
+    with Stopwatch(observer)("fit"):
+        precision = _WITH_INPUTS if any(each.inputs for each in experiments) else _TOLERANCE
+        found = fit(unknowns, measured.predict, measured.values, measured.columns, precision=precision)
+        curves = measured.curves(found.values, [path.name for path in data])
+        left = ", ".join(dict.fromkeys(name for each in experiments for name in each.derivatives))
+        words = (f"{left}: derivatives of states, and what follows from them, are not compared",) if left else ()
+        return replace(found, curves=curves, words=(*found.words, *words))
 
-    def predict(values: Floats) -> tuple[Floats, Floats]:
+
+@dataclass(frozen=True)
+class _Measured:
+    """All measured numbers of several experiments in one row, and the model's numbers in the same order.
+
+    Attributes:
+        derivation: The model.
+        experiments: The tables; cells without a finite number are left out.
+        places: (FMU name, experiment or -1: all of them, index) of each unknown.
+    """
+
+    derivation: Derivation
+    experiments: tuple[_Experiment, ...]
+    places: Sequence[tuple[str, int, int]]
+
+    @property
+    def seen(self) -> list[npt.NDArray[np.bool_]]:
+        """Masks of the finite numbers of each experiment."""
+        return [np.isfinite(each.values) for each in self.experiments]
+
+    @property
+    def values(self) -> Floats:
+        """The measured numbers."""
+        return np.concatenate([each.values[mask] for each, mask in zip(self.experiments, self.seen, strict=True)])
+
+    @property
+    def columns(self) -> list[str]:
+        """FMU name of the quantity of each measured number."""
+        return [
+            name
+            for each, mask in zip(self.experiments, self.seen, strict=True)
+            for name in np.broadcast_to(np.array(each.names), mask.shape)[mask].tolist()
+        ]
+
+    def _moved(self, values: Floats, experiment: int) -> tuple[analysis.Sensitivities, list[int]]:
+        """Return the motion in one experiment with these values of the unknowns, and the unknowns that it has."""
+        own = [(name, i) for name, where, i in self.places if where in {-1, experiment}]
+        at = {name: float(values[i]) for name, i in own}
+        return _motion(self.derivation, self.experiments[experiment], at), [i for _, i in own]
+
+    def predict(self, values: Floats) -> tuple[Floats, Floats]:
         """Simulate all experiments with these values; return measured quantities, and their derivatives."""
         parts, slopes = [], []
-        for k, (each, mask) in enumerate(zip(experiments, seen, strict=True)):
-            own = [place for place in places if place[1] in {-1, k}]
-            at = {name: float(values[i]) for name, _, i in own}
-            moved = _motion(derivation, each, at)
+        for k, mask in enumerate(self.seen):
+            moved, own = self._moved(values, k)
             slope = np.zeros((int(mask.sum()), len(values)))
-            slope[:, [i for *_, i in own]] = moved.derivatives[mask]
+            slope[:, own] = moved.derivatives[mask]
             parts.append(moved.values[mask])
             slopes.append(slope)
         return np.concatenate(parts), np.concatenate(slopes)
 
-    with Stopwatch(observer)("fit"):
-        precision = _WITH_INPUTS if any(each.inputs for each in experiments) else _TOLERANCE
-        found = fit(unknowns, predict, measured, columns, precision=precision)
-        curves: list[FittedCurve] = []
-        for k, (path, each) in enumerate(zip(data, experiments, strict=True)):
-            at = {name: float(found.values[i]) for name, own, i in places if own in {-1, k}}
-            curves += _curves(derivation, path.name, each, _motion(derivation, each, at).values)
-        left = ", ".join(dict.fromkeys(name for each in experiments for name in each.derivatives))
-        words = (f"{left}: derivatives of states, and what follows from them, are not compared",) if left else ()
-        return replace(found, curves=tuple(curves), words=(*found.words, *words))
+    def curves(self, values: Floats, titles: Sequence[str]) -> tuple[FittedCurve, ...]:
+        """Return the measured columns of all experiments beside the model's with these values."""
+        return tuple(
+            curve
+            for k, (title, each) in enumerate(zip(titles, self.experiments, strict=True))
+            for curve in _curves(self.derivation, title, each, self._moved(values, k)[0].values)
+        )
 
 
 def _with_faults_of_tables(error: AnalysisError, derivation: Derivation, data: Sequence[Path]) -> AnalysisError:

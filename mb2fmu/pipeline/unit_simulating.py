@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -70,10 +70,7 @@ def simulate_unit(
     from mb2fmu.audit.description.parse_description import read_description
     from mb2fmu.validation.simulate import offered_kinds
 
-    if kind is not None and kind not in KINDS:
-        fault = Fault(f"{kind!r} is no kind of unit", "kind", f"take one of {', '.join(KINDS)}")
-        raise ValidationError("the unit cannot be run as asked:", [fault])
-    used = offered_kinds(path)[0] if kind is None else KINDS[kind]
+    used = offered_kinds(path)[0] if kind is None else _kind(kind)
     files = package.unpack(path)
     described = read_description(files["modelDescription.xml"])
     reals = {v.name: v for v in described.variables if v.type in _REAL and not v.dimensions}
@@ -92,10 +89,7 @@ def simulate_unit(
             f"{path.name} cannot be shown:", [Fault("it has no continuous variable", remedy="is it the right unit?")]
         )
     found = validation.simulate(path, run, shown, kind=used)
-    if not np.all(np.isfinite(found.values)):
-        row, column = np.argwhere(~np.isfinite(found.values))[0]
-        fault = Fault(f"{shown[column]} is {found.values[row, column]} at t = {time[row]:g} s", path.name)
-        raise ToolError("the unit gives what is no number:", [fault])
+    _refuse_not_finite(found.values, shown, time, path.name)
     return SimulatedUnit(
         name=described.attributes.get("modelName", path.stem), path=path, files=files, kind=used, time=time,
         signals=animation.Signals(shown, tuple(_unit(reals[name]) for name in shown), found.values),
@@ -103,6 +97,23 @@ def simulate_unit(
         parameters={name: starts.get(name, _number((v.start or ("0",))[0], 0.0)) for name, v in reals.items()
                     if v.causality in {"parameter", "input"} or v.start},
     )  # fmt: skip
+
+
+def _kind(kind: AskedKind) -> UnitKind:
+    """Return the interface type of a name, ``cs`` or ``me`` for short; raise for any other."""
+    if kind not in KINDS:
+        fault = Fault(f"{kind!r} is no kind of unit", "kind", f"take one of {', '.join(KINDS)}")
+        raise ValidationError("the unit cannot be run as asked:", [fault])
+    return KINDS[kind]
+
+
+def _refuse_not_finite(values: Floats, names: Sequence[str], time: Floats, where: str) -> None:
+    """Raise at the first value that is no finite number; shape (n_t, n)."""
+    wrong = np.argwhere(~np.isfinite(values))
+    if len(wrong):
+        row, column = wrong[0]
+        fault = Fault(f"{names[column]} is {values[row, column]} at t = {time[row]:g} s", where)
+        raise ToolError("the unit gives what is no number:", [fault])
 
 
 def drawn(simulated: SimulatedUnit) -> Drawing:

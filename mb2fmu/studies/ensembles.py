@@ -130,21 +130,23 @@ class Ensemble:
         select = self._read_outputs(wanted, trajectories=trajectories)
         every = [len(self.output_names) * k + place for k in range(len(to) + 1) for place in select]
         shared = not any(name in self.parameters for name in given)
+        move = carrier.mover(solver, internal_step)
         blocks, kept = [], _Kept(self.output_names, select, wanted, n, len(to), h)
         for first in range(0, n, BLOCK):
             some = slice(first, min(first + BLOCK, n))
-            parameters = p[0] if shared else p[some]
-            if solver == "rk4":
-                moved = _fixed_steps(carrier, x[some], parameters, course, internal_step, trajectories, every)
-            else:
-                motion = carrier.implicit_motion if solver == "implicit" else carrier.motion
-                moved = motion(x[some], parameters, course, trajectories, every)
+            moved = move(x[some], p[0] if shared else p[some], course, trajectories, every)
             kept.take(np.arange(n)[some], moved)
             blocks.append(moved if trajectories else replace(moved, path_outputs=moved.path_outputs[:0]))
         time = h * np.arange(points + 1, dtype=np.float64)
         messages = tuple(message for block in blocks for message in block.messages)
         messages = tuple(NO_START if bad else said for bad, said in zip(lost, messages, strict=True))
         return self._runs(time, blocks, kept, messages, to, trajectories=trajectories)
+
+    def mover(self, solver: Solver, internal_step: float | None) -> Motion:
+        """Return the integrator of that name; ``internal_step`` in s, of ``rk4`` alone."""
+        if solver == "rk4":
+            return lambda x, p, course, paths, outputs: _fixed_steps(self, x, p, course, internal_step, paths, outputs)
+        return self.implicit_motion if solver == "implicit" else self.motion
 
     def _runs(
         self,

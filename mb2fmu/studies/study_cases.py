@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Signal = Callable[[float], float]
+ReadSignals = Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[str, Signal]]
 
 EXCHANGE_TOLERANCE, TIGHTEST = 1e-3, 1e-12
 """Of the integrator that drives Model Exchange, in parts of the experiment's, as ``validation.simulate`` has it."""
@@ -87,7 +88,7 @@ def resolve(
     unit: UnitDescription,
     table: Table | None,
     defaults: Mapping[str, Signal],
-    read_signals: Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[str, Signal]],
+    read_signals: ReadSignals,
     earlier: Sequence[Fault] = (),
 ) -> Study:
     """Look up all names of the plan.
@@ -107,6 +108,11 @@ def resolve(
     return _Resolver(plan, described, unit, earlier).study(table, defaults, read_signals)
 
 
+def _constant(value: float) -> Signal:
+    """Return an input that keeps one value."""
+    return lambda _t: value
+
+
 class _Resolver:
     """Looks up names, and collects faults."""
 
@@ -122,56 +128,22 @@ class _Resolver:
         self,
         table: Table | None,
         defaults: Mapping[str, Signal],
-        read_signals: Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[str, Signal]],
+        read_signals: ReadSignals,
     ) -> Study:
         """Return the whole study: variables, results and cases."""
         self._plan = plan = self._spread(self._plan)
-        unit = self._unit
         step, steps = self._times()
         names, cases = self._cases(table)
-        fixed = {name: self._number(name, value, "set") for name, value in plan.fixed.items() if self._set(name, "set")}
-        self._bounds(list(fixed), np.array([list(fixed.values())]), "set")
-        for name in sorted({*plan.fixed, *plan.inputs} & set(names)):
-            self._fault(f"{name} varies, and is given as well", "set", "keep one of both")
+        fixed = self._fixed(names)
         wanted = plan.results or self._outputs()
         columns, read = self._columns(wanted)
-        entrances = {
-            name: self._unit_of(name) for name, v in unit.variables.items() if v.causality == "input" and v.real
-        }
-        signals = dict(defaults)
-        try:
-            signals |= read_signals(plan.inputs, entrances, step * steps)
-        except Mb2FmuError as error:
-            self._faults += error.faults
-        kind: UnitKind = next(iter(unit.identifiers)) if plan.kind is None else plan.kind
-        if kind not in unit.identifiers:
-            self._fault(f"the unit offers no {kind}", "kind", f"it offers {', '.join(unit.identifiers)}")
-        if self._earlier:
-            raise AnalysisError("the plan cannot be used:", [*self._earlier, *self._faults])
-        if self._faults:
-            raise AnalysisError("the plan does not fit the unit:", self._faults)
-        varied_inputs = [name for name in names if name in entrances]
-        signals |= {name: (lambda _t, v=value: v) for name, value in fixed.items() if name in entrances}  # type: ignore[misc]
-        used = [name for name in entrances if name in signals or name in varied_inputs]
-        starts = [name for name in names if name not in entrances]
-        others = [name for name in fixed if name not in entrances]
-        held = np.array([[signals[n](k * step) if n in signals else 0.0 for n in used] for k in range(steps)])
-        tolerance = self._experiment("tolerance", TOLERANCE)
+        signals = {**defaults, **self._signals(read_signals, step * steps)}
+        kind = self._kind()
+        self._refuse_faults()
         job = Job(
-            request={
-                "version": unit.version, "kind": kind, "identifier": unit.identifiers[kind], "token": unit.token,
-                "arrays": list(unit.arrays.items()),
-                "integration_tolerance": max(EXCHANGE_TOLERANCE * tolerance, TIGHTEST), "states": unit.states,
-                "indicators": unit.indicators, "completes_steps": unit.completes_steps, "troubles": list(unit.troubles),
-            },
-            step=step, tolerance=tolerance,
-            references=tuple(unit.variables[name].reference for name in (*starts, *others)),
-            fixed=tuple(fixed[name] for name in others),
-            input_references=tuple(unit.variables[name].reference for name in used),
-            held=held.reshape(steps, len(used)),
-            varied_inputs=tuple(used.index(name) for name in varied_inputs),
-            order=tuple(names.index(name) for name in (*starts, *varied_inputs)),
-            read=tuple(unit.variables[name].reference for name in read), names=tuple(read), columns=columns,
+            request=self._request(kind), step=step, tolerance=self._experiment("tolerance", TOLERANCE),
+            **self._places(names, fixed, signals, (step, steps)),
+            read=tuple(self._unit.variables[name].reference for name in read), names=tuple(read), columns=columns,
             kept=tuple(read.index(name) for name in plan.trajectories), time_limit=plan.time_limit,
         )  # fmt: skip
         return Study(
@@ -182,6 +154,85 @@ class _Resolver:
             {name: job.held[:, k] for k, name in enumerate(used)
              if name in defaults and name not in {*plan.inputs, *fixed, *varied_inputs}},
         )  # fmt: skip
+
+    def _fixed(self, names: Sequence[str]) -> dict[str, float]:
+        """Return what is the same in all cases, in the variables' units; ``names`` vary."""
+        plan = self._plan
+        fixed = {name: self._number(name, value, "set") for name, value in plan.fixed.items() if self._set(name, "set")}
+        self._bounds(list(fixed), np.array([list(fixed.values())]), "set")
+        for name in sorted({*plan.fixed, *plan.inputs} & set(names)):
+            self._fault(f"{name} varies, and is given as well", "set", "keep one of both")
+        return fixed
+
+    def _entrances(self) -> list[str]:
+        """Return the names of the unit's inputs that are real numbers."""
+        return [name for name, v in self._unit.variables.items() if v.causality == "input" and v.real]
+
+    def _signals(self, read: ReadSignals, stop: float) -> Mapping[str, Signal]:
+        """Return the plan's inputs as functions of time; their faults are told with the others."""
+        try:
+            return read(self._plan.inputs, {name: self._unit_of(name) for name in self._entrances()}, stop)
+        except Mb2FmuError as error:
+            self._faults += error.faults
+            return {}
+
+    def _kind(self) -> UnitKind:
+        """Return the interface type that is asked for, or the unit's first; add a fault if the unit lacks it."""
+        offered = self._unit.identifiers
+        kind: UnitKind = next(iter(offered)) if self._plan.kind is None else self._plan.kind
+        if kind not in offered:
+            self._fault(f"the unit offers no {kind}", "kind", f"it offers {', '.join(offered)}")
+        return kind
+
+    def _refuse_faults(self) -> None:
+        """Raise with every fault so far, those of the plan itself first."""
+        if self._earlier:
+            raise AnalysisError("the plan cannot be used:", [*self._earlier, *self._faults])
+        if self._faults:
+            raise AnalysisError("the plan does not fit the unit:", self._faults)
+
+    def _request(self, kind: UnitKind) -> dict[str, object]:
+        """Return what the driver has to know of the unit."""
+        unit = self._unit
+        tolerance = self._experiment("tolerance", TOLERANCE)
+        return {
+            "version": unit.version, "kind": kind, "identifier": unit.identifiers[kind], "token": unit.token,
+            "arrays": list(unit.arrays.items()),
+            "integration_tolerance": max(EXCHANGE_TOLERANCE * tolerance, TIGHTEST), "states": unit.states,
+            "indicators": unit.indicators, "completes_steps": unit.completes_steps, "troubles": list(unit.troubles),
+        }  # fmt: skip
+
+    def _places(
+        self,
+        names: Sequence[str],
+        fixed: Mapping[str, float],
+        signals: Mapping[str, Signal],
+        steps: tuple[float, int],
+    ) -> dict[str, Any]:
+        """Return where the numbers of a case go: start values and parameters, then inputs; as :class:`Job` has them.
+
+        Args:
+            names: What varies.
+            fixed: What is the same in all cases.
+            signals: Inputs as functions of time.
+            steps: Communication step in s, and how many.
+        """
+        variables, entrances = self._unit.variables, self._entrances()
+        step, count = steps
+        signals = {**signals, **{name: _constant(value) for name, value in fixed.items() if name in entrances}}
+        varied = [name for name in names if name in entrances]
+        used = [name for name in entrances if name in signals or name in varied]
+        starts = [name for name in names if name not in entrances]
+        others = [name for name in fixed if name not in entrances]
+        held = np.array([[signals[n](k * step) if n in signals else 0.0 for n in used] for k in range(count)])
+        return {
+            "references": tuple(variables[name].reference for name in (*starts, *others)),
+            "fixed": tuple(fixed[name] for name in others),
+            "input_references": tuple(variables[name].reference for name in used),
+            "held": held.reshape(count, len(used)),
+            "varied_inputs": tuple(used.index(name) for name in varied),
+            "order": tuple(names.index(name) for name in (*starts, *varied)),
+        }
 
     def _spread(self, plan: StudyPlan) -> StudyPlan:
         """Return the plan with every parameter that can vary by a part of its value, within its bounds."""

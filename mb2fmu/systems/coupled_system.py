@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -247,13 +247,6 @@ class CoupledSystem:
         self.run = SystemExperiment(
             stop=float(stop), tolerance=float(tolerance), bound=bound, stepping=Stepping(step=float(step), **stepping)
         )
-
-    def restepped(self, **changes: Any) -> CoupledSystem:
-        """Return the system with other stepping, for studies of step sizes and methods."""
-        made = CoupledSystem(self.name, description=self.description)
-        made.__dict__.update(self.__dict__)
-        made.run = replace(self.run, stepping=replace(self.run.stepping, **changes))
-        return made
 
     def source_of(self, name: str) -> Any:
         """Return a component's source, with its path from the folder of the system's file."""

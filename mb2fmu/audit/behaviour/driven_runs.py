@@ -20,9 +20,6 @@ from mb2fmu.audit.description.described_model import RANGES, Variable
 PARTS = 8
 """Pieces of a run between which inputs change."""
 
-SETS = 3
-"""Sets of parameters beside that of the start values."""
-
 TRIED = 60
 """Communication steps, at most, by which a set of parameters is chosen."""
 
