@@ -5,6 +5,7 @@
 
 import difflib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,11 @@ def test_printed_files_are_as_stored(kind):
 
 @pytest.mark.parametrize("fmi", ["2", "3"])
 def test_description_files_of_native_units_are_as_stored(fmi):
-    tree = xml.emit(native_interface(fmi), ("unit.c",))
+    # The first solvers only: that the enumeration has all of them is tested beside its making, row by row, so that a
+    # new one changes no stored text.
+    types = native_interface(fmi).types
+    first = tuple(replace(item, items=item.items[:5]) for item in types)
+    tree = xml.emit(native_interface(fmi, types=first), ("unit.c",))
     compare(STORED / f"native{fmi}", {path.split("/")[-1]: tree[path] for path in tree})
 
 
