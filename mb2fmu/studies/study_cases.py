@@ -140,9 +140,10 @@ class _Resolver:
         signals = {**defaults, **self._signals(read_signals, step * steps)}
         kind = self._kind()
         self._refuse_faults()
+        used = [name for name in self._entrances() if name in {*signals, *fixed, *names}]
         job = Job(
             request=self._request(kind), step=step, tolerance=self._experiment("tolerance", TOLERANCE),
-            **self._places(names, fixed, signals, (step, steps)),
+            **self._places(names, fixed, signals, used, (step, steps)),
             read=tuple(self._unit.variables[name].reference for name in read), names=tuple(read), columns=columns,
             kept=tuple(read.index(name) for name in plan.trajectories), time_limit=plan.time_limit,
         )  # fmt: skip
@@ -152,7 +153,7 @@ class _Resolver:
             {each.name: "s" if each.take == "first-crossing" else self._unit_of(each.of) for each in wanted}, wanted,
             job, fixed, plan.inputs, {name: self._unit_of(name) for name in read},
             {name: job.held[:, k] for k, name in enumerate(used)
-             if name in defaults and name not in {*plan.inputs, *fixed, *varied_inputs}},
+             if name in defaults and name not in {*plan.inputs, *fixed, *names}},
         )  # fmt: skip
 
     def _fixed(self, names: Sequence[str]) -> dict[str, float]:
@@ -207,6 +208,7 @@ class _Resolver:
         names: Sequence[str],
         fixed: Mapping[str, float],
         signals: Mapping[str, Signal],
+        used: Sequence[str],
         steps: tuple[float, int],
     ) -> dict[str, Any]:
         """Return where the numbers of a case go: start values and parameters, then inputs; as :class:`Job` has them.
@@ -215,13 +217,13 @@ class _Resolver:
             names: What varies.
             fixed: What is the same in all cases.
             signals: Inputs as functions of time.
+            used: Inputs that a case sets, in the order of the unit.
             steps: Communication step in s, and how many.
         """
         variables, entrances = self._unit.variables, self._entrances()
         step, count = steps
         signals = {**signals, **{name: _constant(value) for name, value in fixed.items() if name in entrances}}
         varied = [name for name in names if name in entrances]
-        used = [name for name in entrances if name in signals or name in varied]
         starts = [name for name in names if name not in entrances]
         others = [name for name in fixed if name not in entrances]
         held = np.array([[signals[n](k * step) if n in signals else 0.0 for n in used] for k in range(count)])
