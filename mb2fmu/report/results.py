@@ -42,7 +42,7 @@ def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: s
         f"{_count(errors, 'error')} found by the checkers" if errors else "",
         *(
             f"not as {rung.name}"
-            for rung in (result.independence.rungs if result.independence else ())
+            for rung in (result.independence.every if result.independence else ())
             if rung.verdict == "failed"
         ),
         *(f"{KIND_NAMES[o.simulation.kind]}: not within its bounds" for o in result.others if not o.passed),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.package import unpack
 from mb2fmu.robots import RobotMechanics
+from mb2fmu.validation import requests_read, values_read
 from mb2fmu.validation.own_motion import OwnMotions, Sample, own_motions
 from mb2fmu.validation.robot_motion import robot_motions
 from mb2fmu.validation.simulate import TIME_LIMIT, Operations, drive
@@ -34,6 +35,8 @@ _TITLES = {
     "second reading": "a second reading of the robot's file",
     "reading": "what was read against the handed-over object",
     "outputs": "outputs as the model's own expressions and objects have them",
+    "events": "events, and outputs of what is solved for, as the model's own expressions have them",
+    "values": "values, units, outputs and the experiment as the model declares them",
 }
 _HOW = {
     "equations": "mass_matrix_full and forcing_full of SymPy's object, in numbers, nothing expanded",
@@ -43,6 +46,9 @@ _HOW = {
     "outputs": "expressions by lambdify; positions, velocities, angular velocities, distances and kinetic energy from "
     "SymPy's own objects",
     "reading": "velocities, angular velocities, kinetic energy and generalized forces, point by point",
+    "events": "gaps, slip, rows of latches with their rates, conditions and settings that were read, against the "
+    "model's expressions by lambdify and difference quotients",
+    "values": "all that was read, one by one",
 }
 
 
@@ -75,14 +81,21 @@ class Independence:
 
     Attributes:
         rungs: The most independent first.
+        as_read: What was read against what the model says, where no unit is asked: events, values.
     """
 
     rungs: tuple[Rung, ...]
+    as_read: tuple[Rung, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """True if no rung failed; a rung that could not be done gives its reason and counts neither way."""
-        return all(rung.verdict != "failed" for rung in self.rungs)
+        """No rung failed; one that could not be done is neither a pass nor a failure, and says why."""
+        return all(rung.verdict != "failed" for rung in self.every)
+
+    @property
+    def every(self) -> tuple[Rung, ...]:
+        """All rungs: of the unit, then of what was read."""
+        return (*self.rungs, *self.as_read)
 
 
 def prove_independently(
@@ -112,13 +125,43 @@ def prove_independently(
     description = read_description(unpack(fmu))
     chosen: UnitKind = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
     made = motions or _motions(definition, mechanism, reach, computed_coordinates(description, definition))
+    as_read = (*events_rung(made, definition), values_rung(definition, mechanism))
     lacking = _lacking(description, made)
     if lacking or not made.samples:
-        return _unjudged(made, lacking)
+        return replace(_unjudged(made, lacking), as_read=as_read)
     answers = drive(fmu, [], [], kind=chosen, sessions=sessions(made, description, definition), time_limit=time_limit)
     kinds = [*(q.kind for q in definition.coordinates), *(u.kind for u in definition.speeds)]
     solved = chosen == "CoSimulation" and "guess" in kinds
-    return judged(made, description, answers.answers, allowed=SOLVED if solved else 1.0)
+    found = judged(made, description, answers.answers, allowed=SOLVED if solved else 1.0)
+    return replace(found, as_read=as_read)
+
+
+def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[Rung]:
+    """Judge what was read of events and forces; no rung where the model has neither."""
+    if not (made.events or made.left_out or definition.contacts or definition.latches or definition.events):
+        return []
+    if not made.events:
+        return [_missing("events", "no points were found at which the model's own expressions have numbers")]
+    rung = _rung("events", len(made.samples) or LEAST, list(made.events), [])
+    left = (
+        f"; not compared, since it depends on what is solved for: {', '.join(made.left_out)}" if made.left_out else ""
+    )
+    return [replace(rung, how=rung.how + left)]
+
+
+def values_rung(definition: ModelDefinition, mechanism: Mechanism) -> Rung:
+    """Judge what was read of declared values, units and the experiment."""
+    found = [*values_read.compared(definition, mechanism.declared), *requests_read.compared(definition, mechanism)]
+    wrong = [what for what, same in found if not same]
+    return Rung(
+        name=_TITLES["values"],
+        how=_HOW["values"],
+        points=len(found),
+        ratio=math.inf if wrong else 0.0,
+        worst=wrong[0] if wrong else "",
+        verdict="failed" if wrong else "passed",
+        reason="; ".join(wrong[:5]),
+    )
 
 
 def computed_coordinates(description: UnitDescription, definition: ModelDefinition) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.validation.admissible import Admissible, Point
+from mb2fmu.validation.events_read import EventsRead
 from mb2fmu.validation.own_constraints import OwnConstraints
 from mb2fmu.validation.own_equations import MOST_PATHWAYS, MOST_WORK, OwnEquations, expected_work, pathway_work
 from mb2fmu.validation.own_kinematics import MIXED, OwnKinematics, OwnMotion
@@ -63,6 +65,8 @@ class OwnMotions:
         inputs: The same of the inputs.
         missing: By way: why it was not gone.
         ways: That there are, the most independent first.
+        events: What was read of events against the model's own expressions: (error over bound, of what and when).
+        left_out: What events are made of and could not be compared.
     """
 
     samples: tuple[Sample, ...]
@@ -70,6 +74,8 @@ class OwnMotions:
     inputs: dict[str, int]
     missing: dict[str, str]
     ways: tuple[str, ...] = ("equations", "kinematics")
+    events: tuple[tuple[float, str], ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def own_motions(
@@ -90,11 +96,15 @@ def own_motions(
     with untouched(definition.mechanics):
         maker = _Maker(definition, mechanism, reach, computed)
         samples = maker.samples() if maker.ways else []
+        events = maker.events() if maker.ways else []
     d, slot = definition, maker.symbols.slot
     free = [p for p in d.parameters if not p.calculated]
     states: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
     starts = {p.name: slot[p.symbol] for p in free} | {item.name: slot[item.symbol] for item in states}
-    return OwnMotions(tuple(samples), starts, {r.name: slot[r.symbol] for r in d.inputs}, maker.missing)
+    inputs = {r.name: slot[r.symbol] for r in d.inputs}
+    return OwnMotions(
+        tuple(samples), starts, inputs, maker.missing, events=tuple(events), left_out=tuple(maker.left_out)
+    )
 
 
 def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelDefinition:
@@ -124,6 +134,7 @@ class _Maker:
         self._definition = definition
         self._rate = mechanism.stabilization_rate
         self.missing: dict[str, str] = {}
+        self.left_out: list[str] = []
         work = pathway_work(definition.mechanics)
         parts = self._parts = handed(definition.mechanics, actuators=work <= MOST_PATHWAYS)
         self.symbols = OwnSymbols(definition, parts)
@@ -149,6 +160,8 @@ class _Maker:
             return
         self._outputs = OwnOutputs(definition, self.symbols, self._kinematics)
         self._points = Admissible(definition, parts, self.symbols, constraints, mechanism.quaternions, reach, computed)
+        self._events = EventsRead(definition, mechanism, self.symbols, constraints, self._points.q_scale)
+        self.left_out = self._events.left_out
 
     def _form_equations(self) -> OwnEquations | None:
         """Form the object's own equations; None, with the reason kept, where SymPy could not in a reasonable time."""
@@ -193,6 +206,20 @@ class _Maker:
         if latched and not found:
             reason = "a latch is closed wherever points were looked for, and the objects know nothing of it"
             self.missing = {"equations": reason, "kinematics": reason} | self.missing
+        return found
+
+    def events(self) -> list[tuple[float, str]]:
+        """Hold what was read of events against the model's own expressions, at points of their own."""
+        if self._events.nothing:
+            return []
+        found = [(np.inf, what) for what in self._events.wrong]
+        for point in itertools.islice(self._points.draw(), POINTS):
+            try:
+                for what, error, bound in self._events.differences(point.values):
+                    ratio = error / bound if bound > 0.0 else (0.0 if error == 0.0 else np.inf)
+                    found.append((ratio, f"{what} at t = {point.time:.4g} s"))
+            except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+                continue  # an expression has no number there
         return found
 
     def _sample(self, point: Point) -> Sample | None:

@@ -373,8 +373,8 @@ class ValidationResult:
 
     @property
     def ladder(self) -> tuple[Rung, ...]:
-        """The ladder of independence: comparisons, least shared with the unit first."""
-        rungs = self.independence.rungs if self.independence else ()
+        """How independent the proof is: what the unit was compared with, the least shared with it first."""
+        rungs = self.independence.every if self.independence else ()
         return (*rungs, self._trajectory_rung())
 
     def _trajectory_rung(self) -> Rung:

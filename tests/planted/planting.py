@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Literal
 
-from planted import conditional, description, graph, motion, occurrences, reading, runtime
+from planted import conditional, description, graph, motion, occurrences, reading, runtime, touch_reading
 from planted.fault import Mutant, Subject, generator
 
 RIGHT = "none"
-LEVELS = (reading, motion, graph, runtime, occurrences, conditional, description)
+LEVELS = (reading, touch_reading, motion, graph, runtime, occurrences, conditional, description)
 
 
 def all_mutants(subject: Subject) -> Iterator[Mutant]:

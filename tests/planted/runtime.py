@@ -10,6 +10,7 @@ import numpy as np
 from planted import graph
 from planted.fault import Mutant, Subject, generator
 
+from mb2fmu.arithmetic.python_newton import NoSolutionError
 from mb2fmu.emit.c import Motion
 from mb2fmu.evaluation import evaluator
 from mb2fmu.filetree import FileTree
@@ -75,7 +76,7 @@ def _last_moving(subject: Subject) -> int:
     for t, x, r, p in graph.points(subject, 0):
         try:
             found = np.abs(evaluate(t, x, r, p, None, np.zeros(len(program.layout.seeds))))
-        except ArithmeticError:
+        except (ArithmeticError, NoSolutionError):  # a loop that does not close there
             continue
         largest = np.fmax(largest, found)
     moving = np.flatnonzero(largest > 1e-9 * np.max(largest, initial=0.0))

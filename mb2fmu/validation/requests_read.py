@@ -1,0 +1,110 @@
+"""Outputs that the mechanism computes: whether what was read asks for the very points, frames and rows of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sympy.physics.mechanics.joint import Joint as SympyJoint
+
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanism.observables import RequestedOutput
+from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.requests import OutputRequest
+
+_POINTS = {"position", "distance", "velocity", "acceleration", "relative_velocity"}
+_FRAMES = {"angular_velocity", "angular_acceleration", "orientation"}
+_BODIES = {"centre_of_mass", "centre_of_mass_velocity", "linear_momentum"}
+
+
+def compared(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[str, bool]]:
+    """What was compared, and whether the numbers that were read stand for what the model names.
+
+    Points, frames, bodies and joints are told by their names, loads by the places that they act on; what has no name
+    (a constraint row) is looked at by ``events_read``.
+
+    Args:
+        definition: The checked model.
+        mechanism: What was read from it.
+    """
+    read = {output.name: output for output in mechanism.outputs if isinstance(output, RequestedOutput)}
+    for item in definition.outputs:
+        there = read.get(item.name)
+        if not isinstance(item, OutputRequest) or there is None:
+            continue
+        same = (item.component, item.representation, item.unit) == (there.component, there.representation, there.unit)
+        yield f"{item.name}: what is asked", same and there.kind in {item.kind, f"coordinate_{item.kind}"}
+        for number, (said, names) in _named(definition, mechanism, item, there).items():
+            right = said == names
+            told = f"{item.name}: subject {number}"
+            yield (told if right else f"{told} is {', '.join(map(str, said))}, {names} was read"), right
+
+
+def _named(
+    definition: ModelDefinition, mechanism: Mechanism, item: OutputRequest, there: RequestedOutput
+) -> dict[str, tuple[Any, Any]]:
+    """Of subjects, reference and axes: what the model names, and what the number that was read stands for."""
+    name = _names(definition, mechanism, item)
+    found: dict[str, tuple[Any, Any]] = {}
+    if name is not None:
+        found |= {
+            str(k): (_said(definition, one), name(number))
+            for k, (one, number) in enumerate(zip(item.subject, there.subject, strict=True), 1)
+        }
+    if item.relative_to is not None and there.relative_to is not None:
+        of_frame = item.kind in {*_FRAMES, "relative_velocity"}
+        nodes: Any = mechanism.frames if of_frame else mechanism.points
+        found["relative to"] = ((item.relative_to.name,), (nodes[there.relative_to].name,))
+    axes: Any = item.expressed_in
+    said = () if axes is None else (axes.name,)
+    found["axes"] = said, (() if there.expressed_in is None else (mechanism.frames[there.expressed_in].name,))
+    return found
+
+
+def _names(
+    definition: ModelDefinition, mechanism: Mechanism, item: OutputRequest
+) -> Callable[[int], tuple[str, ...]] | None:
+    """From a number to names; None where subjects have none."""
+    m = mechanism
+    if item.kind in {"force", "power"}:
+        return lambda k: _places(m, m.loads[k])
+    records: Any = None
+    if item.kind in _POINTS:
+        records = m.points
+    elif item.kind in _FRAMES:
+        records = m.frames
+    elif item.kind.startswith("reaction") and isinstance(item.subject[0], SympyJoint):
+        records = m.joints
+    elif item.kind in _BODIES or item.kind.startswith("reaction"):
+        records = m.bodies
+    elif item.kind in {"mass_matrix", "momentum"} and item.subject[0] in {s.symbol for s in definition.speeds}:
+        records = m.declared.speeds
+    return None if records is None else lambda k: (records[k].name,)
+
+
+def _said(definition: ModelDefinition, one: Any) -> tuple[Any, ...]:
+    """The names of what the model names: of a load the places that it acts on."""
+    speeds = {s.symbol: s.name for s in definition.speeds}
+    if getattr(one, "is_Function", False) or getattr(one, "is_Derivative", False):
+        return (speeds[one],)
+    if hasattr(one, "pathway"):
+        return tuple(point.name for point in one.pathway.attachments)
+    if hasattr(one, "target_frame"):
+        return (one.target_frame.name, *([one.reaction_frame.name] if one.reaction_frame else []))
+    if isinstance(one, tuple):
+        place: Any = getattr(one[0], "masscenter", one[0])
+        return (place.name,)
+    return (one.name,)
+
+
+def _places(m: Mechanism, load: Any) -> tuple[str, ...]:
+    """The points or frames that a load acts on."""
+    if isinstance(load, ForceLoad):
+        return (m.points[load.point].name,)
+    if isinstance(load, PathwayLoad):
+        return tuple(m.points[k].name for k in (load.points[0], load.points[-1]))
+    if isinstance(load, TorqueActuatorLoad):
+        return (m.frames[load.frame].name, *([m.frames[load.reaction].name] if load.reaction >= 0 else []))
+    assert isinstance(load, TorqueLoad)
+    return (m.frames[load.frame].name,)

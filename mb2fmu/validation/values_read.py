@@ -1,0 +1,50 @@
+"""Values, units and the experiment as they were read, held against what the model declares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.variables import Parameter
+
+_LIMITS = ("unit", "minimum", "maximum", "nominal")
+_OF_EXPERIMENT = ("stop", "step", "tolerance", "stiff", "solver", "internal_step", "signals")
+
+
+def compared(definition: ModelDefinition, declared: Declarations) -> Iterator[tuple[str, bool]]:
+    """What was compared, and whether it is the same: every declared quantity, and the experiment.
+
+    Start values that the reading solves for (guesses, states of contacts and latches) are its own business.
+
+    Args:
+        definition: The checked model.
+        declared: What the reading handed on, for all later stages.
+    """
+    solved = {c.resting for c in definition.contacts} | {latch.engaged for latch in definition.latches}
+    solved |= {c.friction.sliding for c in definition.contacts if c.friction}
+    read = {item.name: item for item in declared.quantities}
+    for item in definition.quantities:
+        there: Any = read.get(item.name)
+        if there is None:
+            yield f"{item.name} was not read", False
+            continue
+        for field in _LIMITS:
+            yield _said(item.name, field, getattr(item, field), getattr(there, field))
+        if isinstance(item, Parameter):
+            yield _said(item.name, "value", item.value, there.value)
+        elif item.symbol not in solved and getattr(item, "kind", "fixed") == "fixed":
+            yield _said(item.name, "start", item.start, there.start)
+    for field in _OF_EXPERIMENT:
+        yield _said("the experiment", field, getattr(definition.experiment, field), getattr(declared.experiment, field))
+
+
+def _said(name: str, field: str, said: Any, read: Any) -> tuple[str, bool]:
+    """One comparison, in words where it fails."""
+    if isinstance(said, float) and isinstance(read, float):
+        same = said == read or (math.isnan(said) and math.isnan(read))
+    else:
+        same = bool(said == read)
+    return (f"{name}: {field}" if same else f"{name}: the model says {field} {said}, {read} was read"), same
