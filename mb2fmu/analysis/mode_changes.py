@@ -251,5 +251,5 @@ def _refuse(t: float, what: str, changed: list[str]) -> None:
         AnalysisError: Always.
     """
     last = ", ".join(list(dict.fromkeys(reversed(changed)))[:4])
-    fault = Fault(f"at t = {t:.6g} s {what}" + (f": {last}" if last else ""), remedy="mb2fmu run tells more")
+    fault = Fault(f"at t = {t:.6g} s {what}" + (f": {last}" if last else ""), remedy="see what mb2fmu run says")
     raise AnalysisError("the motion cannot be differentiated:", [fault])

@@ -218,7 +218,7 @@ class Saltation:
             if apart and not self._is_idle(k, at):
                 names = f"{self._changes.names[first]} and {self._changes.names[k]}"
                 what = f"{names} change at one instant, t = {at.t:.6g} s, and apart from each other beside it"
-                fault = Fault(what, remedy="there is no derivative; ask beside this point")
+                fault = Fault(what, remedy="there is no derivative here; take a point beside it")
                 raise AnalysisError("the motion cannot be differentiated:", [fault])
         return np.asarray(late)
 
@@ -245,7 +245,7 @@ class Saltation:
         if self._is_idle(k, at) or (rate[k] < 0.0 and curvature < 0.0 and self._is_one_at_any_instant(at, rates)):
             return True
         what = f"{self._changes.names[k]} is only touched at t = {at.t:.6g} s (grazing)"
-        fault = Fault(what, remedy="there is no derivative: beside this point the event is not there; ask elsewhere")
+        fault = Fault(what, remedy="near this point the event does not happen, so there is no derivative: take another")
         raise AnalysisError("the motion cannot be differentiated:", [fault])
 
     def _is_idle(self, k: int, at: Point) -> bool:

@@ -112,7 +112,7 @@ class Policy:
     def _expired(self, waiver: Waiver) -> Finding:
         """Return the note on a waiver that has expired."""
         text = f'the waiver of {waiver.rule} ("{waiver.reason}") has expired on {waiver.expires}'
-        return Finding("waiver", "note", text, FILE, "correct what it is about, or give it a later day")
+        return Finding("waiver", "note", text, FILE, "correct the fault that it waives, or give it a later day")
 
 
 NO_POLICY = Policy()

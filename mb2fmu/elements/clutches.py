@@ -45,7 +45,7 @@ class Clutch(NamedElement):
         yield from self.negative("capacity", self.capacity)
         peak, drag = sm.sympify(self.peak), sm.sympify(self.drag)
         if peak.is_number and not peak >= 1:
-            yield self.fault(f"peak is {peak}", "it takes at least as much to break away as to slip: give 1 or more")
+            yield self.fault(f"peak is {peak}", "breaking away takes no less force than slipping: give 1 or more")
         if not (drag.is_number and drag > 0):
             yield self.fault(f"drag is {drag}", "give a small number > 0")
 

@@ -151,7 +151,7 @@ def _member_faults(
         yield Fault(f"a member of {terminal.name} cannot be called {member.name!r}", where, "use letters, digits and _")
     elif member.variable not in names:
         remedy = "name an input, coordinate, speed, auxiliary state, parameter or output of the model"
-        yield Fault(f"{terminal.name}.{member.name} is {member.variable}, which the model has not", where, remedy)
+        yield Fault(f"{terminal.name}.{member.name} is {member.variable}, which the model does not have", where, remedy)
 
 
 def _names(model: Model) -> dict[sm.Expr | str, str]:

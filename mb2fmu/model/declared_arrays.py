@@ -66,7 +66,7 @@ def _element_faults(
     for each in array.elements:
         if each not in roles:
             remedy = "name an input, coordinate, speed, auxiliary state, one of their rates as der(name), or an output"
-            yield Fault(f"the array {array.name} has {each}, which the model has not", array.where, remedy)
+            yield Fault(f"the array {array.name} has {each}, which the model does not have", array.where, remedy)
         elif roles[each][1] != "motion" and held[roles[each][0]] > 1:
             what = f"{roles[each][0]} stands in arrays more than once"
             yield Fault(what, array.where, "an input or output is an element of one array")

@@ -266,7 +266,7 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
             unit = seen.get(column.name, inputs.get(column.name))
             if unit is None:
                 remedy = f"columns may be {', '.join((*seen, *inputs))}"
-                faults.append(Fault(f"{column.name} is nothing that the model has", str(path), remedy))
+                faults.append(Fault(f"the model has no {column.name}", str(path), remedy))
                 continue
             if column.unit and not compatible(unit, column.unit):
                 faults.append(

@@ -113,7 +113,7 @@ def _refuse_not_finite(values: Floats, names: Sequence[str], time: Floats, where
     if len(wrong):
         row, column = wrong[0]
         fault = Fault(f"{names[column]} is {values[row, column]} at t = {time[row]:g} s", where)
-        raise ToolError("the unit gives what is no number:", [fault])
+        raise ToolError("the unit returns a value that is no number:", [fault])
 
 
 def drawn(simulated: SimulatedUnit) -> Drawing:

@@ -268,7 +268,7 @@ class _Reader:
         self._known(entry, _OF_VARY, where)
         given = [set(keys) & set(entry) for keys in (("values",), ("from", "to"), ("mean", "deviation"))]
         if sum(map(bool, given)) != 1 or any(len(keys) == 1 for keys in given[1:]):
-            self._fault("does not say which values", where, "give values, or from and to, or mean and deviation")
+            self._fault("does not say which values", where, "give values; or from and to; or mean and deviation")
             return Varied(name, "values", ())
         scale = self._choice(entry, "scale", ("linear", "log"), "linear", where)
         count = int(self._number(entry, "count", 0, where, whole=True, least=2)) if "count" in entry else 0

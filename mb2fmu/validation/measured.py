@@ -302,7 +302,7 @@ class _Plan:
         given = self.settings.tolerances.get(column.name) or column.tolerance or self.settings.otherwise
         if given is None:
             remedy = f"a second row that begins with tolerance, or --tolerance {column.name}=0.01 (or 1%)"
-            self._fault("nothing says how far it may be off", f"{self.table.source}: {column.name}", remedy)
+            self._fault("it has no tolerance", f"{self.table.source}: {column.name}", remedy)
             return math.nan
         tolerance = given.of(column.values) if not np.isnan(column.values).all() else math.nan
         if tolerance == 0.0:
@@ -318,7 +318,7 @@ class _Plan:
         for name in self.settings.tolerances:
             if name not in known:
                 self._fault(
-                    "no compared column is called so", f"--tolerance {name}", f"one of {', '.join(sorted(known))}"
+                    "no compared column has this name", f"--tolerance {name}", f"one of {', '.join(sorted(known))}"
                 )
 
     def along(self) -> Operations:

@@ -60,7 +60,7 @@ def _shared(B: Floats, right: Floats, limits: Floats) -> Floats:
         return right
     scales = np.minimum(np.linalg.norm(B, axis=1) / limits, _WEAKEST * np.abs(np.diag(B)))
     if not np.all(scales > 0.0):
-        raise np.linalg.LinAlgError("a friction that does not act on what it looks at")
+        raise np.linalg.LinAlgError("a friction has no effect on its own slip")
     if len(right) == 1:
         return np.asarray(right / B[0])
     A, b = B / scales[:, None], right / scales

@@ -175,7 +175,7 @@ def _from_json(path: Path, text: str) -> tuple[Table, list[Fault]]:
         columns.append(Column(name, unit, np.array(values), _tolerance(str(said), path.name, name, faults)))
     named = {column.name for column in columns}
     faults += [
-        Fault("no point has what this tolerance is of", f"{path.name}: {name}")
+        Fault("no point has the quantity of this tolerance", f"{path.name}: {name}")
         for name in tolerances
         if _head(name)[0] not in named
     ]

@@ -73,7 +73,7 @@ def rounding(stage: Stage) -> Iterator[Observation]:
         library.fesetround(0)
     if left != upward:
         yield Observation(
-            "host.restored", "the rounding mode that the host had set is another one after a run", stage.kind
+            "host.restored", "the rounding mode that the host had set has changed after a run", stage.kind
         )
     for k, variable in enumerate(variables):
         a, b = usual.rows[-1][k], found.rows[-1][k]
@@ -138,7 +138,7 @@ def other_locale(stage: Stage) -> Iterator[Observation]:
     if different:
         yield Observation("host.locale", f'"{different[0].name}" differs in a locale with a decimal comma', stage.kind)
     if left != ",":
-        yield Observation("host.restored", "the locale of the host is another one after a run", stage.kind)
+        yield Observation("host.restored", "the locale of the host has changed after a run", stage.kind)
 
 
 _before: list[Settings] = []
@@ -159,7 +159,7 @@ def restored(stage: Stage) -> Iterator[Observation]:
     after = settings()
     for what, value in before.items():
         if after.get(what, value) != value:
-            yield Observation("host.restored", f"{what} of the host is another one after a run", stage.kind)
+            yield Observation("host.restored", f"{what} of the host has changed after a run", stage.kind)
 
 
 @probe("unloading the library", "life.unload", crash="life.unload", late=True, where=NEAR)

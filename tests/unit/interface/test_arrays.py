@@ -94,7 +94,7 @@ def test_units_of_fmi_2_have_the_scalars() -> None:
 
 
 WRONG = {
-    "which the model has not": ("a", ["nobody"], None),
+    "which the model does not have": ("a", ["nobody"], None),
     "mixes": ("a", ["f", "x"], None),
     "cannot be called 'x'": ("x", ["f", "g"], None),
     "cannot be called 'm'": ("m", ["f", "g"], None),

@@ -32,7 +32,7 @@ def test_every_fault_of_a_terminal_is_told(pendulum, faults_of):
         "the terminal empty has no members",
         "2 terminals are called 'empty'",
         "a member of empty cannot be called 'x y'",
-        "empty.z is tip.z, which the model has not",
+        "empty.z is tip.z, which the model does not have",
         "'f' flows, but is no member of the terminal empty",
     ):
         assert told in whats

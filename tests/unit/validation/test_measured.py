@@ -266,7 +266,7 @@ def test_columns_that_do_not_fit_are_told(unit, tmp_path, head, told):
         ("time,x\ntolerance,-1%\n0,1\n", "is no tolerance"),
         ("time,x\n", "no rows"),
         ("", "no rows"),
-        ("time,x\n0,1\n", "nothing says how far"),
+        ("time,x\n0,1\n", "it has no tolerance"),
         ("time,x\ntolerance,1\n0,\n", "is empty"),
         ("time,x\ntolerance,1%\n0,0\n", "0 everywhere"),
         ("time,x,force\ntolerance,1,\n0,1,1\n1,1,\n", "a value in every row"),
