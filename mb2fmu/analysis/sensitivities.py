@@ -111,15 +111,16 @@ def sensitivities(program: Program, start: Start, signals: Signals, study: Study
     values, derivatives, done, begin = [], [], 0, float(time[0])
     for end in ends_of(signals, float(time[-1])):
         rows = np.flatnonzero((np.arange(len(time)) >= done) & (time <= end))
-        solution = solve_ivp(
-            variation.slope,
-            (begin, end),
-            y,
-            method="Radau" if study.stiff else "DOP853",
-            t_eval=np.union1d(time[rows], [end]),
-            rtol=max(study.tolerance, 2.3e-14),
-            atol=study.tolerance * variation.scales(variation.x),
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # derivatives that grow without bound: told below
+            solution = solve_ivp(
+                variation.slope,
+                (begin, end),
+                y,
+                method="Radau" if study.stiff else "DOP853",
+                t_eval=np.union1d(time[rows], [end]),
+                rtol=max(study.tolerance, 2.3e-14),
+                atol=study.tolerance * variation.scales(variation.x),
+            )
         if not solution.success:
             raise AnalysisError("the motion cannot be differentiated:", [Fault(f"it ends early: {solution.message}")])
         y, begin, done = solution.y[:, -1], end, done + len(rows)

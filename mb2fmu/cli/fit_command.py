@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +14,7 @@ import click
 
 from mb2fmu.cli.command_options import at_option, debug_option, json_file_option, model_at, options, say, set_option
 from mb2fmu.cli.progress import Progress
+from mb2fmu.errors import Mb2FmuError
 
 if TYPE_CHECKING:
     from mb2fmu.studies.fitting import Fitted
@@ -105,6 +108,7 @@ def fit(
         chosen = model_at(model, arguments, at)
         found = identify(chosen, data, free, bounds=bounds, arguments=arguments, between=between, observer=progress)
         facts = _facts(found, data)
+    with _shown_at_least(found, quiet=str(json_file) == "-"), Progress() as progress:
         if folder is not None:
             values = {u.name: float(v) for u, v in zip(found.unknowns, found.values, strict=True) if u.name in free}
             started = pipeline.load(chosen, arguments) if isinstance(chosen, Path) else chosen
@@ -128,6 +132,17 @@ def fit(
         say(f"Report: {report}") if report is not None else None
         say(f"FMU: {facts['fmu']}, and where its values come from: {beside}") if folder is not None else None
     click.get_current_context().exit(0 if found.rank == len(found.unknowns) else 1)
+
+
+@contextmanager
+def _shown_at_least(found: Fitted, *, quiet: bool) -> Iterator[None]:
+    """Say what was found although it cannot be written: it took a while."""
+    try:
+        yield
+    except Mb2FmuError:
+        if not quiet:
+            _show(found)
+        raise
 
 
 def _printed(facts: dict[str, Any]) -> bytes:

@@ -12,7 +12,7 @@ Identification, 2nd ed. 1999, sect. 7.4 and 9.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,9 @@ NUMERICAL = 1e-8
 """Of a column's variation: where no more is left over, it is what the integration errs by."""
 
 CLEAN = "no noise is left over: intervals are those of the integration's own errors, if these were random"
+
+NEIGHBOURS = 0.5
+"""Correlation of neighbouring errors of a column above which they are no noise, if that is no chance."""
 
 BENT = 1.5
 """How many times more, or less, than on a straight line the squares grow before an interval is called rough."""
@@ -125,7 +128,8 @@ def fit(
     left = search.left_over(found)
     noise = {name: float(np.sqrt(np.mean(left[names == name] ** 2))) for name in spread}
     clean = all(noise[name] <= NUMERICAL * spread[name] for name in spread)
-    return _judged(search, found, weights, noise, clean=clean)
+    judged = _judged(search, found, weights, noise, clean=clean)
+    return judged if clean else replace(judged, words=(*judged.words, *_systematic(left, names)))
 
 
 class _Search:
@@ -240,6 +244,21 @@ def _rough(
         return []
     whose = f"the interval of {rough[0]} is" if len(rough) == 1 else f"the intervals of {', '.join(rough)} are"
     return [f"{whose} rough: so far from the value the motion does not change in proportion; measure more, or longer"]
+
+
+def _systematic(left: Floats, names: npt.NDArray[np.str_]) -> list[str]:
+    """Say which columns' errors follow a course instead of being noise: the model is another one than was measured."""
+    found = []
+    for name in dict.fromkeys(names.tolist()):
+        errors = left[names == name]
+        errors = errors - errors.mean()
+        squares, n = float(errors @ errors), len(errors)
+        if squares > 0.0 and float(errors[1:] @ errors[:-1]) > max(NEIGHBOURS, 3.0 / np.sqrt(n)) * squares:
+            found.append(name)
+    if not found:
+        return []
+    why = "model, inputs or what is not free differ from what was measured, and intervals are too narrow"
+    return [f"what is left over of {', '.join(found)} follows a course, where noise would not: {why}; see --report"]
 
 
 def _unseen(unknowns: Sequence[Unknown], directions: Floats) -> list[str]:

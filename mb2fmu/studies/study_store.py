@@ -244,7 +244,8 @@ class Store:
         """Collect the cases that are done."""
         self.complete = complete
         with told_as_unwritten(self.folder):
-            (self.folder / PARTS).mkdir(exist_ok=True)
+            if not complete:
+                (self.folder / PARTS).mkdir(exist_ok=True)
             kept = {path.name for path in (self.folder / PARTS).glob("part-*.parquet")}
             for path in () if complete else (self.folder / trajectory_files.PARTS).glob("part-*.parquet"):
                 if path.name not in kept:  # their results were not written any more: they are run again

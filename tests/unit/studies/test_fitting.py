@@ -197,6 +197,32 @@ def test_deviations_are_honest() -> None:
     assert 170 <= within(0.1, 200) <= 196  # both of two, strongly correlated: about 92 %
 
 
+def test_errors_that_follow_a_course_are_told_and_noise_is_not() -> None:
+    """A line through noise, and through a line that is bent a little: its interval would be too narrow by far."""
+    x, told = np.linspace(0.0, 1.0, 60), []
+    for seed in range(40):
+        noise = np.random.default_rng(seed).normal(0.0, 0.02, len(x))
+        for bend in (0.0, 0.3):
+            y = 3.0 * x + bend * x**2 + noise
+            unknown = Unknown("a", 1.0, -np.inf, np.inf, "1")
+            found = fit([unknown], lambda v: (v[0] * x, x[:, None]), y, ["place"] * len(x))
+            told.append(any("left over of place follows a course" in sentence for sentence in found.words))
+    assert sum(told[0::2]) == 0
+    assert sum(told[1::2]) >= 38
+
+
+def test_what_was_found_is_said_though_it_cannot_be_written(
+    swing: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    file = written(tmp_path / "swing.csv", *swing)
+    (tmp_path / "taken").write_text("no folder")
+    command = ["fit", str(MODELS / "double_pendulum.py"), "--data", str(file), "--free", "m2", "--at", "l2=0.8"]
+    done = CliRunner().invoke(commands, [*command, "--report", str(tmp_path / "taken/fit.html")])
+    assert done.exit_code == 2
+    assert "m2  1.3" in done.output
+    assert "fit.html" in done.output
+
+
 @pytest.mark.parametrize(("noise", "rough"), [(0.01, False), (0.6, True)])
 def test_an_interval_beyond_what_is_straight_is_called_rough(noise: float, rough: bool) -> None:
     x = np.linspace(0.0, 3.0, 40)
