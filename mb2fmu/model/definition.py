@@ -170,6 +170,8 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         """
         return with_values(self, {**(values or {}), **named})
 
+    # The keywords of these methods are written out in each: editors and help() show them where a user types.
+
     def parameter(
         self,
         symbol: sm.Symbol,
@@ -204,16 +206,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
                 symbol=symbol,
                 value=expression if expression.free_symbols else float(expression),
                 tunable=tunable,
-                **_quantity(
-                    symbol,
-                    name,
-                    unit=unit,
-                    display_unit=display_unit,
-                    minimum=min,
-                    maximum=max,
-                    nominal=nominal,
-                    description=description,
-                ),
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
 
@@ -235,16 +228,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
             Input(
                 symbol=symbol,
                 start=float(start),
-                **_quantity(
-                    symbol,
-                    name,
-                    unit=unit,
-                    display_unit=display_unit,
-                    minimum=min,
-                    maximum=max,
-                    nominal=nominal,
-                    description=description,
-                ),
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
 
@@ -268,16 +252,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
                 symbol=symbol,
                 start=float(start),
                 kind=kind,
-                **_quantity(
-                    symbol,
-                    name,
-                    unit=unit,
-                    display_unit=display_unit,
-                    minimum=min,
-                    maximum=max,
-                    nominal=nominal,
-                    description=description,
-                ),
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
 
@@ -305,16 +280,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
                 symbol=symbol,
                 start=float(start),
                 kind=kind,
-                **_quantity(
-                    symbol,
-                    name,
-                    unit=unit,
-                    display_unit=display_unit,
-                    minimum=min,
-                    maximum=max,
-                    nominal=nominal,
-                    description=description,
-                ),
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
 
@@ -338,16 +304,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
                 symbol=symbol,
                 derivative=sm.sympify(derivative),
                 start=float(start),
-                **_quantity(
-                    symbol,
-                    name,
-                    unit=unit,
-                    display_unit=display_unit,
-                    minimum=min,
-                    maximum=max,
-                    nominal=nominal,
-                    description=description,
-                ),
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
 
@@ -442,12 +399,23 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         )
 
 
-def _quantity(symbol: sm.Expr | None, name: str | None, **rest: Any) -> dict[str, Any]:
+def _quantity(
+    symbol: sm.Expr | None,
+    name: str | None,
+    unit: str,
+    display_unit: str | None = None,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    nominal: float | None = None,
+    description: str = "",
+) -> dict[str, Any]:
     """Return the keyword arguments common to all ``Quantity`` records; bounds and nominals may be SymPy numbers."""
-    for key in ("minimum", "maximum", "nominal"):
-        if rest.get(key) is not None:
-            rest[key] = float(rest[key])
-    rest["unit"] = modelica_notation(rest["unit"])
-    if rest.get("display_unit") is not None:
-        rest["display_unit"] = modelica_notation(rest["display_unit"])
-    return {"name": plain_latex(plain_name(symbol)) if name is None else name, "where": caller(), **rest}
+    numbers = {"minimum": minimum, "maximum": maximum, "nominal": nominal}
+    return {
+        "name": plain_latex(plain_name(symbol)) if name is None else name,
+        "where": caller(),
+        "unit": modelica_notation(unit),
+        "display_unit": None if display_unit is None else modelica_notation(display_unit),
+        **{key: None if value is None else float(value) for key, value in numbers.items()},
+        "description": description,
+    }

@@ -94,11 +94,11 @@ def _of_kinds(last: int) -> Planted:
     yield "only in Model Exchange", "x' of the last state times 1.002", replaced("vectors.c", _GIVEN, wrong)
     wrong = f"{_RHS}    dx[{last}] *= t > 0.2 ? 1.01 : 1.0;\n"
     yield "only after a time", "in Co-Simulation, from 0.2 s on", replaced("cosimulation.c", _RHS, wrong)
-    old = "x[i] + h * (k1[i] * (35.0 / 384.0)"
+    old = "((k)[0][i] * (35.0 / 384.0)"
     yield (
         "solver",
         "a coefficient of the explicit method",
-        replaced("solver_dopri5.c", old, old.replace("35.0", "35.1")),
+        replaced("dopri5.h", old, old.replace("35.0", "35.1")),
     )
 
 

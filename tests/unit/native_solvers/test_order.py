@@ -174,11 +174,13 @@ def terms(text, pattern):
 
 def test_coefficients_of_dormand_and_prince():
     """Conditions of order 5, 4 of the error estimate and 4 of the interpolant (Hairer, Norsett, Wanner I, II.1)."""
-    text = (RUNTIME / "solver_dopri5.c").read_text()
+    text = "".join((RUNTIME / name).read_text() for name in ("dopri5.h", "solver_dopri5.c"))
     fraction = r"\[i\] \* \((-?)(\d+)\.0 / (\d+)\.0\)"
-    rows = re.findall(r"work->(?:point|next)\[i\] = (.*?);", text, re.DOTALL)
-    a = [[Fraction(0)] * 7, *([*terms(row, r"([+-]?)\s*k(\d)" + fraction)[1:], Fraction(0)] for row in rows)]
-    error = terms(re.search(r"return (work->k.*?);", text, re.DOTALL)[1], r"([+-]?)\s*work->k\[(\d)\]" + fraction)
+    sums = re.findall(r"#define MB2FMU_DOPRI5_(\d|RESULT|ERROR)\(k, i\)(.*?)\n(?=[#\n])", text, re.DOTALL)
+    rows = {name: terms(row, r"([+-]?)[\s\\]*\(k\)\[(\d)\]" + fraction) for name, row in sums}
+    assert tuple(rows) == ("2", "3", "4", "5", "6", "RESULT", "ERROR")
+    error = rows.pop("ERROR")
+    a = [[Fraction(0)] * 7, *rows.values()]
     inner = terms(re.search(r"inner =(.*?);", text, re.DOTALL)[1], r"([+-]?)\s*work->k\[(\d)\]" + fraction)
     nodes = [sum(row) for row in a]
     assert nodes == [0, Fraction(1, 5), Fraction(3, 10), Fraction(4, 5), Fraction(8, 9), 1, 1]

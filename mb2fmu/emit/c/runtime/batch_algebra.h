@@ -4,7 +4,9 @@
  * Newton's method goes on until the last lane is done, while what the others have stays as it is. A lane in which a
  * pivot fails, or no solution is found, is marked in `lost`; its numbers are of no use.
  *
- * Shapes, and the order of operations, are those of linear_algebra.h.
+ * Shapes, and the order of operations, are those of linear_algebra.h. It is written beside linear_algebra.c and not made
+ * of one text with it: a lane cannot return early, take a branch or exchange rows by itself, so that more than half of
+ * the lines differ. tests/unit/toolchain/test_batch.py compares every bit of both.
  */
 #ifndef MB2FMU_BATCH_ALGEBRA_H
 #define MB2FMU_BATCH_ALGEBRA_H

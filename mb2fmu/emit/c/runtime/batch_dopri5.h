@@ -1,8 +1,10 @@
 /* batch_dopri5.h: one step of Dormand and Prince's pair in every lane, with the bits that solver_dopri5.c gives one
- * instance. Included by batch_walk.h.
+ * instance: the coefficients are those of dopri5.h. Included by batch_walk.h.
  */
 #ifndef MB2FMU_BATCH_DOPRI5_H
 #define MB2FMU_BATCH_DOPRI5_H
+
+#include "dopri5.h"
 
 /* The lanes in which all stages and the result are finite. Wherever an error is finite so are the stages that it is a sum
  * of: all but the second. The others are looked at one by one only where something is amiss. */
@@ -28,39 +30,34 @@ static mb2fmu_words mb2fmu_group_sound(const mb2fmu_group *g)
 /* Stages 2 to 7; g->point is the result, and the last stage x' there. The lanes in which that could be computed. */
 static mb2fmu_words mb2fmu_group_stages(mb2fmu_group *g, mb2fmu_reals t, mb2fmu_reals h)
 {
-    static const double nodes[MB2FMU_STAGES] = {0.0, 1.0 / 5.0, 3.0 / 10.0, 4.0 / 5.0, 8.0 / 9.0, 1.0, 1.0};
+    static const double nodes[MB2FMU_STAGES] = MB2FMU_DOPRI5_NODES;
     mb2fmu_reals (*const k)[MB2FMU_ROOM(MB2FMU_BATCH_STATES)] = g->k;
     for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        g->point[i] = g->x[i] + h * (k[0][i] * (1.0 / 5.0));
+        g->point[i] = g->x[i] + h * MB2FMU_DOPRI5_2(k, i);
     }
     mb2fmu_group_slope(g, t + nodes[1] * h, g->point, k[1]);
     for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        g->point[i] = g->x[i] + h * (k[0][i] * (3.0 / 40.0) + k[1][i] * (9.0 / 40.0));
+        g->point[i] = g->x[i] + h * MB2FMU_DOPRI5_3(k, i);
     }
     mb2fmu_group_slope(g, t + nodes[2] * h, g->point, k[2]);
     for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        g->point[i] = g->x[i] + h * (k[0][i] * (44.0 / 45.0) - k[1][i] * (56.0 / 15.0) + k[2][i] * (32.0 / 9.0));
+        g->point[i] = g->x[i] + h * MB2FMU_DOPRI5_4(k, i);
     }
     mb2fmu_group_slope(g, t + nodes[3] * h, g->point, k[3]);
     for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        g->point[i] = g->x[i] + h * (k[0][i] * (19372.0 / 6561.0) - k[1][i] * (25360.0 / 2187.0) +
-                                     k[2][i] * (64448.0 / 6561.0) - k[3][i] * (212.0 / 729.0));
+        g->point[i] = g->x[i] + h * MB2FMU_DOPRI5_5(k, i);
     }
     mb2fmu_group_slope(g, t + nodes[4] * h, g->point, k[4]);
     for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        g->point[i] = g->x[i] + h * (k[0][i] * (9017.0 / 3168.0) - k[1][i] * (355.0 / 33.0) +
-                                     k[2][i] * (46732.0 / 5247.0) + k[3][i] * (49.0 / 176.0) -
-                                     k[4][i] * (5103.0 / 18656.0));
+        g->point[i] = g->x[i] + h * MB2FMU_DOPRI5_6(k, i);
     }
     mb2fmu_group_slope(g, t + nodes[5] * h, g->point, k[5]);
     for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        g->point[i] = g->x[i] + h * (k[0][i] * (35.0 / 384.0) + k[2][i] * (500.0 / 1113.0) + k[3][i] * (125.0 / 192.0) -
-                                     k[4][i] * (2187.0 / 6784.0) + k[5][i] * (11.0 / 84.0));
+        g->point[i] = g->x[i] + h * MB2FMU_DOPRI5_RESULT(k, i);
     }
     mb2fmu_group_slope(g, t + nodes[6] * h, g->point, k[6]);
     for (int i = 0; i < MB2FMU_BATCH_JUDGED; i++) {
-        g->error[i] = h * (k[0][i] * (71.0 / 57600.0) - k[2][i] * (71.0 / 16695.0) + k[3][i] * (71.0 / 1920.0) -
-                           k[4][i] * (17253.0 / 339200.0) + k[5][i] * (22.0 / 525.0) - k[6][i] * (1.0 / 40.0));
+        g->error[i] = h * MB2FMU_DOPRI5_ERROR(k, i);
     }
     return mb2fmu_group_sound(g);
 }
