@@ -6,6 +6,7 @@ import pytest
 import sympy as sm
 from planted import touch_reading
 from planted.fault import Subject
+from strangers import quaternion_with_a_dependent_rate
 
 from mb2fmu import pipeline
 from mb2fmu.pipeline.deriving import read_model
@@ -41,6 +42,13 @@ def test_what_was_read_is_as_the_model_says(name):
     rungs = said(checked, mechanism)
     assert [rung.verdict for rung in rungs] == ["passed"] * len(rungs), rungs
     assert rungs[0].ratio < 1e-2
+
+
+def test_the_rate_of_a_quaternions_length_is_no_speed():
+    """A dependent speed of SymPy's way to write quaternions is left out by the reading, rightly."""
+    checked, mechanism = read_model(quaternion_with_a_dependent_rate(), None, Stopwatch(None))
+    assert len(mechanism.declared.speeds) < len(checked.speeds)
+    assert values_rung(checked, mechanism).verdict == "passed"
 
 
 @pytest.mark.parametrize(
