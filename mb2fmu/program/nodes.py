@@ -126,6 +126,10 @@ class Nodes:
         """Return the operands of an operation with one or two operands."""
         return (self._a[node],) if self._b[node] < 0 else (self._a[node], self._b[node])
 
+    def choice(self, node: int) -> tuple[int, int, int]:
+        """The condition of a selection, what it is where that holds, and where it does not."""
+        return self._a[node], self._b[node], self._c[node]
+
     def _binary(self, op: int, a: int, b: int) -> int:
         """Return the node of an operation on two nodes, shared if it exists; its rank is the greater one."""
         key = (op, a, b, -1)

@@ -26,6 +26,7 @@ from mb2fmu.program.needed import needed
 from mb2fmu.program.program import Op, Program
 from mb2fmu.program.prune import prune
 from mb2fmu.switching.expression_names import expression_name, surface_name
+from mb2fmu.switching.instants import ENTRY, Courses, next_instant
 from mb2fmu.switching.sliding import Sliding, with_sliding
 
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
@@ -43,11 +44,13 @@ class Switch:
         kind: ``relation``, ``steps`` (floor, ceiling), ``sticking`` (a sign that can be held); or, of events
             of the model's own and without a margin, ``condition`` and ``ticks`` (a number that grows at each).
         memory: Place of its mode in discrete memory.
+        timed: It looks at time alone, so that the instant at which it changes next is known.
     """
 
     name: str
     kind: SwitchKind
     memory: int
+    timed: bool = False
 
 
 _PREFIX: dict[SwitchKind, str] = {
@@ -61,11 +64,12 @@ _PREFIX: dict[SwitchKind, str] = {
 
 def switches_of(program: Program) -> tuple[Switch, ...]:
     """Return the modes of a program that :func:`freeze` gave, in the order of their margins; conditions come last."""
-    found = []
+    found: list[Switch] = []
+    timed = set(program.entries[ENTRY].labels) if ENTRY in program.entries else set()
     for place, label in enumerate(program.layout.memory):
         for kind, prefix in _PREFIX.items():
             if label.startswith(prefix) and "indicators" in program.entries:
-                found.append(Switch(label.removeprefix(prefix), kind, place))
+                found.append(Switch(label.removeprefix(prefix), kind, place, f"{len(found)}" in timed))
     return tuple(found)
 
 
@@ -296,6 +300,7 @@ class _Assembly:
         b.entry("indicators", labels, margins)
         factors = [*(zero for _ in surfaces), *drives]
         b.entry("surfaces", [*labels, *(f"factor of {each}" for each in labels)], [*surfaces, *slipping, *factors])
+        self._add_instants()
         self._add_event(slip)
         self._add_memory()
         for name in ("conditions", "resets"):
@@ -315,6 +320,20 @@ class _Assembly:
         if self._plan.switches[i].kind == "steps":
             return b.binary(Op.MIN, b.sub(s, mode), b.sub(b.add(mode, b.constant(1.0)), s))
         return b.select(mode, s, b.neg(s))
+
+    def _add_instants(self) -> None:
+        """Add when each switch of time alone changes next."""
+        b, plan = self._builder, self._plan
+        rates = plan.program.entries["rhs"].results
+        courses = Courses(b, [i for i, rate in enumerate(rates) if b.is_zero(self._copy.node[rate])])
+        labels, instants = [], []
+        for surface, i in plan.modes.items():
+            course = courses.of(self._copy.surface(surface))
+            if course is not None and not b.is_zero(course.slope):
+                labels.append(f"{i}")
+                instants.append(next_instant(b, course, self._modes[i], steps=surface.steps))
+        if instants:
+            b.entry(ENTRY, labels, instants)
 
     def _add_event(self, slip: Sequence[int]) -> None:
         """Add the states after an event: held signs exactly at rest, and what the model's own events set."""

@@ -316,8 +316,8 @@ def _motion(program: Program) -> list[_Function]:
         functions.append(_function("remember", ("double y[]",), _LEAVES, _stores("y", entries["remember"].results)))
     functions += [
         _function(name, ("double y[]",), _LEAVES, _stores("y", entries[name].results))
-        for name in ("indicators", "surfaces", "event")
-        if "indicators" in entries
+        for name in ("indicators", "surfaces", "event", "next_time_event")
+        if name in entries
     ]
     return functions
 

@@ -27,7 +27,9 @@ SWITCHING = {
 }
 
 
-def program_of(force: sm.Expr, name: str = "Mass", **outputs: sm.Expr) -> Program:
+def program_of(
+    force: sm.Expr, name: str = "Mass", parameters: dict[sm.Symbol, float] | None = None, **outputs: sm.Expr
+) -> Program:
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
     P = O.locatenew("P", x * N.x)
@@ -36,6 +38,8 @@ def program_of(force: sm.Expr, name: str = "Mass", **outputs: sm.Expr) -> Progra
     model = Model(name, kane)
     model.coordinate(x, 0.2, "m")
     model.speed(v, 0.0, "m/s")
+    for symbol, value in (parameters or {}).items():
+        model.parameter(symbol, value)
     for key, expression in outputs.items():
         model.output(key, expression)
     return derive(model).program
@@ -47,11 +51,11 @@ def switching() -> tuple[Program, Program]:
     return program, freeze(program)
 
 
-def modes(frozen: Program, state: np.ndarray) -> np.ndarray:
+def modes(frozen: Program, state: np.ndarray, time: float = 0.0, parameters: tuple[float, ...] = ()) -> np.ndarray:
     """As the unit finds them at its start."""
     surfaces, found = evaluator(frozen, "surfaces"), np.zeros(len(frozen.layout.memory))
     for _ in found:
-        s = surfaces(0.0, state, (), (), found)
+        s = surfaces(time, state, (), parameters, found)
         for switch in switches_of(frozen):
             at = s[switch.memory]
             found[switch.memory] = np.floor(at) if switch.kind == "steps" else float(at > 0)
@@ -141,3 +145,42 @@ def test_two_frictions_that_hold_each_other():
     after = evaluator(frozen, "event")(0.0, [0.02, 0.0, 0.3, 0.1], (), (), m)[:4]
     assert after[2] == pytest.approx(after[3], abs=1e-15)
     assert 1.0 * after[2] + 3.0 * after[3] == pytest.approx(0.6, abs=1e-15)
+
+
+t, (T, late) = me.dynamicsymbols._t, sm.symbols("T late")
+IN_TIME = {
+    "steps": (sm.floor((t - late) / T), (0.2, 0.7, 1.2)),
+    "before": (sm.Piecewise((1, 3 * t < 2 * late), (0, True)), (0.4 / 3, np.inf)),
+    "saw": (sm.Piecewise((1, sm.Mod(t, T) < late), (0, True)), (0.2, 0.5, 0.7, 1.0)),
+    "chosen": (sm.Heaviside(sm.Max(t - late, (t - late) / 4) - 0.1), (0.2, 0.3, np.inf)),
+}
+"""Force of T = 0.5 s and late = 0.2 s, and when it switches from 0.05 s on."""
+
+
+@pytest.mark.parametrize("name", IN_TIME)
+def test_what_time_alone_switches_says_when(name):
+    """Against instants by hand, in NumPy; told a few units of round-off later, so that the switch is over there."""
+    force, instants_due = IN_TIME[name]
+    frozen = freeze(program_of(force - x, parameters={T: 0.5, late: 0.2}))
+    timed = [each for each in switches_of(frozen) if each.timed]
+    assert len(timed) == len(frozen.entries["next_time_event"].results) >= 1
+    instants, margins = evaluator(frozen, "next_time_event"), evaluator(frozen, "indicators")
+    places = {each.memory: i for i, each in enumerate(switches_of(frozen))}
+    now = 0.05
+    for due in instants_due:
+        m = modes(frozen, np.zeros(2), now, (0.5, 0.2))
+        told = instants(now, np.zeros(2), (), (0.5, 0.2), m)
+        assert told.min() == pytest.approx(due, rel=1e-14), (name, now)
+        if due < np.inf:
+            first = places[timed[int(told.argmin())].memory]
+            assert margins(told.min(), np.zeros(2), (), (0.5, 0.2), m)[first] <= 0
+            assert margins(due * (1 - 1e-12), np.zeros(2), (), (0.5, 0.2), m)[first] > 0
+            now = float(told.min()) + 1e-6
+
+
+@pytest.mark.parametrize("force", [sm.sign(sm.sin(t) - 0.5), sm.Abs(t - x), sm.floor(t * v), sm.Heaviside(t**2 - 1)])
+def test_of_other_functions_of_time_nothing_is_told(force):
+    frozen = freeze(program_of(force - x))
+    assert len(frozen.entries["indicators"].results) == 1
+    assert "next_time_event" not in frozen.entries
+    assert not any(each.timed for each in switches_of(frozen))

@@ -144,13 +144,14 @@ static void mb2fmu_arrive(mb2fmu_instance *instance, const mb2fmu_problem *probl
 }
 
 #if MB2FMU_N_MODES > 0
-/* Modes as a step begins: inputs and parameters may have been set since the last one. 0, or why there are none. */
+/* Modes as a step begins: inputs and parameters may have been set since the last one. Instants of time have come, too,
+ * but for hosts that want to see events. 0, or why there are none. */
 static int mb2fmu_settle_before(mb2fmu_instance *instance)
 {
     mb2fmu_snapshot *const now = &instance->now;
     mb2fmu_settling *const settling = &instance->integrator.work.settling;
     int answer = mb2fmu_settle(settling, now->clock.time, instance->x_next, now->r, now->p, instance->w,
-                               0.5 * MB2FMU_SLACK, 1);
+                               0.5 * MB2FMU_SLACK, 1, !(instance->event_mode && instance->early_return_allowed));
     if (answer == 0 && !settling->changed) {
         answer = mb2fmu_keep_at_rest(settling, now->clock.time, instance->x_next, now->r, now->p, instance->w);
     }

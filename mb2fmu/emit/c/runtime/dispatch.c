@@ -79,6 +79,9 @@ MB2FMU_EVALUATION(indicators)
 MB2FMU_EVALUATION(surfaces)
 MB2FMU_EVALUATION(event)
 #endif
+#if MB2FMU_N_TIMED > 0
+MB2FMU_EVALUATION(next_time_event)
+#endif
 
 #if MB2FMU_N_INITIALIZED > 0
 static int model_initialize(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,

@@ -25,6 +25,9 @@
 #ifndef MB2FMU_N_MODES
 #define MB2FMU_N_MODES 0
 #endif
+#ifndef MB2FMU_N_TIMED
+#define MB2FMU_N_TIMED 0
+#endif
 #ifndef MB2FMU_N_INITIALIZED
 #define MB2FMU_N_INITIALIZED 0
 #endif
@@ -58,6 +61,10 @@ typedef struct mb2fmu_equations {
                     double y[]);
     int (*event)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
                  double y[]);
+#endif
+#if MB2FMU_N_TIMED > 0
+    int (*next_time_event)(double t, const double x[], const double r[], const double p[], const double w[],
+                           double work[], double y[]);
 #endif
 } mb2fmu_equations;
 

@@ -113,6 +113,22 @@ static int mb2fmu_let_go(mb2fmu_settling *s, double t, const double x[], const d
     return failed;
 }
 
+#if MB2FMU_N_TIMED > 0
+/* Switches of time alone follow it to the last digit: what an importer that steps to their instants comes to, and what
+ * else falls on the same one. Surfaces are those of mb2fmu_let_go. */
+static void mb2fmu_follow_time(mb2fmu_settling *s, mb2fmu_prepared *w)
+{
+    for (int k = 0; k < MB2FMU_N_INDICATORS; k++) {
+        const double at = s->surface[k];
+        const double now = model_switches[k].kind == MB2FMU_SWITCH_STEPS ? floor(at) : (double)(at > 0.0);
+        if (model_switches[k].timed && *mb2fmu_mode(w, k) != now) {
+            *mb2fmu_mode(w, k) = now;
+            mb2fmu_note(s, k);
+        }
+    }
+}
+#endif
+
 /* Modes change one by one until no margin is negative. */
 static int mb2fmu_agree(mb2fmu_settling *s, double t, double x[], const double r[], const double p[],
                         mb2fmu_prepared *w, double slack, int *changes)
@@ -146,13 +162,20 @@ static int mb2fmu_is_pending(mb2fmu_prepared *w, int set)
 }
 
 static int mb2fmu_settle(mb2fmu_settling *s, double t, double x[], const double r[], const double p[],
-                         mb2fmu_prepared *w, double slack, int set)
+                         mb2fmu_prepared *w, double slack, int set, int punctual)
 {
     int changes = 0, fired = 1;
     int failed;
     s->changed = 0;
     s->last[0] = s->last[1] = -1;
     failed = mb2fmu_let_go(s, t, x, r, p, w, set);
+#if MB2FMU_N_TIMED > 0
+    if (failed == 0 && punctual) {
+        mb2fmu_follow_time(s, w);
+    }
+#else
+    (void)punctual;
+#endif
     memset(s->through, 0, sizeof s->through);
     while (failed == 0 && fired) {
         failed = mb2fmu_agree(s, t, x, r, p, w, slack, &changes);
@@ -213,5 +236,20 @@ static int mb2fmu_begin_modes(mb2fmu_settling *s, double t, double x[], const do
     }
     return failed;
 }
+
+#if MB2FMU_N_TIMED > 0
+static double mb2fmu_next_instant(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w)
+{
+    double instants[MB2FMU_N_TIMED];
+    const double least = t != 0.0 ? t + MB2FMU_APART * fabs(t) : MB2FMU_APART * MB2FMU_APART;
+    double next = MB2FMU_INFINITY;
+    if (model_next_time_event(t, x, r, p, w, instants) == 0) {
+        for (int i = 0; i < MB2FMU_N_TIMED; i++) {
+            next = instants[i] < next ? instants[i] : next; /* what is NaN is no instant */
+        }
+    }
+    return next < least ? least : next;
+}
+#endif
 
 #endif

@@ -24,6 +24,10 @@
  * set it, or what it is measured by. */
 #define MB2FMU_HELD 1e-9
 
+/* How far the next time event that is told is away at least, in parts of the time: integrators refuse to go over a few
+ * units of round-off (FMPy#882). */
+#define MB2FMU_APART 1e-13
+
 /* Changes of modes in one event, for each mode, after which they are said to chatter. */
 #define MB2FMU_MOST_CHANGES 16
 
@@ -54,9 +58,9 @@ MB2FMU_UNUSED static int mb2fmu_begin_modes(mb2fmu_settling *s, double t, double
 
 /* Modes that are right at a point, and the states after the event, in place. Modes are memory, in w. With `set` inputs or
  * parameters may have jumped: a speed that has changed its side by that has not come through zero, and is not brought to
- * rest. 0; the number of the solve that failed; or a negative answer, above. */
+ * rest. With `punctual` switches of time alone are in the mode of this very instant, whatever the slack. 0; the number of the solve that failed; or a negative answer, above. */
 MB2FMU_UNUSED static int mb2fmu_settle(mb2fmu_settling *s, double t, double x[], const double r[], const double p[],
-                                       mb2fmu_prepared *w, double slack, int set);
+                                       mb2fmu_prepared *w, double slack, int set, int punctual);
 
 /* What is held is put at rest exactly, where round-off has moved it. Answers as mb2fmu_settle. */
 MB2FMU_UNUSED static int mb2fmu_keep_at_rest(mb2fmu_settling *s, double t, double x[], const double r[],
@@ -66,6 +70,12 @@ MB2FMU_UNUSED static int mb2fmu_keep_at_rest(mb2fmu_settling *s, double t, doubl
  * that failed. Margins are left in s->margin. */
 MB2FMU_UNUSED static int mb2fmu_due(mb2fmu_settling *s, double t, const double x[], const double r[], const double p[],
                                     mb2fmu_prepared *w, double slack);
+
+#if MB2FMU_N_TIMED > 0
+/* When a switch of time alone changes next; infinity where none does. Never before the next number after t. */
+MB2FMU_UNUSED static double mb2fmu_next_instant(double t, const double x[], const double r[], const double p[],
+                                                mb2fmu_prepared *w);
+#endif
 
 #endif
 #endif

@@ -13,6 +13,7 @@ fmi2Status fmi2EnterEventMode(fmi2Component c)
 static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_new_states(mb2fmu_instance *instance, fmi2EventInfo *info)
 {
     enum mb2fmu_status status;
+    double next;
     int changed;
     if (mb2fmu_missing(instance, info, 1, "event info")) {
         return MB2FMU_ERROR;
@@ -22,8 +23,9 @@ static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_new_states(mb2fmu_instance *ins
     info->terminateSimulation = fmi2False;
     info->nominalsOfContinuousStatesChanged = fmi2False;
     info->valuesOfContinuousStatesChanged = changed ? fmi2True : fmi2False;
-    info->nextEventTimeDefined = fmi2False;
-    info->nextEventTime = 0.0;
+    next = status == MB2FMU_OK ? mb2fmu_next_event(instance) : MB2FMU_INFINITY;
+    info->nextEventTimeDefined = next < MB2FMU_INFINITY ? fmi2True : fmi2False;
+    info->nextEventTime = next < MB2FMU_INFINITY ? next : 0.0;
     return status;
 }
 

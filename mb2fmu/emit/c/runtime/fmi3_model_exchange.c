@@ -34,7 +34,7 @@ static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_all_no(mb2fmu_instance *instanc
     return MB2FMU_OK;
 }
 
-/* The fourth answer is whether values of states changed. */
+/* The fourth answer is whether values of states changed, the fifth whether the next event is known by its time. */
 static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_new_states(mb2fmu_instance *instance, fmi3Boolean *const answers[],
                                                             size_t n, fmi3Float64 *next)
 {
@@ -43,6 +43,13 @@ static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_new_states(mb2fmu_instance *ins
     if (status == MB2FMU_OK) {
         status = mb2fmu_update(instance, &changed);
         *answers[3] = changed ? fmi3True : fmi3False;
+    }
+    if (status == MB2FMU_OK) {
+        const double at = mb2fmu_next_event(instance);
+        *answers[4] = at < MB2FMU_INFINITY ? fmi3True : fmi3False;
+        if (at < MB2FMU_INFINITY && next != NULL) {
+            *next = at;
+        }
     }
     return status;
 }

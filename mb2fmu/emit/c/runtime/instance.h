@@ -248,6 +248,9 @@ static enum mb2fmu_status mb2fmu_set_choice(mb2fmu_instance *instance, unsigned 
 /* Event Mode: modes that are right, and what an event does. *changed: bits of continuous states did. */
 static enum mb2fmu_status mb2fmu_update(mb2fmu_instance *instance, int *changed);
 
+/* When the next event is that time alone brings; infinity where none is. */
+static double mb2fmu_next_event(mb2fmu_instance *instance);
+
 /* Modes at the start, in Initialization Mode. 0, or why there are none: see mb2fmu_settle. */
 #if MB2FMU_N_MODES > 0
 static int mb2fmu_find_modes(mb2fmu_instance *instance);

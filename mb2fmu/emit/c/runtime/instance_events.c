@@ -50,7 +50,7 @@ static enum mb2fmu_status mb2fmu_update(mb2fmu_instance *instance, int *changed)
     if (failed == 0) {
         failed = mb2fmu_settle(s, now->clock.time, instance->x_next, now->r, now->p, instance->w,
                                instance->kind == MB2FMU_MODEL_EXCHANGE ? 0.5 * MB2FMU_OFFSET : 0.5 * MB2FMU_SLACK,
-                               s->set);
+                               s->set, 1);
     }
     s->set = 0;
     if (failed != 0) {
@@ -65,4 +65,17 @@ static enum mb2fmu_status mb2fmu_update(mb2fmu_instance *instance, int *changed)
         mb2fmu_integrator_invalidate(&instance->integrator);
     }
     return MB2FMU_OK;
+}
+
+static double mb2fmu_next_event(mb2fmu_instance *instance)
+{
+#if MB2FMU_N_TIMED > 0
+    const mb2fmu_snapshot *const now = &instance->now;
+    if (mb2fmu_provide(instance, MB2FMU_LEVEL_PREPARED) == 0) {
+        return mb2fmu_next_instant(now->clock.time, now->x, now->r, now->p, instance->w);
+    }
+#else
+    (void)instance;
+#endif
+    return MB2FMU_INFINITY;
 }

@@ -22,6 +22,7 @@
  *   MB2FMU_N_MEMORY           what is remembered from one accepted step to the next; may be left out if there is none
  *   MB2FMU_N_MODES            of them the modes of switches, then of conditions; may be left out if there are none
  *   MB2FMU_N_INDICATORS       switches, each with a margin
+ *   MB2FMU_N_TIMED            of them those that look at time alone; may be left out if there are none
  *   MB2FMU_N_VARIABLES        rows of the table of variables; a value reference is a place in it, 0 may be none
  * and besides
  *   MB2FMU_FMI                2 or 3
@@ -135,6 +136,12 @@ MB2FMU_UNUSED static int model_surfaces(double t, const double x[], const double
                                         mb2fmu_prepared *w, double y[]);
 MB2FMU_UNUSED static int model_event(double t, const double x[], const double r[], const double p[],
                                      mb2fmu_prepared *w, double y[]);
+#endif
+
+/* When each switch of time alone changes next, in its present mode; infinity where it does not. */
+#if MB2FMU_N_TIMED > 0
+MB2FMU_UNUSED static int model_next_time_event(double t, const double x[], const double r[], const double p[],
+                                               mb2fmu_prepared *w, double y[]);
 #endif
 
 /* Where start values are solved for: all states as the simulation begins with them, x those that were set; and the

@@ -20,6 +20,9 @@
 #ifndef MB2FMU_N_INDICATORS
 #define MB2FMU_N_INDICATORS 0
 #endif
+#ifndef MB2FMU_N_TIMED
+#define MB2FMU_N_TIMED 0
+#endif
 
 /* Names that leave a translation unit, where nobody has said how. */
 #ifndef MB2FMU_UNIT
@@ -128,6 +131,7 @@ enum mb2fmu_switch_kind {
 typedef struct {
     unsigned char kind; /* enum mb2fmu_switch_kind */
     int memory;         /* place of its mode in memory */
+    int timed;          /* it looks at time alone: model_next_time_event knows when it changes */
     const char *name;   /* UTF-8, for messages */
 } mb2fmu_switch;
 

@@ -137,7 +137,7 @@ static double mb2fmu_walk_events(mb2fmu_integrator *integrator, mb2fmu_problem *
         return reached;
     }
     problem->unsettled = mb2fmu_settle(&work->settling, walk->start + reached, work->x, work->r, problem->p,
-                                       problem->w, 0.5 * MB2FMU_SLACK, 0);
+                                       problem->w, 0.5 * MB2FMU_SLACK, 0, 1);
     if (problem->unsettled != 0 || walk->at_once > MB2FMU_MOST_AT_ONCE || problem->events > MB2FMU_MOST_EVENTS) {
         walk->outcome = problem->unsettled > 0 ? MB2FMU_STEP_SINGULAR : MB2FMU_STEP_UNSETTLED;
         problem->failed = problem->unsettled > 0 ? problem->unsettled : 0;

@@ -127,4 +127,10 @@ static enum mb2fmu_status mb2fmu_update(mb2fmu_instance *instance, int *changed)
     return MB2FMU_OK;
 }
 
+static double mb2fmu_next_event(mb2fmu_instance *instance)
+{
+    (void)instance;
+    return MB2FMU_INFINITY;
+}
+
 #endif
