@@ -24,6 +24,7 @@ from mb2fmu.errors import ModelError
 from mb2fmu.functions import StickingSign
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.pipeline.filming import film
+from mb2fmu.pipeline.notebook import HEARS, telling
 from mb2fmu.validation import stored
 from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
 
@@ -214,13 +215,14 @@ def _animated(path: Path) -> _Animated:
         film(drawing, thumbnail, width=THUMBNAIL, most=FRAMES)
         moving = thumbnail.read_bytes()
     half = float(drawing.poses.time[0] + drawing.poses.time[-1]) / 2
-    return _Animated(animation.page(drawing, signals).decode(), moving, animation.still(drawing, half, triad=False))
+    return _Animated(telling(animation.page(drawing, signals)), moving, animation.still(drawing, half, triad=False))
 
 
 def _frame(definition: ModelDefinition, name: str) -> str:
-    """The animation within the model's page."""
-    style = "width: 100%; height: 32rem; border: 1px solid #8884"
-    return f'<iframe src="{name}_animation.html" title="{definition.name} in motion" style="{style}"></iframe>'
+    """The animation within the model's page, as high as it is: the same way as in notebooks."""
+    style, title = "width: 100%; height: 32rem; border: 0; outline: 1px solid #8884", f"{definition.name} in motion"
+    frame = f'<iframe class="mb2fmu" src="{name}_animation.html" title="{title}" style="{style}"></iframe>'
+    return f"{frame}\n<script>{HEARS}</script>"
 
 
 def _page(definition: ModelDefinition, name: str, texts: tuple[str, str, str], path: Path) -> str:

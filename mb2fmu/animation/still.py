@@ -14,8 +14,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.animation import occlusion
 from mb2fmu.animation.drawing import FAR, Anchor, ArrowOf, Drawing, Line, Poses, Solid, is_ball, place_of
 from mb2fmu.animation.meshes import Triangles
+from mb2fmu.animation.occlusion import Hull
 from mb2fmu.animation.thinning import thinned, thinned_together
 from mb2fmu.animation.turns import matrix, product
 
@@ -41,11 +43,13 @@ class _Shape2D:
         depth: Along the way to the eye; the largest is painted last.
         pieces: (template, points): each point in the template is filled in when the scale is known.
         bounds: Points that must be within the picture, shape (n, 2).
+        hull: What it takes up; None for traces and arrows, which lie behind and before all.
     """
 
     depth: float
     pieces: tuple[_Piece, ...]
     bounds: Floats
+    hull: Hull | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,8 @@ class _Canvas:
         """Return points as (right, up), shape (n, 2)."""
         return np.stack([points @ self.right, points @ self.up], axis=-1)
 
-    def add(self, depth: float, pieces: Sequence[_Piece], bounds: Floats) -> None:
-        self.shapes.append(_Shape2D(depth, tuple(pieces), bounds))
+    def add(self, depth: float, pieces: Sequence[_Piece], bounds: Floats, hull: Hull | None = None) -> None:
+        self.shapes.append(_Shape2D(depth, tuple(pieces), bounds, hull))
 
 
 def still(
@@ -154,7 +158,15 @@ def _instant(drawing: Drawing, row: int, *, last: bool) -> list[_Shape2D]:
     """Return all that is seen at a row of the poses, the farthest first."""
     canvas = _Canvas(*_screen(drawing), drawing.toward)
     _paint(canvas, drawing, row, last=last)
-    return sorted(canvas.shapes, key=lambda shape: shape.depth)
+    between = [(shape, shape.hull) for shape in canvas.shapes if shape.hull]
+    order = occlusion.painted_order(
+        [shape.depth for shape, _ in between],
+        [shape.bounds for shape, _ in between],
+        [hull for _, hull in between],
+        drawing.toward,
+    )
+    behind, before = ([s for s in canvas.shapes if s.depth == end] for end in (-np.inf, np.inf))
+    return [*behind, *(between[i][0] for i in order), *before]
 
 
 def _paint(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> None:
@@ -221,7 +233,8 @@ def _ellipsoid(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats, half: F
     middle = canvas.flat(centre[None, :])[0]
     reach = np.sqrt(np.maximum(np.diag(P @ (R * half**2) @ R.T @ P.T), 0.0))
     ellipse = _Piece((("E", np.array([middle, [major, minor], [angle, 0.0]])),), _fill(solid, 0.9))
-    canvas.add(float(centre @ canvas.toward), [ellipse], np.array([middle - reach, middle + reach]))
+    canvas.add(float(centre @ canvas.toward), [ellipse], np.array([middle - reach, middle + reach]),
+               occlusion.ellipsoid(centre, R, half))  # fmt: skip
 
 
 def _cylinder(canvas: _Canvas, solid: Solid, centre: Floats, axis: Floats) -> None:
@@ -251,7 +264,8 @@ def _cylinder(canvas: _Canvas, solid: Solid, centre: Floats, axis: Floats) -> No
     cap = _Piece((("E", np.array([b, half, [angle, 0.0]])),), _fill(solid, 1.0))
     pieces = [side, cap] if facing > 1e-3 else [side]
     reach = np.array([radius, radius])
-    canvas.add(float(centre @ canvas.toward), pieces, np.array([a - reach, a + reach, b - reach, b + reach]))
+    canvas.add(float(centre @ canvas.toward), pieces, np.array([a - reach, a + reach, b - reach, b + reach]),
+               occlusion.cylinder(centre, axis, length, radius))  # fmt: skip
 
 
 _CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
@@ -269,7 +283,8 @@ def _box(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats) -> None:
             points = canvas.flat(square)
             outline = (("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2))))
             pieces.append(_Piece(outline, _fill(solid, _shade(canvas, normal))))
-    canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(corners))
+    hull = occlusion.box(centre, R, np.array(solid.sizes))
+    canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(corners), hull)
 
 
 def _surface(canvas: _Canvas, solid: Solid, centre: Floats, vertices: Floats, faces: npt.NDArray[np.intp]) -> None:
@@ -284,7 +299,7 @@ def _surface(canvas: _Canvas, solid: Solid, centre: Floats, vertices: Floats, fa
         color = _mixed(solid.color, _shade(canvas, normals[k]))
         paint = f'fill="{color}" stroke="{color}" stroke-width=".4" fill-opacity="{solid.opacity:g}"'
         pieces.append(_Piece((("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2)))), paint))
-    canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(vertices))
+    canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(vertices), occlusion.cloud(vertices))
 
 
 def _line(canvas: _Canvas, line: Line, poses: Poses, row: int, unit: float) -> None:
@@ -296,7 +311,7 @@ def _line(canvas: _Canvas, line: Line, poses: Poses, row: int, unit: float) -> N
     dashes = "" if line.kind != "rail" else ' stroke-dasharray="6 4"'
     paint = f'fill="none" stroke="{line.color}" stroke-width="1.8" stroke-linejoin="round"{dashes}'
     depth = float(ends.mean(axis=0) @ canvas.toward)
-    canvas.add(depth, [_Piece((("M", points[:1]), ("L", points[1:])), paint)], points)
+    canvas.add(depth, [_Piece((("M", points[:1]), ("L", points[1:])), paint)], points, occlusion.cloud(ends))
 
 
 def _coil(a: Floats, b: Floats, unit: float) -> Floats:

@@ -24,7 +24,7 @@ _TELLS = """const tell = () => {
 };
 addEventListener("load", tell);  // what is out of sight is not drawn, hence not observed
 new ResizeObserver(tell).observe(document.body);"""
-_HEARS = """if (!window.mb2fmuHears) {
+HEARS = """if (!window.mb2fmuHears) {
   window.mb2fmuHears = true;
   addEventListener("message", (event) => {
     const high = event.data && event.data.mb2fmuHeight;
@@ -145,16 +145,25 @@ def _folded(content: bytes, title: str, summary: str = "The whole report") -> st
     return f"<details><summary>{escape(summary)}</summary>{_framed(content, title, _HIGH)}</details>"
 
 
+def telling(content: bytes) -> str:
+    """Returns a page that tells what it stands in how high it is; :data:`HEARS` is the script that hears it.
+
+    Args:
+        content: A page of ours, with its policy on scripts.
+    """
+    digest = base64.b64encode(hashlib.sha256(_TELLS.encode()).digest()).decode()
+    page = content.decode().replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
+    return page.replace("</body>", f"<style>{_STEADY}</style><script>{_TELLS}</script></body>", 1)
+
+
 def _framed(content: bytes, title: str, height: int) -> str:
     """Return a whole page inside a notebook, isolated from it; the page reports its height and nothing else.
 
     So a frame is as high as its page and does not scroll. Where scripts of notebooks are not run it has the given
     height.
     """
-    digest = base64.b64encode(hashlib.sha256(_TELLS.encode()).digest()).decode()
-    page = content.decode().replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
-    page = page.replace("</body>", f"<style>{_STEADY}</style><script>{_TELLS}</script></body>", 1)
+    page = telling(content)
     return (
         f'<iframe class="mb2fmu" srcdoc="{escape(page)}" sandbox="allow-scripts" title="{escape(title)}" '
-        f'style="width:100%;height:{height}px;border:0"></iframe><script>{_HEARS}</script>'
+        f'style="width:100%;height:{height}px;border:0"></iframe><script>{HEARS}</script>'
     )
