@@ -53,6 +53,7 @@ def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variab
         if found != size:
             yield Observation("value.structural", f"set to {size} in Configuration Mode, it is {found!r}", where)
             return
+        yield from _untouched(stage, instance, parameter, size)
         for array in arrays:
             count = _count(stage, array, parameter, size)
             status = _read_elements(instance, array, count)
@@ -63,6 +64,21 @@ def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variab
             elif old != count and _read_elements(instance, array, old) in {OK, WARNING}:
                 text = f'with {size} the array "{array.name}" is read with {old} elements, as before, too'
                 yield Observation("value.structural", text, where)
+
+
+def _untouched(stage: Stage, instance: Instance, parameter: Variable, size: int) -> Iterator[Observation]:
+    """Yield the first variable whose start value is lost with another size, though it has no such dimension."""
+    arrays = frozenset(sized(stage, parameter))
+    exact = [
+        each for each in stage.variables
+        if (each.initial == "exact" or each.causality == "input") and each not in arrays and each is not parameter
+    ]  # fmt: skip
+    for variable, found in zip(exact, instance.get(exact), strict=True):
+        start = stage.start_value(variable)
+        if start is not None and not same(start, found):
+            text = f'it starts with {found!r} instead of {start!r} where "{parameter.name}" is {size}'
+            yield Observation("value.structural", text, f'{stage.kind}, "{variable.name}"')
+            return
 
 
 def _count(stage: Stage, array: Variable, by: Variable, size: int) -> int:
@@ -88,6 +104,9 @@ def _read_elements(instance: Instance, array: Variable, count: int) -> int:
 # --- clocks
 
 
+PERIODIC = frozenset({"constant", "fixed", "tunable", "changing", "countdown"})
+"""Variabilities of intervals that can be asked for."""
+
 TICKS = 6
 """Of each input clock: an output clock may divide it."""
 
@@ -104,16 +123,18 @@ def ticking(stage: Stage) -> Iterator[Observation]:
         for rule in ("clock.ticks", "clock.interval", "clock.previous"):
             stage.nothing(rule, "clocks need hasEventMode")
         return
+    periodic = [each for each in clocks if each.written.get("intervalVariability") in PERIODIC]
     with stage.instance() as instance:
         stage.initialize(instance)
-        for clock in clocks:
-            if clock.written.get("intervalVariability") in {"constant", "fixed", "tunable", "changing", "countdown"}:
-                for _ in range(2):  # the second answer counts as the first
-                    yield from _interval(stage, instance, clock)
+        for clock in periodic * 2:  # the second answer counts as the first
+            yield from _interval(stage, instance, clock)
         instance.event()
         for clock in clocks:
             if clock.causality == "input":
                 yield from _ticks(stage, instance, clock)
+        for clock in periodic:
+            if clock.written.get("intervalVariability") == "constant":  # after ticks, too
+                yield from _interval(stage, instance, clock)
 
 
 def _ticks(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observation]:

@@ -38,6 +38,7 @@ from mb2fmu.audit.behaviour import (
     state_trials,
     step_trials,
     tick_trials,
+    typed_dependencies,
     update_trials,
     uptake_trials,
     values,
@@ -61,8 +62,8 @@ from mb2fmu.audit.recorded_run import Recorded
 ORDER = (
     life, naming_trials, values, exchange, step_trials,
     recorded_trials, slope_trials, uptake_trials, update_trials, event_trials, state_trials, dependency_trials,
-    derivative_trials, evaluation_trials, call_trials, instance_trials, content_trials, order_trials,
-    array_trials, tick_trials, resized_trials,
+    typed_dependencies, derivative_trials, evaluation_trials, call_trials, instance_trials, content_trials,
+    order_trials, array_trials, tick_trials, resized_trials,
     memory_trials, host, watched_trials,
 )  # fmt: skip
 SHARE = 0.15

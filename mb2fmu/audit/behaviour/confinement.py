@@ -38,6 +38,7 @@ CALLS: dict[str, tuple[int | None, int | None]] = {
     "mount": (165, 40), "umount2": (166, 39), "chroot": (161, 51), "reboot": (169, 142), "settimeofday": (164, 170),
     "clock_settime": (227, 112), "sethostname": (170, 161), "init_module": (175, 105), "swapoff": (168, 225),
     "io_uring_setup": (425, 425), "unshare": (272, 97), "setns": (308, 268),
+    "connect": (42, 203),
 }  # fmt: skip
 _LD, _JEQ, _JSET, _RET = 0x20, 0x15, 0x45, 0x06
 _ALLOW, _NOTIFY, _ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000

@@ -18,7 +18,7 @@ from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.behaviour.step_trials import CS, as_exchange
 from mb2fmu.audit.finding import Observation
 
-TEXTS = (b"", b"100 %s %d", "größer ✓".encode(), b"a, \"b\"\\n'c'")
+TEXTS = (b"", b"100 %s %d", "größer ✓".encode(), b"a, \"b\"\\n'c'", b" blanks beside it ", b"two\nlines\t.")
 BYTES = (b"", b"\0", b"a\0b", b"\xff\0\x80")
 
 
@@ -115,6 +115,22 @@ def _run(stage: Stage, exchange: Stage | None) -> Run | None:
             if other and other.alive:
                 other.free()
     return last
+
+
+@probe("a run with messages switched off", "life.repeat")
+def unlogged(stage: Stage) -> Iterator[Observation]:
+    """Whether it tells what it does changes nothing of what it does."""
+    runs = []
+    for logging in (True, False):
+        with stage.instance(logging=logging) as instance:
+            try:
+                runs.append(run(stage, instance, stage.variables, steps=SHORT))
+            except (RefusedError, SkippedError):
+                return
+    different = differing(stage.variables, *runs)
+    if different:
+        text = f'"{different[0].name}" differs at point {different[1]} where messages are switched off'
+        yield Observation("life.repeat", text, stage.kind)
 
 
 @probe("steps with the other flag of states", "life.repeat", kinds=CS)

@@ -31,6 +31,10 @@ _VERBS = {"unlink": "removes", "unlinkat": "removes", "rmdir": "removes", "mkdir
 HERE = -100
 """The descriptor that stands for the working folder."""
 
+_UNIX = struct.pack("=H", 1)
+_SERVICES = ("/var/run/nscd/", "/run/nscd/", "/var/run/nslcd/", "/run/nslcd/", "/run/systemd/userdb/", "/var/lib/sss/")
+"""Where the C library asks for names of users and machines."""
+
 _SPARE = ("/dev/null", "/dev/zero", "/dev/tty", "/proc/self/")
 
 
@@ -75,7 +79,9 @@ class Deeds:
         if name in _FILES:
             return self._file(process, name, arguments)
         if name in _SIGNALS:
-            return self._signal(name, arguments)
+            return self._signal(process, name, arguments)
+        if name == "connect":
+            return self._connect(process, arguments)
         if name in _CLONES | _EXECUTES or name == "socket":
             if self._tool:
                 return 0
@@ -90,9 +96,20 @@ class Deeds:
         self._tell("host.system", f"calls {name}, which is not a unit's business")
         return errno.EPERM
 
-    def _signal(self, name: str, arguments: list[int]) -> int:
+    def _connect(self, process: int, arguments: list[int]) -> int:
+        """Allow services that the C library itself asks; report and refuse (EACCES) other ones of this machine."""
+        address = _bytes(process, arguments[1], min(arguments[2], 128))
+        name = address[2:].strip(b"\0").decode("utf-8", "backslashreplace")
+        if self._tool or address[:2] != _UNIX or not name or name.startswith(_SERVICES):
+            return 0
+        self._tell("host.network", f"connects to another program by {name}")
+        return errno.EACCES
+
+    def _signal(self, process: int, name: str, arguments: list[int]) -> int:
         """Allow signals to the trial's own process and threads; report and refuse (EPERM) all others."""
         target = struct.unpack("i", struct.pack("I", arguments[0] & 0xFFFFFFFF))[0]
+        if name == "pidfd_send_signal":
+            target = _behind(process, target)
         if target in {0, self._child, -self._child} or (
             name == "tkill" and Path(f"/proc/{self._child}/task/{target}").exists()
         ):
@@ -126,12 +143,30 @@ class Deeds:
         return errno.EACCES
 
 
+def _behind(process: int, descriptor: int) -> int:
+    """Return the process that a descriptor of a process stands for; that descriptor, where it is none."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path(f"/proc/{process}/fdinfo/{descriptor}").read_text(encoding="ascii").splitlines()
+        return max(0, int(next(line.split()[1] for line in lines if line.startswith("Pid:")))) or descriptor
+    return descriptor
+
+
 def _link(path: str) -> str:
     """Return the target of a symbolic link; empty if there is none."""
     try:
         return str(Path(path).readlink())
     except OSError:
         return ""
+
+
+def _bytes(process: int, address: int, size: int) -> bytes:
+    """Return memory of another process; less than asked for, or nothing, where it cannot be read."""
+    try:
+        with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
+            memory.seek(address)
+            return memory.read(size) or b""
+    except (OSError, OverflowError, ValueError):
+        return b""
 
 
 def _text(process: int, address: int) -> str:

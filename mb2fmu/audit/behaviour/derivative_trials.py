@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import partial
 
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.driven_runs import SETS, parameters
 from mb2fmu.audit.behaviour.exchange import Point, place, somewhere, through_events
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError
@@ -149,21 +150,27 @@ def continuous(stage: Stage) -> Iterator[Observation]:
     knowns = [*stage.states, *stage.inputs]
     if not _wanted(stage) or not unknowns or not knowns or len(stage.states) != stage.n_states:
         return
+    patient = stage.patient()
+    tunable: dict[Variable, Value] = {
+        each: stage.near(each, 0.1) for each in stage.role("parameter", variability="tunable")
+    }
     with stage.instance() as instance:
-        within: dict[Variable, Value] = {
-            each: stage.near(each, 0.1) for each in stage.role("parameter", variability="tunable")
-        }
         try:
-            stage.initialize(instance, within=within)
+            stage.initialize(instance, within=tunable)
         except (RefusedError, SkippedError):
             instance.reset()
             stage.initialize(instance)
-        patient = stage.patient()
         for number in range(POINTS):
             if not patient():
                 break
             point = somewhere(stage, instance, number / POINTS if number % 2 else None)
             yield from _at(stage, instance, point, unknowns, knowns)
+    for number in range(1, SETS + 1):
+        within = parameters(stage, number)
+        with stage.instance() as instance, suppress(RefusedError, SkippedError):
+            if within and patient():
+                stage.initialize(instance, within=within)
+                yield from _at(stage, instance, somewhere(stage, instance), unknowns, knowns)
     with stage.instance() as instance, suppress(RefusedError, SkippedError):
         for point, _ in through_events(stage, instance):
             if patient():

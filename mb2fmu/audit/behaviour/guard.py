@@ -26,7 +26,7 @@ from mb2fmu.audit.behaviour.channel import Channel
 from mb2fmu.audit.behaviour.confinement import adopt_orphans
 from mb2fmu.audit.behaviour.deeds import Deeds, receive_listener
 from mb2fmu.audit.behaviour.folders import Watched, folders
-from mb2fmu.audit.behaviour.reaping import descendants, end_all, processor_time, threads_of
+from mb2fmu.audit.behaviour.reaping import descendants, end_all, end_segments, processor_time, threads_of
 
 TICK = 0.01
 START_LIMIT = 60.0
@@ -111,6 +111,9 @@ class Guard:
         self._take()
         if self.request["far"] or (not self.done and self.last is None):
             left = []
+        segments = end_segments(process.number)
+        if segments:
+            self.deed("host.files", f"leaves {segments} segment{'s' * (segments > 1)} of shared memory behind")
         if left:
             self.deed("host.processes", f"leaves {len(left)} process{'es' * (len(left) > 1)} running")
         for what in watched.changes():

@@ -151,15 +151,24 @@ def remember() -> None:
 
 @probe("an ordinary host", "host.restored", where=NEAR)
 def restored(stage: Stage) -> Iterator[Observation]:
-    """Check that rounding mode, traps, locale, working folder, signal handlers and more stay unchanged."""
+    """Rounding mode, traps, locale, working folder, handlers of signals and more stay as they are.
+
+    They are looked at while the instance is there, too, since its host goes on beside it; and after a whole run, since
+    what an event changes is seen only then.
+    """
     before = (_before or [settings()])[0]
     ordinary_rounding()  # as a host has it; trials before this one may have left another mode
-    with stage.instance() as instance:
-        run(stage, instance, stage.variables, steps=2)
-    after = settings()
-    for what, value in before.items():
-        if after.get(what, value) != value:
-            yield Observation("host.restored", f"{what} of the host has changed after a run", stage.kind)
+    seen: set[str] = set()
+    for steps, how in ((2, ""), (None, " to the stop time")):
+        with stage.instance() as instance:
+            run(stage, instance, stage.variables, steps=steps)
+            beside = settings()
+            instance.terminate()
+        for after, when in ((beside, f"while an instance runs{how}"), (settings(), f"after a run{how}")):
+            for what in before.keys() - seen:
+                if after.get(what, before[what]) != before[what]:
+                    seen.add(what)
+                    yield Observation("host.restored", f"{what} of the host is another one {when}", stage.kind)
 
 
 @probe("unloading the library", "life.unload", crash="life.unload", late=True, where=NEAR)

@@ -137,6 +137,20 @@ def repeat(stage: Stage) -> Iterator[Observation]:
                 text = f'"{found[0].name}" differs at point {found[1]} of a run after a reset'
                 yield Observation("life.reset", text, stage.kind)
                 return
+        yield from _whole(stage, instance)
+
+
+def _whole(stage: Stage, instance: Instance) -> Iterator[Observation]:
+    """To the stop time: what a reset leaves behind may show at a late event only."""
+    instance.reset()
+    found = run(stage, instance, stage.variables)
+    if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
+        return
+    with stage.instance() as other:
+        different = differing(stage.variables, run(stage, other, stage.variables), found)
+    if different:
+        text = f'"{different[0].name}" differs at point {different[1]} of a whole run after a reset'
+        yield Observation("life.reset", text, stage.kind)
 
 
 def _spoil(stage: Stage, instance: Instance, *, long: bool) -> None:

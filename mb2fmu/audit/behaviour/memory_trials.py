@@ -227,6 +227,7 @@ def _actions(stage: Stage, instance: Instance) -> dict[str, Callable[[], object]
             found[f"setting inputs of type {kind}"] = partial(instance.set, given)
     if stage.keeps_states:
         found["getting and freeing a state"] = lambda: instance.free_state(instance.get_state())
+        found["getting a state into an earlier one"] = partial(_kept_again, instance)
         word = "state" if stage.description.version == 2 else "State"
         if stage.flag(f"canSerializeFMU{word}"):
             found["serializing a state"] = partial(_serialized, instance)
@@ -239,6 +240,11 @@ def _evaluated(stage: Stage, instance: Instance) -> None:
     """Evaluate the derivatives once at the start time."""
     instance.set_time(stage.start)
     instance.slopes(stage.n_states)
+
+
+def _kept_again(instance: Instance) -> None:
+    """Keep the state twice in one place, which is overwritten; free it."""
+    instance.free_state(instance.get_state(instance.get_state()))
 
 
 def _serialized(instance: Instance) -> None:

@@ -81,17 +81,33 @@ def switching(stage: Stage) -> Iterator[Observation]:
                     text = f"switching messages {'on' if on else 'off'} {which} answers {_label(status)}"
                     yield Observation("log.setting", text, stage.kind)
                     return
-        seen = len(instance.messages)
-        instance.enter(stage.start, None, stage.tolerance)
-        unknown = (c.c_uint * 1)(unused(stage)), c.c_size_t(1)
-        room = (c.c_double * 4)()
-        tail = () if stage.description.version == 2 else (c.c_size_t(1),)
-        name = "GetReal" if stage.description.version == 2 else "GetFloat64"
-        instance.call(name, *unknown, room, *tail)
-        said = unasked(instance.messages[seen:], instance.version)
+        said = unasked(_said(stage, instance), instance.version)
         if said:
             text = f'"{said[0][2]}" is written though messages were switched off again'
             yield Observation("log.setting", text, stage.kind)
+
+
+@probe("messages after a reset", "log.setting")
+def after_reset(stage: Stage) -> Iterator[Observation]:
+    """A reset makes of an instance what it was when it was made: its messages were on then, and were said."""
+    with stage.instance(logging=True) as instance:
+        before = _said(stage, instance)
+        instance.reset()
+        if before and not _said(stage, instance):
+            text = "was made with messages on, and a refusal that it told is told no more after a reset"
+            yield Observation("log.setting", text, stage.kind)
+
+
+def _said(stage: Stage, instance: Instance) -> list[tuple[int, str, str]]:
+    """Return the messages of entering Initialization Mode and asking for a variable that is not there."""
+    seen = len(instance.messages)
+    instance.enter(stage.start, None, stage.tolerance)
+    unknown = (c.c_uint * 1)(unused(stage)), c.c_size_t(1)
+    room = (c.c_double * 4)()
+    tail = () if stage.description.version == 2 else (c.c_size_t(1),)
+    name = "GetReal" if stage.description.version == 2 else "GetFloat64"
+    instance.call(name, *unknown, room, *tail)
+    return instance.messages[seen:]
 
 
 def _label(status: int) -> str:

@@ -89,8 +89,19 @@ def settings() -> Settings:
         )
         found["the mask of signals"] = frozenset(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
         found["a limit of the process"] = tuple(resource.getrlimit(getattr(resource, name)) for name in _LIMITS)
-        found["a standard descriptor"] = tuple(_is_open(number) for number in range(3))
+        found["a standard descriptor"] = tuple(map(_leads_to, range(3)))
+    if hasattr(os, "sched_getaffinity"):
+        found["the set of processors"] = frozenset(os.sched_getaffinity(0))
     return found
+
+
+def _leads_to(number: int) -> tuple[int, int, int] | None:
+    """Return what a descriptor leads to: numbers of device and file, and of the device that it is; None: closed."""
+    try:
+        seen = os.fstat(number)
+    except OSError:
+        return None
+    return seen.st_dev, seen.st_ino, seen.st_rdev
 
 
 def _is_open(number: int) -> bool:

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.exchange import STOPS
+from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import advance
@@ -13,6 +15,9 @@ from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.behaviour.step_trials import CS, as_exchange, excited, watched
 from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
+
+PART = 0.01
+"""Of a communication step: a step in which values change nearly straight."""
 
 
 @probe("derivatives of outputs by time", "steps.output_derivatives", kinds=CS)
@@ -22,25 +27,39 @@ def output_derivatives(stage: Stage) -> Iterator[Observation]:
     outputs = [each for each in stage.role("output") if each.variability == "continuous"]
     if order < 1 or not outputs or not stage.flag("canHandleVariableCommunicationStepSize"):
         return
-    h = stage.step * 0.01
     with stage.instance() as instance:
         stage.initialize(instance, within=excited(stage))
-        advance(stage, instance, stage.start, stage.step)
-        advance(stage, instance, stage.start + stage.step, h)
-        before = instance.get(outputs)
-        advance(stage, instance, stage.start + stage.step + h, h)
-        middle = instance.get(outputs)
-        status, said = instance.derivatives_of(outputs, 1)
-        advance(stage, instance, stage.start + stage.step + 2 * h, h)
-        after = instance.get(outputs)
-    if status not in {OK, WARNING}:
-        yield Observation(
-            "steps.output_derivatives",
-            f"maxOutputDerivativeOrder is {order}, but asking for the first answers {STATUS[status]}",
-            stage.kind,
-        )
-        return
-    for variable, a, b, c, slope in zip(outputs, before, middle, after, said, strict=True):
+        stops = sorted({1, *(int(part * stage.steps) for part in STOPS)} - {0})
+        point = stage.start
+        for stop in stops:
+            while point < stage.start + (stop - 0.5) * stage.step:
+                advance(stage, instance, point, stage.step)
+                point += stage.step
+            found = list(_slopes(stage, instance, outputs, order, point))
+            point += 3 * PART * stage.step
+            yield from found
+            if found:
+                return
+
+
+def _slopes(
+    stage: Stage, instance: Instance, outputs: Sequence[Variable], order: int, point: float
+) -> Iterator[Observation]:
+    """Three tiny steps from a point, and what is said of the slopes in their middle, of all orders."""
+    h = PART * stage.step
+    advance(stage, instance, point, h)
+    before = instance.get(outputs)
+    advance(stage, instance, point + h, h)
+    middle = instance.get(outputs)
+    answers = [instance.derivatives_of(outputs, number) for number in range(1, order + 1)]
+    advance(stage, instance, point + 2 * h, h)
+    after = instance.get(outputs)
+    for number, (status, _) in enumerate(answers, 1):
+        if status not in {OK, WARNING}:
+            text = f"maxOutputDerivativeOrder is {order}, but asking for order {number} answers {STATUS[status]}"
+            yield Observation("steps.output_derivatives", text, stage.kind)
+            return
+    for variable, a, b, c, slope in zip(outputs, before, middle, after, answers[0][1], strict=True):
         assert isinstance(a, float)
         assert isinstance(b, float)
         assert isinstance(c, float)
@@ -48,7 +67,7 @@ def output_derivatives(stage: Stage) -> Iterator[Observation]:
         resolved = 4 * sys.float_info.epsilon * max(abs(a), abs(b), abs(c)) / h  # of slopes, by values that are rounded
         bound = 0.03 * max(abs(measured), abs(slope)) + 3 * curved + 1e-5 * stage.scale(variable) + resolved
         if not abs(slope - measured) <= bound:
-            text = f"says {slope:.6g} per second, and moves with {measured:.6g}"
+            text = f"says {slope:.6g} per second at t = {point + 2 * h:.6g}, and moves with {measured:.6g}"
             yield Observation("steps.output_derivatives", text, f'{stage.kind}, "{variable.name}"')
 
 

@@ -8,12 +8,13 @@ from contextlib import suppress
 
 from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.dependency_trials import changes
+from mb2fmu.audit.behaviour.driven_runs import another
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import advance
 from mb2fmu.audit.behaviour.stage import Stage, same
-from mb2fmu.audit.description.described_model import Variable
+from mb2fmu.audit.description.described_model import Unknown, Variable
 from mb2fmu.audit.finding import Observation
 
 
@@ -92,37 +93,66 @@ def _states(stage: Stage, instance: Instance) -> list[float]:
     return instance.states(stage.n_states) if stage.n_states and stage.kind == "ModelExchange" else []
 
 
-@probe("what ticks sample", "dependencies.missing", kinds=("ModelExchange",))
+FAR = (1.0, -1.0, 3.0)
+"""Changes of continuous states, in their sizes: what a tick does may turn at some value."""
+
+
+@probe("what ticks sample", "dependencies.missing", "clock.ticks", kinds=("ModelExchange",))
 def sampled(stage: Stage) -> Iterator[Observation]:
-    """Check that a clocked output that a state or input changes at a tick depends on it."""
-    knowns = [*stage.states, *stage.inputs]
+    """A clocked output or state that is another one after a tick because a state or an input was depends on it."""
     if len(stage.states) != stage.n_states:
         return
     for clock in _clocks(stage):
-        clocked = set(map(id, _clocked(stage, clock)))
-        entries = [
-            each for each in stage.description.listed("Outputs")
-            if id(each.variable) in clocked and each.dependencies is not None
-        ]  # fmt: skip
+        entries = _sampling(stage, clock)
         outputs = [each.variable for each in entries if each.variable]
-        base = _after_tick(stage, clock, outputs, None, 0.0) if outputs and knowns else None
-        for known in knowns if base else ():
-            value = stage.start_value(known)
-            moved = changes(stage, known, value)[:1] if isinstance(value, float) else []
-            found = _after_tick(stage, clock, outputs, known, moved[0]) if moved else None
-            for entry, a, b in zip(entries, base or (), found or base or (), strict=True):
-                if not same(a, b) and all(known is not each for each in entry.targets):
+        base = _after_tick(stage, clock, outputs, None, 0.0)
+        told: set[tuple[int, int]] = set()
+        for known, value in _other_values(stage) if base else ():
+            found = _after_tick(stage, clock, outputs, known, value)
+            if found and found[-1]:
+                text = f'it is still active after the discrete states were updated where "{known.name}" is {value!r}'
+                yield Observation("clock.ticks", text, f'{stage.kind}, "{clock.name}"')
+                return
+            for entry, a, b in zip(entries, (base or ())[:-1], (found or base or ())[:-1], strict=True):
+                key = id(entry), known.index
+                if key not in told and not same(a, b) and all(known is not each for each in entry.targets):
+                    told.add(key)
                     text = f'changes with "{known.name}" at a tick of "{clock.name}", which its dependencies leave out'
                     yield Observation("dependencies.missing", text, f"{stage.kind}, {entry.place}")
 
 
+def _sampling(stage: Stage, clock: Variable) -> list[Unknown]:
+    """Outputs and clocked states of a clock whose dependencies are declared."""
+    clocked = set(map(id, _clocked(stage, clock)))
+    found: dict[int, Unknown] = {}
+    for name in ("Outputs", "ClockedStates"):
+        for each in stage.description.listed(name):
+            if id(each.variable) in clocked and each.dependencies is not None:
+                found.setdefault(id(each.variable), each)
+    return list(found.values())
+
+
+def _other_values(stage: Stage) -> Iterator[tuple[Variable, Value]]:
+    """Knowns of Event Mode that can be set, and values that they do not have: states, and inputs of all types."""
+    for state in stage.states:
+        start = stage.start_value(state)
+        if isinstance(start, float):
+            size = max(abs(start), stage.scale(state))
+            for value in (*changes(stage, state, start), *(start + far * size for far in FAR)):
+                yield state, stage.inside(state, value)
+    for known in stage.variables:
+        other = another(stage, known, "tick", 0.3) if known.causality == "input" and known.type != "Clock" else None
+        if other is not None:
+            yield known, other
+
+
 def _after_tick(
-    stage: Stage, clock: Variable, outputs: Sequence[Variable], known: Variable | None, value: float
+    stage: Stage, clock: Variable, outputs: Sequence[Variable], known: Variable | None, value: Value
 ) -> list[Value] | None:
-    """Return outputs during a tick and after it, with one known set before; None if that is impossible."""
+    """Outputs after a tick, one known set to a value before, and whether it still ticks; None if that cannot be had."""
     with stage.instance() as instance, suppress(RefusedError, SkippedError):
         stage.initialize(instance)
-        if known is not None and known in stage.states:
+        if known is not None and known in stage.states and isinstance(value, float):
             instance.set_states([value if each is known else x for each, x in
                                  zip(stage.states, _states(stage, instance), strict=True)])  # fmt: skip
         instance.event()
@@ -130,8 +160,56 @@ def _after_tick(
             instance.set({known: value})
         if _activate(instance, clock, on=True):
             stage.settle(instance)
-            return instance.get(outputs)
+            return [*instance.get(outputs), _active(instance, clock)]
     return None
+
+
+def _active(instance: Instance, clock: Variable) -> bool:
+    """Whether a clock ticks."""
+    state = (c.c_bool * 1)()
+    answer = instance.call("GetClock", (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1), state)
+    return answer in {OK, WARNING} and bool(state[0])
+
+
+@probe("two ticks at one instant", "dependencies.missing", kinds=("ModelExchange",))
+def twice(stage: Stage) -> Iterator[Observation]:
+    """A clocked state that the second tick changes, while the first changed nothing that it lists, lists too little.
+
+    Its knowns are its own and others' previous values, which importers cannot set: here time, inputs and continuous
+    states stay, and whatever else the first tick has changed is seen. Other clocked variables may have hidden memories.
+    """
+    for clock in _clocks(stage):
+        entries = [
+            each
+            for each in _sampling(stage, clock)
+            if each.variable and each.variable.written.get("previous") is not None
+        ]
+        outputs = [each.variable for each in entries if each.variable]
+        with stage.instance() as instance, suppress(RefusedError, SkippedError):
+            stage.initialize(instance)
+            instance.event()
+            known = [*stage.variables, *_clocked(stage, clock)]
+            rows = [(instance.get(known), instance.get(outputs))]
+            while len(rows) < 3 and outputs and _activate(instance, clock, on=True):
+                stage.settle(instance)
+                rows.append((instance.get(known), instance.get(outputs)))
+            if len(rows) < 3:
+                continue
+            other = {each.index for each, a, b in zip(known, rows[0][0], rows[1][0], strict=True) if not same(a, b)}
+            other |= _previous(stage, other)
+            for entry, a, b in zip(entries, rows[1][1], rows[2][1], strict=True):
+                listed = {each.index for each in entry.targets if each}
+                if not same(a, b) and not listed & other:
+                    text = f'goes from {a!r} to {b!r} with a second tick of "{clock.name}" at one instant, where '
+                    text += "nothing that its dependencies list had changed: they leave out what it does depend on"
+                    yield Observation("dependencies.missing", text, f"{stage.kind}, {entry.place}")
+
+
+def _previous(stage: Stage, indices: set[int]) -> set[int]:
+    """Return which variables hold previous values of some: at the next tick they have what these have now."""
+    holders = (stage.description.target(each.written.get("previous")) for each in stage.description.variables
+               if each.index in indices)  # fmt: skip
+    return {each.index for each in holders if each}
 
 
 @probe("event mode between steps, where nothing is due", "exchange.unannounced", kinds=("CoSimulation",))

@@ -28,6 +28,8 @@ class _Heard:
         shown: What was read, with the time.
         refused: What reading was answered with, where it was allowed.
         environments: That came with them.
+        stepping: A step has been begun.
+        outside: Updates before any step.
         wish: An early return is asked for.
         instance: That they come from.
     """
@@ -38,6 +40,8 @@ class _Heard:
     shown: list[tuple[float, list[Value]]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     environments: set[int | None] = field(default_factory=set)
+    stepping: bool = False
+    outside: int = 0
     wish: bool = False
     instance: Instance | None = None
 
@@ -45,7 +49,9 @@ class _Heard:
         self, environment: int | None, time: float, _set: bool, may_get: bool, _finished: bool, can_return: bool,
         asked: Any, at: Any,
     ) -> None:  # fmt: skip
-        """Note the call, read values, and ask for an early return while that is wished (the callback)."""
+        """The callback: notes when it is called, reads, and asks for an early return while that is wished."""
+        if not self.stepping:
+            self.outside += 1
         self.times.append(time)
         self.environments.add(environment)
         if may_get and self.required and self.instance:
@@ -67,6 +73,10 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
     with stage.instance(update=heard.update, required=heard.required, early=True) as instance:
         heard.instance = instance
         stage.initialize(instance)
+        heard.stepping = True
+        if heard.outside:
+            text = "the callback is called before any step: it belongs to fmi3DoStep"
+            yield Observation("steps.intermediate", text, stage.kind)
         done = [advance(stage, instance, stage.start, stage.step)]
         if not done[0].early:
             done.append(advance(stage, instance, stage.start + stage.step, stage.step))

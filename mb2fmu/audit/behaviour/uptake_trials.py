@@ -10,7 +10,7 @@ from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Integration, advance, begin
 from mb2fmu.audit.behaviour.stage import Stage
-from mb2fmu.audit.behaviour.step_trials import CS, as_exchange
+from mb2fmu.audit.behaviour.step_trials import CS, as_exchange, watched
 from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
 
@@ -42,6 +42,107 @@ def whole_step(stage: Stage) -> Iterator[Observation]:
             text = f"set between two steps, it moves the states in the next one by {100 * part:.0f} % of what it does "
             text += "in Model Exchange: it is taken up later in the step, or together with its earlier value"
             yield Observation("steps.exchange", text, f'{stage.kind}, "{known.name}"')
+            return
+
+
+FINE = 8
+"""Steps in place of one, for what acts almost at once."""
+
+ALIKE = 0.25
+"""Relative departure, from half and from a quarter of it, of a delay that goes with the size of the steps."""
+
+
+@probe("how much of a step what is set acts, by smaller steps", "steps.parts", kinds=CS)
+def part_of_step(stage: Stage) -> Iterator[Observation]:
+    """Without a Model Exchange beside it: what is set between steps moves it as much in one step as in several.
+
+    Where a value is taken up a part f of a step too late, n steps over the same time lose f/n of its effect, and the
+    effect itself grows with the time. Whoever starts with Euler's step has the first without the second.
+    """
+    if as_exchange(stage) is not None or not stage.flag("canHandleVariableCommunicationStepSize"):
+        return
+    seen = watched(stage)
+    tunable = stage.role("parameter", variability="tunable")
+    for known in (*stage.inputs[:MOST], *tunable[:MOST]) if seen else ():
+        try:
+            late = _lateness(stage, known, seen)
+        except SpentError:
+            raise
+        except (RefusedError, SkippedError):
+            continue
+        if late is not None and late > 1.0 - LATE:
+            text = f"set between two steps, it loses {100 * late:.0f} % of its effect in the next one, less of it the "
+            text += "smaller the steps are: it is taken up later in the step, or together with its earlier value"
+            yield Observation("steps.parts", text, f'{stage.kind}, "{known.name}"')
+            return
+
+
+def _lateness(stage: Stage, known: Variable, seen: Sequence[Variable]) -> float | None:
+    """The smallest part of an effect that one step loses, over what moves in proportion to the time; None: nothing."""
+    given = {known: stage.near(known, 0.3)}
+    effects, size = [], [0.0] * len(seen)
+    for parts, spans in ((1, 1), (2, 1), (4, 1), (FINE, 1), (FINE, 2)):
+        plain, moved = (_after(stage, seen, values, parts, spans) for values in ({}, given))
+        effects.append([b - a for a, b in zip(plain, moved, strict=True)])
+        size = [max(old, abs(each)) for old, each in zip(size, plain, strict=True)]
+    lost: list[float] = []
+    for k, whole in enumerate(size):
+        once, twice, four, fine, longer = (row[k] for row in effects)
+        noise = (stage.tolerance or 1e-4) * whole
+        if not math.isfinite(sum(row[k] for row in effects)) or abs(fine) <= noise:
+            continue
+        true = (FINE * fine - once) / (FINE - 1)  # where each of n steps less loses the n-th part
+        if abs(true) <= noise or abs(longer / fine - 2.0) > STRAIGHT:
+            continue
+        parts_lost = [1.0 - each / true for each in (once, twice, four)]
+        in_proportion = all(
+            abs(each - parts_lost[0] / n) <= ALIKE * abs(parts_lost[0]) / n
+            for n, each in zip((2, 4), parts_lost[1:], strict=True)
+        )
+        lost.append(parts_lost[0] if in_proportion else 0.0)
+    return min(lost, default=None)
+
+
+def _after(stage: Stage, seen: Sequence[Variable], given: dict[Variable, float], parts: int, spans: int) -> list[float]:
+    """Return what is watched at the end of steps that were made in parts; something is set behind the first of them."""
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        advance(stage, instance, stage.start, stage.step)
+        instance.set(given)
+        for k in range(parts * spans):
+            advance(stage, instance, stage.start + stage.step * (1.0 + k / parts), stage.step / parts)
+        return _numbers(instance.get(seen))
+
+
+SPAN, PIECES = 1 / 16, 64
+"""Part of a communication step that is made at once, and in how many steps it is made again."""
+
+FAR = 0.2
+"""Part of a change that is no matter of a solver's accuracy any more."""
+
+
+@probe("the same way in tiny steps", "steps.parts", kinds=CS)
+def tiny_steps(stage: Stage) -> Iterator[Observation]:
+    """Steps that are tiny move little, and many of them as much as one."""
+    seen = watched(stage)
+    if not seen or not stage.flag("canHandleVariableCommunicationStepSize"):
+        return
+    rows = []
+    for pieces in (1, PIECES):
+        with stage.instance() as instance:
+            stage.initialize(instance)
+            advance(stage, instance, stage.start, stage.step)
+            before = _numbers(instance.get(seen))
+            size = SPAN * stage.step / pieces
+            for k in range(pieces):
+                advance(stage, instance, stage.start + stage.step + k * size, size)
+            rows.append([b - a for a, b in zip(before, _numbers(instance.get(seen)), strict=True)])
+    for k, (variable, once, often) in enumerate(zip(seen, *rows, strict=True)):
+        bound = FAR * abs(once) + PIECES * (stage.tolerance or 1e-4) * max(abs(before[k]), abs(once))
+        if math.isfinite(once) and math.isfinite(often) and abs(once - often) > bound:
+            text = f"one step of {SPAN * stage.step:.3g} s changes it by {once:.3g}, {PIECES} steps over the same time "
+            text += f"by {often:.3g}; canHandleVariableCommunicationStepSize is true"
+            yield Observation("steps.parts", text, f'{stage.kind}, "{variable.name}"')
             return
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.driven_runs import another, drive, inputs, parameters, settable
@@ -96,11 +97,27 @@ def set_and_read(stage: Stage) -> Iterator[Observation]:
                 yield Observation(
                     "value.set", f"set to {value!r}, read as {found!r}", f'{stage.kind}, "{variable.name}"'
                 )
+            elif isinstance(value, tuple) and len(value) > 1:
+                yield from _last_alone(stage, instance, variable, value)
         try:
             found_all = instance.get(list(given))
         except RefusedError:
             return
     yield from _kept(stage, given, found_all)
+
+
+def _last_alone(stage: Stage, instance: Instance, variable: Variable, value: tuple[Any, ...]) -> Iterator[Observation]:
+    """An array of which the last element alone is set to something else, and back."""
+    start = stage.start_value(variable)
+    other = (*value[:-1], start[-1]) if isinstance(start, tuple) else value
+    for given in (other, value):
+        if instance.put(variable, given) not in {OK, WARNING}:
+            return
+        found = instance.get([variable])[0]
+        if not _close(given, found, _relative(variable)):
+            text = f"set to {given!r}, where its last element alone was another one before, it is read as {found!r}"
+            yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+            return
 
 
 def _kept(stage: Stage, given: Mapping[Variable, Value], found: Sequence[Value]) -> Iterator[Observation]:

@@ -15,6 +15,11 @@ from mb2fmu.audit.description.parse_description import parse
 from mb2fmu.audit.finding import Observation
 
 TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
+MANIFEST = "fmi-ls-manifest.xml"
+"""Of a layered standard, in its folder below ``extra``."""
+
+_MANIFESTS = "http://fmi-standard.org/fmi-ls-manifest"
+_OF_MANIFESTS = ("fmi-ls-name", "fmi-ls-version", "fmi-ls-description")
 
 
 @cache
@@ -49,12 +54,30 @@ def check(archive: Archive, description: Description) -> Iterator[Observation]:
             yield from _terminals(terminals, description)
         except ValueError as error:
             yield Observation("xml.schema", str(error), TERMINALS)
+    if description.version == 3:
+        yield from _manifests(archive)
     build = archive.contents.get("sources/buildDescription.xml")
     if build is not None and description.version == 3:
         try:
             yield from violations(build, "fmi3/fmi3BuildDescription.xsd", "sources/buildDescription.xml")
         except ValueError as error:
             yield Observation("xml.schema", str(error), "sources/buildDescription.xml")
+
+
+def _manifests(archive: Archive) -> Iterator[Observation]:
+    """Yield manifests of layered standards that are no XML or do not say what they must of themselves."""
+    for name in sorted(archive.names):
+        if not (name.startswith("extra/") and name.rpartition("/")[2] == MANIFEST):
+            continue
+        try:
+            root = parse(archive.contents[name])
+        except ValueError as error:
+            yield Observation("archive.manifest", str(error), name)
+            continue
+        lacking = [each for each in _OF_MANIFESTS if not root.get(f"{{{_MANIFESTS}}}{each}", "").strip()]
+        if lacking:
+            text = f"its root element has no {', '.join(lacking)} in the namespace {_MANIFESTS}"
+            yield Observation("archive.manifest", text, f"{name}:{root.sourceline}")
 
 
 def _encoding(content: bytes) -> Iterator[Observation]:
@@ -89,6 +112,9 @@ def _named_twice(root: etree._Element) -> Iterator[Observation]:
             seen: set[str] = set()
             for element in parent.findall(tag):
                 name = element.get(key, "")
-                if name in seen:
+                if not name and tag == "TerminalMemberVariable":
+                    lacking = f"a member has no memberName, by which {parent.get('matchingRule')} matches"
+                    yield Observation("terminals.members", lacking, f"{TERMINALS}:{element.sourceline}")
+                elif name in seen:
                     yield Observation("terminals.members", f'{text} "{name}"', f"{TERMINALS}:{element.sourceline}")
                 seen.add(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mb2fmu.audit.description.archive_rules import Archive
 from mb2fmu.audit.description.described_model import Description, Variable
-from mb2fmu.audit.description.schema import TERMINALS
+from mb2fmu.audit.description.schema import MANIFEST, TERMINALS
 
 ARCHIVE = frozenset({
     "archive.suffix", "archive.paths", "archive.compression", "archive.description", "xml.readable",
@@ -95,4 +95,6 @@ def _archive(archive: Archive, description: Description) -> dict[str, str]:
                 "archive.licences"),
         **_idle(tool, "it needs no other tool", "archive.external"),
         **_idle(TERMINALS in names, "it has no terminals", "terminals.members"),
+        **_idle([name for name in names if name.endswith(f"/{MANIFEST}")], "it has no manifests of layered standards",
+                "archive.manifest"),
     }  # fmt: skip

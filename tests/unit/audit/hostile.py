@@ -75,6 +75,19 @@ HARMS: dict[int, tuple[str, str]] = {
     72: ("crashes when it is freed", "life.crash"),
     73: ("hands out a string at address 8", "life.crash"),
     74: ("has a state of 2^60 bytes", "state.serialize"),
+    82: ("handles every fault and goes on", "life.crash host.restored"),
+    83: ("wants to outlive its host, and loops", "life.crash"),
+    84: ("leaves a segment of shared memory", "host.files"),
+    85: ("asks for rings that do what is forbidden", "host.system host.network"),
+    86: ("kills its parent by a descriptor", "host.system"),
+    87: ("writes into its parent's memory", "host.system"),
+    88: ("leaves a link to elsewhere, and folders that nobody may enter", "host.files"),
+    89: ("starts threads without end", "life.crash life.leak host.processes"),
+    90: ("writes to the system's log", "host.network"),
+    91: ("moves into a namespace of its own", "host.system"),
+    92: ("opens a pipe that nobody reads", "life.crash host.files"),
+    93: ("pins its host to one processor", "host.restored host.system"),
+    94: ("opens its host's standard input anew", "host.restored"),
 }  # fmt: skip
 
 

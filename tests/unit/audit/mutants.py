@@ -277,7 +277,55 @@ DESCRIPTIONS = [
     Mutant("two members of a name", "terminals.members", lambda members: members.update({"terminalsAndIcons/terminalsAndIcons.xml": b'<fmiTerminalsAndIcons fmiVersion="3.0"><Terminals><Terminal name="a" matchingRule="bus"><TerminalMemberVariable variableName="h" memberName="p" variableKind="signal"/><TerminalMemberVariable variableName="v" memberName="p" variableKind="signal"/></Terminal></Terminals></fmiTerminalsAndIcons>'}), ("ball3",)),
 ]  # fmt: skip
 
+MEMBER = '<TerminalMemberVariable variableName="h" memberName="h" variableKind="signal"/>'
+MANIFEST = "extra/org.fmi-standard.fmi-ls-bus/fmi-ls-manifest.xml"
+
+
+def terminals(text: str) -> Change:
+    """Terminals beside the ball's description."""
+    whole = f'<fmiTerminalsAndIcons fmiVersion="3.0"><Terminals>{text}</Terminals></fmiTerminalsAndIcons>'
+    return lambda members: members.update({"terminalsAndIcons/terminalsAndIcons.xml": whole.encode()})
+
+
 ARCHIVES = [
+    Mutant(
+        "one terminal twice in another",
+        "terminals.members",
+        terminals(
+            f'<Terminal name="a"><Terminal name="b">{MEMBER}</Terminal><Terminal name="b">{MEMBER}</Terminal></Terminal>'
+        ),
+        ("ball3",),
+    ),
+    Mutant(
+        "a stream of nothing",
+        "terminals.members",
+        terminals(
+            f'<Terminal name="a">{MEMBER}<TerminalStreamMemberVariable inStreamMemberName="i" outStreamMemberName="o" inStreamVariableName="none" outStreamVariableName="h"/></Terminal>'
+        ),
+        ("ball3",),
+    ),
+    Mutant(
+        "a bus of unnamed members",
+        "terminals.members",
+        terminals(
+            '<Terminal name="a" matchingRule="bus"><TerminalMemberVariable variableName="h" variableKind="signal"/></Terminal>'
+        ),
+        ("ball3",),
+    ),
+    Mutant(
+        "a manifest without a name",
+        "archive.manifest",
+        lambda members: members.update(
+            {MANIFEST: b'<fmiLayeredStandardManifest xmlns:fmi-ls="http://fmi-standard.org/fmi-ls-manifest"/>'}
+        ),
+        ("ball3",),
+    ),
+    Mutant(
+        "a manifest that is no XML",
+        "archive.manifest",
+        lambda members: members.update({MANIFEST: b"fmi-ls-bus 1.0"}),
+        ("ball3",),
+    ),
     Mutant("no description", "archive.description", member("modelDescription", None), ALL),
     Mutant("backslashes", "archive.paths", lambda members: members.update({"documentation\\a.txt": b"a"}), BOTH),
     Mutant("out of the folder", "archive.paths", lambda members: members.update({"../a.txt": b"a"}), BOTH),

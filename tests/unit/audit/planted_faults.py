@@ -14,6 +14,7 @@ from pathlib import Path
 import ball
 import beside_mutants
 import further_mutants
+import gate_mutants
 import late_mutants
 import mutants
 import protocol_mutants
@@ -74,12 +75,25 @@ def every() -> Iterator[Planted]:
         yield Planted(each.name, (each.rule,), functools.partial(_compiled, each), "code")
     for own in mutants.OWN_SOURCES:
         yield Planted(own.name, (own.rule,), functools.partial(_own, own), "ours")
-    tables = late_mutants.ALL, further_mutants.ALL, stranger_mutants.BALL, protocol_mutants.BALL, beside_mutants.BALL
+    tables = (
+        late_mutants.ALL,
+        further_mutants.ALL,
+        stranger_mutants.BALL,
+        protocol_mutants.BALL,
+        beside_mutants.BALL,
+        gate_mutants.BALL,
+    )
     for late in itertools.chain(*tables):
         for version in late.versions:
             yield Planted(f"{late.name}, FMI {version}", tuple(late.rules.split()),
                           functools.partial(_late, late, version), "late")  # fmt: skip
-    for late in (*sampler.ALL, *stranger_mutants.SAMPLER, *protocol_mutants.SAMPLER, *beside_mutants.SAMPLER):
+    for late in (
+        *sampler.ALL,
+        *stranger_mutants.SAMPLER,
+        *protocol_mutants.SAMPLER,
+        *beside_mutants.SAMPLER,
+        *gate_mutants.SAMPLER,
+    ):
         yield Planted(late.name, tuple(late.rules.split()), functools.partial(_sampler, late), "sampler")
 
 
@@ -137,7 +151,9 @@ KINDS = {
     "what is set before the initialization is lost, FMI 2", "speaks in steps though it is silenced, FMI 2",
     "takes a tolerance that is not defined, FMI 3", "python: wrong start, python",
     "derivatives exchanged, ours, cart3", "constant acceleration, cart2",
-    "half a step late, FMI 3", "depends on wind after the second tick, FMI 2", "sampler: a tick moves the state",
+    "half a step late, FMI 3", "half a step late, in steps alone, FMI 3", "sampler: what is counted depends on nothing",
+    "sampler: the level moves y", "silent after a reset, FMI 2", "rounds upwards from the third bounce on, FMI 2",
+    "depends on wind after the second tick, FMI 2", "sampler: a tick moves the state",
 }  # fmt: skip
 """Tried by day for their kind: late, in another instance, in a kept state, of arrays, in units of ours."""
 

@@ -5,15 +5,21 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "fmi2Functions.h"
@@ -75,6 +81,22 @@ static void daemon_like(void)
 {
     if (fork() == 0) { setsid(); if (fork() == 0) wait_long(); _exit(0); }
 }
+
+static void goes_on(int number) { (void)number; }
+static void locked_folders(void)
+{
+    int k;
+    if (symlink("/usr", "link")) {}
+    for (k = 0; k < 200; ++k) { if (mkdir("deep", 0700) || chdir("deep")) break; put("x", 1); }
+    for (k = 0; k < 200; ++k) { if (chdir("..")) break; chmod("deep", 0); }
+}
+static void write_into(pid_t other)
+{
+    char text[8] = "hostile";
+    struct iovec from = {text, 8}, to = {(void *)&write_into, 8};
+    syscall(SYS_process_vm_writev, other, &from, 1ul, &to, 1ul, 0ul);
+}
+static void *spinner_apart(void *p) { for (;;) sleep(1000); return p; }
 
 __attribute__((constructor)) static void at_loading(void)
 {
@@ -162,6 +184,19 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real point, fmi2Real size, fmi2Boolea
     case 66: unlink("/etc/mb2fmu-there-is-none"); break;
     case 67: umask(0); break;
     case 68: setenv("LC_ALL", "C", 1); setenv("HOME", "/", 1); break;
+    case 82: for (k = 1; k < 32; ++k) signal(k, goes_on); *(volatile int *)8 = 1; break;
+    case 83: prctl(PR_SET_PDEATHSIG, 0); setpgid(0, 0); setsid(); spin();
+    case 84: shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600); break;
+    case 85: { char room[256] = {0}; syscall(SYS_io_uring_setup, 4, room); break; }
+    case 86: { int fd = (int)syscall(SYS_pidfd_open, getppid(), 0); syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0); break; }
+    case 87: write_into(getppid()); break;
+    case 88: locked_folders(); break;
+    case 89: for (;;) { pthread_t t; if (pthread_create(&t, NULL, spinner_apart, NULL)) break; } break;
+    case 90: syslog(LOG_INFO, "a step"); break;
+    case 91: unshare(CLONE_NEWUSER | CLONE_NEWNS); break;
+    case 92: mkfifo("pipe", 0600); k = open("pipe", O_WRONLY); break;
+    case 93: { cpu_set_t one; CPU_ZERO(&one); CPU_SET(0, &one); sched_setaffinity(0, sizeof one, &one); break; }
+    case 94: close(0); open("/dev/zero", O_RDONLY); break;
     }
     return calm_DoStep(c, point, size, no);
 }
