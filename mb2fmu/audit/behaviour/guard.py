@@ -26,7 +26,7 @@ from mb2fmu.audit.behaviour.channel import Channel
 from mb2fmu.audit.behaviour.confinement import adopt_orphans
 from mb2fmu.audit.behaviour.deeds import Deeds, receive_listener
 from mb2fmu.audit.behaviour.folders import Watched, folders
-from mb2fmu.audit.behaviour.reaping import descendants, end_all, end_segments, processor_time, threads_of
+from mb2fmu.audit.behaviour.reaping import descendants, end_all, end_segments, processor_time, threads_of, waits
 
 TICK = 0.01
 START_LIMIT = 60.0
@@ -142,7 +142,8 @@ class Guard:
             if time.monotonic() > self.request["deadline"] + GRACE:
                 return "did not end with the budget", "budget"
             limit = self._limit()
-            if passed > limit and _hangs(passed, self._worked(process.number) - worked, limit):
+            waiting = passed > limit and waits(process.number)
+            if passed > limit and _hangs(passed, self._worked(process.number) - worked, limit, waiting=waiting):
                 self.threads = threads_of(process.number)
                 return f"is not back after {limit:g} s", "call" if self.channel.calling()[1] else "auditor"
 
@@ -244,8 +245,8 @@ class Guard:
         return rule
 
 
-def _hangs(passed: float, worked: float, limit: float) -> bool:
-    """Return whether to give a process up: its time is used up, or it waits without working.
+def _hangs(passed: float, worked: float, limit: float, *, waiting: bool) -> bool:
+    """Whether a process is given up: it has worked for as long as it may, or has waited without working.
 
     On a busy machine the clock tells little: a process that gets a tenth of a processor is slow through no fault of its
     own.
@@ -254,8 +255,9 @@ def _hangs(passed: float, worked: float, limit: float) -> bool:
         passed: By the clock since it last did something, in s.
         worked: Time of the processor in between, in s.
         limit: What it may take, in s.
+        waiting: It does not want a processor now: who wants one and gets none is not to blame.
     """
-    return worked > limit or worked < IDLE * passed or passed > MOST_SLOWNESS * limit
+    return worked > limit or (waiting and worked < IDLE * passed) or passed > MOST_SLOWNESS * limit
 
 
 def _told(code: int) -> str:

@@ -91,6 +91,14 @@ def end_segments(of: int) -> int:
     return removed
 
 
+def waits(process: int) -> bool:
+    """Whether a process waits for something else than a processor; so also where that cannot be known."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "R"
+    except (OSError, IndexError):
+        return True
+
+
 def threads_of(process: int) -> int:
     """Return the number of threads of a process; 1 where that is unknown."""
     try:
