@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
-from mb2fmu.audit.behaviour.driven_runs import SETS, parameters
+from mb2fmu.audit.behaviour.driven_runs import parameters
 from mb2fmu.audit.behaviour.exchange import Point, place, somewhere, through_events
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError
@@ -22,6 +22,9 @@ STEP = 1e-5
 
 AGREEMENT = 1e-3
 """Relative; a unit may calculate them by one-sided differences, which are right to some 1e-4."""
+SETS = 3
+"""Sets of other parameters, with each of which one point is tried."""
+
 POINTS = 8
 """Near the start and along the motion, if there is time for them."""
 

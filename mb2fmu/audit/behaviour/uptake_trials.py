@@ -88,7 +88,7 @@ def _lateness(stage: Stage, known: Variable, seen: Sequence[Variable]) -> float 
     lost: list[float] = []
     for k, whole in enumerate(size):
         once, twice, four, fine, longer = (row[k] for row in effects)
-        noise = (stage.tolerance or 1e-4) * whole
+        noise = (stage.tolerance or 1e-4) * max(whole, 1e-3 * stage.scale(seen[k]))
         if not math.isfinite(sum(row[k] for row in effects)) or abs(fine) <= noise:
             continue
         true = (FINE * fine - once) / (FINE - 1)  # where each of n steps less loses the n-th part
@@ -138,7 +138,8 @@ def tiny_steps(stage: Stage) -> Iterator[Observation]:
                 advance(stage, instance, stage.start + stage.step + k * size, size)
             rows.append([b - a for a, b in zip(before, _numbers(instance.get(seen)), strict=True)])
     for k, (variable, once, often) in enumerate(zip(seen, *rows, strict=True)):
-        bound = FAR * abs(once) + PIECES * (stage.tolerance or 1e-4) * max(abs(before[k]), abs(once))
+        size = max(abs(before[k]), abs(once), stage.scale(variable))
+        bound = FAR * abs(once) + PIECES * (stage.tolerance or 1e-4) * size
         if math.isfinite(once) and math.isfinite(often) and abs(once - often) > bound:
             text = f"one step of {SPAN * stage.step:.3g} s changes it by {once:.3g}, {PIECES} steps over the same time "
             text += f"by {often:.3g}; canHandleVariableCommunicationStepSize is true"

@@ -1,6 +1,6 @@
 """Faults at the end of a run, in a second instance, after a reset, with other parameters, to the host, by all types.
 
-They were written down before any was run; 37 of these 88 were not named at first. See ``late_mutants.py``.
+With five of terminals and manifests they are 99, written down before any was run: 37 were not named at first.
 """
 
 # ruff: noqa: E501  one mutant, one line
