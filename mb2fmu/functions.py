@@ -167,7 +167,7 @@ class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
         return self._data
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        """Return what makes two tables equal: name, breaks and coefficients."""
+        """Return the attributes by which tables are equal: name, breaks and coefficients."""
         return (self.name, self.breaks, self.coefficients)
 
     def _eval_derivative(self, _symbol: sm.Symbol) -> sm.Expr:

@@ -21,7 +21,7 @@ import mpmath
 
 
 class Op(IntEnum):
-    """What a node computes from its operands a, b, c."""
+    """Operation of a node on its operands a, b, c."""
 
     CONSTANT = 0  # constants[a]
     TIME = auto()

@@ -63,6 +63,7 @@ def robot_options(command: Command) -> Command:
     def merged(
         *given: Any, packages: tuple[str, ...], quantities: tuple[str, ...], arrays: bool, **options: Any
     ) -> Any:
+        """Call the command with the robot's options merged into settings."""
         settings: dict[str, Any] = {name: options.pop(name) for name in ("role", "limits", "friction", "inertia")}
         settings |= {"packages": ",".join(packages), "quantities": ",".join(quantities)}
         settings |= {"arrays": "true" if arrays else ""}

@@ -157,7 +157,7 @@ class _Masks:
         return self._mask[ways]
 
     def weighted(self, seed: int) -> int:
-        """Return the bit of what is open where a seed is other than 0."""
+        """Return the bit of a path that is open where a seed is not 0."""
         b = self.builder
         return self.way(lambda: b.unary(Op.NOT, b.binary(Op.EQ, seed, b.constant(0.0))))
 

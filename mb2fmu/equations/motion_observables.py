@@ -1,4 +1,4 @@
-"""What is computed from a motion: outputs, energies, how bodies move, and diagnostics of constraints."""
+"""Quantities computed from a motion: outputs, energies, motions of bodies, diagnostics of constraints."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ DIAGNOSTICS = Diagnostics(*sm.symbols("position_residual velocity_residual rank 
 
 @dataclass(frozen=True, kw_only=True)
 class MotionObservables:
-    """What is computed from the motion.
+    """Quantities computed from the motion.
 
     Attributes:
         bodies: Per-body motion.

@@ -94,7 +94,7 @@ class Rates:
         return self._vector(frame, {j: _three(columns[j]) for j in sorted(columns)}, _three(offset))
 
     def _vector(self, frame: int, columns: Mapping[int, Components], offset: Components) -> LinearVector:
-        """Collect a velocity that is linear in the speeds: columns, offset, and what its derivative has beside u̇."""
+        """Collect a velocity that is linear in the speeds: columns, offset, and terms of its derivative without u̇."""
         kept = tuple((j, column) for j, column in columns.items() if any(c != 0 for c in column))
         bias = list(self._derivative(offset))
         for j, column in kept:

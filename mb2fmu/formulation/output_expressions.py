@@ -69,7 +69,7 @@ def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
 
 
 def _level(expression: sm.Expr, moving: set[sm.Symbol], late: set[sm.Symbol]) -> Level:
-    """Return what must be known before an output: position, velocity, or acceleration (multipliers included)."""
+    """Return the level that an output needs: position, velocity, or acceleration (multipliers included)."""
     symbols = expression.free_symbols
     if symbols & late:
         return "acceleration"

@@ -93,7 +93,7 @@ def _instead(m: Mechanism) -> str:
 
 
 class _Theory:
-    """Forms the sections of one mechanism; what they share is named once."""
+    """Forms the sections of one mechanism; common quantities are named once."""
 
     def __init__(self, mechanism: Mechanism, taken: Iterable[str] = ()) -> None:
         self.m = m = mechanism

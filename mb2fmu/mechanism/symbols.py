@@ -225,7 +225,7 @@ def solve_kinematics(
 
 
 def _carried_out(equation: sm.Expr, stand_in: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
-    """Return the equation in stand-ins of q'; what is left to be carried out in it is."""
+    """Return the equation in stand-ins of q', with remaining derivatives carried out."""
     replaced = equation.xreplace(stand_in)
     if all(_is_scaled(term) for term in sm.Add.make_args(replaced)):
         return replaced

@@ -49,7 +49,7 @@ class NaturalUnits:
     logarithms: tuple[float, ...]
 
     def magnitude(self, unit: str) -> float:
-        """Return the natural magnitude of what is measured in ``unit``, in that unit, > 0.
+        """Return the natural magnitude of quantities measured in ``unit``, in that unit, > 0.
 
         Raises:
             ValueError: If it is no unit.

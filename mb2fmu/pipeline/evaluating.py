@@ -47,7 +47,7 @@ class Model(mb2fmu.model.Model):
         return robots.load_robot(path, settings, cls)
 
     def __repr__(self) -> str:
-        """Return a line: its name and what it says of itself."""
+        """Return a line: the model's name and description."""
         return f"<Model {self.name}: {self.description}>" if self.description else f"<Model {self.name}>"
 
     def _repr_html_(self) -> str:

@@ -40,6 +40,7 @@ def with_modes(derivation: Derivation) -> Program:
     states = (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
 
     def sizes(frozen: Program) -> tuple[float, ...]:
+        """Return the natural size of each surface of the program with modes."""
         seen, n = evaluator(frozen, "surfaces"), len(frozen.entries["indicators"].results)
         modes = [0.0] * len(frozen.layout.memory)
 

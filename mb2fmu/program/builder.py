@@ -260,7 +260,7 @@ class ProgramBuilder(Nodes):
         return plus, minus
 
     def product(self, factors: Iterable[int]) -> int:
-        """Return the product of some nodes: numbers first, then what depends on parameters only, then the rest."""
+        """Return the product of some nodes: numbers first, then factors of parameters only, then the rest."""
         result = self.constant(1.0)
         for factor in self._ordered(list(factors)):
             result = self.mul(result, factor)

@@ -57,7 +57,7 @@ class ProgramCopy:
             builder.entry(name, entry.labels, [self.node[result] for result in entry.results])
 
     def _copy_nodes(self) -> None:
-        """Copy all nodes in order, so that operands are copied before what reads them."""
+        """Copy all nodes in order: operands before the nodes that read them."""
         self._op: list[int] = self.program.op.tolist()
         self._operands = self.program.all_operands()
         for node in range(len(self.program)):

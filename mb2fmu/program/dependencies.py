@@ -92,7 +92,7 @@ class _Reads(NamedTuple):
 def dependencies(
     program: Program, entry: str, fixed_parameters: Iterable[int] = ()
 ) -> tuple[tuple[Dependency, ...], ...]:
-    """Return what each result of an entry point depends on, ordered by group and index.
+    """Return the dependencies of each result of an entry point, ordered by group and index.
 
     Args:
         program: Any.
@@ -188,7 +188,7 @@ class _Bits:
         return Kind.TUNABLE if not reads.any & ~self._parameters else Kind.DEPENDENT
 
     def _arithmetic(self, op: int, x: _Reads, y: _Reads) -> _Reads:
-        """Return what x + y, x − y, x·y or x/y reads."""
+        """Return the reads of x + y, x − y, x·y or x/y."""
         if x.dependent == x.any and y.dependent == y.any:  # so does the result: nothing else is to be found out
             every = x.any | y.any
             if every == x.any:
@@ -201,7 +201,7 @@ class _Bits:
         return self._linear(x, y) if op == Op.DIV else x | y
 
     def _node(self, op: Op, operands: list[_Reads]) -> _Reads:
-        """Return what a node reads: linear in the branches of a selection, no better than dependent elsewhere."""
+        """Return the reads of a node: linear in the branches of a selection, no better than dependent elsewhere."""
         if op is Op.NEG:
             return operands[0]
         if op is Op.SELECT:

@@ -206,7 +206,7 @@ def _ticks(time_axis: Axis, instants: tuple[float, ...], lower: int) -> Iterator
 
 
 def _strip(time_axis: Axis, strip: Strip, top: int) -> Iterator[str]:
-    """Yield a label and, below it, a row of spans, each with what it is for those who point at it."""
+    """Yield a label and, below it, a row of spans, each with its meaning as a tooltip."""
     yield f'<text class="label" x="4" y="{top + 12}">{escape(strip.label)}</text>'
     for begin, end, style, text in strip.spans:
         x, to = _across(time_axis, begin), _across(time_axis, end)

@@ -161,6 +161,7 @@ class _Walk:
         """Return y' (x' and the power of loads) as a function; NaN where it is not defined, which shortens the step."""
 
         def slope(t: float, y: Any) -> Any:
+            """Return y' at t, s."""
             try:
                 x_dot, power = self.numeric.slope(t, y[:-1], r, self.prepared, self.modes)
             except (ArithmeticError, ValueError):

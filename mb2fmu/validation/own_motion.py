@@ -209,7 +209,7 @@ class _Maker:
         return found
 
     def events(self) -> list[tuple[float, str]]:
-        """Hold what was read of events against the model's own expressions, at points of their own."""
+        """Compare the events that were read with the model's own expressions, at points of their own."""
         if self._events.nothing:
             return []
         found = [(np.inf, what) for what in self._events.wrong]

@@ -373,7 +373,7 @@ class ValidationResult:
 
     @property
     def ladder(self) -> tuple[Rung, ...]:
-        """How independent the proof is: what the unit was compared with, the least shared with it first."""
+        """Rungs of the proof's independence: each comparison, the least shared with the unit first."""
         rungs = self.independence.every if self.independence else ()
         return (*rungs, self._trajectory_rung())
 

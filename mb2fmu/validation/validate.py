@@ -263,7 +263,7 @@ def validate(
 
 @dataclass(frozen=True)
 class _RunPlan:
-    """What one unit is asked: experiments, events to watch, calls in mid-run; and how its answers are judged.
+    """Requests to one unit (experiments, events to watch, calls in mid-run), and the judgement of its answers.
 
     Attributes:
         made: What it is judged by.

@@ -38,7 +38,7 @@ def resized(stage: Stage) -> Iterator[Observation]:
 
 
 def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variable]) -> Iterator[Observation]:
-    """Yield what is wrong after a structural parameter was set: its value, or the number of elements of its arrays."""
+    """Yield faults after a structural parameter was set: in its value, or the number of elements of its arrays."""
     where = f'{stage.kind}, "{parameter.name}"'
     with stage.instance() as instance:
         try:

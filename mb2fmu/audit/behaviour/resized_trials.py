@@ -207,7 +207,7 @@ def _is_vector(form: _Form, variable: Variable) -> bool:
 def _unlike(
     before: Mapping[int, frozenset[int]], after: Mapping[int, frozenset[int]], *, vector: bool
 ) -> tuple[int, str] | None:
-    """Return the first element that moves others than its like did, and what it does.
+    """Return the first element whose effects differ from those of its counterpart, and the difference.
 
     Args:
         before: Element → elements that follow it, with the sizes of the description.

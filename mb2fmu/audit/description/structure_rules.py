@@ -81,7 +81,7 @@ def _derivatives(description: Description) -> Iterator[Observation]:
 
 
 def _left_out(description: Description, listed: Sequence[Unknown]) -> Iterator[Observation]:
-    """Yield local derivatives of what can only be a state, that are not listed."""
+    """Yield local derivatives that can only belong to states and are not listed."""
     known = {id(each.variable) for each in listed}
     # A state whose start is calculated is an initial unknown: what is none follows from other variables.
     initial = {id(each.variable) for each in description.listed("InitialUnknowns")}

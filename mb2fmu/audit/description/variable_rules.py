@@ -305,7 +305,7 @@ _NEEDS = {"shiftDecimal": "intervalDecimal", "shiftCounter": "intervalCounter", 
 
 
 def _timing(variable: Variable, kind: str | None) -> Iterator[Observation]:
-    """Yield intervals and shifts of a clock that are no times, that lack what they need, or that it cannot have."""
+    """Yield intervals and shifts of a clock that are invalid, incomplete, or not allowed for it."""
     for name, least in (
         ("intervalDecimal", 0.0),
         ("intervalCounter", 0.0),

@@ -217,7 +217,7 @@ class Graph:
         return self._masks[key]
 
     def _view(self, given: Mask) -> _View:
-        """Return the graph without edges into what is given; kept by the set of given nodes."""
+        """Return the graph without edges into given nodes; cached by the set of given nodes."""
         key = given.tobytes()
         if key not in self._views:
             known = self.is_leaf | given

@@ -268,7 +268,7 @@ class Body:
         return "lost"
 
     def _marks(self) -> tuple[str, ...]:
-        """Return the further argument of what may fail in some lanes."""
+        """Return the further argument of calls that may fail in some lanes."""
         return (self._lost(),) if self._signature.batch else ()
 
     def _check(self, function: str, arguments: str, name: str) -> None:

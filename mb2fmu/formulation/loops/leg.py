@@ -77,7 +77,7 @@ class Leg:
 
 
 def _displacement(rows: LoopRows) -> tuple[sm.Symbol, sm.Matrix, sm.Matrix]:
-    """Return the unknown that all rows are linear in, its direction, and what is left without it."""
+    """Return the unknown that all rows are linear in, its direction, and the remaining terms."""
     phi = sm.Matrix(rows.phi)
     for unknown in rows.unknowns:
         direction = phi.diff(unknown)

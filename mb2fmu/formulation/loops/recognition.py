@@ -33,7 +33,7 @@ _REMEDY = "name other dependent coordinates (q_dependent), say a closed form by 
 
 @dataclass(frozen=True, slots=True)
 class ExplicitLoops:
-    """What a mechanism's holonomic constraints are in closed form.
+    """A mechanism's holonomic constraints in closed form.
 
     Attributes:
         closed_forms: In an order in which each uses coordinates that are known by then.

@@ -69,7 +69,7 @@ class Delays:
         return found
 
     def courses(self, time: float, size: float) -> Floats:
-        """Return the targets' courses over a step: lines between what arrives at its ends, shape (n_targets, 3)."""
+        """Return the targets' courses over a step: lines between arriving values at its ends, shape (n_targets, 3)."""
         return courses.fitted((0.0, size), np.array([self.arriving(time), self.arriving(time + size)]))
 
     def _between(self, time: float) -> Floats:

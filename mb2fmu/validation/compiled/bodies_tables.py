@@ -141,7 +141,7 @@ class MechanismTables:
         return found
 
     def _expressions_of_motion(self) -> list[sm.Expr]:
-        """Return what motion needs evaluated: kinematics, inertias, potential forces, constraints."""
+        """Return the expressions of the motion: kinematics, inertias, potential forces, constraints."""
         m = self._m
         expressions = [e for f in m.frames for e in f.rotation]
         for nodes in (self._frames, self._places, self._moving):
@@ -155,7 +155,7 @@ class MechanismTables:
         return expressions
 
     def _expressions_of_loads(self) -> list[sm.Expr]:
-        """Return what loads need evaluated; of pathways their force only."""
+        """Return the expressions of the loads; of pathways their force only."""
         expressions: list[sm.Expr] = []
         for load in self._m.loads:
             if isinstance(load, ForceLoad):
