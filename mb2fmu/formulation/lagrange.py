@@ -88,7 +88,11 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     f_q = translate_matrix(method.forcing, back)
     if m.lagrangian is not None:
         f_q = sm.ImmutableMatrix(f_q + sm.Matrix(m.lagrangian.forces))
-    return assemble("lagrange", kinematics, _in_speeds(kinematics, M_q, f_q))
+    dynamics = _in_speeds(kinematics, M_q, f_q)
+    if m.lagrangian is None and m.potential_forces:  # a Lagrangian has these in it; a robot's efforts stand here
+        f = sm.ImmutableMatrix(dynamics.forcing + sm.Matrix(m.potential_forces))
+        dynamics = MassMatrixDynamics(dynamics.mass_matrix, f)
+    return assemble("lagrange", kinematics, dynamics)
 
 
 def _kinetic_energy(m: Mechanism, model: SympyBodies) -> sm.Expr:

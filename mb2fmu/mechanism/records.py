@@ -277,7 +277,9 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
     def __post_init__(self) -> None:
         if not self.dynamic:
             moving = (*self.q, *self.u_all, *self.z, *self.r, *self.constraint_forces, *self.multipliers)
-            functions = {symbol: sm.Function(symbol.name)(self.t) for symbol in moving}
+            functions: dict[sm.Symbol, sm.Expr] = {symbol: sm.Function(symbol.name)(self.t) for symbol in moving}
+            for given, rate in self.driven:  # positions come before speeds
+                functions[rate] = functions[given].diff(self.t)
             object.__setattr__(self, "dynamic", functions)
         faults = [
             Fault(f"frame {frame.name} comes before the frame it is oriented in")

@@ -78,7 +78,15 @@ def test_published_accelerations(tmp_path: Path, leader: str) -> None:
     assert found == pytest.approx(expected, rel=near)
 
 
-@pytest.mark.parametrize("method", ["auto", "recursive-composite"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "auto",
+        "recursive-composite",
+        "tmt",
+        *(pytest.param(word, marks=pytest.mark.repeats) for word in ("kane", "lagrange")),
+    ],
+)
 def test_all_formulations_agree_with_pinocchio(file: Path, method: str) -> None:
     """CRBA and RNEA, with damping, dry friction and the mimic, which ``aba`` leaves out."""
     f = pipeline.rhs(file, method=method, arguments={"friction": "stick"})
@@ -107,6 +115,13 @@ def test_all_formulations_agree_with_pinocchio(file: Path, method: str) -> None:
 )
 def test_the_second_reading_agrees(file: Path, settings: dict[str, object]) -> None:
     assert worst_against_second_reading(file, **settings) < 0.1
+
+
+@pytest.mark.parametrize("method", ["kane", "lagrange", "tmt"])
+def test_prescribed_joints_move_alike_by_every_formulation(file: Path, method: str) -> None:
+    """The rate of a joint's given speed is its given acceleration, for SymPy's own methods, too."""
+    settings = {"prescribed": ["j1"], "locked": {"j2": 0.4}}
+    assert worst_of(pipeline.derive(file, method=method, arguments=settings)) < 0.1
 
 
 @pytest.mark.parametrize("base", ["floating", "planar"])
