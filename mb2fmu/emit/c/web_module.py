@@ -23,7 +23,15 @@ _TABLES = {
     "equations.c": "const mb2fmu_equations MB2FMU_VARIANT(equations) = {",
     "derived.c": "const mb2fmu_derivatives MB2FMU_VARIANT(derivatives) = {",
 }
-_UNUSED = ("tangent", "adjoint", "initialize_tangent", "initialize_adjoint", "accelerations", "dependent_speeds")
+_UNUSED = (
+    "tangent",
+    "adjoint",
+    "initialize_tangent",
+    "initialize_adjoint",
+    "accelerations",
+    "dependent_speeds",
+    "next_time_event",
+)
 
 
 def emit_web(sources: FileTree, interface: FmuInterface) -> FileTree:

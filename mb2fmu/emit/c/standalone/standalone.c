@@ -82,7 +82,7 @@ static int standalone_begin_modes(MB2FMU_UNIT(model) * model, double t, const do
     }
     if (answer == 0) {
         memcpy(model->next, x, MB2FMU_N_STATES * sizeof x[0]);
-        answer = mb2fmu_settle(s, t, model->next, r, model->p, &model->w, 0.5 * MB2FMU_SLACK, 0);
+        answer = mb2fmu_settle(s, t, model->next, r, model->p, &model->w, 0.5 * MB2FMU_SLACK, 0, 1);
     }
     if (answer == 0 && s->changed) {
         memcpy(x, model->next, MB2FMU_N_STATES * sizeof x[0]);
@@ -94,7 +94,7 @@ static int standalone_begin_modes(MB2FMU_UNIT(model) * model, double t, const do
 static int standalone_settle(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
 {
     mb2fmu_settling *const s = &model->integrator.work.settling;
-    int answer = mb2fmu_settle(s, t, x, r, model->p, &model->w, 0.5 * MB2FMU_SLACK, 1);
+    int answer = mb2fmu_settle(s, t, x, r, model->p, &model->w, 0.5 * MB2FMU_SLACK, 1, 1);
     if (answer == 0 && !s->changed) {
         answer = mb2fmu_keep_at_rest(s, t, x, r, model->p, &model->w);
     }
