@@ -167,11 +167,11 @@ class SecondReading:
         for name, motion in self.motions(at).items():
             mass, center, inertia = self._bodies.get(name, (0.0, np.zeros(3), np.zeros((3, 3))))
             r, I = motion.R @ center, motion.R @ inertia @ motion.R.T
-            Jv = motion.Jv + np.cross(motion.Jw.T, r).T
-            a = motion.a + np.cross(motion.alpha, r) + np.cross(motion.w, np.cross(motion.w, r))
+            Jv = motion.Jv + _across(motion.Jw, r)
+            a = motion.a + _cross(motion.alpha, r) + _cross(motion.w, _cross(motion.w, r))
             M += mass * Jv.T @ Jv + motion.Jw.T @ I @ motion.Jw
             f -= Jv.T @ (mass * (a - at.gravity))
-            f -= motion.Jw.T @ (I @ motion.alpha + np.cross(motion.w, I @ motion.w))
+            f -= motion.Jw.T @ (I @ motion.alpha + _cross(motion.w, I @ motion.w))
         return M, f
 
     def motions(self, at: Situation) -> dict[str, Motion]:
@@ -201,9 +201,9 @@ class SecondReading:
         """Return the motion of a joint's child."""
         R, r = m.R @ joint.R, m.R @ joint.p
         p = m.p + r
-        v = m.v + np.cross(m.w, r)
-        a = m.a + np.cross(m.alpha, r) + np.cross(m.w, np.cross(m.w, r))
-        Jw, Jv = m.Jw.copy(), m.Jv + np.cross(m.Jw.T, r).T
+        v = m.v + _cross(m.w, r)
+        a = m.a + _cross(m.alpha, r) + _cross(m.w, _cross(m.w, r))
+        Jw, Jv = m.Jw.copy(), m.Jv + _across(m.Jw, r)
         w, alpha = m.w, m.alpha
         if joint.kind == "fixed":
             return Motion(R, p, w, v, alpha, a, Jw, Jv)
@@ -216,13 +216,13 @@ class SecondReading:
         column = self.column.get(owner)
         if joint.kind == "prismatic":
             slid = q * axis
-            a = a + np.cross(alpha, slid) + np.cross(w, np.cross(w, slid)) + 2 * np.cross(w, u * axis) + given * axis
-            v, p = v + np.cross(w, slid) + u * axis, p + slid
-            Jv = Jv + np.cross(Jw.T, slid).T
+            a = a + _cross(alpha, slid) + _cross(w, _cross(w, slid)) + 2 * _cross(w, u * axis) + given * axis
+            v, p = v + _cross(w, slid) + u * axis, p + slid
+            Jv = Jv + _across(Jw, slid)
             if column is not None:
                 Jv[:, column] += factor * axis
         else:
-            alpha = alpha + np.cross(w, u * axis) + given * axis
+            alpha = alpha + _cross(w, u * axis) + given * axis
             w = w + u * axis
             R = R @ turn_about(joint.axis, q)
             if column is not None:
@@ -239,28 +239,28 @@ class SecondReading:
         R, slid = m.R @ C, m.R @ np.array(q[:3])
         rate, turn = R @ u[:3], R @ u[3:]
         # v is written along the moving axes: its rate in the frame before is turn × rate, seen from there
-        a = m.a + np.cross(m.alpha, slid) + np.cross(m.w, np.cross(m.w, slid)) + 2 * np.cross(m.w, rate)
-        a = a + np.cross(turn, rate)
-        Jv, Jw = m.Jv + np.cross(m.Jw.T, slid).T, m.Jw.copy()
+        a = m.a + _cross(m.alpha, slid) + _cross(m.w, _cross(m.w, slid)) + 2 * _cross(m.w, rate)
+        a = a + _cross(turn, rate)
+        Jv, Jw = m.Jv + _across(m.Jw, slid), m.Jw.copy()
         if not ball:
             Jv[:, column : column + 3] += R
         turning = column if ball else column + 3
         Jw[:, turning : turning + 3] += R
-        v = m.v + np.cross(m.w, slid) + rate
-        return Motion(R, m.p + slid, m.w + turn, v, m.alpha + np.cross(m.w, turn), a, Jw, Jv)
+        v = m.v + _cross(m.w, slid) + rate
+        return Motion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
     def _planar(self, joint: TreeJoint, m: Motion, at: Situation) -> Motion:
         """Return the motion behind a planar joint: slides x, y in its plane, then turns about the normal."""
         column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], at.q[joint.name], at.u[joint.name]
         first, second, normal = (m.R @ each for each in plane(joint.axis))
         slid, sliding, turn = x * first + y * second, vx * first + vy * second, rate * normal
-        a = m.a + np.cross(m.alpha, slid) + np.cross(m.w, np.cross(m.w, slid)) + 2 * np.cross(m.w, sliding)
-        Jv, Jw = m.Jv + np.cross(m.Jw.T, slid).T, m.Jw.copy()
+        a = m.a + _cross(m.alpha, slid) + _cross(m.w, _cross(m.w, slid)) + 2 * _cross(m.w, sliding)
+        Jv, Jw = m.Jv + _across(m.Jw, slid), m.Jw.copy()
         Jv[:, column] += first
         Jv[:, column + 1] += second
         Jw[:, column + 2] += normal
-        v, R = m.v + np.cross(m.w, slid) + sliding, m.R @ turn_about(joint.axis, angle)
-        return Motion(R, m.p + slid, m.w + turn, v, m.alpha + np.cross(m.w, turn), a, Jw, Jv)
+        v, R = m.v + _cross(m.w, slid) + sliding, m.R @ turn_about(joint.axis, angle)
+        return Motion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
     def _add_efforts(self, joint: TreeJoint, at: Situation, M: Array, f: Array) -> None:
         """Add effort, damping and rotor of one joint in the row of the speed that moves it."""
@@ -305,7 +305,7 @@ def plane(axis: Array) -> tuple[Array, Array, Array]:
     helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = helper - (helper @ axis) * axis
     first /= np.linalg.norm(first)
-    return first, np.cross(axis, first), axis
+    return first, _cross(axis, first), axis
 
 
 def _numbers(element: ET.Element | None, name: str, default: str) -> Array:
@@ -350,15 +350,29 @@ def _joint(element: ET.Element) -> TreeJoint:
 def across(axis: Array) -> Array:
     """Return axes whose third is a given direction."""
     z = axis / np.linalg.norm(axis)
-    x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
+    x = _cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
     x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(z, x), z])
+    return np.column_stack([x, _cross(z, x), z])
 
 
 def hat(v: Array) -> Array:
     """Return v × as a matrix."""
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Return a × b; ``numpy.cross`` takes ten times as long for three numbers."""
+    a0, a1, a2 = a.tolist()
+    b0, b1, b2 = b.tolist()
+    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
+
+
+def _across(columns: Array, r: Array) -> Array:
+    """Return column × r for every column; shape (3, n)."""
+    x, y, z = r.tolist()
+    product: Array = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]) @ columns
+    return product
 
 
 def turn_about(axis: Array, angle: float) -> Array:
