@@ -39,6 +39,22 @@ From there its stabilization would draw it back faster than :data:`SETTLED` (s g
 STILL = SETTLED**2
 """Part of the speed below which a contact rests, below which slip counts as none."""
 
+_LONGEST_NAME = 40
+"""Characters of a gap in the name of a switch."""
+
+_TOLD = (
+    ("would have to pull: its force < 0", "does not pull: its force >= 0"),
+    (
+        "ends to slide forwards, or is pushed backwards by more than friction holds",
+        "slides forwards, or is not pushed backwards by more than friction holds",
+    ),
+    (
+        "ends to slide backwards, or is pushed forwards by more than friction holds",
+        "slides backwards, or is not pushed forwards by more than friction holds",
+    ),
+)
+"""What people are told of the margins of a resting contact: where one is negative, and where it is not."""
+
 _ROUND_OFF = sm.Integer(2) ** -44
 """What slip may be wrong by, as a part of the speeds that it is the sum of."""
 
@@ -174,7 +190,7 @@ class UnilateralContact:
         return self.resting * (self.resting - LEAVING) / (1 - LEAVING)
 
     @property
-    def touches(self) -> sm.Basic:
+    def touches(self) -> sm.Rel:
         """The condition that the gap is closed: from the first touch (or while resting) until the gap grows.
 
         While it rests neither its gap nor the gap's rate is a switch. Its force keeps the second rate at zero, so that
@@ -189,11 +205,13 @@ class UnilateralContact:
         parted = self.stabilization * self.gap - LIFTED * self.rest_below
         return sm.And(above(self.resting), at_events(parted))
 
+    def approaches(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+        """Return the condition that the gap of an open contact shrinks."""
+        return (1 - self._rests) * (self.rate(u) + SETTLED * self.rest_below * self.resting) + self._rests < 0
+
     def meets(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that closed bodies approach each other: not at rest, or set moving by an event."""
-        rate = self.rate(u)
-        approaches = (1 - self._rests) * (rate + SETTLED * self.rest_below * self.resting) + self._rests < 0
-        return sm.Or(sm.And(self.touches, approaches), self._pressed(rate + self.rest_below))
+        return sm.Or(sm.And(self.touches, self.approaches(u)), self._pressed(self.rate(u) + self.rest_below))
 
     def pressed(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the rate by which resting bodies approach, whether an event, an importer or drift has caused it."""
@@ -273,6 +291,19 @@ class Contacts:
         """The condition that any gap is lifted."""
         return sm.Or(*(contact.lifted for contact in self.each))
 
+    def named(self, u: Sequence[sm.Symbol]) -> Iterator[tuple[sm.Basic, str, str]]:
+        """Yield the conditions that are switches, with what people are told where each holds, and where it does not."""
+        for c in self.each:
+            gap, rate = _shortened(c.gap), f"the rate of {_shortened(c.gap)}"
+            touches, apart = f"{c.name} touches: {gap} <= 0", f"{c.name} is apart: {gap} > 0"
+            yield c.touches, touches, apart
+            yield c.touches.canonical, touches, apart  # as SymPy writes it in a Piecewise
+            yield c.approaches(u), f"{c.name} approaches: {rate} < 0", f"{c.name} does not approach: {rate} >= 0"
+            yield c.gone(u), f"{c.name} parts: {rate} > 0", f"{c.name} does not part: {rate} <= 0"
+            margins = list(_margins(c, u)) if self.frictions else [c.pull]
+            for (left, right), margin in zip(_TOLD, margins, strict=False):
+                yield sm.Lt(margin, 0, evaluate=False), f"{c.name} {left}", f"{c.name} {right}"
+
     def wrong(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """Return 1 where modes of resting contacts must change, else 0; without friction: where a contact opens."""
         margins = [c.pull for c in self.each]
@@ -280,6 +311,12 @@ class Contacts:
             margins = [margin for contact in self.each for margin in _margins(contact, u)]
         right = [sm.Piecewise((0, sm.Lt(each, 0, evaluate=False)), (1, True), evaluate=False) for each in margins]
         return 1 - sm.Mul(*right, *(_keeps(contact, u) for contact in self.each if contact.friction))
+
+
+def _shortened(expression: sm.Expr) -> str:
+    """Return an expression as text, its end left out where it is long."""
+    text = str(expression)
+    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
 
 
 def _margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterator[sm.Expr]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import sympy as sm
@@ -250,6 +251,17 @@ class Lowering:
         self._add_energy()
         self._add_equations()
         self._add_events()
+        self._name_switches()
+
+    def _name_switches(self) -> None:
+        """Name the switches of contacts, whose expressions say little; nodes that are new are not read by anything."""
+        contacts = self.equations.contacts
+        for condition, holds, otherwise in contacts.named(self.equations.u) if contacts else ():
+            self.builder.name_switch(partial(self._node, condition), holds, otherwise)
+
+    def _node(self, expression: sm.Basic) -> int:
+        """Return the node of an expression."""
+        return self.walker.lower([expression])[0]
 
     def _add_events(self) -> None:
         """Add conditions of the model's own events, and the values that each sets: ``number:state``."""

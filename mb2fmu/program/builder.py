@@ -18,7 +18,7 @@ Operations on constants are rounded correctly, whatever the C library of the mac
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -56,7 +56,7 @@ class ProgramBuilder(Nodes):
         self._table_index: dict[Table, int] = {}
         self._entries: dict[str, Entry] = {}
         self._divisors: dict[str, dict[int, str]] = {"pivots": {}, "divisors": {}, "domains": {}}  # node → name
-        self._switches: dict[int, None] = {}
+        self._switches: dict[int, str] = {}  # node → what people are told of it; empty: its expression
         self._limits: dict[int, int] = {}  # sign → how far it may be exceeded before what sticks breaks away
 
     # --- arithmetic --------------------------------------------------------------------------------------------------
@@ -394,8 +394,24 @@ class ProgramBuilder(Nodes):
             inner = self._a[inner]
         positive = self._op[inner] == Op.ABS and self._op[self._a[inner]] in {Op.SQRT, Op.EXP}
         if self._op[inner] in SWITCHING and self._rank[inner] > 1 and not positive:
-            self._switches[inner] = None
+            self._switches.setdefault(inner, "")
         return node
+
+    def name_switch(self, make: Callable[[], int], holds: str, otherwise: str) -> None:
+        """Name the switch that a condition is, if it is one; nothing becomes a switch by that.
+
+        Args:
+            make: Gives the condition's node.
+            holds: What people are told where the condition holds.
+            otherwise: What they are told where it does not.
+        """
+        known = dict(self._switches)
+        inner, negated = make(), False
+        self._switches = known
+        while self._op[inner] in {Op.NEG, Op.NOT}:
+            inner, negated = self._a[inner], negated != (self._op[inner] == Op.NOT)
+        if inner in known:  # of a <= b the mode is that of b < a
+            known[inner] = known[inner] or (otherwise if negated != (self._op[inner] == Op.LE) else holds)
 
     def sign_that_sticks(self, argument: int, limit: int) -> int:
         """Return the sign of an argument; while the argument is held at zero, it may be any value up to ± ``limit``.
@@ -476,7 +492,8 @@ class ProgramBuilder(Nodes):
                 together = dict(zip(known.results, known.labels, strict=True)) | named
                 self.entry(entry, tuple(together.values()), tuple(together))
         if self._switches:
-            self.entry("switches", [f"switch {i}" for i in range(len(self._switches))], list(self._switches))
+            names = [name or f"switch {i}" for i, name in enumerate(self._switches.values())]
+            self.entry("switches", names, list(self._switches))
         kept = self._switches
         pairs = [n for s, limit in self._limits.items() if s in kept and self.value(limit) != 1 for n in (s, limit)]
         if pairs:

@@ -105,6 +105,13 @@ def _marked(program: Program) -> list[int]:
     return sorted(node for node in set(entry.results) if nodes[node])
 
 
+def _told(program: Program, node: int) -> str:
+    """Return what is true where the mode of a switch is 1: as it was named when it was lowered, or its expression."""
+    entry = program.entries["switches"]
+    name = dict(zip(entry.results, entry.labels, strict=True))[node]
+    return surface_name(program, node) if name.startswith("switch ") else name
+
+
 def _sticking(program: Program, marked: Sequence[int]) -> frozenset[int]:
     """Return the signs in x' whose argument moves by x'."""
     nodes, _ = needed(program, program.entries["rhs"].results)
@@ -172,7 +179,7 @@ class _Plan:
             if node not in sticking and surface not in modes:
                 modes[surface] = len(modes)
                 steps: SwitchKind = "steps" if surface.steps else "relation"
-                switches.append(Switch(surface_name(program, node), steps, first + len(switches)))
+                switches.append(Switch(_told(program, node), steps, first + len(switches)))
         for node in sticking:
             switches.append(Switch(expression_name(program, int(program.a[node])), "sticking", first + len(switches)))
         for label in conditions:

@@ -9,7 +9,7 @@ import sympy.physics.mechanics as me
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mb2fmu import Model, derive, no_event
+from mb2fmu import Impact, Model, derive, no_event
 from mb2fmu.evaluation import evaluator
 from mb2fmu.program.program import Program
 from mb2fmu.switching import freeze, switches_of
@@ -184,3 +184,34 @@ def test_of_other_functions_of_time_nothing_is_told(force):
     assert len(frozen.entries["indicators"].results) == 1
     assert "next_time_event" not in frozen.entries
     assert not any(each.timed for each in switches_of(frozen))
+
+
+@pytest.mark.parametrize("friction", [None, 0.3])
+def test_switches_of_contacts_say_what_happens(friction):
+    """Their expressions have the contact's memory in them, and say nothing to people."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    q, w = me.dynamicsymbols("q w")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + q * N.y)
+    P.set_vel(N, v * N.x + w * N.y)
+    kane = me.KanesMethod(N, [x, q], [v, w], [x.diff() - v, q.diff() - w], bodies=[me.Particle("ball", P, 2)])
+    model = Model("Ball", kane)
+    for symbol, start in ((x, 0.0), (q, 1.0)):
+        model.coordinate(symbol, start, "m")
+    for symbol in (v, w):
+        model.speed(symbol, 0.0, "m/s")
+    rubs = {} if friction is None else {"friction": friction, "slip": v}
+    model.add(Impact("floor", q, restitution=0.5, **rubs))
+    frozen = freeze(derive(model).program)
+    told = {switch.name for switch in switches_of(frozen)[: len(frozen.entries["indicators"].results)]}
+    contact = {
+        "floor is apart: q > 0",
+        "floor approaches: the rate of q < 0",
+        "floor parts: the rate of q > 0",
+        "floor would have to pull: its force < 0",
+    }
+    slides = {
+        "floor ends to slide forwards, or is pushed backwards by more than friction holds",
+        "floor ends to slide backwards, or is pushed forwards by more than friction holds",
+    }
+    assert told == (contact if friction is None else contact | slides)
