@@ -18,27 +18,25 @@ Operations on constants are rounded correctly, whatever the C library of the mac
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from mb2fmu.operations import having
 from mb2fmu.program.factoring import factored_sum
 from mb2fmu.program.folding import evaluate
-from mb2fmu.program.nodes import Nodes
+from mb2fmu.program.marked_nodes import MarkedNodes
 from mb2fmu.program.program import Block, Entry, Layout, Op, Program, System, Table
 
 _ODD, _EVEN = having(lambda row: row.parity == "odd"), having(lambda row: row.parity == "even")
 _COMMUTATIVE = having(lambda row: row.symmetric)
-SWITCHING = frozenset(map(int, (Op.ABS, Op.SIGN, Op.FLOOR, Op.CEIL, Op.MIN, Op.MAX, Op.LT, Op.LE)))
-"""Operations that jump or have a kink on a surface; equality does at single points, and is no event."""
 # members of an enumeration are slow to look up, and these are asked for at every node
 _ADD, _SUB, _MUL, _DIV, _NEG = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.DIV), int(Op.NEG)
 _MOST_FACTORS = 16  # a product of products unfolds without end
 _LARGEST_PRODUCT = 64  # higher powers are left to pow()
 
 
-class ProgramBuilder(Nodes):
+class ProgramBuilder(MarkedNodes):
     """Builds one Program.
 
     Args:
@@ -56,7 +54,6 @@ class ProgramBuilder(Nodes):
         self._table_index: dict[Table, int] = {}
         self._entries: dict[str, Entry] = {}
         self._divisors: dict[str, dict[int, str]] = {"pivots": {}, "divisors": {}, "domains": {}}  # node → name
-        self._switches: dict[int, str] = {}  # node → what people are told of it; empty: its expression
         self._limits: dict[int, int] = {}  # sign → how far it may be exceeded before what sticks breaks away
 
     # --- arithmetic --------------------------------------------------------------------------------------------------
@@ -387,32 +384,6 @@ class ProgramBuilder(Nodes):
         if not (self.value(node) or 0.0) > 0.0:
             self._divisors["domains"].setdefault(node, clause)
 
-    def switch(self, node: int) -> int:
-        """Mark a node as a switch: its jumps and kinks are events (entry ``switches``). Returns the node."""
-        inner = node
-        while self._op[inner] in {Op.NEG, Op.NOT}:
-            inner = self._a[inner]
-        positive = self._op[inner] == Op.ABS and self._op[self._a[inner]] in {Op.SQRT, Op.EXP}
-        if self._op[inner] in SWITCHING and self._rank[inner] > 1 and not positive:
-            self._switches.setdefault(inner, "")
-        return node
-
-    def name_switch(self, make: Callable[[], int], holds: str, otherwise: str) -> None:
-        """Name the switch that a condition is, if it is one; nothing becomes a switch by that.
-
-        Args:
-            make: Gives the condition's node.
-            holds: What people are told where the condition holds.
-            otherwise: What they are told where it does not.
-        """
-        known = dict(self._switches)
-        inner, negated = make(), False
-        self._switches = known
-        while self._op[inner] in {Op.NEG, Op.NOT}:
-            inner, negated = self._a[inner], negated != (self._op[inner] == Op.NOT)
-        if inner in known:  # of a <= b the mode is that of b < a
-            known[inner] = known[inner] or (otherwise if negated != (self._op[inner] == Op.LE) else holds)
-
     def sign_that_sticks(self, argument: int, limit: int) -> int:
         """Return the sign of an argument; while the argument is held at zero, it may be any value up to ± ``limit``.
 
@@ -424,20 +395,6 @@ class ProgramBuilder(Nodes):
             if self._op[inner] != Op.SIGN or self._limits.setdefault(inner, limit) == limit:
                 return self.switch(sign)
             argument = self.mul(self.constant(2.0), argument)
-
-    def without_events(self, node: int) -> int:
-        """Remove the marks of :meth:`switch` from all nodes that a node needs. Returns the node."""
-        stack, seen = [node], {node}
-        while stack:
-            last = stack.pop()
-            self._switches.pop(last, None)
-            if self._op[last] <= Op.SEED or self._op[last] == Op.BLOCK:
-                continue
-            several = (self._c[last],) if self._op[last] == Op.TABLE else (self._a[last], self._b[last], self._c[last])
-            new = {operand for operand in several if operand >= 0} - seen
-            seen |= new
-            stack.extend(new)
-        return node
 
     def system(self, system: System) -> None:
         """Record that some nodes are the solution of a linear system."""
