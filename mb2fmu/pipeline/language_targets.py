@@ -17,7 +17,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.package import write_tree
 from mb2fmu.pipeline.evaluating import start_values
-from mb2fmu.pipeline.eventful import needs_events, sticking
+from mb2fmu.pipeline.eventful import needs_events, sticking, with_modes
 from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.program.program import Entry, Program
 
@@ -86,7 +86,6 @@ def _modelica(derivation: Derivation) -> FileTree:
     from mb2fmu import evaluation, validation
     from mb2fmu.emit import modelica
 
-    _refuse_rest(derivation)
     program, interface = derivation.program, described(derivation)
     run = validation.conditions(derivation.definition)
     x0, r0, p0 = start_values(derivation)
@@ -116,35 +115,23 @@ def _modelica(derivation: Derivation) -> FileTree:
         ),
         sampled=_sampled(derivation),
     )
-    return modelica.emit(_sticking_by_modes(program), facts)
+    return modelica.emit(_with_modes(derivation), facts)
 
 
-def _sticking_by_modes(program: Program) -> Program:
-    """Return the program with all modes in discrete memory if friction sticks, else as it is: Modelica has switches."""
-    from mb2fmu import switching
+def _with_modes(derivation: Derivation) -> Program:
+    """Return the program with all modes in discrete memory if events order them, else as it is: Modelica has switches.
 
-    if not sticking(program):
+    Friction that sticks, contacts and latches change several things at one instant, in an order that the unit knows.
+    """
+    program, mechanism = derivation.program, derivation.mechanism
+    if not (sticking(program) or mechanism.contacts or mechanism.latches):
         return program
-    frozen = switching.freeze(program)
+    frozen = with_modes(derivation)
     staged = [frozen.entries[name] for name in ("position", "velocity", "acceleration")]
     found = {label: node for entry in staged for label, node in zip(entry.labels, entry.results, strict=True)}
     labels = program.entries["outputs"].labels
     outputs = Entry("outputs", labels, tuple(found[label] for label in labels))
     return dataclasses.replace(frozen, entries={**frozen.entries, "outputs": outputs})
-
-
-def _refuse_rest(derivation: Derivation) -> None:
-    """Refuse contacts, latches, and sticking beside the model's own events: clauses choose others than the unit."""
-    faults = []
-    if derivation.mechanism.contacts:
-        faults.append(Fault("it has contacts, which rest", "contacts", "export a unit"))
-    if derivation.mechanism.latches:
-        faults.append(Fault("it has latches, which hold and let go", "latches", "export a unit"))
-    if derivation.mechanism.has_own_events:
-        what, remedy = "friction sticks beside events of the model's own", "export a unit, or write tanh(v/v0)"
-        faults += [Fault(what, switch.name, remedy) for switch in sticking(derivation.program)]
-    if faults:
-        raise EmitError("the model cannot be written in Modelica:", faults)
 
 
 def _sampled(derivation: Derivation) -> dict[int, Sampled]:

@@ -55,8 +55,20 @@ _RELATIONS: Mapping[Op, str] = MappingProxyType(
 )
 
 
+_UNDEFINED = "1e60"
+_BEYOND = "1e308 * (10.0 + time ^ 2)"
+
+
 def number(value: float) -> str:
-    """Return a double as a literal of Modelica that reads back to the same bits; negative ones stand in parentheses."""
+    """Return a double as a literal of Modelica that reads back to the same bits; negative ones stand in parentheses.
+
+    Modelica has no literals for what is not finite. What has no value (the impulse where no combination of modes fits)
+    stands as a number that no motion survives: tools evaluate it also where it is not used, and want a number there.
+    """
+    if math.isnan(value):
+        return _UNDEFINED
+    if math.isinf(value):
+        return f"({_BEYOND})" if value > 0.0 else f"(-{_BEYOND})"
     return repr(value) if math.copysign(1.0, value) > 0.0 else f"({value!r})"
 
 

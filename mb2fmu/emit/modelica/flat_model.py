@@ -12,10 +12,11 @@ import jinja2
 
 from mb2fmu.emit.modelica.equation_printing import EquationPrinter, Names, number
 from mb2fmu.emit.modelica.flanges import Connection, flange_model
-from mb2fmu.emit.modelica.mode_clauses import brought_to_rest, mode_names, modes
+from mb2fmu.emit.modelica.mode_clauses import events_of, mode_names
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
-from mb2fmu.program.program import Program, Table, first_memory
+from mb2fmu.program.program import Program, Table
+from mb2fmu.switching import switches_of
 
 _WORDS = frozenset(
     [
@@ -54,7 +55,7 @@ _QUANTITIES: Mapping[str, str] = MappingProxyType(
 """Of Modelica.Units.SI, by unit."""
 
 
-_OURS = re.compile(r"(b\d+)*[vb]\d+(_\d+)?|(table|flange|mode)\d+|unit")
+_OURS = re.compile(r"(b\d+)*[vb]\d+(_\d+)?|(table|flange|mode|least)\d+|unit|least|stage|turn|doing|fired|rests")
 """Names that the file itself gives."""
 
 
@@ -142,7 +143,7 @@ def emit(program: Program, facts: ModelFacts) -> FileTree:
         EmitError: If something in the equations cannot be said in Modelica; all of it is named.
     """
     frozen = "indicators" in program.entries
-    if first_memory(program) and not frozen:
+    if len(program.layout.memory) > (len(switches_of(program)) if frozen else 0):
         fault = Fault("it has discrete memory", facts.name, "use the C or MATLAB target, or other constraints")
         raise EmitError("the model cannot be written in Modelica:", [fault])
     groups = (facts.states, facts.inputs, facts.parameters, facts.outputs)
@@ -168,7 +169,7 @@ def emit(program: Program, facts: ModelFacts) -> FileTree:
             *(f"der({name}) = {text}" for name, text in zip(states, results["rhs"], strict=True)),
             *(f"{name} = {text}" for name, text in zip(outputs, results["outputs"], strict=True)),
         ],
-        **(_modal(program, results, states) if frozen else {"modes": [], "rest": None}),
+        "events": events_of(program, states, results) if frozen else None,
         "clauses": _clauses(program, facts, printer, dict(zip(program.layout.states, states, strict=True))),
         "held": list(zip(inputs, (each.value for each in facts.inputs), strict=True)),
     }
@@ -179,15 +180,6 @@ def emit(program: Program, facts: ModelFacts) -> FileTree:
         text = _environment().get_template("flanges.mo.jinja").render(**context, model=flanges)
         files[f"{facts.name}Flanges.mo"] = text.encode()
     return FileTree(files)
-
-
-def _modal(program: Program, results: Mapping[str, Sequence[str]], states: Sequence[str]) -> dict[str, object]:
-    """Return discrete variables and their clauses, for the template."""
-    conditions, settings = brought_to_rest(program, states, results["event"][: len(states)])
-    return {
-        "modes": modes(program, results["indicators"], results["surfaces"]),
-        "rest": (conditions, settings) if settings else None,
-    }
 
 
 def _clauses(

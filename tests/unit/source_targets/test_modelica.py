@@ -17,10 +17,9 @@ from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.emit.modelica.equation_printing import number
 from mb2fmu.emit.modelica.flat_model import identifiers
-from mb2fmu.errors import EmitError
 from mb2fmu.pipeline.coupled import whole_motion
 from mb2fmu.pipeline.eventful import needs_events
-from mb2fmu.pipeline.language_targets import PRINTERS
+from mb2fmu.pipeline.language_targets import PRINTERS, described
 
 MODELS = Path(__file__).parents[3] / "models"
 ALL = sorted(MODELS.glob("*.py"))
@@ -28,12 +27,6 @@ rumoca = pytest.importorskip("rumoca", reason="the compiler of Modelica that jud
 pytest.importorskip("pymoca", reason="the reader of Modelica that judges is not installed")
 readers = import_module("modelica_readers")
 
-NOT_WRITTEN = {
-    "gripper": "it has latches",
-    "rocking_block": "it has latches",
-    "slider_crank_clearance": "it has contacts",
-    "woodpecker": "it has contacts",
-}
 NOT_READ_BY_PYMOCA = {
     "bouncing_ball": "when",
     "clutch_line": "when",
@@ -42,8 +35,12 @@ NOT_READ_BY_PYMOCA = {
     "sampled_cart_pole": "when",
     "stick_slip_belt": "when",
     "compass_walker": "when",
+    "gripper": "when",
+    "rocking_block": "when",
+    "slider_crank_clearance": "when",
     "simplest_walker": "when",
     "valve_train": "asin",
+    "woodpecker": "when",
 }
 NOT_RUN_BY_RUMOCA = {
     "andrews": "its check of its own steps ends the run",
@@ -51,6 +48,8 @@ NOT_RUN_BY_RUMOCA = {
     "hand": "takes minutes: six thousand unknowns",
 }
 ROUGHER = {"hexapod": 5e-8}  # 1.3e-8; tighter tolerances of rumoca bring it no nearer
+STOPS = {"gripper": 1.37, "rocking_block": 1.03, "slider_crank_clearance": 0.013, "woodpecker": 0.057}
+"""In s, of models in which an instant of the usual grid is one of an event."""
 CONFIG = {"rtol": 1e-12, "atol": 1e-13}
 
 
@@ -74,14 +73,18 @@ def errors(path: Path, *, planted: tuple[str, str] | None = None, stop: float = 
     last = {round(t): k for k, t in enumerate(tenths.tolist()) if abs(t - round(t)) < 1e-9}
     truth = whole_motion(derivation, np.linspace(0.0, stop, 11), 1e-13)
     states = readers.states_in(source)
-    assert len(states) == len(derivation.program.layout.states)
-    rows, found_as = [last[k] for k in range(11)], "unit.{}" if held else "{}"
+    owns = [v.name for v in sorted(described(derivation).of("state"), key=lambda v: v.index)]
+    # rumoca iterates no event at the start itself, but just behind it.
+    first = 1 if "discrete Real stage" in source else 0
+    rows, found_as = [last[k] for k in range(first, 11)], "unit.{}" if held else "{}"
+    # What friction adds to an impulse is nothing beside a larger one of the normal.
+    sizes = {own: truth[own.replace("impulse_along", "impulse")] for own in owns}
     return {
         own: float(
-            np.max(np.abs(np.array(found[found_as.format(shown)])[rows] - truth[own]))
-            / max(np.max(np.abs(truth[own])), 1e-3)
+            np.max(np.abs(np.array(found[found_as.format(shown)])[rows] - truth[own][first:]))
+            / max(np.max(np.abs(sizes[own])), 1e-3)
         )
-        for own, shown in zip(list(truth)[: len(states)], states, strict=True)
+        for own, shown in zip(owns, states, strict=True)
     }
 
 
@@ -110,6 +113,30 @@ def test_events_are_clauses() -> None:
 def test_friction_that_sticks_has_modes(name: str, stop: float) -> None:
     """It comes to rest for ever, is held and let go in turn, and locks a line of three clutches."""
     assert max(errors(MODELS / f"{name}.py", stop=stop).values()) <= 1e-6
+
+
+@pytest.mark.parametrize("name", ["gripper", "rocking_block", "slider_crank_clearance"])
+def test_latches_and_contacts_have_modes(name: str) -> None:
+    """Grips, carries and drops; rocks from one edge to the other; strikes, slides and rests in a joint with play."""
+    assert max(errors(MODELS / f"{name}.py", stop=STOPS[name]).values()) <= 1e-6
+
+
+def test_a_speed_that_is_spared_is_seen() -> None:
+    """Where a latch closes the motion is another one; a floor that stops nothing is struck again at once, for ever."""
+    path, spared = MODELS / "rocking_block.py", "reinit({0}, noEvent(if doing > {1}"
+    planted = (spared.format("omega", 2.5), spared.format("omega", 9.5))
+    assert max(errors(path, planted=planted, stop=1.03).values()) > 1e-3
+    planted = (spared.format("vy", 2.5), spared.format("vy", 9.5))
+    with pytest.raises(rumoca.SimulationError, match="event update iteration did not converge"):
+        errors(MODELS / "gripper.py", planted=planted, stop=1.37)
+
+
+def test_friction_sticks_beside_events_of_the_models_own(tmp_path: Path) -> None:
+    """A mass that has come to rest is kicked at .45 s."""
+    path = tmp_path / "stuck.py"
+    path.write_text(KICKED.replace("-x * N.x", "(-x - 1.5 * sm.sign(v)) * N.x").replace("x, 1.0", "x, 1.2"))
+    assert max(errors(path).values()) <= 1e-6
+    assert max(errors(path, planted=("0.45 - time", "0.55 - time")).values()) > 1e-2
 
 
 def test_a_planted_friction_is_seen() -> None:
@@ -151,15 +178,11 @@ def test_another_reader_has_the_same_rates(name: str) -> None:
 def test_every_model_is_read_by_others(path: Path) -> None:
     """Or the reason why not is the one that the documentation says."""
     derivation, name = pipeline.derive(path), path.stem
-    if name in NOT_WRITTEN:
-        with pytest.raises(EmitError, match=NOT_WRITTEN[name]):
-            readers.source_of(derivation)
-        return
     if name not in NOT_READ_BY_PYMOCA:
         assert readers.pymoca_error(derivation, readers.source_of(derivation), 1) <= 1e-12
     if name not in NOT_RUN_BY_RUMOCA:
         bound = 1e-6 if needs_events(derivation) else ROUGHER.get(name, 1e-8)
-        assert max(errors(path).values()) <= bound
+        assert max(errors(path, stop=STOPS.get(name, 1.0)).values()) <= bound
 
 
 def test_flanges_carry_power() -> None:
@@ -174,17 +197,13 @@ def test_flanges_carry_power() -> None:
     assert np.max(np.abs(truth["z_axle"])) > 0.01
 
 
-def test_what_modelica_cannot_say_is_refused_by_name() -> None:
-    with pytest.raises(EmitError, match="it has contacts, which rest"):
-        PRINTERS["modelica"](pipeline.derive(MODELS / "woodpecker.py"))
-
-
 def test_what_cannot_be_said_is_told_before_anything_is_written(tmp_path: Path) -> None:
-    command = ["export", str(MODELS / "woodpecker.py"), "--modelica", "-o", str(tmp_path / "out")]
-    done = CliRunner().invoke(commands, command)
+    path = tmp_path / "smooth.py"
+    path.write_text(KICKED.replace("-x * N.x", "-sm.erf(x) * N.x"))
+    done = CliRunner().invoke(commands, ["export", str(path), "--modelica", "-o", str(tmp_path / "out")])
     assert done.exit_code not in {0, 1}
-    assert "it has contacts" in done.output
-    assert not list((tmp_path).rglob("*.fmu"))
+    assert "Modelica has no function erf" in done.output
+    assert not list(tmp_path.rglob("*.fmu"))
 
 
 def test_export_writes_the_model_beside_the_unit(tmp_path: Path) -> None:
