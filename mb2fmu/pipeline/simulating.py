@@ -180,7 +180,8 @@ def integrated(
     run = replace(run, stop=stop or run.stop, step=step or run.step)
     given = conditions(replace(definition, experiment=run))
     time = given.time
-    inputs = np.concatenate([given.inputs, given.inputs[-1:]])
+    beyond = replace(run, stop=run.stop + run.step)  # signals have a value at the last time, too
+    inputs = conditions(replace(definition, experiment=beyond)).inputs[: len(time)]
     at = {given.input_names.index(signal.name): signal.at for signal in signals}
     for column, signal in at.items():
         inputs[:, column] = [signal(t) for t in time.tolist()]

@@ -263,3 +263,11 @@ def test_friction_that_sticks_is_run_by_the_models_unit() -> None:
     assert rests.sum() > 10
     np.testing.assert_allclose(motion["x"][rests], 0.008, atol=1e-9)
     assert len(motion.drawing().poses.time) == len(motion.time)  # the unit is gone, and its scene is still there
+
+
+def test_inputs_of_the_experiment_have_their_values_up_to_the_last_time() -> None:
+    """The last row repeated the one before it, and outputs that see the input were wrong there."""
+    motion = mb2fmu.simulate("double_pendulum", stop=0.1, step=0.02)
+    assert motion["shoulder.torque"] == pytest.approx(0.5 * np.sin(2.0 * motion.time), rel=1e-12)
+    power = motion["shoulder.torque"] * motion["shoulder.speed"]
+    assert motion["motor_power"] == pytest.approx(power, rel=1e-12)
