@@ -12,9 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
 
 import mb2fmu
-from mb2fmu import animation, pipeline
+from mb2fmu import animation, pipeline, pre
 from mb2fmu.animation.live import LARGEST, knob, live_json, live_record
 from mb2fmu.operations import Op
 from mb2fmu.pipeline.living import living
@@ -39,6 +41,8 @@ async function unpacked(text) {{
     const unit = await mb2fmuLive.Unit.load(record, unpacked);
     Object.entries({chosen}).forEach(([key, value]) => unit.chosen.set(key, value));
     const times = {times};
+    const pushes = {pushes};  // of the one input: from which time on, and how much
+    if (pushes.length) unit.inputs = (t, into) => (into[0] = pushes.findLast(([from]) => from <= t)[1]);
     const result = unit.run(times);
     const moved = unit.poses(times, result, {scales});
     told.textContent = JSON.stringify({{ imports, rows: result.rows, poses: moved && moved.poses.map((c) => [...c]) }});
@@ -111,6 +115,7 @@ def test_the_page_has_the_numbers_of_the_native_unit(built, browser: str, tmp_pa
             record=live_json(live_record(live, scene, drawing)),
             chosen=json.dumps(chosen),
             times=json.dumps(times),
+            pushes="[]",
             scales=json.dumps(list(drawing.arrow_scales)),
         )
     )
@@ -130,6 +135,57 @@ def test_the_page_has_the_numbers_of_the_native_unit(built, browser: str, tmp_pa
     keyed = [drawing.keys.index(key) for key in drawing.keys]
     for k in keyed[: drawn.positions.shape[1]]:
         np.testing.assert_allclose(poses[7 * k : 7 * k + 3].T, drawn.positions[:, k], atol=1e-6)
+
+
+def pushed(speed: float) -> mb2fmu.Model:
+    """A mass that dry friction slows down, holds and lets go, as a force says."""
+    x, v, push = me.dynamicsymbols("x v push")
+    m, F = sm.symbols("m F")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    mass, loads = me.Particle("mass", P, m), [(P, (push - F * sm.sign(v)) * N.x)]
+    model = mb2fmu.Model("Pushed", me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[mass], forcelist=loads))
+    model.parameter(m, 1.0, "kg")
+    model.parameter(F, 1.0, "N")
+    model.input(push, 0.0, "N")
+    model.coordinate(x, 0.0, "m")
+    model.speed(v, speed, "m/s")
+    model.output("acceleration", v.diff(), "m/s2")
+    model.when(x > -1, {v: pre(v) + 10.0})  # holds at the start, so it does not happen
+    model.experiment(stop=2.0, step=1.0 / 64.0)
+    return model
+
+
+@pytest.mark.parametrize(("speed", "start"), [(0.0, 0.0), (1.0, -1.0)])
+def test_inputs_that_jump_let_go_what_friction_holds(speed: float, start: float, browser: str, tmp_path: Path) -> None:
+    """Set between two steps: held at 0.5 N, slides off at 3 N, comes to rest and is held at 0.25 N, slides back.
+
+    Then from a start on the other side than the model's: the mode is that of the start that was set.
+    """
+    built = pipeline.build(pipeline.derive(pushed(speed)))
+    live = living(built)
+    assert live is not None
+    pushes = [[0.0, 0.5], [0.5, 3.0], [0.75, 0.25], [1.5, -2.0]]
+    times = [k / 64.0 for k in range(129)]
+    package, page = tmp_path / "unit.fmu", tmp_path / "page.html"
+    mb2fmu.package.pack(built.core, package)
+    force = "0.5 if t < 0.5 else (3 if t < 0.75 else (0.25 if t < 1.5 else -2))"
+    native = mb2fmu.simulate(package, at={"v": start}, inputs={"push": force}, stop=times[-1], step=times[1])
+    assert native["v"][1] == 0.0 if start == 0.0 else native["v"][1] < -0.9  # held, or not stopped
+    assert np.any(native["v"][34:49] > 0.1)
+    assert native["v"][94] == 0.0
+    assert native["v"][-1] < 0.0
+    drawing = animation.draw(built.scene, animation.poses.start_of(built.scene))
+    record, chosen = live_json(live_record(live, built.scene, drawing)), json.dumps({"states 1": start})
+    page.write_text(
+        PAGE.format(script=SCRIPT.read_text(), record=record, chosen=chosen, times=times, pushes=pushes, scales="[]")
+    )
+    told = shown(browser, page)
+    assert "failed" not in told, told
+    for column, name in enumerate(live.signals):
+        np.testing.assert_array_equal(np.array(told["rows"])[:, column], native[name], err_msg=name)
 
 
 def test_the_module_is_the_same_again(built, monkeypatch) -> None:
