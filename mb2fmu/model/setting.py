@@ -67,7 +67,10 @@ def with_values(model: AnyModel, values: Mapping[str, Value]) -> AnyModel:
         except ValueError as error:
             remedy = f"write {name}=NUMBER in {item.unit}, or with a unit: {name}='NUMBER UNIT'"
             faults.append(Fault(f"{name} cannot be set: {error}", item.where, remedy))
-    if faults:
+    if faults:  # what only lies out of its bounds is told by the checks of the model, with all that these find
+        from mb2fmu.model.checks import out_of_bounds
+
+        faults += [fault for name, number in numbers.items() for fault in out_of_bounds(settable[name], number)]
         raise ModelError(f"{model.name} cannot be set as asked:", faults)
     return _changed(model, numbers)
 
