@@ -33,7 +33,8 @@ class Digits:
     Attributes:
         name: Of the state whose derivative it is.
         at: When, in s.
-        known: Decimal digits, of the derivative's largest magnitude on the way, that the data determine; 0 to 16.
+        known: Decimal digits, of the derivative's largest magnitude on the way, that the data determine; 0 to 16. Of
+            one that is less than what moves its state by the state's own scale in the whole experiment: digits of that.
     """
 
     name: str
@@ -74,7 +75,9 @@ def known_digits(reference: Reference) -> Digits | None:
     if not found or not numeric.n_x:
         return None
     sizes = np.max([size for _, size in found], axis=0)
-    kappa = np.array(spread) / np.where(sizes > 0, sizes, np.inf)
+    # A rate that cancels throughout matters as far as it would move its state in the whole experiment.
+    sizes = np.maximum(sizes, reference.state_scales / float(run.time[-1] - run.time[0]))
+    kappa = np.array(spread) / sizes
     row, column = np.unravel_index(int(np.argmax(kappa)), kappa.shape)
     known = min(_ALL, max(0.0, _ALL - math.log10(max(float(kappa[row, column]), 1.0))))
     name = reference.variables[reference.state_columns[column]].name

@@ -38,3 +38,26 @@ def test_forces_that_cancel_leave_few_digits(stiffness, few):
     assert digits is not None
     assert (digits.known < FEW) is few
     assert bool(digits.text) is few
+
+
+def test_what_cancels_throughout_is_zero_and_not_ill_conditioned():
+    """Of a ball that turns freely (Ix - Iy) u1 u2 is zero: no digit of it is known, and none is needed."""
+    q, u, inertias = me.dynamicsymbols("q1:4"), me.dynamicsymbols("u1:4"), sm.symbols("Ix Iy Iz")
+    N, B, O = me.ReferenceFrame("N"), me.ReferenceFrame("B"), me.Point("O")
+    B.orient_body_fixed(N, q, "xyz")
+    turning = [B.ang_vel_in(N).dot(axis) for axis in B]
+    B.set_ang_vel(N, sum((speed * axis for speed, axis in zip(u, B, strict=True)), me.Vector(0)))
+    O.set_vel(N, 0)
+    body = me.RigidBody("ball", O, B, sm.S.One, (me.inertia(B, *inertias), O))
+    kane = me.KanesMethod(N, q, u, kd_eqs=[speed - rate for speed, rate in zip(u, turning, strict=True)])
+    kane.kanes_equations([body], [])
+    made = Model("Ball", kane)
+    for symbol in inertias:
+        made.parameter(symbol, 0.1083, "kg.m2")
+    for angle, speed in zip(q, u, strict=True):
+        made.coordinate(angle, 0.1, "rad")
+        made.speed(speed, 0.1, "rad/s")
+    read = mechanism.read(model.check(made))
+    digits = known_digits(make_reference(read.declared, formulate_motion(read), mechanism=read))
+    assert digits is not None
+    assert not digits.text, digits
