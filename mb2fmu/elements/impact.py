@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sympy as sm
-from sympy.physics.mechanics import dynamicsymbols
+from sympy.physics.mechanics import Vector, dynamicsymbols
 
 from mb2fmu.elements.element import NamedElement
 from mb2fmu.errors import Fault
-from mb2fmu.model.own_contacts import DeclaredContact, DeclaredFriction
+from mb2fmu.model.own_contacts import ONE_TANGENT, DeclaredContact, DeclaredFriction
 from mb2fmu.model.recorded import RecordedMechanics
 from mb2fmu.variables import ImpactOrder, Restitution
 
@@ -90,7 +90,11 @@ class Impact(NamedElement):
     def _friction_faults(self) -> Iterator[Fault]:
         """Yield faults of slip and friction, which need each other."""
         yield from self.negative("friction", self.friction)
-        if self.slip is None and self.friction is not None:
+        if self.slip is not None and not isinstance(self.slip, sm.Expr):
+            several = isinstance(self.slip, tuple | list | sm.MatrixBase | Vector)
+            what = "its slip has several components" if several else f"its slip, {self.slip}, is no expression"
+            yield self.fault(what, ONE_TANGENT)
+        elif self.slip is None and self.friction is not None:
             yield self.fault("it has friction, and no slip", "say what slides: slip=u - R * omega, say")
         elif self.slip is not None and (self.friction is None or sm.sympify(self.friction).is_zero):
             yield self.fault("it has a slip, and no friction", "give the coefficient: friction=0.3, or leave both out")

@@ -23,6 +23,12 @@ MOST_AT_ONCE = 3
 MOST_PUSHED = 2
 """The same where each has six of them: with friction, by Poisson's law."""
 
+ONE_TANGENT = (
+    "give the rate at which what touches slides along one tangent: a rigid contact has friction in a plane; "
+    "in space take Contact, which gives way, with kinetic and slip_speed"
+)
+"""What to do where a slip has two directions."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFriction:
@@ -162,4 +168,4 @@ def _slip_faults(contact: DeclaredContact, speeds: Collection[sm.Basic]) -> Iter
         yield Fault(what, contact.where, "give the rate at which what touches slides along the surface")
     elif any(sm.diff(slip, first, second) != 0 for first in moving for second in moving):
         what = f"the slip of {contact.name}, {slip}, is not linear in the speeds"
-        yield Fault(what, contact.where, "give the rate at which what touches slides along the surface")
+        yield Fault(what, contact.where, ONE_TANGENT)

@@ -278,6 +278,13 @@ SPEED, OTHER = me.dynamicsymbols("u w")
         ({"slip": SPEED}, "it has a slip, and no friction"),
         ({"slip": SPEED, "friction": 0}, "it has a slip, and no friction"),
         ({"slip": SPEED * OTHER, "friction": 0.3}, "is not linear in the speeds"),
+        (
+            {"slip": sm.sqrt(SPEED**2 + OTHER**2), "friction": 0.3},
+            "is not linear in the speeds\n.*one tangent: .* plane",
+        ),
+        ({"slip": (SPEED, OTHER), "friction": 0.3}, "several components\n.*in space take Contact"),
+        ({"slip": SPEED * me.ReferenceFrame("N").x, "friction": 0.3}, "several components\n.*in space take Contact"),
+        ({"slip": "u", "friction": 0.3}, "its slip, u, is no expression"),
         ({"slip": me.dynamicsymbols("x"), "friction": 0.3}, "contains no speed"),
         ({"slip": me.dynamicsymbols("x").diff(), "friction": 0.3}, "the slip of wall contains Derivative"),
     ],
