@@ -6,7 +6,7 @@ axes of a universal joint; what is fixed together becomes one body later.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -271,7 +271,7 @@ class _SdfModel:
         """Return one axis of a joint as a joint of its own."""
         axis = element.child(word, required=kind in {"revolute", "prismatic"})
         plain = JointRecord(name=name, kind=kind, parent=parent, child=child, origin=at, line=element.line)
-        if axis is None or kind not in {"revolute", "prismatic"}:
+        if axis is None or kind not in {"revolute", "prismatic", "ball"}:
             return plain
         axis.allow({"xyz", "dynamics", "limit", "mimic", "use_parent_model_frame"}, {"initial_position"})
         dynamics = axis.child("dynamics")
@@ -282,11 +282,23 @@ class _SdfModel:
         for key in ("damping", "friction", "spring_stiffness"):
             if values[key] < 0 and dynamics is not None:
                 self.faults.add(dynamics.line, f"{key} of joint {name} is {values[key]:g}", "give a number ≥ 0")
+        if kind == "ball":
+            return replace(plain, damping=values["damping"], friction=self._of_ball(axis, name, values))
         return replace(
             plain, axis=self._direction(axis, element.attribute("name")), limits=self._limits(axis, name),
             damping=values["damping"], friction=values["friction"], stiffness=values["spring_stiffness"],
             spring_reference=values["spring_reference"], mimic=_mimic(axis),
         )  # fmt: skip
+
+    def _of_ball(self, axis: Element, name: str, values: Mapping[str, float]) -> float:
+        """Return the dry friction of a ball; the direction of its axis means nothing, and its damping acts on all."""
+        if values["spring_stiffness"]:
+            what = f"spring_stiffness of the ball joint {name} is not honoured"
+            self.faults.add(axis.line, what, "remove it, or make three hinges of the ball")
+        limits = self._limits(axis, name)
+        if np.isfinite(limits.lower) or np.isfinite(limits.upper):
+            self.faults.note(f"the range of the ball joint {name} is left out")
+        return values["friction"]
 
     def _direction(self, axis: Element, joint: str) -> Array:
         """Return a unit vector in the joint's frame."""

@@ -171,6 +171,10 @@ def _joint(element: Element) -> JointRecord:
     kind = _KINDS.get(text)
     limits, (damping, friction) = _limits(element, text), _dynamics(element)
     mimic, axis = _mimic(element), _axis(element, name, kind)
+    if kind == "floating" and damping:
+        element.faults.note(f"damping of joint {name} is left out: it floats")
+    if mimic is not None and kind in {"floating", "planar"}:
+        element.faults.note(f"mimic of joint {name} is left out: it is {text}")
     return JointRecord(
         name=name,
         kind=kind or "revolute",

@@ -181,3 +181,32 @@ def test_all_faults_are_told_at_once_and_several_models_are_refused() -> None:
     assert "2 models" in faults('<sdf version="1.9"><model name="a"/><model name="b"/></sdf>')
     assert "root element" in faults("<robot/>")
     assert np.isfinite(read_sdf(ARM.encode(), Path("a.sdf")).links[0].line)
+
+
+def test_a_ball_has_the_damping_of_its_axis(tmp_path: Path) -> None:
+    """As Drake takes it, on all three speeds; a spring has no direction there, and is refused."""
+    path = tmp_path / "ball.sdf"
+    path.write_text(
+        ARM.replace(
+            'type="ball"><pose>0 0 -0.1 0 0 0</pose>',
+            'type="ball"><pose>0 0 -0.1 0 0 0</pose><axis><dynamics>'
+            "<damping>0.5</damping><friction>0.2</friction></dynamics><limit><lower>-1</lower><upper>1</upper></limit></axis>",
+        )
+    )
+    derivation = pipeline.derive(path)
+    values = {p.name: p.value for p in derivation.checked.parameters}
+    assert values["free.damping"] == 0.5
+    f = pipeline.right_hand_side(derivation)
+    names = [item.name for item in (*derivation.checked.coordinates, *derivation.checked.speeds)]
+    turning = [names.index(f"free.angular_velocity.{axis}") for axis in "xyz"]
+    x = np.array(f.x0)
+    x[turning] = 1.0
+    without = [0.0 if p.name == "free.damping" else p.value for p in derivation.checked.parameters]
+    slower = np.array(f(0.0, x)) - np.array(f(0.0, x, None, without))
+    assert np.all(slower[turning] < -0.1)
+    notes = " ".join(derivation.checked.mechanics.notes)
+    assert "the range of the ball joint free is left out" in notes
+    assert "friction is left out" in notes
+    path.write_text(path.read_text().replace("<friction>0.2</friction>", "<spring_stiffness>2</spring_stiffness>"))
+    with pytest.raises(ModelError, match="spring_stiffness of the ball joint free is not honoured"):
+        pipeline.derive(path)
