@@ -85,7 +85,7 @@ def _in_place(
     """Return the quantity with short intermediates substituted; with all of them where that is shorter in total."""
     value = quantity.value
     if isinstance(value, sm.MatrixBase):
-        return replace(quantity, value=translate_matrix(value, short).applyfunc(_contracted))
+        return replace(quantity, value=translate_matrix(value, short).applyfunc(_shortest))
     in_place, written = _contracted(translate(value, short)), translate(value, whole)
     if _operations(written) <= WHOLE:
         multiplied = multiplied_out(written)
@@ -93,6 +93,14 @@ def _in_place(
         if _operations(multiplied) <= _operations(in_place) + beside:
             return replace(quantity, value=multiplied)
     return replace(quantity, value=in_place)
+
+
+def _shortest(entry: sm.Expr) -> sm.Expr:
+    """Return an entry of a matrix contracted, or multiplied out where that is shorter: what cancels is not shown."""
+    contracted = _contracted(entry)
+    if not contracted.has(sm.sin, sm.cos) or _operations(contracted) > WHOLE:
+        return contracted
+    return min(contracted, multiplied_out(contracted), key=_operations)
 
 
 def _as_it_is(expression: sm.Expr) -> sm.Expr:

@@ -166,3 +166,10 @@ def test_faults_are_told_together() -> None:
     assert "'partial-speeds' cannot be shown" in text
     assert "'masses' cannot be shown" in text
     assert "lagrange: " in text
+
+
+def test_what_cancels_in_a_column_is_not_shown() -> None:
+    """Of the first of three masses l (−g m − m l u² cos q) sin q + m l² u² cos q sin q is −g m l sin q."""
+    shown = quantity_listing(mb2fmu.quantities("triple_pendulum", "transformation"))
+    assert "T'(f - M g)[particle1] = (-g*l1*m1*sin(q1), 0, 0)" in shown
+    assert "l2*m2*(-g*sin(q2) + l1*u1**2*sin(q1 - q2))" in shown
