@@ -141,11 +141,11 @@ def repeat(stage: Stage) -> Iterator[Observation]:
 
 
 def _whole(stage: Stage, instance: Instance) -> Iterator[Observation]:
-    """To the stop time: what a reset leaves behind may show at a late event only."""
-    instance.reset()
-    found = run(stage, instance, stage.variables)
+    """Run to the stop time after a reset and in a new instance: what a reset leaves may show at a late event only."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
+    instance.reset()
+    found = run(stage, instance, stage.variables)
     with stage.instance() as other:
         different = differing(stage.variables, run(stage, other, stage.variables), found)
     if different:
