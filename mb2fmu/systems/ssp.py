@@ -120,8 +120,6 @@ def _structure(joined: Joined, version: SspVersion) -> Element:
             elements[-1].remove(connectors)  # by the schema a list of connectors is not empty
     if joined.wiring.links:
         _connections(_child(top, SSD, "Connections"), joined, joined.terminals if types else ())
-    right, top_edge = max(box.right for box in places), max(box.bottom for box in places)
-    _child(top, SSD, "SystemGeometry", x1="0.0", y1="0.0", x2=repr(right + 40.0), y2=repr(top_edge + 40.0))
     _annotated(top, "org.openmodelica", _open_modelica(joined))
     _units(root, joined)
     if types:

@@ -78,6 +78,13 @@ def test_the_structure_follows_the_schema_and_says_everything(joined: Joined) ->
     assert b'value="1.0" unit="kg"' in files["resources/left.ssv"]
 
 
+def test_a_system_has_only_parts_that_omsimulator_reads(joined: Joined) -> None:
+    """Its importer (System.cpp, importFromSSD) ends at any other one, as at SystemGeometry."""
+    read = {"ParameterBindings", "ElementGeometry", "Connections", "Connectors", "Elements", "Annotations"}
+    root = etree.fromstring(ssp_files(joined)[STRUCTURE])
+    assert {etree.QName(part).localname for part in root.find("{*}System")} <= read
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_component_without_connectors_is_written(mass_units: Units, version: SspVersion) -> None:
     """It has none that are doubles: by the schema a list of connectors is not empty."""
