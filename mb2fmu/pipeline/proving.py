@@ -97,7 +97,9 @@ def prove(fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | N
             tell=stage.parts("validate"),
         )  # fmt: skip
     with stage("ask the model's own equations"):
-        result = replace(result, independence=validation.prove_independently(fmu, checked, read, reach=result.reach))
+        found = validation.prove_independently(fmu, checked, read, reach=result.reach)
+        told = (found.solving.text,) if found.solving and found.solving.text else ()
+        result = replace(result, independence=found, notes=(*result.notes, *told))
     return Validated(definition, read, reference.equations, result, stage.timings)
 
 

@@ -18,12 +18,14 @@ from typing import Any, Literal
 
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.natural_units import natural_units
 from mb2fmu.package import unpack
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation import requests_read, values_read
 from mb2fmu.validation.own_motion import OwnMotions, Sample, own_motions
 from mb2fmu.validation.robot_motion import robot_motions
 from mb2fmu.validation.simulate import TIME_LIMIT, Operations, drive
+from mb2fmu.validation.solving import Solving, solving
 from mb2fmu.validation.unit_description import UnitDescription, UnitKind, read_description
 
 Verdict = Literal["passed", "failed", "unjudged"]
@@ -82,10 +84,12 @@ class Independence:
     Attributes:
         rungs: The most independent first.
         as_read: What was read against what the model says, where no unit is asked: events, values.
+        solving: How many digits solving for x' leaves, by the objects' own terms; None where it is not known.
     """
 
     rungs: tuple[Rung, ...]
     as_read: tuple[Rung, ...] = ()
+    solving: Solving | None = None
 
     @property
     def passed(self) -> bool:
@@ -133,7 +137,16 @@ def prove_independently(
     kinds = [*(q.kind for q in definition.coordinates), *(u.kind for u in definition.speeds)]
     solved = chosen == "CoSimulation" and "guess" in kinds
     found = judged(made, description, answers.answers, allowed=SOLVED if solved else 1.0)
-    return replace(found, as_read=as_read)
+    return replace(found, as_read=as_read, solving=_solving(made, definition))
+
+
+def _solving(made: OwnMotions, definition: ModelDefinition) -> Solving | None:
+    """How many digits solving for x' leaves; None where no terms are known."""
+    natural = natural_units(definition)
+    typical = {
+        s.name: natural.typical(s) for s in definition.speeds if all(s.name in each.terms for each in made.samples)
+    }
+    return solving(made.samples, typical, definition.experiment.stop)
 
 
 def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[Rung]:

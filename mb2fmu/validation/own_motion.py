@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -46,6 +46,8 @@ class Sample:
         bounds: How far a unit may be off, by FMU name of the state.
         differences: What the reading is off by, by quantity: (error, bound).
         outputs: (value, bound) of outputs, by FMU name, as far as the objects tell them.
+        terms: By FMU name of the state the size of what its derivative is left of.
+        states: By FMU name.
     """
 
     point: Point
@@ -53,6 +55,8 @@ class Sample:
     bounds: dict[str, float]
     differences: dict[str, tuple[float, float]]
     outputs: dict[str, tuple[float, float]]
+    terms: dict[str, float] = field(default_factory=dict)
+    states: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +236,7 @@ class _Maker:
         if motion is not None:
             rates["kinematics"], size = self._by_kinematics(values, motion)
             scale = np.maximum(scale, size)
-        scale = scale + self._pull(values)
+        terms, scale = scale, scale + self._pull(values)
         outputs = self._outputs.at(values, self._u_dot(values, motion), motion)
         spread, shaken = self._spread(values, next(iter(rates.values())), outputs)
         if not np.all(np.isfinite([*spread, *scale, *np.concatenate(list(rates.values()))])):
@@ -251,7 +255,15 @@ class _Maker:
                 for name, (value, size) in outputs.items()
                 if name in shaken
             },
+            dict(zip(names, terms.tolist(), strict=True)),
+            self._states(values),
         )
+
+    def _states(self, values: list[float]) -> dict[str, float]:
+        """Return the states by their FMU names."""
+        d, slot = self._definition, self.symbols.slot
+        items: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
+        return {item.name: values[slot[item.symbol]] for item in items}
 
     def _u_dot(self, values: list[float], motion: OwnMotion | None) -> dict[Any, float]:
         """Return u' of all speeds."""

@@ -17,6 +17,7 @@ from mb2fmu.validation.independence import Independence, Rung
 from mb2fmu.validation.measured import TableResult
 from mb2fmu.validation.reference import Kind, Reference
 from mb2fmu.validation.simulate import Simulation
+from mb2fmu.validation.solving import Solving
 from mb2fmu.validation.unit_description import UnitKind
 
 Floats = npt.NDArray[np.float64]
@@ -426,6 +427,7 @@ class ValidationResult:
             "provenance": dict(self.provenance),
             "notes": list(self.notes),
             "conditioning": None if self.digits is None else _scalars(self.digits),
+            "solving": _scalars(self.independence.solving) if self.independence and self.independence.solving else None,
             "moved": _moved(self.moved),
             "events_at_defaults_only": list(self.events_at_defaults_only),
             "calls": [_scalars(call) for call in self.calls],
@@ -464,7 +466,7 @@ def _kind(result: KindResult) -> dict[str, object]:
 
 
 def _scalars(
-    record: VariableResult | InvariantResult | Move | CallResult | InfluenceResult | Rung | Digits,
+    record: VariableResult | InvariantResult | Move | CallResult | InfluenceResult | Rung | Digits | Solving,
 ) -> dict[str, object]:
     """Return the record without its arrays."""
     names = [name for name in record.__slots__ if name not in {"errors", "bounds", "values"}]
