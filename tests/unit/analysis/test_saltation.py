@@ -162,8 +162,8 @@ def test_endless_events_are_told():
 @pytest.mark.parametrize(
     ("name", "stop", "where", "planted"),
     [
-        ("gripper", 0.3, r"floor_resting.* is only touched at t = 0\.192592 s", ("_is_one_at_any_instant", "_is_idle")),
-        ("woodpecker", 0.15, r"lower_resting.* change at one instant, t = 0\.144092 s", ("_is_idle",)),
+        ("gripper", 0.3, r"floor is apart.* only touched at t = 0\.192592 s", ("_is_one_at_any_instant", "_is_idle")),
+        ("woodpecker", 0.15, r"lower approaches.* change at one instant, t = 0\.144092 s", ("_is_idle",)),
     ],
 )
 def test_what_makes_no_difference_grazes_nothing(
