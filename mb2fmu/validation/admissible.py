@@ -148,7 +148,7 @@ class Admissible:
                 z, z.start + 0.3 * (abs(z.start) or self._alike(z)) * random.uniform(-1, 1)
             )
         for r in d.inputs:
-            values[slot[r.symbol]] = _within(r, r.start + self._of_input(r) * random.uniform(-1.0, 1.0))
+            values[slot[r.symbol]] = _within(r, (abs(r.start) + self._of_input(r)) * random.uniform(-1.0, 1.0))
         for places in self._quaternions:
             length = np.linalg.norm([values[k] for k in places])
             for k in places:

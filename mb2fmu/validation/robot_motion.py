@@ -147,7 +147,7 @@ class _Sampler:
                     value = float(item.value) * (1.0 + 0.3 * part)
                 case Input():
                     signal = sm.sympify(self._d.experiment.signals.get(item.symbol, 0.0))
-                    value = float(signal.subs(t, values[0])) + part
+                    value = part * (1.0 + 2.0 * abs(float(signal.subs(t, values[0]))))  # of either sign
                 case _:
                     reach = _SLIDE if item.unit.startswith("m") else _TURN
                     value = float(item.start) + part * reach * (5.0 if isinstance(item, Speed) else 1.0)

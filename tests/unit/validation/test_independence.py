@@ -25,6 +25,7 @@ from mechanisms import (
     pendulum_with_reactions,
     sympy_rolling_disc,
 )
+from planted.fault import robot_of_tests
 from strangers import STRANGERS
 from sympy.physics import mechanics as me
 from trees import AXES, DEGREES, KINDS, build
@@ -43,6 +44,7 @@ from mb2fmu.validation.own_kinematics import OwnKinematics
 from mb2fmu.validation.own_motion import POINTS, own_motions
 from mb2fmu.validation.own_objects import handed, untouched
 from mb2fmu.validation.own_symbols import NotFormedError, OwnSymbols
+from mb2fmu.validation.robot_motion import robot_motions
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 
@@ -475,3 +477,12 @@ def test_round_off_of_closed_loops_is_no_scale():
     made = own_motions(definition, close_loops(read(definition)))
     rack = [abs(sample.point.values[made.starts["rack"]]) for sample in made.samples]
     assert np.median(rack) > 1e-3
+
+
+def test_inputs_have_either_sign_at_the_points():
+    """A robot's torque hangs about what holds its weight; a unit that is wrong beyond zero must not pass."""
+    checked = check(robot_of_tests())
+    made = robot_motions(checked)
+    for place in made.inputs.values():
+        values = [sample.point.values[place] for sample in made.samples]
+        assert min(values) < 0.0 < max(values)
