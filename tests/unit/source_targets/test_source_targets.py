@@ -176,11 +176,10 @@ def test_the_command_writes_files_and_refuses_a_folder_for_text(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("name", "target"),
-    [(name, target) for name in ("stick_slip_belt", "latched") for target in SOURCE_TARGETS
-     if (name, target) != ("stick_slip_belt", "modelica")],
-)  # fmt: skip
+    [(name, target) for name in ("stick_slip_belt", "latched") for target in SOURCE_TARGETS if target != "modelica"],
+)
 def test_what_equations_alone_do_not_tell_is_not_printed(name, target, tmp_path):
-    """Friction that sticks and latches that hold are modes, which x' alone lacks; Modelica has those of friction."""
+    """Friction that sticks and latches that hold are modes, which x' alone lacks; Modelica has them."""
     derivation = derived(name)
     with pytest.raises(EmitError, match=r"stick|latch"):
         pipeline.source_code(derivation, target, tmp_path)
