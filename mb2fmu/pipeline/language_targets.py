@@ -121,10 +121,11 @@ def _modelica(derivation: Derivation) -> FileTree:
 def _with_modes(derivation: Derivation) -> Program:
     """Return the program with all modes in discrete memory if events order them, else as it is: Modelica has switches.
 
-    Friction that sticks, contacts and latches change several things at one instant, in an order that the unit knows.
+    Friction that sticks, contacts and latches change several things at one instant, in an order that the unit knows;
+    compilers let one ``reinit`` of a clause read what another has set.
     """
-    program, mechanism = derivation.program, derivation.mechanism
-    if not (sticking(program) or mechanism.contacts or mechanism.latches):
+    program = derivation.program
+    if not (sticking(program) or any(event.late or event.kind == "when" for event in derivation.equations.events)):
         return program
     frozen = with_modes(derivation)
     staged = [frozen.entries[name] for name in ("position", "velocity", "acceleration")]
