@@ -1,8 +1,8 @@
 """Digits that solving for x' may lose, beyond those that the data themselves do not determine.
 
 x' is left of terms: u' solves M u' = f in sixteen digits, and what the solution is the small rest of has fewer. With
-|M^-1| (|f| + |M| |u'|) as the size of the terms this is known within a digit or two for every formulation and method
-of elimination, though the data may determine all sixteen: a mass of 1e6 kg at the end of a link of 1 mg.
+|M^-1| (|f| + |M| |u'|) as the size of the terms this is estimated within two or three digits for every formulation and
+method of elimination, though the data may determine all sixteen: a mass of 1e6 kg at the end of a link of 1 mg.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Solving:
 
     Attributes:
         name: Of the state.
-        known: Decimal digits that are left at least, 0 to 16; of a derivative that hardly moves its state: of one that
+        known: Decimal digits that are left, about, 0 to 16; of a derivative that hardly moves its state: of one that
             would.
     """
 
