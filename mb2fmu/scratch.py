@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -46,29 +47,42 @@ def work_folder(what: str, place: Path | None = None) -> Iterator[Path]:
         remove_abandoned(parent)
         # Removing can fail on Windows while a virus scanner looks at what was just written.
         made = tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=os.name == "nt")
-    with made as name, told_of_disk(what, Path(name)):
-        handle = _locked(name)
-        try:
-            yield Path(name).resolve()
-        finally:
-            if handle is not None:
-                os.close(handle)
+    with made as name, told_of_disk(what, Path(name)), held(name):
+        yield Path(name).resolve()
+
+
+@contextmanager
+def held(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep a folder from being taken for abandoned: it is locked while somebody works in it.
+
+    Args:
+        folder: Is there.
+    """
+    handle = _locked(folder)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 @functools.cache
-def remove_abandoned(place: str) -> None:
-    """Remove work folders whose process was killed: once in a process for each place.
+def remove_abandoned(place: str, prefix: str = PREFIX, suffix: str = "") -> None:
+    """Remove folders of :func:`held` whose process was killed: once in a process for each place and kind of name.
 
     Those of other users stay, and so do all where the system has no lock for folders (Windows).
 
     Args:
         place: The folder that they are in.
+        prefix: What their names begin with; what follows was made by ``tempfile``.
+        suffix: What they end with.
     """
     if os.name != "posix":
         return
+    ours = re.compile(re.escape(prefix) + "[a-z0-9_]{8}" + re.escape(suffix))
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
-            if entry.name.startswith(PREFIX):
+            if ours.fullmatch(entry.name):
                 with suppress(OSError):
                     _remove_if_abandoned(entry)
 
@@ -84,7 +98,7 @@ def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
         os.close(handle)
 
 
-def _locked(folder: str) -> int | None:
+def _locked(folder: str | os.PathLike[str]) -> int | None:
     """Lock a folder for this process until it ends, or closes the returned descriptor.
 
     Returns:

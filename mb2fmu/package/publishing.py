@@ -3,7 +3,8 @@
 The private folder lies in the output folder, so that renaming stays within one file system; its name is hidden and
 unlike any other, so that runs into one folder at the same time never see each other's files. Whatever goes wrong before
 publishing leaves what was there before as it was; while a pair is published others wait at a lock, and what fails then
-is taken back. Where even that is cut off (no power, SIGKILL) the unit is without a report, never beside a wrong one.
+is taken back. Where even that is cut off (no power, SIGKILL) the unit is without a report, never beside a wrong one;
+whoever writes results of that name next removes the private folder that is left.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.filetree import FileTree
 from mb2fmu.package.locks import locked
-from mb2fmu.scratch import FULL
+from mb2fmu.scratch import FULL, held, remove_abandoned
 
 _BEFORE = "before"
 
@@ -43,11 +44,17 @@ def private_folder(folder: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def _hidden(folder: Path, name: str) -> Iterator[Path]:
-    """Make a private folder as :func:`private_folder` does, inside a folder that exists."""
+    """Make a private folder as :func:`private_folder` does, inside a folder that exists.
+
+    Those of the same name that killed processes left there are removed.
+    """
+    prefix, suffix = f".{name}.", ".tmp"
+    remove_abandoned(str(folder), prefix, suffix)
     with told_as_unwritten(folder):
-        made = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=folder))
+        made = Path(tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=folder))
     try:
-        yield made
+        with held(made):
+            yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
 

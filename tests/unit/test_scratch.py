@@ -87,7 +87,7 @@ def test_folders_of_killed_processes_are_removed_and_others_are_not(place):
         killed, working = (place / worker.stdout.readline().strip() for worker in workers)
         (killed / "inner").mkdir()
         (killed / "inner" / "file").write_text("text")
-        foreign, young = place / "mb2fmu-else", place / "mb2fmu-work-young"
+        foreign, young = place / "mb2fmu-else", place / "mb2fmu-work-young_00"
         foreign.mkdir()
         young.mkdir()
         long_ago = time.time() - 2 * YOUNG

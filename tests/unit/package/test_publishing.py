@@ -2,10 +2,12 @@
 
 import errno
 import os
+import signal
 import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from mb2fmu.errors import PackageError
 from mb2fmu.package import private_folder, publish, write_whole
 from mb2fmu.package.locks import HeldError, locked, locked_at_once
+from mb2fmu.scratch import YOUNG, remove_abandoned
 
 NAMES = ("unit", "report")
 
@@ -52,6 +55,37 @@ def test_what_is_not_published_leaves_all_as_it_was(tmp_path):
         fail()
     assert pair(tmp_path) == (b"old", b"old")
     assert names(tmp_path) == sorted(NAMES)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders cannot be locked")
+def test_private_folders_of_killed_processes_are_removed_and_others_are_not(tmp_path):
+    """By the next one that writes results of that name; whoever works in one keeps it."""
+    work = (
+        "import pathlib, time\n"
+        "from mb2fmu.package import private_folder\n"
+        f"with private_folder(pathlib.Path({str(tmp_path)!r}), 'unit') as made:\n"
+        "    print(made.name, flush=True)\n"
+        "    time.sleep(99)\n"
+    )
+    workers = [subprocess.Popen([sys.executable, "-c", work], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    try:
+        killed, working = (worker.stdout.readline().strip() for worker in workers)
+        others = [".unit.young_00.tmp", ".unit.b.abcdefgh.tmp", ".unit.abcdefgh", ".unit.and_more.tmp"]
+        for each in others[:3]:
+            (tmp_path / each).mkdir()
+        (tmp_path / others[3]).write_bytes(b"a file of the user's")
+        long_ago = time.time() - 2 * YOUNG
+        for each in (killed, working, *others[1:]):
+            os.utime(tmp_path / each, (long_ago, long_ago))
+        workers[0].send_signal(signal.SIGKILL)
+        workers[0].wait()
+        remove_abandoned.cache_clear()
+        put(tmp_path, b"new")
+        assert names(tmp_path) == sorted([working, *others, *NAMES])
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
 
 
 @pytest.mark.parametrize("before", [None, b"old"])
