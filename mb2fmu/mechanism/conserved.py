@@ -249,7 +249,7 @@ class ConservedQuantities:
                 return False
             rates = K @ sample.u_on + k0
             forces, terms = self._forces(K)
-            changed, size = _rate_along(V, sample, rates, _STEP * second)
+            changed, size = rate_along(V, sample, rates, _STEP * second)
             if abs(float(forces @ rates) + changed) > _SLOPE * (float(terms @ np.abs(rates)) + size):
                 return False
             if not self._same_kinetic_energy(sample, rates, [(sample.t + away * second, sample.q) for away in _AWAY]):
@@ -277,7 +277,7 @@ def moved_by_constraints(numeric: NumericMechanism) -> bool:
     return bool(len(A) and np.any(np.abs(b) > ZERO * np.max(np.abs(A))))
 
 
-def _rate_along(V: Potential, sample: Sample, rates: Floats, step: float) -> tuple[float, float]:
+def rate_along(V: Potential, sample: Sample, rates: Floats, step: float) -> tuple[float, float]:
     """Return dV/dt along q' at a sample, and the magnitude of its round-off."""
     total, size = 0.0, 0.0
     for k, weight in _EIGHTH:

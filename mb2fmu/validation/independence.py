@@ -16,12 +16,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.model.natural_units import natural_units
 from mb2fmu.package import unpack
 from mb2fmu.robots import RobotMechanics
-from mb2fmu.validation import requests_read, values_read
+from mb2fmu.validation import potential_read, requests_read, values_read
+from mb2fmu.validation.kept_integrals import potential_of
 from mb2fmu.validation.own_motion import OwnMotions, Sample, own_motions
 from mb2fmu.validation.robot_motion import robot_motions
 from mb2fmu.validation.simulate import TIME_LIMIT, Operations, drive
@@ -39,6 +41,7 @@ _TITLES = {
     "outputs": "outputs as the model's own expressions and objects have them",
     "events": "events, and outputs of what is solved for, as the model's own expressions have them",
     "values": "values, units, outputs and the experiment as the model declares them",
+    "potential": "the potential energy against the loads",
 }
 _HOW = {
     "equations": "mass_matrix_full and forcing_full of SymPy's object, in numbers, nothing expanded",
@@ -51,6 +54,7 @@ _HOW = {
     "events": "gaps, slip, rows of latches with their rates, conditions and settings that were read, against the "
     "model's expressions by lambdify and difference quotients",
     "values": "all that was read, one by one",
+    "potential": "dV/dt along random directions at rest by difference quotients, against the power of all loads there",
 }
 
 
@@ -110,6 +114,7 @@ def prove_independently(
     kind: UnitKind | None = None,
     motions: OwnMotions | None = None,
     reach: Mapping[str, float] = MappingProxyType({}),
+    equations: EquationsOfMotion | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Independence:
     """Compare a unit's x' with the user's own SymPy objects at random admissible points.
@@ -121,6 +126,7 @@ def prove_independently(
         kind: How the unit is run; None: as Model Exchange if it offers that.
         motions: What :func:`own_motions` gave for the same definition, where several units are judged.
         reach: FMU name of a speed → its largest magnitude in the experiments: points lie beyond it, too.
+        equations: Whose closed form of the potential energy is held against the loads; None: it is not.
         time_limit: In s.
 
     Raises:
@@ -129,7 +135,11 @@ def prove_independently(
     description = read_description(unpack(fmu))
     chosen: UnitKind = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
     made = motions or _motions(definition, mechanism, reach, computed_coordinates(description, definition))
-    as_read = (*events_rung(made, definition), values_rung(definition, mechanism))
+    as_read = (
+        *events_rung(made, definition),
+        *potential_rung(definition, mechanism, equations),
+        values_rung(definition, mechanism),
+    )
     lacking = _lacking(description, made)
     if lacking or not made.samples:
         return replace(_unjudged(made, lacking), as_read=as_read)
@@ -160,6 +170,25 @@ def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[Rung]
         f"; not compared, since it depends on what is solved for: {', '.join(made.left_out)}" if made.left_out else ""
     )
     return [replace(rung, how=rung.how + left)]
+
+
+def potential_rung(
+    definition: ModelDefinition, mechanism: Mechanism, equations: EquationsOfMotion | None
+) -> Sequence[Rung]:
+    """Judge the closed form of the potential energy; no rung where no output has it.
+
+    What the model itself gives as its potential energy is an output as good as any, so it does not fail.
+    """
+    asked = potential_read.asks_for_potential(definition) and not mechanism.lagrangian_alone
+    V = potential_of(equations) if equations is not None and asked else None
+    if V is None:
+        return []
+    found = potential_read.compared(mechanism, V)
+    rung = _rung("potential", max(found.points, LEAST), [(found.ratio, "the potential energy")], [])
+    if found.ratio > 1.0 and (found.open or mechanism.given_potential is not None):
+        told = found.open or "the model gives a potential energy that is not the one of its loads"
+        rung = _missing("potential", told)
+    return [replace(rung, points=found.points)]
 
 
 def values_rung(definition: ModelDefinition, mechanism: Mechanism) -> Rung:

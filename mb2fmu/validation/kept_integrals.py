@@ -46,10 +46,10 @@ def conserved_quantities(mechanism: Mechanism, equations: EquationsOfMotion) -> 
     """
     if mechanism.lagrangian_alone:
         return ConservedOfLagrangian(mechanism)
-    return ConservedQuantities(mechanism, _potential(equations))
+    return ConservedQuantities(mechanism, potential_of(equations))
 
 
-def _potential(equations: EquationsOfMotion) -> Potential | None:
+def potential_of(equations: EquationsOfMotion) -> Potential | None:
     """Return V of t, q and all parameters; None where it is unknown or depends on more."""
     e = equations
     if e.energy.potential is None:

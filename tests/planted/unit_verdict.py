@@ -156,7 +156,11 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
     return replace(
         result,
         independence=validation.prove_independently(
-            unit, subject.derivation.checked, subject.mechanism, motions=subject.motions
+            unit,
+            subject.derivation.checked,
+            subject.mechanism,
+            motions=subject.motions,
+            equations=subject.reference.equations,
         ),
     )
 

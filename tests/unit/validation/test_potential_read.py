@@ -1,0 +1,120 @@
+"""The closed form of a potential energy is held against the loads: unit and reference have it in common."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import sympy as sm
+from sympy.physics import mechanics as me
+
+from mb2fmu import Model, formulation, mechanism, model
+from mb2fmu.validation.independence import potential_rung
+
+q1, q2, u1, u2, torque = me.dynamicsymbols("q1 q2 u1 u2 tau")
+m, l, g, k, d = sm.symbols("m l g k d")
+
+
+def _pendulum(more=lambda _, __: [], given=None, *, asks=True):
+    """A double pendulum with springs that are written as torques, a damper, an input, and loads of a test."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    A, B = N.orientnew("A", "Axis", (q1, N.z)), N.orientnew("B", "Axis", (q1 + q2, N.z))
+    A.set_ang_vel(N, u1 * N.z)
+    B.set_ang_vel(N, (u1 + u2) * N.z)
+    P = O.locatenew("P", -l * A.y)
+    P.v2pt_theory(O, N, A)
+    Q = P.locatenew("Q", -l * B.y)
+    Q.v2pt_theory(P, N, B)
+    loads = [
+        (A, (-k * q1 - d * u1 + torque) * N.z),
+        (B, -k * (q1 + q2) * N.z),
+        (P, -m * g * N.y),
+        (Q, -m * g * N.y),
+        *more((N, A, B), (P, Q)),
+    ]
+    kane = me.KanesMethod(N, [q1, q2], [u1, u2], kd_eqs=[q1.diff() - u1, q2.diff() - u2])
+    kane.kanes_equations([me.Particle("p", P, m), me.Particle("r", Q, m)], loads)
+    made = Model("Springs", kane)
+    values = {m: 1.0, l: 0.7, g: 9.81, k: 3.0, d: 0.1}
+    for symbol, unit in ((m, "kg"), (l, "m"), (g, "m/s2"), (k, "N.m/rad"), (d, "N.m.s/rad")):
+        made.parameter(symbol, values[symbol], unit)
+    made.input(torque, 0.0, "N.m")
+    for angle, speed in ((q1, u1), (q2, u2)):
+        made.coordinate(angle, 0.4, "rad")
+        made.speed(speed, 0.0, "rad/s")
+    if given is not None:
+        made.potential_energy(given)
+    if asks:
+        made.output_total_energy()
+    return made
+
+
+def _rungs(made, factor=1.0):
+    """The rung of a model whose closed form is wrong by a factor."""
+    checked = model.check(made)
+    read = mechanism.read(checked)
+    equations = formulation.formulate_motion(read)
+    wrong = dataclasses.replace(equations.energy, potential=factor * equations.energy.potential)
+    return potential_rung(checked, read, dataclasses.replace(equations, energy=wrong))
+
+
+def _follower(frames, points):
+    """A force that stays along the second link: it has no potential."""
+    return [(points[1], 2 * m * g * frames[2].x)]
+
+
+def _timed(frames, points):
+    """A weight that grows with time."""
+    return [(points[0], -m * g * me.dynamicsymbols._t * frames[0].y)]
+
+
+def _stop(frames, _):
+    """A one-sided spring whose force has a knee."""
+    return [(frames[1], -9 * k * sm.Max(0, q1 - sm.Rational(2, 5)) * frames[0].z)]
+
+
+def _two_ends(_, points):
+    """A spring of no length between two points, each end told by itself: only both together have a potential."""
+    stretch = points[1].pos_from(points[0])
+    return [(points[0], k / l**2 * stretch), (points[1], -k / l**2 * stretch)]
+
+
+@pytest.mark.parametrize("more", [_follower, _timed, _stop, _two_ends])
+def test_a_wrong_closed_form_fails_and_the_right_one_passes(more):
+    made = _pendulum(more)
+    for factor, verdict in ((1.0, "passed"), (1.001, "failed")):
+        (rung,) = _rungs(made, factor)
+        assert rung.verdict == verdict, rung
+
+
+def test_nobody_is_asked_where_no_output_has_it():
+    checked = model.check(_pendulum(asks=False))
+    read = mechanism.read(checked)
+    assert not potential_rung(checked, read, formulation.formulate_motion(read))
+
+
+def test_what_the_model_gives_is_told_but_does_not_fail():
+    (rung,) = _rungs(_pendulum(given=m * g * l * (1 - sm.cos(q1))))
+    assert rung.verdict == "unjudged"
+    assert "not the one of its loads" in rung.reason
+
+
+def test_the_whole_proof_finds_a_wrong_closed_form(tmp_path, monkeypatch):
+    """Unit and reference agree on it to the last digit."""
+    from mb2fmu import pipeline
+    from mb2fmu.formulation import energy
+
+    right = energy.find_potential
+
+    def wrong(kinematics):
+        found = right(kinematics)
+        return dataclasses.replace(found, energy=sm.Rational(51, 50) * found.energy)
+
+    monkeypatch.setattr(energy, "find_potential", wrong)
+    result = pipeline.run(_pendulum(), tmp_path).validated.result
+    assert all(v.verdict == "passed" for v in result.variables)
+    assert not result.passed
+    assert [rung.name for rung in result.independence.every if rung.verdict == "failed"] == [
+        "the potential energy against the loads"
+    ]
