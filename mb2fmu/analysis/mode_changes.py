@@ -190,10 +190,14 @@ class ModeChanges:
                 return
             changed.append(self.names[due])
             self._bounded(at, changed)
-            self._change(due, at)
+            self._change(due, at, 0.0 if len(changed) > 2 * len(self._places) else _HELD)
 
-    def _change(self, k: int, at: Point) -> None:
-        """Change the mode of a switch whose margin is negative; a sign that comes to rest is held if it can be."""
+    def _change(self, k: int, at: Point, least: float) -> None:
+        """Change the mode of a switch whose margin is negative; a sign that comes to rest is held if it can be.
+
+        One that has no effect here, and so moves nothing to its surface, goes to the side of the state: beyond
+        ``least`` at once.
+        """
         found = self._surface(at)
         if self._kinds[k] == "relation":
             self._put(k, 1.0 - self._mode(k))
@@ -205,6 +209,8 @@ class ModeChanges:
                     self._put(j, 0.0)
             self._put(k, 0.0)
             self._fire(at)
+            if abs(found[k]) > least and self._surface(at)[k] == found[k]:
+                self._put(k, 1.0 if found[k] > 0.0 else -1.0)
         else:
             self._put(k, 1.0 if found[self._margins + k] > 0.0 else -1.0)
 

@@ -11,6 +11,7 @@ import lines
 import numpy as np
 import pytest
 import sympy as sm
+import sympy.physics.mechanics as me
 from compiled_c import MODELS, RUNTIME, bare_interface, compile_library
 
 from mb2fmu import CoulombFriction, Impact, Latch, Model, derive, pre
@@ -42,7 +43,7 @@ int events(int first, double t, double x[], const double r[], const double p[], 
     memcpy(kept, memory, MB2FMU_N_MEMORY * sizeof(double));
     memset(settling.through, 0, sizeof settling.through);
     failed = failed || !first ? failed : mb2fmu_begin_modes(&settling, t, x, r, p, w);
-    failed = failed ? failed : mb2fmu_settle(&settling, t, x, r, p, w, 0.5 * MB2FMU_SLACK, 0);
+    failed = failed ? failed : mb2fmu_settle(&settling, t, x, r, p, w, 0.5 * MB2FMU_SLACK, 0, 0);
     memcpy(memory, kept, MB2FMU_N_MEMORY * sizeof(double));
     return failed;
 }
@@ -164,3 +165,37 @@ def test_modes_and_states_have_the_same_bits(frozen, tmp_path):
 )
 def test_a_fault_in_c_is_seen(frozen, tmp_path, right, wrong):
     assert differences(frozen, InC(frozen[0], tmp_path, right, wrong), 60)[0] > 0
+
+
+def foot() -> Model:
+    """Is driven by -1 against friction as contact scripts write it: within its band its sign has no effect."""
+    v = me.dynamicsymbols("v1")
+    push = -1 - sm.Piecewise((9 * v, sm.Abs(v) < 1), (9 * sm.sign(v), True))
+    return lines.masses("Foot", [(0.0, -0.5)], lambda _: [push])[0]
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
+@pytest.mark.parametrize("speed", [1e-2, 1e-6, 1e-8, 5e-10, 1e-12])
+def test_a_sign_without_effect_is_that_of_the_state_however_it_is_driven(in_band, speed):
+    program, p, own, unit = in_band
+    own.memory = np.array(first_memory(program))
+    memory = own.memory.copy()
+    at, theirs = Point(0.0, np.array([0.0, -0.5]), np.zeros((0, 2)), np.zeros(0)), np.array([0.0, -0.5])
+    own.begin(at)
+    assert unit.settle(0.0, theirs, p, memory, first=True)
+    begun = own.memory.copy()
+    at.x[1] = theirs[1] = speed
+    own.settle(at)
+    assert unit.settle(0.0, theirs, p, memory, first=False)
+    assert memory.tobytes() == own.memory.tobytes() != begun.tobytes()
+    assert theirs.tolist() == at.x.tolist() == [0.0, speed]
+    assert np.min(own.margins(0.0, at.x)) >= 0.0
+
+
+@pytest.fixture(scope="module")
+def in_band(tmp_path_factory):
+    derivation = derive(foot(), method="kane")
+    p = np.array([item.value for item in derivation.definition.parameters if not item.calculated])
+    program, none = freeze(derivation.program), np.zeros(0)
+    own = ModeChanges(program, lambda _: none, p, np.zeros((0, len(p))))
+    return program, p, own, InC(program, tmp_path_factory.mktemp("foot"))

@@ -66,11 +66,14 @@ static int mb2fmu_fire(mb2fmu_settling *s, double t, double x[], const double r[
     return 0;
 }
 
-/* The next mode of a switch whose margin is negative. What slips and comes to rest is held, if the force is enough. */
+/* The next mode of a switch whose margin is negative. What slips and comes to rest is held, if the force is enough. A
+ * sign that has no effect here (friction within its smooth band) moves nothing to its surface: it goes to the side that
+ * the state is on, however the state is driven. Beyond `least` that is seen at once. */
 static int mb2fmu_change(mb2fmu_settling *s, int k, double t, double x[], const double r[], const double p[],
-                         mb2fmu_prepared *w)
+                         mb2fmu_prepared *w, double least)
 {
     double *const mode = mb2fmu_mode(w, k);
+    double before;
     int fired;
     int failed = model_surfaces(t, x, r, p, w, s->surface);
     if (failed != 0) {
@@ -88,7 +91,14 @@ static int mb2fmu_change(mb2fmu_settling *s, int k, double t, double x[], const 
             }
         }
         *mode = 0.0;
+        before = s->surface[k];
         failed = mb2fmu_fire(s, t, x, r, p, w, &fired);
+        if (failed == 0 && fabs(before) > least) {
+            failed = model_surfaces(t, x, r, p, w, s->surface);
+            if (failed == 0 && *mode == 0.0 && s->surface[k] == before) {
+                *mode = before > 0.0 ? 1.0 : -1.0;
+            }
+        }
     } else {
         *mode = s->surface[MB2FMU_N_INDICATORS + k] > 0.0 ? 1.0 : -1.0;
     }
@@ -143,7 +153,7 @@ static int mb2fmu_agree(mb2fmu_settling *s, double t, double x[], const double r
             mb2fmu_note(s, due);
             return MB2FMU_CHATTERS;
         }
-        failed = mb2fmu_change(s, due, t, x, r, p, w);
+        failed = mb2fmu_change(s, due, t, x, r, p, w, *changes > 2 * MB2FMU_N_MODES ? 0.0 : MB2FMU_HELD);
         if (failed != 0) {
             return failed;
         }
