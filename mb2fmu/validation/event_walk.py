@@ -168,7 +168,7 @@ class _Walk:
                 return np.full_like(y, np.nan)
             y_dot = np.empty_like(y)
             y_dot[:-1], y_dot[-1] = x_dot, power
-            return y_dot
+            return y_dot if np.isfinite(y_dot).all() else np.full_like(y, np.nan)
 
         return slope
 

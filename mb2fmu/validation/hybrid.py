@@ -366,7 +366,8 @@ class HybridEquations(NumericEquations):
             look, values = self._held(t, x, r, prepared, modes)
             values = self._drives(look, values)
             if abs(values[i]) > look.limits[i]:
-                modes.values[i] = np.sign(values[i])
+                still = abs(look.surfaces[i]) <= AT_REST  # what has no effect does not bring itself to rest
+                modes.values[i] = np.sign(values[i] if still else look.surfaces[i])
         return x
 
     def _at_rest(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:

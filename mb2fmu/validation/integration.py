@@ -123,13 +123,14 @@ def explicit_euler(slope: HeldSlope, time: Floats, start: Floats, step: float) -
 
 
 def finite(slope: Slope) -> Slope:
-    """Turn errors of the domain into NaN, so that the trial step is refused and made smaller."""
+    """Turn errors of the domain, and what overflows, into NaN: the trial step is refused and made smaller."""
 
     def guarded(t: float, y: Floats) -> Floats:
         try:
-            return slope(t, y)
+            y_dot = slope(t, y)
         except (ArithmeticError, ValueError):
             return np.full_like(y, np.nan)
+        return y_dot if np.isfinite(y_dot).all() else np.full_like(y, np.nan)
 
     return guarded
 
