@@ -37,7 +37,8 @@ OFFSETS: Mapping[UnitKind, float] = MappingProxyType({"CoSimulation": 1e-12, "Mo
 """What margins may be off by, over their sizes: units show indicators off by 1e-10, and find their own to 1e-13."""
 ROOT = 200 * EPSILON
 """CVODE stops looking for an event within this part of time and step."""
-_PROBE = 1e-6  # of a state's scale
+PROBE = 1e-6
+"""Part of a state's scale by which it is moved to see what depends on it."""
 _BACK = 1e-2  # of a communication step
 
 
@@ -105,7 +106,7 @@ def _single(reference: Reference, bounds: Floats, event: EventSeen) -> EventLimi
         grazing |= touching
         root = ROOT * (event.time + step) if kind == "ModelExchange" else 0.0
         late = 2.0 * b / (fall.rate + np.sqrt(max(fall.rate**2 - 2.0 * b * fall.curve, 0.0)) + np.finfo(float).tiny)
-        near = min(2.0 * np.sqrt(b / max(fall.curve, np.finfo(float).tiny)), step)
+        near = 2.0 * np.sqrt(b / fall.curve) if 4.0 * b < fall.curve * step**2 else step
         allowed[kind] = float(near if touching else late) + floor + root
     return EventLimit(occasion, MappingProxyType(allowed), grazing)
 
@@ -133,7 +134,7 @@ def _fall(reference: Reference, event: EventSeen, bounds: Floats, step: float) -
     largest = np.max(np.abs(reference.states), axis=0)
     for j, scale in enumerate(reference.state_scales.tolist()):
         moved = np.zeros(len(y) - 1)
-        moved[j] = _PROBE * scale
+        moved[j] = PROBE * scale
         slope = abs(margin(t, y[:-1] + moved) - margin(t, y[:-1] - moved)) / (2 * moved[j])
         off += slope * (float(bounds[j]) + ROUNDING * float(largest[j]))
     h = _BACK * step

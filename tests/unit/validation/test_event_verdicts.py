@@ -7,8 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from event_models import ball, belt, reference_of
+import sympy as sm
+import sympy.physics.mechanics as me
+from event_models import ball, belt, particle, reference_of
 
+from mb2fmu import Model
 from mb2fmu.validation import event_verdicts
 from mb2fmu.validation.compare import bounds
 from mb2fmu.validation.event_verdicts import event_sessions, judge_events, left_out, watched_names, watches
@@ -136,3 +139,42 @@ def test_how_many_events_are_not_looked_at_is_said(judged, monkeypatch):
     later = [event for event in limits.events if event.occasion.time > last and not event.occasion.outside]
     said = left_out(limits, first)
     assert said.startswith(f"{len(later)} events after t = ") if later else said == ""
+
+
+STIFF = 1e5  # N/m
+
+
+def stopped() -> Model:
+    """Meets a stiff spring at 0.51 s and has left it at the next communication point; at 0.514 s a weight is added."""
+    weight = me.dynamicsymbols("weight")
+    model, x, _ = particle(0.5 * 9.81 * 0.51**2, 0.0, lambda x, _: STIFF * sm.Max(0, -x) - sm.Float(9.81) - weight)
+    model.discrete(weight, 0.0, "N", name="weight")
+    model.once(0.514, {weight: 5.0})
+    model.output("force", STIFF * sm.Max(0, -x), "N")
+    return model
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_force_between_communication_points_may_be_off_by_what_the_states_may(kind):
+    reference = reference_of(stopped())
+    limits = bounds(reference, measure_sensitivity(reference))
+    looked = watches(reference, limits, SimpleNamespace(rates=()))
+    x, force = (reference.trajectory.column(name) for name in ("x", "force"))
+    assert np.ptp(reference.trajectory.values[:, force]) == 0.0
+    (number,) = (k for k, watch in enumerate(looked) if abs(watch.limit.occasion.time - 0.514) < 1e-9)
+    row = int(np.searchsorted(reference.trajectory.time, 0.514))
+    late = 0.5 * max(limits.values[row - 1, x], limits.values[row, x])
+
+    def judged_with(depth, push):
+        found = seen(looked)
+        for side in (1, 3):
+            found[number][side][x] -= depth
+            found[number][side][force] += push
+        return results((reference, limits, looked), kind, found)[number]
+
+    assert STIFF * late > 10.0 * limits.values[row, force]
+    assert judged_with(late, STIFF * late).verdict == "passed"
+    wrong = judged_with(0.0, 4.0 * STIFF * late)
+    assert wrong.verdict == "failed"
+    assert "force" in wrong.reason
+    assert judged_with(late, -0.1 * looked[number].values[0, force]).verdict == "failed"
