@@ -47,7 +47,7 @@ def compiled(
         Mb2FmuError: The class of the stage that found fault.
     """
     from mb2fmu import toolchain, validation
-    from mb2fmu.emit.c.sources import longest_walk
+    from mb2fmu.emit.c.sources import longest_step_loop
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _with_dependent_variables(derivation)
@@ -67,7 +67,7 @@ def compiled(
         tolerance=run.tolerance,
         step=float(run.time[1]),
         stop=float(run.time[-1]),
-        most=longest_walk(program),
+        most=longest_step_loop(program),
         motion=_motion(cache(lambda: toolchain.compile_motion(program))),
         implicit_motion=_motion(cache(lambda: _implicit(program, definition.name))),
         **_entries(program),

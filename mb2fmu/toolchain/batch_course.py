@@ -13,7 +13,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 REASONS = ("", "the error stays above the tolerance", "x' is not finite", "too many steps", "its unit gave up")
-"""Why an instance ended early, by the numbers of ``batch_walk.h`` and ``batch_unit.c``."""
+"""Why an instance ended early, by the numbers of ``batch_step_loop.h`` and ``batch_unit.c``."""
 
 
 class CourseRecord(ctypes.Structure):

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.event_sides import AT_ONCE, Occasion, both_sides, drifted, gathered
-from mb2fmu.validation.event_walk import EventSeen
+from mb2fmu.validation.event_step_loop import EventSeen
 from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.reference import Reference, compared
 from mb2fmu.validation.scales import EPSILON, ROUNDING

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.event_walk import EventSeen
+from mb2fmu.validation.event_step_loop import EventSeen
 from mb2fmu.validation.hybrid import HybridEquations, Modes
 
 Floats = npt.NDArray[np.float64]

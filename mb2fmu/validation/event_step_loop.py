@@ -59,7 +59,7 @@ class EventSeen:
 
 
 @dataclass(slots=True)
-class WalkLog:
+class StepLog:
     """Events of an integration.
 
     Attributes:
@@ -96,34 +96,34 @@ def travel(
     parts: int,
     projected: bool,
     budget: int,
-    seen: WalkLog | None = None,
+    seen: StepLog | None = None,
 ) -> Floats:
     """Return (x, W) at each communication point; arguments as of :meth:`mb2fmu.validation.journey.Journey.travel`.
 
     W takes the work of events, too: what the kinetic energy jumps by. ``seen`` takes the events and modes.
     """
-    walk = _Walk(numeric, prepared, max(tolerance, TIGHTEST), tolerance * scales, projected, budget, seen)
+    loop = _StepLoop(numeric, prepared, max(tolerance, TIGHTEST), tolerance * scales, projected, budget, seen)
     y = np.empty((len(time), len(start)))
     y[0] = start
     first = inputs[0].tolist()
     if time[0] == 0.0:
-        walk.modes, x = numeric.begin(float(time[0]), start[:-1], first, prepared)
+        loop.modes, x = numeric.begin(float(time[0]), start[:-1], first, prepared)
         y[0] = np.append(x, start[-1])
     else:
-        walk.modes = numeric.modes_at(float(time[0]), start[:-1], first, prepared)
+        loop.modes = numeric.modes_at(float(time[0]), start[:-1], first, prepared)
     here = y[0].copy()
-    log = seen or WalkLog()
-    log.modes.append(walk.modes.copy())
+    log = seen or StepLog()
+    log.modes.append(loop.modes.copy())
     for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
         r = inputs[k].tolist()
-        walk.number = k
-        here = walk.step(begin, end, here, r, parts, changed=bool(k) and not np.array_equal(inputs[k], inputs[k - 1]))
+        loop.number = k
+        here = loop.step(begin, end, here, r, parts, changed=bool(k) and not np.array_equal(inputs[k], inputs[k - 1]))
         y[k + 1] = here
-        log.modes.append(walk.modes.copy())
+        log.modes.append(loop.modes.copy())
     return y
 
 
-class _Walk:
+class _StepLoop:
     """State of one integration."""
 
     def __init__(
@@ -134,7 +134,7 @@ class _Walk:
         absolute: Floats,
         projected: bool,
         budget: int,
-        seen: WalkLog | None,
+        seen: StepLog | None,
     ) -> None:
         self.numeric, self.prepared = numeric, prepared
         self._relative, self._absolute = relative, absolute

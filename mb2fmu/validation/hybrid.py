@@ -1,8 +1,8 @@
 """Equations with events as functions of numbers, the reference's own, by NumPy alone.
 
-Between events every switch has a mode, and the motion is smooth (``event_walk`` goes from one to the next). A sign that
-can keep its own surface at zero (dry friction) holds it there while the value that this takes is within its limit; a
-contact that rests holds its gap.
+Between events every switch has a mode, and the motion is smooth (``event_step_loop`` goes from one to the next). A sign
+that can keep its own surface at zero (dry friction) holds it there while the value that this takes is within its
+limit; a contact that rests holds its gap.
 
 At one instant alone (``x_dot``, ``motion``) modes follow from the state: by the sides on which the surfaces are.
 """

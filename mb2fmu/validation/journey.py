@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mb2fmu.validation.collocation import integrate_stiff
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.machine import FailureError, Machine
-from mb2fmu.validation.event_walk import WalkLog, travel
+from mb2fmu.validation.event_step_loop import StepLog, travel
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.integration import TIGHTEST, Slope, Slopes, integrate, one_by_one, stuck
 from mb2fmu.validation.numeric import NumericEquations, explained
@@ -53,7 +53,7 @@ class Journey:
         *,
         parts: int = 1,
         projected: bool = False,
-        seen: WalkLog | None = None,
+        seen: StepLog | None = None,
     ) -> Floats:
         """Return (x, W) at each communication point, shape (n_t, n_x + 1).
 

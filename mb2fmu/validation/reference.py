@@ -19,7 +19,7 @@ from mb2fmu.model.natural_units import natural_units, typical_motion
 from mb2fmu.model.surface_sizes import surface_sizes
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.event_sides import apart
-from mb2fmu.validation.event_walk import EventSeen, WalkLog
+from mb2fmu.validation.event_step_loop import EventSeen, StepLog
 from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.integration import TIGHTEST, HeldSlope, explicit_euler
 from mb2fmu.validation.journey import AT_A_STEP, BUDGET, Journey
@@ -241,7 +241,7 @@ class _Integrated:
     residual: Floats
     uncertainty: Floats
     late: float
-    seen: WalkLog
+    seen: StepLog
 
 
 def _integrated(numeric: NumericEquations, run: Conditions, typical: Floats, energy: float) -> _Integrated:
@@ -249,7 +249,7 @@ def _integrated(numeric: NumericEquations, run: Conditions, typical: Floats, ene
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([start_state(numeric, run), [0.0]])
     Gaps(numeric).refuse_overlaps(start[:-1], prepared)
-    largest, sizes, seen = _scouted(numeric, run, start, typical, energy), np.append(typical, 0.0), WalkLog()
+    largest, sizes, seen = _scouted(numeric, run, start, typical, energy), np.append(typical, 0.0), StepLog()
     exact = error_scales(largest, sizes, TIGHTEST)
     motion = solve(numeric, run, start, TIGHTEST, exact, parts=1 if run.steady else 2, seen=seen)
     values, kinetic, residual = observe(numeric, run, motion[:, :-1], prepared, seen.modes)
@@ -290,14 +290,14 @@ def _scouted(numeric: NumericEquations, run: Conditions, start: Floats, typical:
 
 
 def _uncertainty(
-    numeric: NumericEquations, run: Conditions, start: Floats, scales: Floats, values: Floats, fine: WalkLog
+    numeric: NumericEquations, run: Conditions, start: Floats, scales: Floats, values: Floats, fine: StepLog
 ) -> tuple[Floats, float]:
     """Return the running maximum of the difference to a coarser run plus round-off, like ``values``; of events, s.
 
     At a point between an event of the one and the same event of the other the difference is the jump: that is left out.
     """
     coarse, rows = run.thinned((len(run.time) - 1) // STRIDE)
-    log = WalkLog()
+    log = StepLog()
     rough = solve(numeric, coarse, start, COARSE, scales, seen=log)
     seen, _, _ = observe(numeric, coarse, rough[:, :-1], numeric.prepare(run.parameters), log.modes)
     between, late = apart(coarse.time, fine.events, log.events)
@@ -315,7 +315,7 @@ def solve(
     scales: Floats,
     *,
     parts: int = 1,
-    seen: WalkLog | None = None,
+    seen: StepLog | None = None,
 ) -> Floats:
     """Return (x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.event_sides import apart, for_a_moment
-from mb2fmu.validation.event_walk import WalkLog, behind_the_start
+from mb2fmu.validation.event_step_loop import StepLog, behind_the_start
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.reference import Reference, moment, observe, solve
 
@@ -103,7 +103,7 @@ def measure_sensitivity(reference: Reference) -> Floats:
         x0 = numeric.project(0.0, reference.states[0] + EPSILON * direction * reference.state_scales, prepared)
         if isinstance(numeric, HybridEquations):
             x0 = numeric.kept_at_rest(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
-        log = WalkLog()
+        log = StepLog()
         with behind_the_start(numeric):
             moved = solve(numeric, run, np.append(x0, 0.0), TOLERANCE, scales, seen=log)
         values, _, _ = observe(numeric, run, moved[:, :-1], prepared, log.modes)

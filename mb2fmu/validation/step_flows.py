@@ -27,7 +27,7 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.event_limits import OFFSETS
 from mb2fmu.validation.event_sides import NEAR, Occasion, both_sides
-from mb2fmu.validation.event_walk import EventSeen, WalkLog, behind_the_start
+from mb2fmu.validation.event_step_loop import EventSeen, StepLog, behind_the_start
 from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.numeric import NumericEquations
@@ -103,7 +103,7 @@ class StepFlow:
         reach = 0.0 if step.beside is None else NEAR * (end - begin)
         time = np.array([begin, end, end + reach] if reach else [begin, end])
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
-        journey, log = Journey(self._numeric, time, inputs, self._prepared, stiff=run.stiff), WalkLog()
+        journey, log = Journey(self._numeric, time, inputs, self._prepared, stiff=run.stiff), StepLog()
         with self._beginning(step.begins, late):
             y = journey.travel(np.append(x, 0.0), _TOLERANCE, self._scales, seen=log)[1]
         modes = log.modes[1] if log.modes else None

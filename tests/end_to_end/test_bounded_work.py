@@ -11,7 +11,7 @@ from fmpy.fmi1 import FMICallException
 from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu import pipeline
-from mb2fmu.emit.c.sources import EVALUATIONS, FEWEST_STEPS, MOST_STEPS, WORK, longest_walk
+from mb2fmu.emit.c.sources import EVALUATIONS, FEWEST_STEPS, MOST_STEPS, WORK, longest_step_loop
 from mb2fmu.program.cost import cost
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -40,7 +40,7 @@ def test_a_muscle_whose_tendon_is_shorter_than_nothing(tmp_path):
         unit.doStep(0.0, 0.01)
     unit.freeInstance()
     assert caught.value.status == fmpy.fmi3.fmi3Discard
-    limit = longest_walk(program)
+    limit = longest_step_loop(program)
     found = re.search(
         r"more than (\d+) internal steps; given up after (\d+) of them and (\d+) evaluations of the derivatives",
         told[-1],
@@ -55,7 +55,7 @@ def test_a_muscle_whose_tendon_is_shorter_than_nothing(tmp_path):
 @pytest.mark.parametrize("name", ["simple_pendulum", "four_bar", "chain"])
 def test_dear_equations_are_allowed_fewer_steps(name):
     program = pipeline.derive(MODELS / f"{name}.py").program
-    steps = longest_walk(program)
+    steps = longest_step_loop(program)
     assert FEWEST_STEPS <= steps <= MOST_STEPS
     work = steps * EVALUATIONS * cost(program, "rhs")
     assert work <= WORK or steps == FEWEST_STEPS

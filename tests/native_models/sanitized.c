@@ -17,7 +17,7 @@ static int answer_in_turn(void *host, double t, const double x[], double *until)
     return *count % 5 == 0 ? MB2FMU_INPUTS_CHANGED : *count % 11 == 0 ? MB2FMU_STOP : MB2FMU_GO_ON;
 }
 
-static unsigned walk(mb2fmu_integrator *integrator, int solver, int kind, int hook)
+static unsigned loop(mb2fmu_integrator *integrator, int solver, int kind, int hook)
 {
     const double p[3] = {(double)kind, 0.7, 2.0};
     const double r0[1] = {0.5}, r1[1] = {-0.2};
@@ -50,7 +50,7 @@ int main(void)
     unsigned seen = 0;
     for (int solver = MB2FMU_SOLVER_DOPRI5; solver <= MB2FMU_N_SOLVERS; solver++) {
         for (int kind = OSCILLATOR; kind <= RESTING; kind++) {
-            seen |= walk(&integrator, solver, kind, 0) | walk(&integrator, solver, kind, 1);
+            seen |= loop(&integrator, solver, kind, 0) | loop(&integrator, solver, kind, 1);
         }
     }
     (void)printf("%u\n", seen);

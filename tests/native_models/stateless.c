@@ -80,7 +80,7 @@ static int model_adjoint(double t, const double x[], const double r[], const dou
 
 #include "cosimulation.c"
 #include "solver_methods.c"
-#include "solver_walk.c"
+#include "solver_step_loop.c"
 
 int main(void)
 {

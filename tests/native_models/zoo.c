@@ -315,7 +315,7 @@ static int foreign_snprintf(char *text, size_t size, const char *format, ...)
 
 #include "cosimulation.c"
 #include "solver_methods.c"
-#include "solver_walk.c"
+#include "solver_step_loop.c"
 
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)

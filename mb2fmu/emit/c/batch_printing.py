@@ -30,7 +30,7 @@ _MOST_IN_TWO_REGISTERS = 300
 """Operations up to which motions have two registers to a value. With AVX2 a double pendulum (66 of them) is 1.3 times
 as fast so, a four-bar (540) as fast, a chain of seven links (2,000) half as fast: values in use leave the registers."""
 
-_STEPPING = ("batch_course.h", "batch_walk.h", "batch_dopri5.h", "dopri5.h", "batch_rosenbrock.h", "rodasp.h")
+_STEPPING = ("batch_course.h", "batch_step_loop.h", "batch_dopri5.h", "dopri5.h", "batch_rosenbrock.h", "rodasp.h")
 Sparsity = tuple[Sequence[int], Sequence[int], Sequence[int]]
 """Rows and columns of the entries of ∂x'/∂x that are not zero; rows of those of ∂x'/∂t."""
 Stored = Mapping[str, Sequence[tuple[int, int]]]

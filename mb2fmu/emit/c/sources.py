@@ -44,7 +44,7 @@ _SOURCE = {
 _INCLUDED = (
     *("elementary.c", "linear_algebra.c"),
     "dispatch.c",
-    *("solver_methods.c", "solver_walk.c", "cosimulation.c"),
+    *("solver_methods.c", "solver_step_loop.c", "cosimulation.c"),
     "shell.c",
 )
 """What ``unit.c`` is made of: arithmetic, the way to the equations, the solvers, the FMI shell."""
@@ -131,7 +131,7 @@ def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, par
         "program": program,
         "adjoint": adjoint,
         "rows": _rows(interface),
-        "longest_walk": longest_walk(program),
+        "longest_step_loop": longest_step_loop(program),
         "most_steps": MOST_STEPS,
         "first_memory": first_memory(program),
         "switches": switches_of(program),
@@ -277,7 +277,7 @@ def is_derived(name: str) -> bool:
     return name.startswith(_STEMS["derivatives"])
 
 
-def longest_walk(program: Program) -> int:
+def longest_step_loop(program: Program) -> int:
     """Return the internal steps in one communication step after which a unit gives up: their cost is :data:`WORK`.
 
     Args:

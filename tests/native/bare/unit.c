@@ -6,7 +6,7 @@
 #include "model.c"
 
 #include "solver_methods.c"
-#include "solver_walk.c"
+#include "solver_step_loop.c"
 #include "cosimulation.c"
 
 #include "shell.c"

@@ -176,7 +176,11 @@ def _description3(kinds: tuple[str, ...], units: str, items: str) -> str:
 
 def compiler() -> list[str]:
     """gcc, or the compiler that mb2fmu brings."""
-    return [shutil.which("gcc") or ""] if shutil.which("gcc") else [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline"]
+    return (
+        [shutil.which("gcc") or ""]
+        if shutil.which("gcc")
+        else [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline"]
+    )
 
 
 @functools.cache

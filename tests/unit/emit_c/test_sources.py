@@ -120,7 +120,7 @@ def test_units_of_the_same_sizes_share_their_runtime() -> None:
         b.entry("rhs", ["q", "u"], [b.state(1), b.unary(operation, b.state(0))])
         files.append(read_files(emit(with_derivatives(b.build()), described), "sources/unit.c"))
     assert files[0] == files[1]
-    assert "sources/solver_walk.c" in files[0]
+    assert "sources/solver_step_loop.c" in files[0]
     assert not {"sources/model_names.h", "sources/model.c"} & files[0].keys()
 
 

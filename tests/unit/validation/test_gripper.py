@@ -10,7 +10,7 @@ import pytest
 from mb2fmu import derive, formulation
 from mb2fmu.model import load
 from mb2fmu.validation.conditions import conditions
-from mb2fmu.validation.event_walk import WalkLog, travel
+from mb2fmu.validation.event_step_loop import StepLog, travel
 from mb2fmu.validation.reference import comparable, numeric_equations, start_state
 
 MODEL = Path(__file__).parents[3] / "models" / "gripper.py"
@@ -26,7 +26,7 @@ def done():
     equations = comparable(formulation.formulate(derivation.mechanism, "kane"))
     numeric = numeric_equations(equations, derivation.definition)
     numeric.compile()
-    start, log = np.append(start_state(numeric, run), 0.0), WalkLog()
+    start, log = np.append(start_state(numeric, run), 0.0), StepLog()
     scales = np.maximum(np.abs(start), 1e-3)
     prepared = numeric.prepare(run.parameters)
     options = {"parts": 1, "projected": False, "budget": 10**6}

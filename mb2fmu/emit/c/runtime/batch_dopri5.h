@@ -1,5 +1,5 @@
 /* batch_dopri5.h: one step of Dormand and Prince's pair in every lane, with the bits that solver_dopri5.c gives one
- * instance: the coefficients are those of dopri5.h. Included by batch_walk.h.
+ * instance: the coefficients are those of dopri5.h. Included by batch_step_loop.h.
  */
 #ifndef MB2FMU_BATCH_DOPRI5_H
 #define MB2FMU_BATCH_DOPRI5_H

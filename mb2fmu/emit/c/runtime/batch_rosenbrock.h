@@ -1,5 +1,5 @@
 /* batch_rosenbrock.h: one step of RODASP in every lane, with the bits that solver_rosenbrock.c gives one instance: exact
- * Jacobian, pivots of each lane's own. Included by batch_walk.h.
+ * Jacobian, pivots of each lane's own. Included by batch_step_loop.h.
  *
  * States behind the judged ones are blocks of derivatives S = dx/dp. The Jacobian of all is [J 0; H J] with J once for
  * each block and H = d(S')/dx, so that one factorization serves all: S is the exact derivative of the steps.

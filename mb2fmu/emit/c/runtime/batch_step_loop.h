@@ -1,13 +1,13 @@
-/* batch_walk.h: whole motions of many instances, each with its own time and step size, by Dormand and Prince's pair or,
+/* batch_step_loop.h: whole motions of many instances, each with its own time and step size, by Dormand and Prince's pair or,
  * where MB2FMU_BATCH_IMPLICIT is 1, by RODASP.
  *
  * Why it exists: parameter studies need the motions, not x' alone. One vector holds as many instances as it has lanes;
  * an instance that is done makes room for the next one, so that no lane waits. Every lane has the bits that
- * solver_walk.c and the method's file give one instance: the same operations in the same order, with choices instead of
+ * solver_step_loop.c and the method's file give one instance: the same operations in the same order, with choices instead of
  * branches. States from MB2FMU_BATCH_JUDGED on (derivatives of those before) have no say in step sizes, nor in whether
  * a step is good. To be included by templates/ensemble.c.jinja, after its batch_… functions and sizes (MB2FMU_BATCH_…).
  *
- * Sources: those of solver_walk.c, solver_dopri5.c and solver_rosenbrock.c.
+ * Sources: those of solver_step_loop.c, solver_dopri5.c and solver_rosenbrock.c.
  */
 #ifndef MB2FMU_BATCH_WALK_H
 #define MB2FMU_BATCH_WALK_H

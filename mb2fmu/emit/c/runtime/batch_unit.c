@@ -1,6 +1,6 @@
 /* batch_unit.c: one native unit of FMI 2, run over and over in Co-Simulation with other parameters and start values.
  *
- * Why it exists: side by side in vector registers (batch_walk.h) all instances do the same; at events each goes its own
+ * Why it exists: side by side in vector registers (batch_step_loop.h) all instances do the same; at events each goes its own
  * way. So models with events are run one by one, by their own unit and with its bits, in a loop that costs nothing beside
  * it. It is no part of a unit: it is compiled once for all of them, and told where a unit's functions are.
  */

@@ -220,18 +220,18 @@ static const char *mb2fmu_solver_solve(const mb2fmu_problem *problem, char text[
     return mb2fmu_clause(problem->w, problem->failed, text);
 }
 
-/* Why the walk ended before its end. */
+/* Why the loop ended before its end. */
 static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2fmu_problem *problem,
-                                  const mb2fmu_walk *walk, enum mb2fmu_outcome outcome, char *message, size_t size)
+                                  const mb2fmu_step_loop *loop, enum mb2fmu_outcome outcome, char *message, size_t size)
 {
     const mb2fmu_work *const work = &integrator->work;
     char start[MB2FMU_NUMBER_SIZE], span[MB2FMU_NUMBER_SIZE], step[MB2FMU_NUMBER_SIZE];
     char here[MB2FMU_NUMBER_SIZE], fault[MB2FMU_NUMBER_SIZE], clause[MB2FMU_CLAUSE_SIZE];
     const char *const state = work->fault_state < 0 ? "" : mb2fmu_solver_state(work->fault_state);
-    (void)mb2fmu_solver_number(start, walk->start);
-    (void)mb2fmu_solver_number(span, walk->span);
-    (void)mb2fmu_solver_number(step, walk->step);
-    (void)mb2fmu_solver_number(here, walk->start + walk->passed);
+    (void)mb2fmu_solver_number(start, loop->start);
+    (void)mb2fmu_solver_number(span, loop->span);
+    (void)mb2fmu_solver_number(step, loop->step);
+    (void)mb2fmu_solver_number(here, loop->start + loop->passed);
     (void)mb2fmu_solver_number(fault, work->fault_time);
     if (outcome == MB2FMU_STEP_TOO_SMALL) {
         (void)snprintf(message, size,
@@ -261,8 +261,8 @@ static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2
         (void)snprintf(message, size,
                        "step from %s s by %s s: %smore than %ld internal steps; given up after %lu of them and %lu "
                        "evaluations of the derivatives; reached %s s with steps of %s s%s",
-                       start, span, walk->hopeless ? "would take " : "",
-                       mb2fmu_walk_is_adaptive(integrator) ? (long)MB2FMU_MAX_INTERNAL_STEPS
+                       start, span, loop->hopeless ? "would take " : "",
+                       mb2fmu_loop_is_adaptive(integrator) ? (long)MB2FMU_MAX_INTERNAL_STEPS
                                                            : (long)MB2FMU_MAX_FIXED_STEPS,
                        problem->steps + problem->rejected, problem->calls, here, step,
                        mb2fmu_method_of(&integrator->memory)->control == MB2FMU_PROPORTIONAL_INTEGRAL
@@ -320,7 +320,7 @@ static enum mb2fmu_outcome mb2fmu_integrate(mb2fmu_integrator *integrator, mb2fm
                                             double x[], char *message, size_t size)
 {
     mb2fmu_work *const work = &integrator->work;
-    mb2fmu_walk walk = {.start = t, .end = t + h, .span = h};
+    mb2fmu_step_loop loop = {.start = t, .end = t + h, .span = h};
     message[0] = '\0';
     problem->reached = t;
     problem->failed = 0;
@@ -329,24 +329,24 @@ static enum mb2fmu_outcome mb2fmu_integrate(mb2fmu_integrator *integrator, mb2fm
         return outcome;
     }
     if (MB2FMU_N_STATES == 0) {
-        problem->reached = walk.end;
+        problem->reached = loop.end;
         return MB2FMU_STEP_OK;
     }
     work->before = integrator->memory;
     work->dense = 0;
     work->linearized = 0;
     memcpy(work->x, x, sizeof work->x);
-    outcome = mb2fmu_walk_is_adaptive(integrator) ? mb2fmu_walk_adaptive(integrator, problem, &walk)
-                                                  : mb2fmu_walk_fixed(integrator, problem, &walk);
+    outcome = mb2fmu_loop_is_adaptive(integrator) ? mb2fmu_loop_adaptive(integrator, problem, &loop)
+                                                  : mb2fmu_loop_fixed(integrator, problem, &loop);
     if (outcome != MB2FMU_STEP_OK) {
-        mb2fmu_solver_explain(integrator, problem, &walk, outcome, message, size);
+        mb2fmu_solver_explain(integrator, problem, &loop, outcome, message, size);
         integrator->memory = work->before;
         work->dense = 0;
         return outcome;
     }
     memcpy(x, work->x, sizeof work->x);
     problem->failed = 0;
-    problem->reached = walk.passed < walk.span ? t + walk.passed : walk.end;
+    problem->reached = loop.passed < loop.span ? t + loop.passed : loop.end;
 #if MB2FMU_N_PROJECTED > 0
     mb2fmu_solver_project(integrator, problem, problem->reached, x);
 #endif

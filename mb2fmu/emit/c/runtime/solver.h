@@ -1,8 +1,8 @@
 /* solver.h: stepping of Co-Simulation: integrators with one interface, time keeping, slopes of outputs.
  *
  * Why it exists: the FMI shell asks for "x at t + h" and gets it, or a reason; it knows no method. All methods
- * (solver_methods.c: a row each, with one internal step and dense output; solver_walk.c: from one communication point
- * to the next) are entered through cosimulation.c. These three files may be included in any order.
+ * (solver_methods.c: a row each, with one internal step and dense output; solver_step_loop.c: from one communication
+ * point to the next) are entered through cosimulation.c. These three files may be included in any order.
  *
  * Promises
  *   - transactional: a step that fails leaves x and the integrator's memory as they were, and says why with numbers;
@@ -234,7 +234,7 @@ typedef enum mb2fmu_outcome (*mb2fmu_attempt)(mb2fmu_integrator *integrator, mb2
 /* x at work.start + s work.step, 0 <= s <= 1. */
 typedef void (*mb2fmu_dense)(const mb2fmu_work *work, double s, double x[]);
 
-/* How step sizes are chosen; see solver_walk.c. */
+/* How step sizes are chosen; see solver_step_loop.c. */
 enum mb2fmu_control { MB2FMU_FIXED_STEPS, MB2FMU_PROPORTIONAL_INTEGRAL, MB2FMU_PREDICTIVE };
 
 /* A method of integration. Exponents of the step size control are in 64ths: of the error, and with history of the error
@@ -260,13 +260,13 @@ MB2FMU_UNUSED static const mb2fmu_method *mb2fmu_method_of(const mb2fmu_integrat
 #define MB2FMU_CLAUSE_SIZE 512
 MB2FMU_UNUSED static const char *mb2fmu_clause(const mb2fmu_prepared *w, int failed, char text[MB2FMU_CLAUSE_SIZE]);
 
-/* How fast a walk goes on, looked at every so many tried steps. */
+/* How fast a loop goes on, looked at every so many tried steps. */
 typedef struct {
     double paced; /* what had been passed at the last look, s */
     double pace;  /* what had been passed between the last two looks, s */
 } mb2fmu_look;
 
-/* Where a walk from one communication point to the next is. Time inside is counted from the point on, so that a late
+/* Where a loop from one communication point to the next is. Time inside is counted from the point on, so that a late
  * start costs no accuracy. */
 typedef struct {
     double start;  /* the communication point, s */
@@ -287,19 +287,19 @@ typedef struct {
     int at_once;   /* events without time going on */
     enum mb2fmu_outcome outcome; /* of the last event */
 #endif
-} mb2fmu_walk;
+} mb2fmu_step_loop;
 
 /* Whether the solver that is chosen has step size control. */
-MB2FMU_UNUSED static int mb2fmu_walk_is_adaptive(const mb2fmu_integrator *integrator);
+MB2FMU_UNUSED static int mb2fmu_loop_is_adaptive(const mb2fmu_integrator *integrator);
 
-/* Internal steps until span is passed. On failure walk.passed and walk.step are those of the step that failed. */
-MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
-                                                              mb2fmu_walk *walk);
-MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_walk_fixed(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
-                                                           mb2fmu_walk *walk);
+/* Internal steps until span is passed. On failure loop.passed and loop.step are those of the step that failed. */
+MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_loop_adaptive(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                                              mb2fmu_step_loop *loop);
+MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_loop_fixed(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                                           mb2fmu_step_loop *loop);
 
-/* A step has been accepted: work.next, at walk.start + passed, becomes work.x, and the hook is asked. */
-MB2FMU_UNUSED static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk,
-                                             double passed);
+/* A step has been accepted: work.next, at loop.start + passed, becomes work.x, and the hook is asked. */
+MB2FMU_UNUSED static void mb2fmu_loop_accept(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                             mb2fmu_step_loop *loop, double passed);
 
 #endif

@@ -1,9 +1,9 @@
-/* solver_events.c: events within an internal step; a part of solver_walk.c where the model has modes.
+/* solver_events.c: events within an internal step; a part of solver_step_loop.c where the model has modes.
  *
  * After each internal step margins are looked at on the way, at quarters of it, on the method's own interpolant. Where
  * one is negative the first instant at which any is gets bracketed, by false position (Illinois) with bisection where
  * that is slow, down to the last digit of time. A step with an error estimate is tried again, as far as there. Then
- * it ends there, behind the event, and modes are found anew; with Event Mode the walk ends there instead, and the host
+ * it ends there, behind the event, and modes are found anew; with Event Mode the loop ends there instead, and the host
  * has the modes found.
  *
  * Behind an event a margin may be zero, and its mode right at this instant only: that of "h <= 0" where a ball leaves
@@ -74,18 +74,18 @@ static double mb2fmu_first_crossing(mb2fmu_integrator *integrator, mb2fmu_proble
 }
 
 /* Looks through the step just tried: where the first event lies, and x there in work.point. */
-static void mb2fmu_walk_search(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk)
+static void mb2fmu_loop_search(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_step_loop *loop)
 {
     mb2fmu_work *const work = &integrator->work;
     double low = 0.0;
-    mb2fmu_walk_bracket(work, walk);
+    mb2fmu_loop_bracket(work, loop);
     work->dense = 0;
-    walk->searched = 1;
-    walk->crossing = 2.0;
-    for (int look = 1; look <= MB2FMU_LOOKS && walk->crossing > 1.0; look++) {
+    loop->searched = 1;
+    loop->crossing = 2.0;
+    for (int look = 1; look <= MB2FMU_LOOKS && loop->crossing > 1.0; look++) {
         double high = (double)look / MB2FMU_LOOKS;
         double at_high = mb2fmu_margin_at(integrator, problem, high, work->point);
-        if (look == 1 && walk->fresh && !(at_high < 0.0)) {
+        if (look == 1 && loop->fresh && !(at_high < 0.0)) {
             const double early = mb2fmu_margin_at(integrator, problem, MB2FMU_EARLY_LOOK, work->point);
             if (early < 0.0) {
                 high = MB2FMU_EARLY_LOOK;
@@ -93,7 +93,7 @@ static void mb2fmu_walk_search(mb2fmu_integrator *integrator, mb2fmu_problem *pr
             }
         }
         if (at_high < 0.0) {
-            walk->crossing = mb2fmu_first_crossing(integrator, problem, low, high, at_high, work->point);
+            loop->crossing = mb2fmu_first_crossing(integrator, problem, low, high, at_high, work->point);
         }
         low = high;
     }
@@ -102,46 +102,46 @@ static void mb2fmu_walk_search(mb2fmu_integrator *integrator, mb2fmu_problem *pr
 /* Whether an event lies within the step just tried, so that it is to be tried again, as far as the event. The error of
  * the long step says nothing of what x' does right before the event alone (Stribeck's rise of friction as slip comes to
  * rest): none of its stages needs to lie there. The last stage of the short step does. */
-static int mb2fmu_walk_goes_past(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk)
+static int mb2fmu_loop_goes_past(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_step_loop *loop)
 {
-    const int tried_again = walk->approach > 0.0;
-    mb2fmu_walk_search(integrator, problem, walk);
-    if (tried_again || walk->crossing > 1.0 - MB2FMU_EARLY_LOOK || walk->crossing <= MB2FMU_EARLY_LOOK ||
-        !(walk->crossing * walk->step > walk->least)) {
+    const int tried_again = loop->approach > 0.0;
+    mb2fmu_loop_search(integrator, problem, loop);
+    if (tried_again || loop->crossing > 1.0 - MB2FMU_EARLY_LOOK || loop->crossing <= MB2FMU_EARLY_LOOK ||
+        !(loop->crossing * loop->step > loop->least)) {
         return 0;
     }
-    walk->approach = walk->crossing * walk->step;
-    walk->searched = 0;
+    loop->approach = loop->crossing * loop->step;
+    loop->searched = 0;
     return 1;
 }
 
-/* After a step: what an event in it changed, and how far the walk is. */
-static double mb2fmu_walk_events(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk,
+/* After a step: what an event in it changed, and how far the loop is. */
+static double mb2fmu_loop_events(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_step_loop *loop,
                                  double passed)
 {
     mb2fmu_work *const work = &integrator->work;
-    walk->jumped = walk->crossing <= 1.0;
-    walk->outcome = MB2FMU_STEP_OK;
-    if (!walk->jumped) {
+    loop->jumped = loop->crossing <= 1.0;
+    loop->outcome = MB2FMU_STEP_OK;
+    if (!loop->jumped) {
         return passed;
     }
-    const double reached = walk->crossing < 1.0 ? walk->passed + walk->crossing * walk->step : passed;
-    walk->at_once = reached > walk->passed + 4.0 * DBL_EPSILON * (fabs(walk->start) + walk->span)
-                        ? 0 : walk->at_once + 1;
+    const double reached = loop->crossing < 1.0 ? loop->passed + loop->crossing * loop->step : passed;
+    loop->at_once = reached > loop->passed + 4.0 * DBL_EPSILON * (fabs(loop->start) + loop->span)
+                        ? 0 : loop->at_once + 1;
     memcpy(work->x, work->point, sizeof work->x);
-    mb2fmu_solver_inputs(work, problem, walk->start + reached);
+    mb2fmu_solver_inputs(work, problem, loop->start + reached);
     problem->events++;
     if (problem->event_mode) {
         problem->at_event = 1;
         mb2fmu_integrator_invalidate(integrator);
         return reached;
     }
-    problem->unsettled = mb2fmu_settle(&work->settling, walk->start + reached, work->x, work->r, problem->p,
+    problem->unsettled = mb2fmu_settle(&work->settling, loop->start + reached, work->x, work->r, problem->p,
                                        problem->w, 0.5 * MB2FMU_SLACK, 0, 1);
-    if (problem->unsettled != 0 || walk->at_once > MB2FMU_MOST_AT_ONCE || problem->events > MB2FMU_MOST_EVENTS) {
-        walk->outcome = problem->unsettled > 0 ? MB2FMU_STEP_SINGULAR : MB2FMU_STEP_UNSETTLED;
+    if (problem->unsettled != 0 || loop->at_once > MB2FMU_MOST_AT_ONCE || problem->events > MB2FMU_MOST_EVENTS) {
+        loop->outcome = problem->unsettled > 0 ? MB2FMU_STEP_SINGULAR : MB2FMU_STEP_UNSETTLED;
         problem->failed = problem->unsettled > 0 ? problem->unsettled : 0;
-        work->fault_time = walk->start + reached;
+        work->fault_time = loop->start + reached;
     }
     mb2fmu_integrator_invalidate(integrator);
     return reached;

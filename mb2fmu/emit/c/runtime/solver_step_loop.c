@@ -1,4 +1,4 @@
-/* solver_walk.c: from one communication point to the next, internal step by internal step.
+/* solver_step_loop.c: from one communication point to the next, internal step by internal step.
  *
  * Fixed steps: the communication step is divided into equal internal steps, none longer than the fixed step (but for
  * round-off). Adaptive steps: errors are held at the tolerance by a step size control with memory, proportional and
@@ -38,7 +38,7 @@ static double mb2fmu_solver_root(double x, int sixtyfourths)
 }
 
 /* Size of a vector in units of the tolerance at x and next: root mean square of its components. */
-static double mb2fmu_walk_norm(const mb2fmu_integrator *integrator, const double vector[], const double x[],
+static double mb2fmu_loop_norm(const mb2fmu_integrator *integrator, const double vector[], const double x[],
                                const double next[])
 {
     double sum = 0.0;
@@ -51,10 +51,10 @@ static double mb2fmu_walk_norm(const mb2fmu_integrator *integrator, const double
 }
 
 /* Error of the step just tried. Where it is too large, notes the state with the largest share in it. */
-static double mb2fmu_walk_error(mb2fmu_integrator *integrator, double t)
+static double mb2fmu_loop_error(mb2fmu_integrator *integrator, double t)
 {
     mb2fmu_work *const work = &integrator->work;
-    const double error = mb2fmu_walk_norm(integrator, work->error, work->x, work->next);
+    const double error = mb2fmu_loop_norm(integrator, work->error, work->x, work->next);
     double largest = -1.0;
     for (int i = 0; !(error <= 1.0) && i < MB2FMU_N_STATES; i++) {
         const double ratio = fabs(work->error[i]) / (fabs(work->x[i]) + work->scale[i]);
@@ -68,17 +68,17 @@ static double mb2fmu_walk_error(mb2fmu_integrator *integrator, double t)
 }
 
 /* Proposes a size for the very first step. */
-static void mb2fmu_walk_first_step(mb2fmu_integrator *integrator, mb2fmu_problem *problem, const mb2fmu_walk *walk)
+static void mb2fmu_loop_first_step(mb2fmu_integrator *integrator, mb2fmu_problem *problem, const mb2fmu_step_loop *loop)
 {
-    const double t = walk->start + walk->passed;
-    const double longest = walk->span - walk->passed;
+    const double t = loop->start + loop->passed;
+    const double longest = loop->span - loop->passed;
     mb2fmu_work *const work = &integrator->work;
     mb2fmu_integrator_memory *const memory = &integrator->memory;
-    const double size = mb2fmu_walk_norm(integrator, work->x, work->x, work->x);
-    const double speed = mb2fmu_walk_norm(integrator, memory->slope, work->x, work->x);
+    const double size = mb2fmu_loop_norm(integrator, work->x, work->x, work->x);
+    const double speed = mb2fmu_loop_norm(integrator, memory->slope, work->x, work->x);
     double h = size > 1e-5 && speed > 1e-5 && speed < MB2FMU_INFINITY ? 0.01 * (size / speed) : 1e-6;
     h = h < longest ? h : longest;
-    h = h > walk->least ? h : walk->least;
+    h = h > loop->least ? h : loop->least;
     for (int i = 0; i < MB2FMU_N_STATES; i++) {
         work->point[i] = work->x[i] + h * memory->slope[i];
     }
@@ -89,7 +89,7 @@ static void mb2fmu_walk_first_step(mb2fmu_integrator *integrator, mb2fmu_problem
     for (int i = 0; i < MB2FMU_N_STATES; i++) {
         work->error[i] = work->k[1][i] - memory->slope[i];
     }
-    const double bend = mb2fmu_walk_norm(integrator, work->error, work->x, work->x) / h;
+    const double bend = mb2fmu_loop_norm(integrator, work->error, work->x, work->x) / h;
     const double steepest = bend > speed ? bend : speed;
     double wish = h > 1e-3 ? 1e-3 * h : 1e-6;
     if (steepest > 1e-15) {
@@ -102,7 +102,7 @@ static void mb2fmu_walk_first_step(mb2fmu_integrator *integrator, mb2fmu_problem
 }
 
 /* Ratio of the next step size to h, after a step of h with that error > 0 was accepted. */
-static double mb2fmu_walk_factor(const mb2fmu_integrator_memory *memory, double h, double error)
+static double mb2fmu_loop_factor(const mb2fmu_integrator_memory *memory, double h, double error)
 {
     const mb2fmu_method *const method = mb2fmu_method_of(memory);
     const int history = memory->last_error > 0.0 && memory->last_step > 0.0;
@@ -122,11 +122,11 @@ static double mb2fmu_walk_factor(const mb2fmu_integrator_memory *memory, double 
 
 /* Draws from an accepted step what the next one may be. A step that the communication point cut short says nothing
  * against longer ones unless its error is noticeable, and it is no history. */
-static void mb2fmu_walk_learn(mb2fmu_integrator_memory *memory, double h, double error, int after_rejection)
+static void mb2fmu_loop_learn(mb2fmu_integrator_memory *memory, double h, double error, int after_rejection)
 {
     const double least = mb2fmu_method_of(memory)->least_error;
     const double largest = after_rejection ? 1.0 : MB2FMU_GROWTH;
-    double factor = error > 0.0 ? mb2fmu_walk_factor(memory, h, error) : largest;
+    double factor = error > 0.0 ? mb2fmu_loop_factor(memory, h, error) : largest;
     factor = factor < largest ? factor : largest;
     factor = factor > MB2FMU_SHRINK ? factor : MB2FMU_SHRINK;
     const double wish = h * factor;
@@ -141,7 +141,7 @@ static void mb2fmu_walk_learn(mb2fmu_integrator_memory *memory, double h, double
 }
 
 /* After a rejection; error is infinite where the step could not even be computed. */
-static double mb2fmu_walk_shrink(const mb2fmu_integrator_memory *memory, double error)
+static double mb2fmu_loop_shrink(const mb2fmu_integrator_memory *memory, double error)
 {
     if (!(error < MB2FMU_INFINITY)) {
         return MB2FMU_SHRINK;
@@ -151,10 +151,10 @@ static double mb2fmu_walk_shrink(const mb2fmu_integrator_memory *memory, double 
 }
 
 /* The proposed step, or the rest of the way in one or in two equal steps. */
-static double mb2fmu_walk_choose(const mb2fmu_walk *walk, double proposed)
+static double mb2fmu_loop_choose(const mb2fmu_step_loop *loop, double proposed)
 {
-    const double proposal = proposed > walk->least ? proposed : walk->least;
-    const double left = walk->span - walk->passed;
+    const double proposal = proposed > loop->least ? proposed : loop->least;
+    const double left = loop->span - loop->passed;
     if (left <= proposal * (1.0 + 1e-10)) {
         return left;
     }
@@ -162,7 +162,7 @@ static double mb2fmu_walk_choose(const mb2fmu_walk *walk, double proposed)
 }
 
 /* x' at the start of a step, if the step before has not left it. */
-static enum mb2fmu_outcome mb2fmu_walk_slope(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t)
+static enum mb2fmu_outcome mb2fmu_loop_slope(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t)
 {
     mb2fmu_integrator_memory *const memory = &integrator->memory;
     if (memory->slope_known) {
@@ -174,7 +174,7 @@ static enum mb2fmu_outcome mb2fmu_walk_slope(mb2fmu_integrator *integrator, mb2f
     return outcome;
 }
 
-static int mb2fmu_walk_is_adaptive(const mb2fmu_integrator *integrator)
+static int mb2fmu_loop_is_adaptive(const mb2fmu_integrator *integrator)
 {
     return mb2fmu_method_of(&integrator->memory)->control != MB2FMU_FIXED_STEPS;
 }
@@ -182,7 +182,7 @@ static int mb2fmu_walk_is_adaptive(const mb2fmu_integrator *integrator)
 /* At the end of a step, inputs turned out to be others than those it was made with. What x' differs by tells the error
  * that was made by that: where the inputs' error grew with the square of time it is h/3 times the difference, and it
  * grows with h^3. The step is made, but the next one is chosen so that this error is within the tolerance, too. */
-static void mb2fmu_walk_turn(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t, int known)
+static void mb2fmu_loop_turn(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t, int known)
 {
     mb2fmu_work *const work = &integrator->work;
     mb2fmu_integrator_memory *const memory = &integrator->memory;
@@ -190,13 +190,13 @@ static void mb2fmu_walk_turn(mb2fmu_integrator *integrator, mb2fmu_problem *prob
         work->error[i] = memory->slope[i];
     }
     mb2fmu_integrator_invalidate(integrator);
-    if (!known || mb2fmu_walk_slope(integrator, problem, t) != MB2FMU_STEP_OK) {
+    if (!known || mb2fmu_loop_slope(integrator, problem, t) != MB2FMU_STEP_OK) {
         return;
     }
     for (int i = 0; i < MB2FMU_N_STATES; i++) {
         work->error[i] = (memory->slope[i] - work->error[i]) * (work->step / 3.0);
     }
-    const double error = mb2fmu_walk_norm(integrator, work->error, work->before_step, work->x);
+    const double error = mb2fmu_loop_norm(integrator, work->error, work->before_step, work->x);
     const double factor = error < MB2FMU_INFINITY ? MB2FMU_SAFETY / mb2fmu_solver_root(error, 21) : MB2FMU_SHRINK;
     const double wish = work->step * (factor > MB2FMU_SHRINK ? factor : MB2FMU_SHRINK);
     if (error > 0.0 && wish < memory->step) {
@@ -206,7 +206,7 @@ static void mb2fmu_walk_turn(mb2fmu_integrator *integrator, mb2fmu_problem *prob
 
 #if MB2FMU_N_MEMORY > 0
 /* What is remembered from one accepted step to the next; where it cannot be found the old serves on. */
-static void mb2fmu_walk_remember(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t)
+static void mb2fmu_loop_remember(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t)
 {
     mb2fmu_work *const work = &integrator->work;
     double found[MB2FMU_N_MEMORY];
@@ -218,28 +218,28 @@ static void mb2fmu_walk_remember(mb2fmu_integrator *integrator, mb2fmu_problem *
 #endif
 
 /* What the interpolant of the step just tried is made from; k and next are there already. */
-static void mb2fmu_walk_bracket(mb2fmu_work *work, const mb2fmu_walk *walk)
+static void mb2fmu_loop_bracket(mb2fmu_work *work, const mb2fmu_step_loop *loop)
 {
     memcpy(work->before_step, work->x, sizeof work->x);
-    work->start = walk->start + walk->passed;
-    work->step = walk->step;
+    work->start = loop->start + loop->passed;
+    work->step = loop->step;
 }
 
 #if MB2FMU_N_MODES > 0
 #include "solver_events.c"
 #endif
 
-static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk,
+static void mb2fmu_loop_accept(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_step_loop *loop,
                                double passed)
 {
     mb2fmu_work *const work = &integrator->work;
 #if MB2FMU_N_MODES > 0
-    if (!walk->searched) {
-        mb2fmu_walk_search(integrator, problem, walk);
+    if (!loop->searched) {
+        mb2fmu_loop_search(integrator, problem, loop);
     }
-    walk->searched = 0;
+    loop->searched = 0;
 #else
-    mb2fmu_walk_bracket(work, walk);
+    mb2fmu_loop_bracket(work, loop);
 #endif
     for (int i = 0; i < MB2FMU_N_STATES; i++) {
         work->x[i] = work->next[i];
@@ -247,110 +247,110 @@ static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *pr
     work->dense = 1;
     work->linearized = 0;
 #if MB2FMU_N_MODES > 0
-    passed = mb2fmu_walk_events(integrator, problem, walk, passed);
+    passed = mb2fmu_loop_events(integrator, problem, loop, passed);
 #endif
-    walk->passed = passed;
+    loop->passed = passed;
     problem->steps++;
-    const double t = passed < walk->span ? walk->start + passed : walk->end;
+    const double t = passed < loop->span ? loop->start + passed : loop->end;
 #if MB2FMU_N_MEMORY > 0
-    mb2fmu_walk_remember(integrator, problem, t);
+    mb2fmu_loop_remember(integrator, problem, t);
 #endif
     if (problem->accepted == NULL) {
         return;
     }
-    const int adaptive = mb2fmu_walk_is_adaptive(integrator);
-    const int known = adaptive && mb2fmu_walk_slope(integrator, problem, t) == MB2FMU_STEP_OK;
-    double until = walk->end;
+    const int adaptive = mb2fmu_loop_is_adaptive(integrator);
+    const int known = adaptive && mb2fmu_loop_slope(integrator, problem, t) == MB2FMU_STEP_OK;
+    double until = loop->end;
     const int answer = problem->accepted(problem->host, t, work->x, &until);
     if (answer & MB2FMU_INPUTS_CHANGED) {
-        mb2fmu_walk_turn(integrator, problem, t, known);
+        mb2fmu_loop_turn(integrator, problem, t, known);
     }
-    walk->stopped = (answer & MB2FMU_STOP) != 0 || until <= t;
-    if (until < walk->end && !walk->stopped) {
-        walk->end = until;
-        walk->span = until - walk->start;
-        walk->stopped = !(walk->passed < walk->span);
+    loop->stopped = (answer & MB2FMU_STOP) != 0 || until <= t;
+    if (until < loop->end && !loop->stopped) {
+        loop->end = until;
+        loop->span = until - loop->start;
+        loop->stopped = !(loop->passed < loop->span);
     }
 }
 
 /* A step was good: what follows from it, and on. */
-static void mb2fmu_walk_advance(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk, double error,
-                                int after_rejection)
+static void mb2fmu_loop_advance(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                mb2fmu_step_loop *loop, double error, int after_rejection)
 {
     mb2fmu_integrator_memory *const memory = &integrator->memory;
-    const double left = walk->span - walk->passed;
+    const double left = loop->span - loop->passed;
     const int last = mb2fmu_method_of(memory)->last_stage;
-    mb2fmu_walk_learn(memory, walk->step, error, after_rejection);
+    mb2fmu_loop_learn(memory, loop->step, error, after_rejection);
     memory->slope_known = last >= 0;
     for (int i = 0; i < MB2FMU_N_STATES; i++) {
         memory->slope[i] = last >= 0 ? integrator->work.k[last][i] : 0.0;
     }
-    mb2fmu_walk_accept(integrator, problem, walk, walk->step < left ? walk->passed + walk->step : walk->span);
+    mb2fmu_loop_accept(integrator, problem, loop, loop->step < left ? loop->passed + loop->step : loop->span);
 }
 
 /* Whether the rest would take the limit so many times over at the pace of the last tried steps, which is no more than
  * twice that of those before: what begins fast and calms down gathers pace. */
-static int mb2fmu_walk_lags(const mb2fmu_walk *walk, mb2fmu_look *look, int64_t tried, int64_t every, double times)
+static int mb2fmu_loop_lags(const mb2fmu_step_loop *loop, mb2fmu_look *look, int64_t tried, int64_t every, double times)
 {
     if (tried == 0 || tried % every != 0) {
         return 0;
     }
-    const double progress = walk->passed - look->paced;
+    const double progress = loop->passed - look->paced;
     const int gathers = progress > 2.0 * look->pace;
     const double rounds = times * (double)MB2FMU_MAX_INTERNAL_STEPS / (double)every;
-    look->paced = walk->passed;
+    look->paced = loop->passed;
     look->pace = progress;
-    return !gathers && progress * rounds < walk->span - walk->passed;
+    return !gathers && progress * rounds < loop->span - loop->passed;
 }
 
-static int mb2fmu_walk_is_hopeless(mb2fmu_walk *walk, int64_t tried)
+static int mb2fmu_loop_is_hopeless(mb2fmu_step_loop *loop, int64_t tried)
 {
-    walk->hopeless =
-        mb2fmu_walk_lags(walk, &walk->looks[0], tried, MB2FMU_EARLY_PACE_STEPS, MB2FMU_EARLY_HOPELESS) ||
-        mb2fmu_walk_lags(walk, &walk->looks[1], tried, MB2FMU_PACE_STEPS, MB2FMU_HOPELESS);
-    return walk->hopeless;
+    loop->hopeless =
+        mb2fmu_loop_lags(loop, &loop->looks[0], tried, MB2FMU_EARLY_PACE_STEPS, MB2FMU_EARLY_HOPELESS) ||
+        mb2fmu_loop_lags(loop, &loop->looks[1], tried, MB2FMU_PACE_STEPS, MB2FMU_HOPELESS);
+    return loop->hopeless;
 }
 
-static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
-                                                mb2fmu_walk *walk)
+static enum mb2fmu_outcome mb2fmu_loop_adaptive(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                                mb2fmu_step_loop *loop)
 {
     mb2fmu_integrator_memory *const memory = &integrator->memory;
     const mb2fmu_attempt attempt = mb2fmu_method_of(memory)->attempt;
-    const double latest = fabs(walk->start) > fabs(walk->end) ? fabs(walk->start) : fabs(walk->end);
+    const double latest = fabs(loop->start) > fabs(loop->end) ? fabs(loop->start) : fabs(loop->end);
     int after_rejection = 0;
-    walk->least = 16.0 * DBL_EPSILON * latest;
-    for (int64_t tried = 0; tried < MB2FMU_MAX_INTERNAL_STEPS && !mb2fmu_walk_is_hopeless(walk, tried); tried++) {
-        const double t = walk->start + walk->passed;
+    loop->least = 16.0 * DBL_EPSILON * latest;
+    for (int64_t tried = 0; tried < MB2FMU_MAX_INTERNAL_STEPS && !mb2fmu_loop_is_hopeless(loop, tried); tried++) {
+        const double t = loop->start + loop->passed;
 #if MB2FMU_N_MODES > 0
-        walk->fresh = walk->approach > 0.0 ? walk->fresh : !memory->slope_known;
+        loop->fresh = loop->approach > 0.0 ? loop->fresh : !memory->slope_known;
 #endif
-        enum mb2fmu_outcome outcome = mb2fmu_walk_slope(integrator, problem, t);
+        enum mb2fmu_outcome outcome = mb2fmu_loop_slope(integrator, problem, t);
         if (outcome != MB2FMU_STEP_OK) {
             return outcome;
         }
         if (!(memory->step > 0.0)) {
-            mb2fmu_walk_first_step(integrator, problem, walk);
+            mb2fmu_loop_first_step(integrator, problem, loop);
         }
-        walk->step = mb2fmu_walk_choose(walk, memory->step);
+        loop->step = mb2fmu_loop_choose(loop, memory->step);
 #if MB2FMU_N_MODES > 0
-        walk->step = walk->approach > 0.0 ? walk->approach : walk->step;
+        loop->step = loop->approach > 0.0 ? loop->approach : loop->step;
 #endif
-        outcome = attempt(integrator, problem, t, walk->step);
-        const double error = outcome == MB2FMU_STEP_OK ? mb2fmu_walk_error(integrator, t) : MB2FMU_INFINITY;
+        outcome = attempt(integrator, problem, t, loop->step);
+        const double error = outcome == MB2FMU_STEP_OK ? mb2fmu_loop_error(integrator, t) : MB2FMU_INFINITY;
 #if MB2FMU_N_MODES > 0
-        if (error <= 1.0 && mb2fmu_walk_goes_past(integrator, problem, walk)) {
+        if (error <= 1.0 && mb2fmu_loop_goes_past(integrator, problem, loop)) {
             continue;
         }
-        walk->approach = 0.0;
+        loop->approach = 0.0;
 #endif
         if (error <= 1.0) {
-            mb2fmu_walk_advance(integrator, problem, walk, error, after_rejection);
+            mb2fmu_loop_advance(integrator, problem, loop, error, after_rejection);
 #if MB2FMU_N_MODES > 0
-            if (walk->outcome != MB2FMU_STEP_OK || problem->at_event) {
-                return walk->outcome;
+            if (loop->outcome != MB2FMU_STEP_OK || problem->at_event) {
+                return loop->outcome;
             }
 #endif
-            if (walk->stopped || !(walk->passed < walk->span)) {
+            if (loop->stopped || !(loop->passed < loop->span)) {
                 return MB2FMU_STEP_OK;
             }
             after_rejection = 0;
@@ -358,8 +358,8 @@ static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, m
         }
         problem->rejected++;
         after_rejection = 1;
-        memory->step = walk->step * mb2fmu_walk_shrink(memory, error);
-        if (!(memory->step >= walk->least)) {
+        memory->step = loop->step * mb2fmu_loop_shrink(memory, error);
+        if (!(memory->step >= loop->least)) {
             return outcome == MB2FMU_STEP_OK ? MB2FMU_STEP_TOO_SMALL : outcome;
         }
     }
@@ -368,7 +368,7 @@ static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, m
 
 /* Number of equal internal steps; 0: too many. A multiple of the fixed step but for round-off is not divided once
  * more. */
-static int64_t mb2fmu_walk_pieces(double span, double fixed_step)
+static int64_t mb2fmu_loop_pieces(double span, double fixed_step)
 {
     const double pieces = fixed_step > 0.0 ? ceil(span / fixed_step * (1.0 - 1e-9)) : 1.0;
     if (!(pieces <= MB2FMU_MAX_FIXED_STEPS)) {
@@ -377,33 +377,34 @@ static int64_t mb2fmu_walk_pieces(double span, double fixed_step)
     return pieces > 1.0 ? (int64_t)pieces : 1;
 }
 
-static enum mb2fmu_outcome mb2fmu_walk_fixed(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk)
+static enum mb2fmu_outcome mb2fmu_loop_fixed(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                             mb2fmu_step_loop *loop)
 {
     const mb2fmu_attempt attempt = mb2fmu_method_of(&integrator->memory)->attempt;
-    while (walk->passed < walk->span && !walk->stopped) {
-        const double base = walk->passed;
-        const double span = walk->span;
-        const int64_t pieces = mb2fmu_walk_pieces(span - base, integrator->memory.fixed_step);
+    while (loop->passed < loop->span && !loop->stopped) {
+        const double base = loop->passed;
+        const double span = loop->span;
+        const int64_t pieces = mb2fmu_loop_pieces(span - base, integrator->memory.fixed_step);
         if (pieces == 0) {
             return MB2FMU_STEP_TOO_MANY;
         }
-        walk->step = (span - base) / (double)pieces;
+        loop->step = (span - base) / (double)pieces;
         /* The hook may bring the end nearer: then the rest is divided anew. */
-        for (int64_t piece = 1; piece <= pieces && walk->span >= span && !walk->stopped; piece++) {
-            const enum mb2fmu_outcome outcome = attempt(integrator, problem, walk->start + walk->passed, walk->step);
+        for (int64_t piece = 1; piece <= pieces && loop->span >= span && !loop->stopped; piece++) {
+            const enum mb2fmu_outcome outcome = attempt(integrator, problem, loop->start + loop->passed, loop->step);
             if (outcome != MB2FMU_STEP_OK) {
                 return outcome;
             }
 #if MB2FMU_N_MODES > 0
-            walk->fresh = 1;
+            loop->fresh = 1;
 #endif
-            mb2fmu_walk_accept(integrator, problem, walk,
-                               piece < pieces ? base + (double)piece * walk->step : span);
+            mb2fmu_loop_accept(integrator, problem, loop,
+                               piece < pieces ? base + (double)piece * loop->step : span);
 #if MB2FMU_N_MODES > 0
-            if (walk->outcome != MB2FMU_STEP_OK || problem->at_event) {
-                return walk->outcome;
+            if (loop->outcome != MB2FMU_STEP_OK || problem->at_event) {
+                return loop->outcome;
             }
-            if (walk->jumped) {
+            if (loop->jumped) {
                 break;
             }
 #endif

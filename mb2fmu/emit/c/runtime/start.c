@@ -56,7 +56,7 @@ static int mb2fmu_guess_from(mb2fmu_instance *instance, const double from[])
 }
 
 /* A piece of the way, to `part` of all of it. */
-static int mb2fmu_walk_on(mb2fmu_instance *instance, double part, const double from[])
+static int mb2fmu_loop_on(mb2fmu_instance *instance, double part, const double from[])
 {
     const mb2fmu_snapshot *const own = &instance->before;
     const double *const set = mb2fmu_states_as_set(instance);
@@ -76,7 +76,7 @@ static int mb2fmu_walk_on(mb2fmu_instance *instance, double part, const double f
 }
 
 /* In pieces from the unit's own start, after `failed` from there in one. */
-static int mb2fmu_walk_to_start(mb2fmu_instance *instance, int failed)
+static int mb2fmu_loop_to_start(mb2fmu_instance *instance, int failed)
 {
     double *const from = instance->x_next;
     double done = 0.0;
@@ -89,7 +89,7 @@ static int mb2fmu_walk_to_start(mb2fmu_instance *instance, int failed)
     }
     while (done < 1.0 && size >= MB2FMU_SHORTEST_WAY) {
         const double next = done + size < 1.0 ? done + size : 1.0;
-        const int lost = mb2fmu_walk_on(instance, next, from);
+        const int lost = mb2fmu_loop_on(instance, next, from);
         if (lost == 0) {
             done = next;
 #if MB2FMU_N_INITIALIZED > 0
@@ -121,7 +121,7 @@ static int mb2fmu_find_start(mb2fmu_instance *instance)
     memcpy(instance->guess, mb2fmu_states_as_set(instance), sizeof instance->guess);
     failed = mb2fmu_solve_start(instance, now->clock.time, instance->guess, now->p);
     if (failed != 0) {
-        failed = mb2fmu_walk_to_start(instance, failed);
+        failed = mb2fmu_loop_to_start(instance, failed);
     }
     if (failed != 0) {
         instance->levels = 0; /* what depends on parameters was prepared for others */

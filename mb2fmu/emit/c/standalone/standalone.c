@@ -223,7 +223,7 @@ double MB2FMU_UNIT(time)(const MB2FMU_UNIT(model) * model)
 }
 
 /* From x at the model's time, in place; what is remembered goes with it. */
-static int standalone_walk(MB2FMU_UNIT(model) * model, double h, const double r[], double x[])
+static int standalone_step_loop(MB2FMU_UNIT(model) * model, double h, const double r[], double x[])
 {
     mb2fmu_problem problem = {0};
     problem.p = model->p;
@@ -248,7 +248,7 @@ int MB2FMU_UNIT(step)(MB2FMU_UNIT(model) * model, double h, const double r[], do
     memcpy(model->memory, model->w.values + MB2FMU_N_CALCULATED, sizeof model->memory);
 #endif
     memcpy(model->next, x, MB2FMU_N_STATES * sizeof x[0]);
-    failed = standalone_walk(model, h, r, model->next);
+    failed = standalone_step_loop(model, h, r, model->next);
     if (failed == 0) {
         memcpy(x, model->next, MB2FMU_N_STATES * sizeof x[0]);
         mb2fmu_clock_advance(&model->clock, h);
