@@ -124,8 +124,9 @@ def _with_modes(derivation: Derivation) -> Program:
     Friction that sticks, contacts and latches change several things at one instant, in an order that the unit knows;
     compilers let one ``reinit`` of a clause read what another has set.
     """
-    program = derivation.program
-    if not (sticking(program) or any(event.late or event.kind == "when" for event in derivation.equations.events)):
+    program, mechanism = derivation.program, derivation.mechanism
+    of_conditions = any(event.late or event.kind == "when" for event in derivation.equations.events)
+    if not (sticking(program) or mechanism.contacts or mechanism.latches or of_conditions):
         return program
     frozen = with_modes(derivation)
     staged = [frozen.entries[name] for name in ("position", "velocity", "acceleration")]
