@@ -1,4 +1,4 @@
-"""``painted_order``: in which order solids are painted so that what is in front hides what is behind.
+"""Order in which solids are painted: a solid in front is painted over a solid behind it.
 
 The depth of their middles says it where solids are alike. It does not for a ball on a table: the ball's middle may be
 farther away than the table's, and the ball is in front all the same, for it lies on the side of the table's top that

@@ -272,20 +272,24 @@ class _Answers:
         if not chance.tuned:
             return
         found = dict(zip(self.asked.real, then, strict=True))
+        began = self._modes.get(chance.row)
         if self.asked.kind == "ModelExchange":
-            self._kept_still(found, tally)
+            began = self._kept_still(found, tally)
             before = chance.reference.conditions.parameters
-            here = (chance.row, self._modes.get(chance.row))
+            here = (chance.row, began)
             self._compared(found, here, chance.changed, tally, "after the change", before)
-        modes = self._flowed(found, rows, tally)
+        modes = self._flowed(found, rows, began, tally)
         last, there = dict(zip(self.asked.real, end, strict=True)), chance.row + chance.after
         self._knowns(last, there, chance.changed, tally)
         self._compared(last, (there, modes), chance.changed, tally, "after the change")
 
-    def _kept_still(self, found: Mapping[str, float], tally: _Tally) -> None:
+    def _kept_still(self, found: Mapping[str, float], tally: _Tally) -> Modes | None:
         """Compare states after a change of parameters with the reference's event from the unit's states before.
 
         An instant that falls on the point may come in that event, with the new parameters, or behind it.
+
+        Returns:
+            Modes in which the motion goes on, where they do not follow from the state: near an event.
         """
         chance = self.chance
         reference, run = chance.reference, chance.reference.conditions
@@ -293,9 +297,10 @@ class _Answers:
         states = [reference.trajectory.names[c] for c in reference.state_columns]
         x = np.array([self.simulation.values[chance.row, names.index(name)] for name in states])
         t, r = float(run.time[chance.row]), run.held(chance.row).tolist()
+        goes_on = self._modes.get(chance.row)
         before, after = numeric.prepare(run.parameters), numeric.prepare(list(chance.changed))
         try:
-            with beginning(numeric, self._modes.get(chance.row)):
+            with beginning(numeric, goes_on):
                 wanted = numeric.changed(t, x, r, before, after)
                 if chance.row in self.limits.sides and isinstance(numeric, HybridEquations):
                     modes = numeric.modes_at(t, x, r, before)
@@ -303,15 +308,20 @@ class _Answers:
                     there = np.array([found[name] for name in states])
                     sizes = reference.state_scales
                     if np.max(np.abs(there - due) / sizes) < np.max(np.abs(there - wanted) / sizes):
-                        wanted, self._modes[chance.row] = due, modes
+                        wanted, goes_on = due, modes
         except (ValidationError, ArithmeticError, ValueError):
-            return
+            return goes_on
         for name, value, scale in zip(states, wanted.tolist(), reference.state_scales.tolist(), strict=True):
             allowed = FACTOR * run.tolerance * max(abs(value), scale)
             tally.add(abs(found[name] - value), allowed, f"{name} as parameters change")
+        return goes_on
 
-    def _flowed(self, found: Mapping[str, float], rows: Sequence[Sequence[float]], tally: _Tally) -> Modes | None:
-        """Return the reference's states step by step from the unit's own states, with the changed parameters.
+    def _flowed(
+        self, found: Mapping[str, float], rows: Sequence[Sequence[float]], modes: Modes | None, tally: _Tally
+    ) -> Modes | None:
+        """Compare states step by step with the reference's, from the unit's own, with the changed parameters.
+
+        ``modes``: in which the first step begins; None: those of the state.
 
         Returns:
             Modes at the end, where they do not follow from the state: near an event.
@@ -321,7 +331,7 @@ class _Answers:
         columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
         states = [[found[reference.trajectory.names[c]] for c in reference.state_columns]]
         states += [[row[c] for c in columns] for row in rows]
-        run, flow, modes = reference.conditions, StepFlow(reference, chance.changed), self._modes.get(chance.row)
+        run, flow = reference.conditions, StepFlow(reference, chance.changed)
         for k, (before, after) in enumerate(pairwise(states), chance.row):
             try:
                 step = Step(k, modes, np.array(after) if k + 1 in self.limits.sides else None)

@@ -117,7 +117,7 @@ class EventsRead:
         return not (d.contacts or d.latches or d.events or self._pairs)
 
     def _formed(self, items: Iterator[Any], form: Callable[[Any], Any]) -> list[Any]:
-        """What can be evaluated; names of the rest are kept."""
+        """Return the items that can be evaluated; keep the names of the others in ``left_out``."""
         found = []
         for item in items:
             try:
@@ -150,7 +150,7 @@ class EventsRead:
         return lambda values: list(made(*values))
 
     def _mismatched(self) -> Iterator[str]:
-        """What is not a matter of numbers: laws, order, instants, what is set."""
+        """Yield differences that are no numbers: laws, order, instants, states that events set."""
         d, m = self._d, self._m
         contacts = m.contacts.each if m.contacts else ()
         latches = m.latches.each if m.latches else ()
@@ -170,7 +170,7 @@ class EventsRead:
                 yield f"{event.name} was read with other instants"
 
     def _all_pairs(self) -> Iterator[_Pair]:
-        """All that is compared as it stands."""
+        """Yield all pairs of expressions that are compared at the points."""
         if self.wrong:
             return
         d, m = self._d, self._m
@@ -220,7 +220,7 @@ class EventsRead:
                 yield _Pair(f"row of {output.name}", own**2, read**2, beside=True)
 
     def _all_moving(self) -> Iterator[_Moving]:
-        """All that has rates."""
+        """Yield gaps, slip and rows of latches: they are compared with their rates."""
         if self.wrong:
             return
         d, m = self._d, self._m

@@ -119,7 +119,7 @@ def _run(stage: Stage, exchange: Stage | None) -> Run | None:
 
 @probe("a run with messages switched off", "life.repeat")
 def unlogged(stage: Stage) -> Iterator[Observation]:
-    """Whether it tells what it does changes nothing of what it does."""
+    """Check that switching messages off does not change the motion."""
     runs = []
     for logging in (True, False):
         with stage.instance(logging=logging) as instance:
