@@ -29,7 +29,7 @@ WORLDLY = (
     "__main__.py",
     "pipeline/publication.py",
     "scratch.py",
-    "pipeline/animating.py",
+    "pipeline/appearance.py",
     "pipeline/pages.py",
     "pipeline/stopwatch.py",
     "model/loading.py",

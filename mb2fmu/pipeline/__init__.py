@@ -3,7 +3,7 @@
     Path → Model → Declarations → Mechanism → EquationsOfMotion → Program            derive      deriving, choosing
          → Linearization, Sensitivities                                                 linearize   studies
                             → NamedQuantities, graph                                    quantities  explaining
-         → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build       building
+         → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build       building, appearance
          → .fmu                                                                         export      publication
          → ValidationResult                                                             validate    proving
          → report → .fmu with its report                                                run         pages, publication
@@ -112,8 +112,8 @@ def run(
             built = replace(built, live=living(built))
         with stage("report"):
             command = pages.command(derivation.definition, arguments or {}, options)
-            inside = pages.inside(built, validated, command)
+            proved = pages.proved(built, validated, command)
         with stage("pack"):
-            results.pack(pages.proved(built, validated, inside))
+            results.pack(proved)
         results.publish_with(pages.beside(built, validated, command, stage.timings, results.content))
     return Finished(Exported(built, results.path, stage.timings), validated, results.page, stage.timings)

@@ -1,7 +1,4 @@
-"""Drawings of a mechanism in motion: by its own program, by a unit that fmpy runs, or by a proof's reference.
-
-Mesh files that a model names are read here.
-"""
+"""Drawings of a mechanism in motion: by its own program, by a unit that fmpy runs, or by a proof's reference."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ import numpy.typing as npt
 from mb2fmu import animation
 from mb2fmu.animation.poses import sampled_inputs
 from mb2fmu.errors import Fault, ModelError, PackageError, ValidationError
-from mb2fmu.mechanism.drawn_records import MeshUse, Scenery
 from mb2fmu.model import Model
 from mb2fmu.model.setting import Value
 from mb2fmu.package.references import FOLDER, RESULT
+from mb2fmu.pipeline.appearance import scene_of
 from mb2fmu.pipeline.deriving import AnyModel, load
 from mb2fmu.pipeline.inputs import InputValue
 from mb2fmu.pipeline.outcomes import Observer
@@ -32,9 +29,7 @@ from mb2fmu.pipeline.unit_simulating import simulate_unit
 
 if TYPE_CHECKING:
     from mb2fmu.animation import Drawing, Motion, Scene, Signals
-    from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
-    from mb2fmu.mechanism import Mechanism
     from mb2fmu.validation import ValidationResult
 
 Floats = npt.NDArray[np.float64]
@@ -104,63 +99,6 @@ def _refuse_ghost(model: AnyModel | None) -> None:
     if model is not None:
         fault = Fault("a model beside a unit moves through its own experiment", "--model", "animate one of them alone")
         raise ValidationError("other values, inputs and times cannot be shown beside a model:", [fault])
-
-
-def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:
-    """Return the scene of a mechanism, with the mesh files of its model; None where nothing can be drawn.
-
-    Raises:
-        ModelError: If a mesh file cannot be read, naming each.
-    """
-    faults: list[Fault] = []
-    scenery = mechanism.scenery or Scenery()
-    meshes, notes = turned_meshes(scenery.meshes)
-    used = {mesh.key for mesh in scenery.meshes}
-    folder = mechanism.declared.source.parent if mechanism.declared.source else Path()
-    for shape in scenery.shapes:
-        if not shape.mesh or shape.mesh in meshes or shape.mesh in used:
-            continue
-        try:
-            content = (folder / shape.mesh).read_bytes()
-            meshes[shape.mesh] = animation.triangles(content, shape.mesh, shape.where)
-        except OSError as error:
-            what = f"the mesh {shape.mesh} cannot be read: {error.strerror or error}"
-            faults.append(Fault(what, shape.where, "paths start at the model file's folder"))
-        except ModelError as error:
-            faults += error.faults
-    if faults:
-        raise ModelError("the looks of the mechanism cannot be used:", faults)
-    scene = animation.describe(mechanism, equations, meshes)
-    return scene and replace(scene, notes=(*scenery.notes, *notes))
-
-
-MOST_TRIANGLES = 30_000
-"""Of all meshes of a robot together: a page of it then stays below 5 MB."""
-
-
-def turned_meshes(uses: Sequence[MeshUse]) -> tuple[dict[str, animation.Triangles], tuple[str, ...]]:
-    """Return meshes turned and scaled, thinned to a budget, and notes on that and on unreadable ones."""
-    found: dict[str, animation.Triangles] = {}
-    read: dict[Path, animation.Triangles | None] = {}
-    notes: list[str] = []
-    for mesh in uses:
-        if mesh.path not in read:
-            try:
-                read[mesh.path] = animation.triangles(mesh.path.read_bytes(), mesh.path.name, most=None)
-            except (ModelError, OSError) as error:
-                read[mesh.path] = None
-                what = error.faults[0].what if isinstance(error, ModelError) and error.faults else str(error)
-                notes.append(f"a mesh is not drawn: {what}")
-        triangles = read[mesh.path]
-        if triangles is not None:
-            matrix = np.array(mesh.matrix).reshape(3, 3)
-            faces = triangles.faces[:, ::-1] if np.linalg.det(matrix) < 0 else triangles.faces
-            found[mesh.key] = animation.Triangles((triangles.vertices @ matrix.T).astype(np.float32), faces)
-    drawn = animation.thinned_together(found, MOST_TRIANGLES)
-    kept, given = (sum(len(mesh.faces) for mesh in meshes.values()) for meshes in (drawn, found))
-    if kept < given:
-        notes.append(animation.thinning_note(kept, given, "all pictures"))
-    return drawn, tuple(notes)
 
 
 def scene_needed(simulated: Simulated) -> Scene:

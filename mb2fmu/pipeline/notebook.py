@@ -81,10 +81,10 @@ def _unit_html(simulated: SimulatedUnit) -> str:
 def _simulated_html(simulated: Simulated) -> str:
     """Return the motion and its plot, with controls."""
     from mb2fmu import animation
-    from mb2fmu.pipeline import animating
+    from mb2fmu.pipeline.appearance import scene_of
 
     derivation = simulated.derivation
-    scene = animating.scene_of(derivation.mechanism, derivation.equations)
+    scene = scene_of(derivation.mechanism, derivation.equations)
     if scene is None:
         return _table(simulated)
     drawing = animation.draw(scene, simulated.motion)

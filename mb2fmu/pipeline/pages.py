@@ -92,10 +92,14 @@ def described(built: Build) -> FileTree:
     return package.with_page(built.core, description(built))
 
 
-def proved(built: Build, validated: Validated, page: bytes) -> FileTree:
-    """Return the core unit with its report; native units carry the reference too."""
+def proved(built: Build, validated: Validated, command: str) -> FileTree:
+    """Return the core unit with its report; native units carry the reference too.
+
+    The report has no times, the core unit's hash, and at most ``LIMIT`` bytes.
+    """
     from mb2fmu import package
 
+    page = _report(validated, built, command, (), LIMIT)
     if built.interface.target.backend == "python":
         return package.with_page(built.core, page)
     reference = validated.result.reference
@@ -142,11 +146,6 @@ def report(validated: Validated) -> bytes:
     return beside(None, validated, command, validated.timings)
 
 
-def inside(built: Build, validated: Validated, command: str) -> bytes:
-    """Return the report to pack with a unit: without times, with the core unit's hash, at most ``LIMIT`` bytes."""
-    return _report(validated, built, command, (), LIMIT)
-
-
 def beside(
     built: Build | None, validated: Validated, command: str, timings: tuple[Timing, ...], unit: bytes | None = None
 ) -> bytes:
@@ -182,6 +181,7 @@ def _report(
     """Render a proof as a page (HTML) with the times spent, hashes of its sources, and its motion drawn."""
     from mb2fmu import package
     from mb2fmu.pipeline import animating
+    from mb2fmu.pipeline.appearance import scene_of
     from mb2fmu.report import Provenance, render
 
     spent: dict[str, float] = {}
@@ -193,7 +193,7 @@ def _report(
     hashes = {"model file": _sha256(source)} if source else {}
     core = package.digest(built.core) if built else ""
     equations = built.derivation.equations if built else _shown_equations(validated)
-    scene = built.scene if built else animating.scene_of(validated.mechanism, equations)
+    scene = built.scene if built else scene_of(validated.mechanism, equations)
     motion = animating.proof_drawn(scene, validated.result) if scene else None
     return render(
         validated.definition,

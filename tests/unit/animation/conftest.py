@@ -12,7 +12,7 @@ from mb2fmu import animation
 from mb2fmu.formulation import formulate
 from mb2fmu.mechanism import read
 from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Sphere, check
-from mb2fmu.pipeline import animating
+from mb2fmu.pipeline import appearance
 
 STL = b"""solid tetrahedron
 facet normal 0 0 -1
@@ -74,7 +74,7 @@ def scene_of():
 
     def made(model):
         mechanism = read(check(model))
-        return animating.scene_of(mechanism, formulate(mechanism, "auto"))
+        return appearance.scene_of(mechanism, formulate(mechanism, "auto"))
 
     return made
 
