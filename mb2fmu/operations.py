@@ -84,27 +84,27 @@ class Writer(Protocol):
         ...
 
     def add(self, a: int, b: int) -> int:
-        """a + b."""
+        """Return a + b."""
         ...
 
     def sub(self, a: int, b: int) -> int:
-        """a − b."""
+        """Return a − b."""
         ...
 
     def mul(self, a: int, b: int) -> int:
-        """a b."""
+        """Return a b."""
         ...
 
     def div(self, a: int, b: int) -> int:
-        """a / b."""
+        """Return a / b."""
         ...
 
     def neg(self, a: int) -> int:
-        """−a."""
+        """Return −a."""
         ...
 
     def power(self, a: int, b: int) -> int:
-        """a ** b."""
+        """Return a ** b."""
         ...
 
     def unary(self, op: Op, a: int) -> int:
@@ -116,7 +116,7 @@ class Writer(Protocol):
         ...
 
     def select(self, condition: int, a: int, b: int) -> int:
-        """a where the condition is not 0, else b."""
+        """Return a where the condition is not 0, else b."""
         ...
 
 
@@ -255,12 +255,12 @@ def _squares(b: Writer, x: Sequence[int]) -> int:
 
 
 def _over_root(b: Writer, square: int) -> int:
-    """1 / √…."""
+    """Return 1 / √…."""
     return b.div(_one(b), b.unary(Op.SQRT, square))
 
 
 def _bell(b: Writer, x: Sequence[int], _value: int) -> int:
-    """2/√π exp(−x²)."""
+    """Return 2/√π exp(−x²)."""
     square = b.mul(x[0], x[0])
     return b.mul(b.constant(2.0 / math.sqrt(math.pi)), b.unary(Op.EXP, b.neg(square)))
 

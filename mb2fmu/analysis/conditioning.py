@@ -47,6 +47,7 @@ class Conditioning:
         return np.asarray(np.maximum(0.0, self.data - self.digits))
 
     def __str__(self) -> str:
+        """Return a sentence on the state derivative that loses the most digits."""
         worst = int(np.argmax(self.lost)) if len(self.names) else -1
         if worst < 0 or self.lost[worst] < 1.0:
             return "x' has all digits that its data let it have"

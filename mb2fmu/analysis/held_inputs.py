@@ -26,7 +26,7 @@ class HeldInputs:
         return np.array(self._rows[self.row])
 
     def stretches(self, end: float) -> Iterator[float]:
-        """Goes from jump to jump from the first row on, and hands back where each stretch ends.
+        """Yield the end of each stretch between two jumps, from the first row on.
 
         Args:
             end: Of the motion in s.
@@ -41,7 +41,7 @@ class HeldInputs:
 
 
 def ends_of(signals: Callable[[float], Floats], end: float) -> Iterator[float]:
-    """Where stretches of a motion end whose inputs do not jump; goes from one to the next.
+    """Yield the ends of stretches in which inputs do not jump, one after the other.
 
     Args:
         signals: Time in s → inputs.

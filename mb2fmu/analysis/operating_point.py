@@ -154,7 +154,7 @@ def _best_of_attempts(
 def _turning_faults(
     slopes: Slopes, start: OperatingPoint, names: Sequence[str], kept: Sequence[int], coordinates: Collection[int]
 ) -> list[Fault]:
-    """Yield why the coordinate that moves most at the start cannot grow steadily, as a top's angle does."""
+    """Return why the coordinate that moves most at the start cannot grow steadily, as a top's angle does."""
     rates = np.abs(slopes.rates(start.x, start.r))
     moving = [(rates[i], i) for i in kept if i in coordinates and rates[i] > 0]
     if not moving:

@@ -112,7 +112,7 @@ class Saltation:
         return stretches
 
     def _stretch(self, at: Point, done: int, end: float, part: int, stretches: list[Stretch]) -> tuple[Point, int]:
-        """From a point through all events to an instant; which instants were passed."""
+        """Integrate from a point through all events to an instant; return the instants that were passed."""
         fresh = part > 0
         while True:
             y, rows, values, event = self._until_event(at, done, end, fresh=fresh)

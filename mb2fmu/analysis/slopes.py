@@ -75,6 +75,7 @@ class Slopes:
         """Return values at (x, r) as a function; NaN of shape (size,) where a matrix is singular."""
 
         def values(x: Floats, r: Floats) -> Floats:
+            """Evaluate the entry point at states and inputs; NaN where the equations are singular."""
             try:
                 return np.asarray(evaluate(self._t, x, r, self._p), dtype=float)
             except SingularMatrixError:  # a state that cannot be: the search goes on from another

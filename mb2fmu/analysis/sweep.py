@@ -87,7 +87,7 @@ class Sweep:
         return np.asarray(np.all(self.eigenvalues.real < 0, axis=1))
 
     def to_json(self) -> str:
-        """Everything as JSON; complex numbers as [re, im]."""
+        """Return everything as JSON; complex numbers as [re, im]."""
         content = {
             "name": self.name,
             "unit": self.unit,
@@ -243,6 +243,7 @@ def _refined(
     nearest = [first]
 
     def real_part(value: float) -> float:
+        """Return the real part of the followed eigenvalue at a parameter value, and remember the eigenvalue."""
         share = (value - low) / (high - low)
         expected = first + share * (last - first)
         candidates = np.linalg.eigvals(_block(points.at(value), kept))

@@ -462,7 +462,7 @@ def _way(poses: Poses) -> float:
 
 
 def is_ball(solids: Sequence[Solid]) -> bool:
-    """Returns whether all that moves is a ball, or several about one point: seen from near, it shows no motion.
+    """Return whether all that moves is a ball, or several about one point: seen from near, it shows no motion.
 
     Args:
         solids: All that there are.

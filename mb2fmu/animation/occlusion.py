@@ -41,7 +41,7 @@ class Hull:
 
 
 def box(centre: Floats, R: Floats, edges: Floats) -> Hull:
-    """Returns the hull of a box.
+    """Return the hull of a box.
 
     Args:
         centre: In m.
@@ -54,7 +54,7 @@ def box(centre: Floats, R: Floats, edges: Floats) -> Hull:
 
 
 def cylinder(centre: Floats, axis: Floats, length: float, radius: float) -> Hull:
-    """Returns the hull of a cylinder; its faces are the ends.
+    """Return the hull of a cylinder; its faces are the ends.
 
     Args:
         centre: In m.
@@ -74,7 +74,7 @@ def cylinder(centre: Floats, axis: Floats, length: float, radius: float) -> Hull
 
 
 def ellipsoid(centre: Floats, R: Floats, half: Floats) -> Hull:
-    """Returns the hull of an ellipsoid, which has no faces.
+    """Return the hull of an ellipsoid, which has no faces.
 
     Args:
         centre: In m.
@@ -90,7 +90,7 @@ def ellipsoid(centre: Floats, R: Floats, half: Floats) -> Hull:
 
 
 def cloud(points: Floats) -> Hull:
-    """Returns the hull of points, such as a mesh's, without looking for its faces.
+    """Return the hull of points, such as a mesh's, without looking for its faces.
 
     Args:
         points: Shape (n, 3), in m.
@@ -100,7 +100,7 @@ def cloud(points: Floats) -> Hull:
 
 
 def painted_order(depths: Sequence[float], boxes: Sequence[Floats], hulls: Sequence[Hull], toward: Floats) -> list[int]:
-    """Returns the indices of solids, what is behind first.
+    """Return the indices of solids in painting order: the farthest first.
 
     Args:
         depths: Of their middles along the way to the eye, in m.

@@ -89,6 +89,7 @@ def places(scene: Scene, motion: Motion) -> Places:
     n = len(motion.time)
 
     def evaluated(entry: str, shape: tuple[int, ...]) -> Floats:
+        """Evaluate an entry point along the whole motion, shape (n_t, k, *shape)."""
         if not scene.program.entries[entry].results:
             return np.zeros((n, 0, *shape))
         function = evaluation.evaluator(scene.program, entry)

@@ -148,7 +148,7 @@ def stills(drawing: Drawing, times: Sequence[float], *, background: str = "") ->
 
 
 def _screen(drawing: Drawing) -> tuple[Floats, Floats]:
-    """Unit vectors to the right and up, as the eye sees them, in N."""
+    """Return unit vectors to the right and up, as the eye sees them, in N."""
     right = np.cross(drawing.up, drawing.toward)
     right = right / np.linalg.norm(right)
     return right, np.cross(drawing.toward, right)

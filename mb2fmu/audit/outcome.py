@@ -65,7 +65,7 @@ class AuditResult:
         return any(self.count(each) for each in SEVERITIES[: SEVERITIES.index(least) + 1])
 
     def exit_code(self, least: Severity = "error") -> int:
-        """Exit code of the command line.
+        """Return the exit code of the command line.
 
         Args:
             least: Severity from which on a finding fails.

@@ -100,7 +100,7 @@ def split(
 
 
 def _facts(done: Split, places: tuple[str, ...]) -> dict[str, Any]:
-    """What was cut and written, as ``--json`` has it."""
+    """Return what was cut and written, for ``--json``."""
     return {
         "at": list(places),
         "by": done.cut.way,
@@ -115,20 +115,20 @@ def _facts(done: Split, places: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _states(part: Part) -> list[str]:
-    """Names of the states of a part."""
+    """Return names of the states of a part."""
     d = part.definition
     return [record.name for record in (*d.coordinates, *d.speeds, *d.auxiliary_states)]
 
 
 def _taken(part: Part) -> list[str]:
-    """Names of the inputs that come from other parts."""
+    """Return names of the inputs that come from other parts."""
     inputs = {str(given.name) for given in part.definition.inputs}
     members = (member.variable for terminal in part.definition.terminals for member in terminal.members)
     return [name for name in members if name in inputs]
 
 
 def _left_out(done: Split) -> list[str]:
-    """Outputs that no part has."""
+    """Return outputs that no part has."""
     return sorted(set.intersection(*(set(part.left_out) for part in done.parts)))
 
 

@@ -67,7 +67,7 @@ class TwiceDifferentiable:
 
 
 def differentiate_twice(program: Program, entry: str, with_respect_to: Sequence[Group]) -> TwiceDifferentiable:
-    """First and second derivatives of an entry point.
+    """Return first and second derivatives of an entry point.
 
     Args:
         program: Without seeds.

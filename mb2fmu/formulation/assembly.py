@@ -105,7 +105,7 @@ def _asks_for_multipliers(
 
 
 def _pathways_in_z_dot(kinematics: NamedKinematics) -> None:
-    """Lengths and rates of pathways may stand in the derivatives of auxiliary states."""
+    """Name lengths and rates of pathways that derivatives of auxiliary states contain."""
     symbols = (
         set().union(*(e.free_symbols for e in kinematics.mechanism.z_dot)) if kinematics.mechanism.z_dot else set()
     )

@@ -35,7 +35,7 @@ def energy_of(kinematics: NamedKinematics) -> Energy:
 
 
 def kinetic_energy(kinematics: NamedKinematics) -> sm.Expr:
-    """T in J."""
+    """Return T in J."""
     m = kinematics.mechanism
     if m.lagrangian is not None and m.lagrangian_alone:
         return _quadratic_part(m, m.lagrangian.expression)
@@ -82,7 +82,7 @@ def _declared(m: Mechanism) -> sm.Expr | None:
 
 
 def _at_rest_of_lagrangian(m: Mechanism) -> sm.Expr:
-    """V of the Lagrangian itself: -L at q' = 0."""
+    """Return V of the Lagrangian itself: -L at q' = 0."""
     return sm.S.Zero if m.lagrangian is None else -m.lagrangian.expression.xreplace(dict.fromkeys(m.u, sm.S.Zero))
 
 

@@ -69,7 +69,7 @@ def magnitude(load: PathwayLoad | TorqueActuatorLoad, kinematics: NamedKinematic
 
 
 def power(number: int, kinematics: NamedKinematics) -> sm.Expr:
-    """Power in W that load ``number`` delivers to the mechanism."""
+    """Return the power in W that load ``number`` delivers to the mechanism."""
     load = kinematics.mechanism.loads[number]
     if isinstance(load, PathwayLoad):
         return magnitude(load, kinematics) * load.rate

@@ -112,7 +112,7 @@ class Integrals:
             yield NamedQuantity("invariant", name, None, terms.kinetic + V if quadratic else h)
 
     def in_space(self) -> Iterator[NamedQuantity]:
-        """Return components of momentum and angular momentum of all bodies in the inertial frame; non-zero ones."""
+        """Yield components of momentum and angular momentum of all bodies in the inertial frame; non-zero ones."""
         if not self._m.bodies:
             return
         kept = ConservedQuantities(self._m, None).in_space

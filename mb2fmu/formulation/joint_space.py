@@ -72,7 +72,7 @@ class JointSpace:
         return found
 
     def _spin(self, body: Body, turning: Components, hint: str) -> Components:
-        """Inertia times a vector, both in N."""
+        """Return the inertia times a vector, both in N."""
         k, R = self._k, self._k.rotation(body.frame)
         return k.named(times(R, times(body.inertia, times(R.T, turning))), f"{hint}_{body.name}")
 

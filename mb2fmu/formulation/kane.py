@@ -91,7 +91,7 @@ def _functions_of_time(m: Mechanism) -> dict[sm.Basic, sm.Expr]:
 
 
 def _kinematic_equations(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
-    """q' - K u - k0."""
+    """Return q' - K u - k0."""
     rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
     rates = translate_matrix(rates, known)
     return [known[q].diff(m.t) - rate for q, rate in zip(m.q, rates, strict=True)]

@@ -96,7 +96,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
 
 
 def _kinetic_energy(m: Mechanism, model: SympyBodies) -> sm.Expr:
-    """T in q and q'."""
+    """Return T in q and q'."""
     N = model.frames[0]
     total = sm.S.Zero
     for record, body in zip(m.bodies, model.bodies, strict=True):
@@ -110,7 +110,7 @@ def _kinetic_energy(m: Mechanism, model: SympyBodies) -> sm.Expr:
 
 
 def _in_speeds(kinematics: NamedKinematics, M_q: sm.ImmutableMatrix, f_q: sm.ImmutableMatrix) -> MassMatrixDynamics:
-    """Kᵀ M_q K and Kᵀ (f_q - M_q q''|_{u'=0})."""
+    """Return Kᵀ M_q K and Kᵀ (f_q - M_q q''|_{u'=0})."""
     second = sm.Matrix(kinematics.q_second)
     K = kinematics.K
     if sm.eye(K.rows) == K and second.is_zero_matrix:

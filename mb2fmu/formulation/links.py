@@ -232,7 +232,7 @@ class _Grower:
         return [k for k in reversed(chain[1:]) if k in self.wanted or len(speeds) != 3]
 
     def _prefers_given(self, i: int) -> bool:
-        """Whether the user's velocity is the one to take: it uses a constraint, is a particle's, or is simpler."""
+        """Return whether to take the user's velocity: it uses a constraint, is a particle's, or is simpler."""
         place = self.m.points[i]
         if place.passing or place.name in self.m.given_by_constraint:
             return True

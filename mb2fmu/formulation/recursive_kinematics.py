@@ -28,7 +28,7 @@ class RecursiveKinematics(NamedKinematics):
         self._use_rates(mechanism.kinematics.matrix.todok())  # for partials, which momenta ask for
 
     def q_dot_names(self) -> tuple[sm.Expr, ...]:
-        """q' as symbols, or as speeds where they are equal."""
+        """Return q' as symbols, or as speeds where they are equal."""
         m = self.mechanism
         rates: list[list[sm.Expr]] = [[] for _ in m.q]
         for (k, j), entry in m.kinematics.matrix.todok().items():
@@ -39,7 +39,7 @@ class RecursiveKinematics(NamedKinematics):
         )
 
     def kinetic_energy(self) -> sm.Expr:
-        """T in J."""
+        """Return T in J."""
         return self._remember("kinetic energy", 0, lambda n: self._new("kinetic energy", n, ["T_kinetic"])[0])
 
     def define(
@@ -49,7 +49,7 @@ class RecursiveKinematics(NamedKinematics):
         return self._remember(kind, 0, lambda n: self._new(kind, n, names, given))
 
     def mass_matrix(self) -> sm.ImmutableMatrix:
-        """M over all speeds, shape (n_u, n_u)."""
+        """Return M over all speeds, shape (n_u, n_u)."""
         n = len(self.mechanism.u)
         pairs = [(i, j) for i in range(n) for j in range(i + 1)]
         entries = self.define("mass matrix", [f"M_{i + 1}_{j + 1}" for i, j in pairs])

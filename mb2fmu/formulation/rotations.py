@@ -10,7 +10,7 @@ import sympy as sm
 
 
 def quaternion(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.Expr, sm.Expr]:
-    """Unit quaternion of a direction cosine matrix.
+    """Return unit quaternion of a direction cosine matrix.
 
     The largest of the four components is taken from the diagonal and the others from it, so that nothing is lost by
     cancellation anywhere (Shepperd, J. Guidance and Control 1, 1978, 223-224).

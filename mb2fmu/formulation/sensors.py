@@ -82,7 +82,7 @@ def _mean(bodies: list[Body], of: Callable[[int], Components]) -> Components:
 
 
 def linear_momentum(bodies: Iterable[Body], k: NamedKinematics) -> Components:
-    """Σ m v in N, kg·m/s."""
+    """Return Σ m v in N, kg·m/s."""
     return _summed(bodies, k.velocity)
 
 

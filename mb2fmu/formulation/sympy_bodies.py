@@ -114,7 +114,7 @@ class _Builder:
         return tuple(points)
 
     def bodies(self) -> tuple[Any, ...]:
-        """Rigid bodies and particles."""
+        """Return rigid bodies and particles."""
         result = []
         for i, body in enumerate(self.m.bodies):
             point, mass = self.points[body.masscenter], self.dynamic(body.mass)

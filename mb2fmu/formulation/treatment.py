@@ -80,7 +80,7 @@ def with_rate(
 
 
 def attractor_rate(mechanism: Mechanism) -> float:
-    """Default rate in 1/s: ``ATTRACTOR_RATE`` per s, µs, Ms, …, whichever is nearest to the natural time."""
+    """Return the default rate in 1/s: ``ATTRACTOR_RATE`` per s, µs, Ms, …, whichever is nearest to the natural time."""
     natural = natural_units(mechanism.declared).magnitude("s")
     return float(ATTRACTOR_RATE) * float(f"1e{-6 * round(math.log10(natural) / 6)}")
 

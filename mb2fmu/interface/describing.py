@@ -313,7 +313,7 @@ class _Describer:
             yield self._derivative(self._definition.speeds[i], "accelerations", i, None)
 
     def _switches(self) -> Iterator[FmuVariable]:
-        """Event indicators, then modes."""
+        """Yield event indicators, then modes."""
         switches = switches_of(self._program)
         margins = len(self._program.entries["indicators"].results) if switches else 0
         for i, switch in enumerate(switches[:margins]):

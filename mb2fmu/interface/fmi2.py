@@ -13,7 +13,7 @@ __all__ = ["ModelStructure", "Unknown", "indices", "model_structure"]
 
 
 def indices(interface: FmuInterface) -> dict[str, int]:
-    """Index of each variable by name, counted from 1."""
+    """Return the index of each variable by name, counted from 1."""
     return {variable.name: i for i, variable in enumerate(interface.variables, start=1)}
 
 

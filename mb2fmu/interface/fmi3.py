@@ -10,7 +10,7 @@ from mb2fmu.interface.structure import ModelStructure, structure
 
 
 def references(interface: FmuInterface) -> dict[str, int]:
-    """Value reference of each variable by name; of one that is in an array only, that of the array."""
+    """Return the value reference of each variable by name; of one that is in an array only, that of the array."""
     found = {variable.name: variable.value_reference for variable in interface.variables}
     return found | {
         name: array.value_reference for array in interface.arrays if array.replaces for name in array.elements

@@ -69,6 +69,7 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
         return _numbered([(numbers[item.on], item.kind) for item in on if item.on in direct])
 
     def seen_at_start(on: tuple[Dependency, ...]) -> _Numbered:
+        """Number dependencies at initialization; instead of states with approximate starts, what these depend on."""
         kinds = {item.on: _at_start(item.kind) for item in on if item.on not in approximate}
         through = [approximate[item.on] for item in on if item.on in approximate]
         kinds |= {item.on: "dependent" for state in through for item in state.dependencies}
@@ -84,6 +85,7 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
         return Unknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
 
     def at_start(variable: FmuVariable) -> Unknown:
+        """Return a variable as an initial unknown with its dependencies."""
         if variable.start_dependencies:
             known = {item.on for item in variable.dependencies}
             further = tuple(item for item in variable.start_dependencies if item.on not in known)

@@ -73,6 +73,7 @@ def _nested(op: Op) -> Rule:
     """Return a function of any number of arguments."""
 
     def combine(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+        """Combine the operands pairwise in the order of their node numbers, so that equal sets share nodes."""
         ordered = sorted(n)
         result = ordered[0]
         for node in ordered[1:]:

@@ -74,12 +74,12 @@ class Closing:
         return np.asarray(np.max(np.where(np.isfinite(found), found, 0.0), axis=0), dtype=np.float64)
 
     def residual(self, q: Floats) -> Floats:
-        """φ, shape (m,)."""
+        """Return φ, shape (m,)."""
         with np.errstate(all="ignore"):
             return np.array(self._phi(0.0, *q, *self._parameters), dtype=float)
 
     def jacobian(self, q: Floats) -> Floats:
-        """∂φ/∂q, shape (m, n)."""
+        """Return ∂φ/∂q, shape (m, n)."""
         G = np.zeros(self._shape)
         if self._places:
             with np.errstate(all="ignore"):

@@ -52,7 +52,7 @@ class ConservedOfLagrangian:
         ends = np.cumsum([len(each) for each in terms])[:-1]
 
         def summed(point: Sequence[float]) -> tuple[Floats, Floats]:
-            """At one state."""
+            """Return the sum at one state."""
             parts = np.split(np.array(evaluate(*point), dtype=float), ends)
             return np.array([each.sum() for each in parts]), np.array([np.abs(each).sum() for each in parts])
 

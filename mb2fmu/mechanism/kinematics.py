@@ -36,7 +36,7 @@ ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
 def add(a: Components, b: Components) -> Components:
-    """a + b."""
+    """Return a + b."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
@@ -47,7 +47,7 @@ def scale(factor: sm.Expr, a: Components) -> Components:
 
 
 def dot(a: Sequence[sm.Expr], b: Components) -> sm.Expr:
-    """a · b."""
+    """Return a · b."""
     return sm.Add(*(x * y for x, y in zip(a, b, strict=True) if x is not sm.S.Zero and y is not sm.S.Zero))
 
 
@@ -57,7 +57,7 @@ def cross(a: Components, b: Components) -> Components:
 
 
 def times(matrix: sm.MatrixBase, a: Components) -> Components:
-    """matrix @ a."""
+    """Return matrix @ a."""
     entries = matrix.flat()
     return (dot(entries[0:3], a), dot(entries[3:6], a), dot(entries[6:9], a))
 
@@ -132,7 +132,7 @@ class NamedKinematics:
         return self._names[expression]
 
     def assign(self, symbol: sm.Symbol, expression: sm.Expr) -> None:
-        """``symbol`` := ``expression``."""
+        """Assign an expression to a symbol."""
         self.assignments.append(Assignment(symbol, expression))
 
     def name_late(self, expression: sm.Expr, hint: str) -> sm.Expr:
@@ -241,15 +241,15 @@ class NamedKinematics:
         return self._remember("position", i, self._position)
 
     def velocity(self, i: int) -> Components:
-        """Velocity of point i in N, m/s."""
+        """Return the velocity of point i in N, m/s."""
         return self._remember("velocity", i, self._velocity)
 
     def velocity_partials(self, i: int) -> Partials:
-        """Partial velocities of point i."""
+        """Return the partial velocities of point i."""
         return self._remember("velocity_partials", i, self._velocity_partials)
 
     def acceleration0(self, i: int) -> Components:
-        """Acceleration of point i in N at u' = 0, m/s²."""
+        """Return the acceleration of point i in N at u' = 0, m/s²."""
         return self._remember("acceleration0", i, self._acceleration0)
 
     def kinetic_energy(self) -> sm.Expr:
@@ -345,11 +345,11 @@ class NamedKinematics:
     # ------------------------------------------------------------------ accelerations
 
     def alpha(self, i: int) -> Components:
-        """Angular acceleration of frame i in N, rad/s²; contains u'."""
+        """Return the angular acceleration of frame i in N, rad/s²; contains u'."""
         return self._remember("alpha", i, self._alpha)
 
     def acceleration(self, i: int) -> Components:
-        """Acceleration of point i in N, m/s²; contains u'."""
+        """Return the acceleration of point i in N, m/s²; contains u'."""
         return self._remember("acceleration", i, self._acceleration)
 
     def _alpha(self, i: int) -> Components:
@@ -385,7 +385,7 @@ class NamedKinematics:
         return self.named_late(total, f"acc_{place.name}")
 
     def _accelerated(self, k: int, components: Components, hint: str) -> Components:
-        """Derivative in N of a vector written in frame k and linear in the speeds."""
+        """Return the derivative in N of a vector written in frame k and linear in the speeds."""
         still, R = self._still(components), self.rotation(k)
         rate = self._rate(still)
         for u, u_dot in zip(self.mechanism.u, self.mechanism.u_dot, strict=True):

@@ -141,7 +141,7 @@ class NumericMechanism:
         return J.T @ left + W.T @ (inertia @ W.reshape(-1, 3, n)).reshape(-1, n), f
 
     def generalized_forces(self, constraint_forces: Sequence[float] = ()) -> Array:
-        """Generalized active forces, shape (n_u + n_aux,)."""
+        """Return the generalized active forces, shape (n_u + n_aux,)."""
         Q = np.zeros(self._n_u)
         count = len(self.mechanism.potential_forces)
         Q[:count] = self._take(self._potential, (count,))
@@ -270,7 +270,7 @@ class NumericMechanism:
         return self._values[start : start + math.prod(shape)].reshape(shape)
 
     def _frame_motion(self) -> None:
-        """Rotations from the parents, then angular velocities from the references, then accelerations."""
+        """Compute rotations from the parents, then angular velocities from the references, then accelerations."""
         local = self._values[self._rotation_places]
         for i, parent in self._parents:
             local[i] = local[parent] @ local[i]

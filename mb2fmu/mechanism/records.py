@@ -300,7 +300,7 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
         return self.lagrangian is not None and not self.bodies
 
     def rates(self, q_dot: Iterable[sm.Expr]) -> dict[sm.Symbol, sm.Expr]:
-        """Everything that positions may contain and that moves, with its rate; time's is 1."""
+        """Return all moving quantities that positions may contain, with their rates; the rate of time is 1."""
         return {**dict(zip(self.q, q_dot, strict=True)), **dict(self.driven), self.t: sm.S.One}
 
     @property

@@ -115,7 +115,7 @@ def row_lengths(rows: Floats, typical: Floats) -> Floats:
 
 
 def typical_speeds(mechanism: Mechanism) -> Floats:
-    """Typical magnitude of each speed, shape (n_u,)."""
+    """Return the typical magnitude of each speed, shape (n_u,)."""
     natural = natural_units(mechanism.declared)
     return np.array([natural.typical(item) for item in mechanism.declared.speeds])
 
@@ -123,7 +123,7 @@ def typical_speeds(mechanism: Mechanism) -> Floats:
 def typical_row_lengths(
     mechanism: Mechanism, numeric: NumericConstraints | None = None, units: Floats | None = None
 ) -> Floats:
-    """Typical length of each row of A, over the speeds: the largest at the start and beside it, shape (m,), > 0.
+    """Return typical length of each row of A, over the speeds: the largest at the start and beside it, shape (m,), > 0.
 
     Coordinates are moved by up to 0.3 of their typical magnitudes; 1 where a row vanishes everywhere.
 

@@ -55,7 +55,7 @@ def coordinates(mechanics: Mechanics) -> Expressions:
 
 
 def dependent_coordinates(mechanics: Mechanics) -> Expressions:
-    """The coordinates that the holonomic constraints determine; empty for a ``LagrangesMethod``, which names none."""
+    """Return coordinates that holonomic constraints determine; empty for a ``LagrangesMethod``, which names none."""
     match mechanics:
         case System():
             return tuple(mechanics.q_dep)
@@ -221,7 +221,7 @@ def actuators(mechanics: Mechanics) -> tuple[Any, ...]:
 
 
 def joints(mechanics: Mechanics) -> tuple[Any, ...]:
-    """SymPy joints; only a ``System`` has them."""
+    """Return SymPy joints; only a ``System`` has them."""
     return tuple(mechanics.joints) if isinstance(mechanics, System) else ()
 
 

@@ -32,7 +32,7 @@ VECTOR_KINDS = frozenset(
 
 
 def is_variable_name(name: object) -> bool:
-    """Whether FMI's structured naming allows ``name``: ``arm.joint[2].angle``, ``der(x)``; no spaces, no quotes."""
+    """Return whether FMI's structured naming allows ``name``: ``arm.joint[2].angle``, ``der(x)``; no spaces, quotes."""
     return isinstance(name, str) and _NAME.match(name) is not None
 
 

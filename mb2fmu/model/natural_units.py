@@ -84,7 +84,7 @@ def natural_units(definition: Declarations, further: Iterable[tuple[float, str]]
 
 
 def typical_motion(definition: Declarations) -> tuple[float, ...]:
-    """Typical magnitude of each coordinate of a model, then of each speed."""
+    """Return the typical magnitude of each coordinate of a model, then of each speed."""
     natural = natural_units(definition)
     return tuple(natural.typical(item) for item in (*definition.coordinates, *definition.speeds))
 

@@ -107,7 +107,7 @@ class _Collector:
             self.frames.setdefault(item)
 
     def body(self, body: Any) -> None:
-        """Mass, inertia, potential energy and place of a body."""
+        """Note the mass, inertia, potential energy and place of a body."""
         self.anchor(body)
         self.expression(f"the mass of body {body.name}", "inertia", body.mass)
         self.expression(f"the potential energy of body {body.name}", "energy", mechanics_source.potential_energy(body))
@@ -122,7 +122,7 @@ class _Collector:
                 self.vector(place, "inertia", other)
 
     def actuator(self, actuator: Any) -> None:
-        """An actuator's laws and its pathway; a musculotendon holds much that its force does not use."""
+        """Note an actuator's laws and its pathway; of a musculotendon only the expressions that its force uses."""
         place = f"actuator {getattr(actuator, 'name', None) or type(actuator).__name__}"
         if hasattr(actuator, "activation_dynamics"):
             self.expression(place, "load", actuator.force)

@@ -113,6 +113,7 @@ def choose(b: ProgramBuilder, rubbing: Rubbing) -> Chosen:
     taken = [b.binary(Op.EQ, place, b.constant(float(number))) for number in range(len(tried))]
 
     def of_taken(values: Sequence[int]) -> int:
+        """Select the value of the combination of modes that was taken."""
         found = values[0]
         for here, value in zip(taken[1:], values[1:], strict=True):
             found = b.select(here, value, found)

@@ -45,6 +45,7 @@ def with_modes(derivation: Derivation) -> Program:
         modes = [0.0] * len(frozen.layout.memory)
 
         def surfaces(t: float, x: Sequence[float], r: Sequence[float], p: Sequence[float]) -> Floats:
+            """Return the surfaces with all modes zero, shape (n,)."""
             try:
                 return np.asarray(seen(t, x, r, p, modes), dtype=np.float64)[:n]
             except SingularMatrixError as error:  # such as a loop that cannot be closed there

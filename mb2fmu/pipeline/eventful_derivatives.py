@@ -111,7 +111,7 @@ def _derivatives(
 
 
 def _held(course: Course) -> analysis.HeldInputs:
-    """The inputs of a course as the unit is given them: new ones behind the communication point."""
+    """Return the inputs of a course as the unit receives them: new values after the communication point."""
     rows = np.flatnonzero(course.turns[:-1]) if len(course.inputs) > 1 else np.empty(0, dtype=np.intp)
     rows = np.concatenate([[0], rows]).astype(np.intp)
     points = course.start + np.linspace(0.0, course.step * course.points, course.points + 1)  # to the bit
@@ -119,7 +119,7 @@ def _held(course: Course) -> analysis.HeldInputs:
 
 
 def _with_names(derivation: Derivation) -> Program:
-    """The program, coordinates and speeds that follow from others by their FMU names where they stand."""
+    """Return the program, with dependent coordinates and speeds under their FMU names."""
     program, d, e = derivation.program, derivation.definition, derivation.equations
     entries = dict(program.entries)
     if e.q_dependent:

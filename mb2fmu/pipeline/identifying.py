@@ -201,6 +201,7 @@ def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, fl
     }
 
     def inputs(t: float) -> Floats:
+        """Return inputs at time t in s: measured ones by their curves, others by the experiment's signals."""
         r = signals(t)
         for k, curve in given.items():
             r[k] = curve(t)
@@ -230,6 +231,7 @@ def _course(time: Floats, values: Floats, between: Between) -> Callable[[float],
     first, last = float(time[0]), float(time[-1])
 
     def at(t: float) -> float:
+        """Return the cubic's value at time t in s; constant before the first and after the last row."""
         t = min(max(t, first), last)
         k = max(bisect_right(begins, t) - 1, 0)
         s = t - begins[k]

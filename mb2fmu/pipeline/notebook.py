@@ -146,7 +146,7 @@ def _folded(content: bytes, title: str, summary: str = "The whole report") -> st
 
 
 def telling(content: bytes) -> str:
-    """Returns a page that tells what it stands in how high it is; :data:`HEARS` is the script that hears it.
+    """Return a page that tells its height to the page around it; :data:`HEARS` is the script that receives it.
 
     Args:
         content: A page of ours, with its policy on scripts.

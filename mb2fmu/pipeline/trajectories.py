@@ -224,7 +224,7 @@ class Simulated(Trajectories):
         return self.motion.time
 
     def drawing(self) -> Drawing:
-        """The mechanism in motion."""
+        """Return the mechanism in motion."""
         from mb2fmu.pipeline import animating
 
         return animating.model_drawn(self)[0]

@@ -129,6 +129,7 @@ def drawn(simulated: SimulatedUnit) -> Drawing:
     n = len(simulated.time)
 
     def column(name: str, start: float) -> Floats:
+        """Return a variable over time: simulated, given, or constant at its value."""
         if name in simulated.names:
             return simulated[name]
         return np.asarray(given.get(name, np.full(n, simulated.parameters.get(name, start))))

@@ -59,7 +59,7 @@ class ProgramBuilder(MarkedNodes):
     # --- arithmetic --------------------------------------------------------------------------------------------------
 
     def neg(self, a: int) -> int:
-        """−a."""
+        """Return −a."""
         value = self._value[a]
         if value is not None:
             return self.constant(-value)
@@ -111,7 +111,7 @@ class ProgramBuilder(MarkedNodes):
         return self._binary(_SUB, a, b) if reverse is None else self.neg(reverse)
 
     def mul(self, a: int, b: int) -> int:
-        """a·b."""
+        """Return a·b."""
         x, y = self._value[a], self._value[b]
         if x is not None:
             return self.constant(x * y) if y is not None else self._scale(x, b)

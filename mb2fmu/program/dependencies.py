@@ -71,6 +71,7 @@ class _Reads(NamedTuple):
     dependent: int = 0
 
     def __or__(self, other: _Reads) -> _Reads:
+        """Return the union of both, kind by kind."""
         return _Reads(
             self.any | other.any,
             self.fixed | other.fixed,

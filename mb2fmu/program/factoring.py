@@ -17,7 +17,7 @@ class Arithmetic(Protocol):
     """Protocol: the methods of a builder that factoring uses."""
 
     def mul(self, a: int, b: int) -> int:
-        """a·b."""
+        """Return a·b."""
         ...
 
     def quotient(self, node: int) -> tuple[int, int] | None:
@@ -25,7 +25,7 @@ class Arithmetic(Protocol):
         ...
 
     def div(self, a: int, b: int) -> int:
-        """a / b."""
+        """Return a / b."""
         ...
 
     def sum(self, plus: Sequence[int], minus: Sequence[int]) -> int:

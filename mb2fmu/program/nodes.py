@@ -50,23 +50,23 @@ class Nodes:
         return self._intern(Op.TIME, 0, -1, -1, 2)
 
     def state(self, index: int) -> int:
-        """x[index]."""
+        """Return x[index]."""
         return self._intern(Op.STATE, index, -1, -1, 2)
 
     def input(self, index: int) -> int:
-        """r[index]."""
+        """Return r[index]."""
         return self._intern(Op.INPUT, index, -1, -1, 2)
 
     def parameter(self, index: int) -> int:
-        """p[index]."""
+        """Return p[index]."""
         return self._intern(Op.PARAMETER, index, -1, -1, 1)
 
     def memory(self, index: int) -> int:
-        """m[index]."""
+        """Return m[index]."""
         return self._intern(Op.MEMORY, index, -1, -1, 2)
 
     def seed(self, index: int) -> int:
-        """s[index]."""
+        """Return s[index]."""
         return self._intern(Op.SEED, index, -1, -1, 2)
 
     def value(self, node: int) -> float | None:
@@ -127,7 +127,7 @@ class Nodes:
         return (self._a[node],) if self._b[node] < 0 else (self._a[node], self._b[node])
 
     def choice(self, node: int) -> tuple[int, int, int]:
-        """The condition of a selection, what it is where that holds, and where it does not."""
+        """Return the condition of a selection, its value where this holds, and its value elsewhere."""
         return self._a[node], self._b[node], self._c[node]
 
     def _binary(self, op: int, a: int, b: int) -> int:

@@ -249,7 +249,7 @@ class Program:
         return result
 
     def pairs(self, stop: int | None = None) -> tuple[list[int], list[int], dict[int, tuple[int, ...]]]:
-        """First and second operand of every node (before ``stop``), for passes over all of them.
+        """Return first and second operand of every node (before ``stop``), for passes over all of them.
 
         Returns:
             The first operands, the second ones; -1 where there is none, so that what stands behind the last node is

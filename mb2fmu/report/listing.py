@@ -168,7 +168,7 @@ def _entries(letter: str, matrix: Any) -> Iterator[tuple[str, Any]]:
 
 
 def section_texts(equations: EquationsOfMotion) -> list[dict[str, Any]]:
-    """All sections that have rows, each with its title and its rows, both sides of them as text."""
+    """Return all sections that have rows, each with its title and its rows, both sides of them as text."""
     printer = StrPrinter({"order": "none"})
     dots = {dot: sm.Symbol(f"{u}'") for u, dot in zip(equations.u, equations.u_dot, strict=True)}
 

@@ -41,7 +41,7 @@ def quantity_listing(quantities: NamedQuantities, form: Literal["text", "latex"]
 
 
 def section_texts(quantities: NamedQuantities) -> list[dict[str, Any]]:
-    """All sections, each with its title, its rows (both sides as text) and its note; what stands in them last."""
+    """Return all sections: title, rows (both sides as text), note; then the names that occur in them."""
     dots = {rate: sm.Symbol(f"{of}{chr(39) * times}") for rate, (of, times) in quantities.rates.items()}
     printer = StrPrinter({"order": "none"})
 

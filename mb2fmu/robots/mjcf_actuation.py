@@ -153,7 +153,7 @@ class Actuation:
         return tuple(found.values())
 
     def _control(self, element: Element, name: str, target: str) -> tuple[float, float]:
-        """Bounds of an actuator's control; with ``inheritrange`` the range of what it acts on, about its middle."""
+        """Return bounds of a control; with ``inheritrange`` those of its joint, scaled about their middle."""
         part = element.number("inheritrange")
         if not part:
             return read_range(element, "ctrlrange", "ctrllimited", f"actuator {name}", self.compiler)

@@ -166,6 +166,7 @@ def _one_of(kind: Any) -> Callable[[Any], Any]:
     """Return a reader that takes one word of a Literal."""
 
     def read(value: Any) -> Any:
+        """Return the value if it is one of the allowed words."""
         words = get_args(kind)
         if value not in words:
             raise ValueError(f"it is one of {', '.join(words)}")

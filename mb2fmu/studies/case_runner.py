@@ -139,6 +139,7 @@ class Runner:
         """End this process if a call of the unit does not return: the sender of the case notices, and continues."""
 
         def look() -> None:
+            """End the process when a case has passed its deadline."""
             while True:
                 time.sleep(1.0)
                 if time.monotonic() > self._deadline + _GRACE:

@@ -160,6 +160,7 @@ class _Search:
         bounds = np.array([each.low for each in self.unknowns]), np.array([each.high for each in self.unknowns])
 
         def left(scaled: Floats) -> Floats:
+            """Return weighted residuals at scaled unknowns; infinite where the model has no motion."""
             try:
                 return np.asarray(self.left_over(scaled * self.sizes) / weights)
             except Mb2FmuError:  # there is no motion there: the search takes a shorter step from where it is

@@ -52,7 +52,7 @@ class Courses:
         self._known: dict[int, Course | None] = {}
 
     def of(self, node: int) -> Course | None:
-        """The course of a node; None if it is not linear in time, or depends on what moves."""
+        """Return the course of a node; None if it is not linear in time, or depends on what moves."""
         stack = [node]
         while stack:
             last = stack[-1]
@@ -114,7 +114,7 @@ class Courses:
 
 
 def next_instant(builder: ProgramBuilder, course: Course, mode: int, *, steps: bool) -> int:
-    """The instant at which a switch changes next, infinity if it does not.
+    """Return the instant at which a switch changes next, infinity if it does not.
 
     Args:
         builder: Takes the nodes.

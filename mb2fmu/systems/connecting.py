@@ -26,7 +26,7 @@ class Connections:
     """
 
     def __init__(self, told: Told) -> None:
-        """None yet."""
+        """Begin without connections."""
         self._told = told
         self.links: dict[Target, tuple[int, str, float, float, str]] = {}
         self.delays: dict[Target, float] = {}

@@ -83,6 +83,7 @@ class TerminalBond:
         """Return effort and flow of one side: its one flow member and a rate; None if it has not both."""
 
         def signal(variable: str, *, rate: bool) -> Signal | None:
+            """Return a variable of component ``k`` as an input or output of the master; None if it is neither."""
             unit = self.components[k].unit(variable) if variable in self.components[k].variables else None
             factor = unit.factor if unit else 1.0
             if (k, variable) in ins:

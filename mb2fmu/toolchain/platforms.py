@@ -50,7 +50,7 @@ class Platform:
         return self.name
 
     def folder(self, fmi: int) -> str:
-        """Folder under ``binaries/``.
+        """Return the folder under ``binaries/``.
 
         Args:
             fmi: 2 or 3.

@@ -109,6 +109,7 @@ class Compilation:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Stop compilers that still run, and remove their folders."""
         self._processes.stop()
         self._processors.shutdown(wait=True, cancel_futures=True)
         for workshop in self._workshops.values():

@@ -285,7 +285,7 @@ def _defects(
 def _local_growth(
     reference: Reference, flow: StepFlow, states: Floats, made: tuple[Sequence[Step], Sequence[Landing]]
 ) -> Floats:
-    """Largest growth of errors over one step, at up to ten of the steps without events, or the scales, shape (n_x,)."""
+    """Return the largest growth of errors over a step, at up to ten steps without events, or scales, (n_x,)."""
     scales = reference.state_scales
     smooth = [
         (s, end) for s, end in zip(*made, strict=True) if not end.events and s.begins is None and s.beside is None

@@ -112,7 +112,7 @@ class EventsRead:
 
     @property
     def nothing(self) -> bool:
-        """Whether the model has no events, and no outputs of what is solved for."""
+        """Whether the model has neither events nor outputs of unknown forces."""
         d = self._d
         return not (d.contacts or d.latches or d.events or self._pairs)
 
@@ -127,21 +127,21 @@ class EventsRead:
         return found
 
     def _of_pair(self, pair: _Pair) -> Any:
-        """Both sides as functions."""
+        """Return both sides as functions."""
         return self._own(pair.own), self._read([pair.read])
 
     def _own(self, expression: sm.Expr) -> Callable[[Sequence[float]], list[float]]:
-        """A function of the slots' values, then of u' and of forces that are solved for."""
+        """Return a function of the slots' values, then of u' and of forces that are solved for."""
         return self._symbols.function([sm.sympify(expression).xreplace(self._unknown)], self._stand_ins)
 
     def _of_moving(self, item: _Moving) -> Any:
-        """The user's value, and all that was read of it."""
+        """Return the user's value, and all that was read of it."""
         read = [item.read, item.second, *([item.rate] if item.rate is not None else [])]
         own = self._symbols.function([item.own])
         return own, self._read(read)
 
     def _read(self, expressions: Sequence[sm.Expr]) -> Callable[[Sequence[float]], list[float]]:
-        """A function of plain values of expressions that were read."""
+        """Return a function of plain values of expressions that were read."""
         rates = dict(zip(self._m.u_dot, self._u_dot, strict=True))
         plain = [sm.sympify(each).xreplace(rates) for each in expressions]
         if any(each.free_symbols - set(self._plain) for each in plain):
@@ -191,7 +191,7 @@ class EventsRead:
         yield from self._of_outputs()
 
     def _of_outputs(self) -> Iterator[_Pair]:
-        """Outputs in which forces stand that are solved for; others are asked of the unit itself."""
+        """Yield outputs that contain unknown forces; the unit itself is asked for all others."""
         d, m = self._d, self._m
         written = {each.name: each.expression for each in m.outputs if isinstance(each, WrittenOutput)}
         for output in d.outputs:
@@ -202,7 +202,7 @@ class EventsRead:
         yield from self._of_multipliers()
 
     def _of_multipliers(self) -> Iterator[_Pair]:
-        """Constraints whose multipliers are asked for: the row that the model names, and that which was read.
+        """Yield constraints whose multipliers are outputs: the model's row and the row that was read.
 
         Signs are free. With quaternions rows are read at unit length, which is another expression beside it.
         """
@@ -235,12 +235,12 @@ class EventsRead:
                 yield self._position(row.name, row.position, other.position, other)
 
     def _position(self, what: str, own: sm.Expr, read: sm.Expr, rates: Any) -> _Moving:
-        """A position with the rates that were read."""
+        """Return a position with the rates that were read."""
         second = sm.Add(*map(sm.Mul, rates.jacobian, self._u_dot), rates.bias)
         return _Moving(what, own, read, rates.rate(self._m.u), second)
 
     def differences(self, values: Sequence[float]) -> Iterator[tuple[str, float, float]]:
-        """What was compared at a point, the error and its bound; ``values`` of all slots, q' included."""
+        """Yield the name, error and bound of each comparison at a point; ``values`` of all slots, q' included."""
         u_dot = self._random.uniform(-1.0, 1.0, len(self._u_dot)) * (np.abs(np.array(values)[self._speeds]) + 1e-3)
         solved = [*u_dot.tolist(), *self._random.uniform(-2.0, 2.0, len(self._solved)).tolist()]
         plain = self._plain_values(values, solved)
@@ -254,7 +254,7 @@ class EventsRead:
             yield from self._of_motion(item, own, read(plain), list(values), u_dot)
 
     def _beside(self, values: Sequence[float]) -> list[float]:
-        """The values with other coordinates and speeds, which do not keep the constraints."""
+        """Return the values with other coordinates and speeds, which do not keep the constraints."""
         found, slot = list(values), self._symbols.slot
         for q, size in zip(self._symbols.q, self._q_scale.tolist(), strict=True):
             found[slot[q]] += 0.3 * size * float(self._random.uniform(-1.0, 1.0))
@@ -263,7 +263,7 @@ class EventsRead:
         return list(self._constraints.with_rates(found))
 
     def _plain_values(self, values: Sequence[float], solved: Sequence[float]) -> list[float]:
-        """The values of the plain symbols."""
+        """Return the values of the plain symbols."""
         found = [values[k] for k in self._places]
         blank = len(self._plain) - len(found)
         for k, calculate in enumerate(self._calculate):
@@ -273,13 +273,13 @@ class EventsRead:
     def _of_motion(
         self, item: _Moving, own: Any, read: Sequence[float], values: list[float], u_dot: Floats
     ) -> Iterator[tuple[str, float, float]]:
-        """A value and its rates; a rate is left out where two steps disagree, since there is a kink."""
+        """Yield a value and its rates; a rate is left out where two steps disagree, since there is a kink."""
         here = own(values)[0]
         yield item.what, abs(here - read[0]), SAME * max(abs(here), abs(read[0]))
         long = self._long(values)
 
         def rate_at(there: list[float]) -> tuple[float, float]:
-            """Rate of the position, and what is left of it where steps disagree."""
+            """Return the rate of the position, and the remainder where two steps disagree."""
             return _quotient(lambda s: own(self._moved(there, s, None))[0], _PART * long)
 
         if item.rate is not None:
@@ -303,13 +303,13 @@ class EventsRead:
             yield f"second rate of the {item.what}", abs(found - read[1]), bound
 
     def _long(self, values: Sequence[float]) -> float:
-        """The time in which the first of the coordinates, or speeds, has moved by its scale."""
+        """Return the time in which the first of the coordinates, or speeds, has moved by its scale."""
         rates = np.array([values[k] for k in self._constraints.rates])
         fastest = float(np.max(np.abs(rates) / self._q_scale, initial=0.0))
         return min(1.0 / fastest if fastest > 0.0 else 1.0, self._d.experiment.stop)
 
     def _moved(self, values: Sequence[float], s: float, u_dot: Floats | None) -> list[float]:
-        """The values after a time s along the motion; ``u_dot``: speeds and their kinematics move too."""
+        """Return the values after a time s along the motion; ``u_dot``: speeds and their kinematics move too."""
         found, symbols, t = list(values), self._symbols, self._symbols.t
         found[0] += s
         for k, rate in zip([symbols.slot[q] for q in symbols.q], self._constraints.rates, strict=True):
@@ -327,7 +327,7 @@ class EventsRead:
 
 
 def _solved_for(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[sm.Expr, sm.Symbol]]:
-    """Forces that nobody gives: the user's symbol, and that which was read."""
+    """Yield unknown forces: the user's symbol and the symbol that was read."""
     said = [each.symbol for each in definition.constraint_forces]
     said += [contact.force for contact in definition.contacts]
     said += [contact.friction.force for contact in definition.contacts if contact.friction]
@@ -338,13 +338,13 @@ def _solved_for(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[t
 
 
 def _quotient(function: Callable[[float], float], step: float) -> tuple[float, float]:
-    """The derivative at zero by central differences of fourth order, and what two steps differ by."""
+    """Return the derivative at zero by central differences of fourth order, and the difference of two step sizes."""
     coarse, fine = (math.fsum(w * function(place * h) for place, w in _STENCIL) / h for h in (step, step / 2.0))
     return fine, abs(fine - coarse)
 
 
 def margin(condition: sm.Basic) -> sm.Expr:
-    """A number that is positive where a condition holds, or the number itself; equalities as 1 or -1."""
+    """Return a number that is positive where a condition holds, or the number itself; equalities as 1 or -1."""
     if condition in (sm.true, sm.false):
         return sm.Integer(1 if condition == sm.true else -1)
     if isinstance(condition, sm.Gt | sm.Ge | sm.Lt | sm.Le):

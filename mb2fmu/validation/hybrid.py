@@ -113,7 +113,7 @@ class HybridEquations(NumericEquations):
     def slope(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> tuple[Floats, float]:
-        """State derivative and power for given modes."""
+        """Return state derivative and power for given modes."""
         held = self._holding(x, modes)
         if not held:
             return super().x_dot(t, x, [*r, *self._whole(modes.values).tolist()], prepared)

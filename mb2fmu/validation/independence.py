@@ -151,7 +151,7 @@ def prove_independently(
 
 
 def _solving(made: OwnMotions, definition: ModelDefinition) -> Solving | None:
-    """How many digits solving for x' leaves; None where no terms are known."""
+    """Return how many digits are left when x' is solved for; None where no terms are known."""
     natural = natural_units(definition)
     typical = {
         s.name: natural.typical(s) for s in definition.speeds if all(s.name in each.terms for each in made.samples)

@@ -126,6 +126,7 @@ def finite(slope: Slope) -> Slope:
     """Turn errors of the domain, and what overflows, into NaN: the trial step is refused and made smaller."""
 
     def guarded(t: float, y: Floats) -> Floats:
+        """Return the slope; NaN where it cannot be evaluated or is not finite."""
         try:
             y_dot = slope(t, y)
         except (ArithmeticError, ValueError):

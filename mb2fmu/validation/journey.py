@@ -101,6 +101,7 @@ class Journey:
         r: Sequence[float] = self.inputs[k].tolist()
 
         def held(times: Floats, values: Floats) -> Floats:
+            """Return slopes with inputs and parameters held."""
             try:
                 return machine.slopes(times, values, r, prepared)
             except FailureError as error:

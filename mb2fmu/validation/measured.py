@@ -183,7 +183,7 @@ def _compared(fmu: Path, table: Table, settings: Settings, *, points: bool) -> t
 
 
 def _values(answers: Mapping[str, list[Any]], plan: _Plan, unit: str) -> Floats:
-    """What was read, shape (n_rows, n_compared).
+    """Return the values that were read, shape (n_rows, n_compared).
 
     Raises:
         ToolError: If the unit refused anything, with the row.

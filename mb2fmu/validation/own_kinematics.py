@@ -230,6 +230,7 @@ class OwnKinematics:
         count = max(len(value) for value in found)
 
         def expressed(terms: list[tuple[list[int], Any]], rotations: dict[Any, Numbers]) -> Numbers:
+            """Sum vectors of several frames in components of the inertial frame, shape (3, count)."""
             total = np.zeros((3, count), dtype=dtype)
             for places, frame in terms:
                 total += np.einsum("ijk,jk->ik", rotations[frame], np.array([found[i] + 0 * found[-1] for i in places]))

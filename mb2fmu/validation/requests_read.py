@@ -19,7 +19,7 @@ _BODIES = {"centre_of_mass", "centre_of_mass_velocity", "linear_momentum"}
 
 
 def compared(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[str, bool]]:
-    """What was compared, and whether the numbers that were read stand for what the model names.
+    """Yield each request, and whether the numbers that were read mean the objects that the model names.
 
     Points, frames, bodies and joints are told by their names, loads by the places that they act on; what has no name
     (a constraint row) is looked at by ``events_read``.
@@ -44,7 +44,7 @@ def compared(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tupl
 def _named(
     definition: ModelDefinition, mechanism: Mechanism, item: OutputRequest, there: RequestedOutput
 ) -> dict[str, tuple[Any, Any]]:
-    """Of subjects, reference and axes: what the model names, and what the number that was read stands for."""
+    """Return, for subjects, reference and axes, the model's object and the object of the number that was read."""
     name = _names(definition, mechanism, item)
     found: dict[str, tuple[Any, Any]] = {}
     if name is not None:
@@ -65,7 +65,7 @@ def _named(
 def _names(
     definition: ModelDefinition, mechanism: Mechanism, item: OutputRequest
 ) -> Callable[[int], tuple[str, ...]] | None:
-    """From a number to names; None where subjects have none."""
+    """Return a function from a number to names; None for subjects without names."""
     m = mechanism
     if item.kind in {"force", "power"}:
         return lambda k: _places(m, m.loads[k])
@@ -84,7 +84,7 @@ def _names(
 
 
 def _said(definition: ModelDefinition, one: Any) -> tuple[Any, ...]:
-    """The names of what the model names: of a load the places that it acts on."""
+    """Return the names of the model's objects; for a load those of the points or frames it acts on."""
     speeds = {s.symbol: s.name for s in definition.speeds}
     if getattr(one, "is_Function", False) or getattr(one, "is_Derivative", False):
         return (speeds[one],)
@@ -99,7 +99,7 @@ def _said(definition: ModelDefinition, one: Any) -> tuple[Any, ...]:
 
 
 def _places(m: Mechanism, load: Any) -> tuple[str, ...]:
-    """The points or frames that a load acts on."""
+    """Return the points or frames that a load acts on."""
     if isinstance(load, ForceLoad):
         return (m.points[load.point].name,)
     if isinstance(load, PathwayLoad):

@@ -79,6 +79,7 @@ def _interpolation(
     ]
 
     def value(x: float) -> float:
+        """Evaluate the piecewise polynomial by Horner's scheme; the outer pieces go on beyond the data."""
         i = min(max(bisect_right(breaks, x) - 1, 0), len(pieces) - 1)
         total = 0.0
         for coefficient in reversed(pieces[i]):

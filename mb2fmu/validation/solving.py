@@ -26,7 +26,7 @@ class Terms(Protocol):
 
     @property
     def terms(self) -> Mapping[str, float]:
-        """The size of what each derivative is left of."""
+        """The sum of the magnitudes of the terms that each derivative is the difference of."""
 
     @property
     def states(self) -> Mapping[str, float]:
@@ -58,7 +58,7 @@ class Solving:
 
 
 def solving(points: Sequence[Terms], typical: Mapping[str, float], stop: float) -> Solving | None:
-    """The worst derivative at points; None without any.
+    """Return the worst derivative over all points; None without points.
 
     Args:
         points: Where x' is known.

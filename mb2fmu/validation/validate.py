@@ -430,6 +430,7 @@ class _Clock:
 
     @contextmanager
     def __call__(self, activity: str, words: str) -> Iterator[None]:
+        """Tell the observer that an activity begins, and measure its wall-clock time in s."""
         self.tell(words)
         begin = time.perf_counter()
         yield

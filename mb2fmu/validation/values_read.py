@@ -15,7 +15,7 @@ _OF_EXPERIMENT = ("stop", "step", "tolerance", "stiff", "solver", "internal_step
 
 
 def compared(definition: ModelDefinition, declared: Declarations) -> Iterator[tuple[str, bool]]:
-    """What was compared, and whether it is the same: every declared quantity, and the experiment.
+    """Yield each comparison of declared quantities and the experiment, and whether both agree.
 
     Start values that the reading solves for (guesses, states of contacts and latches) are its own business.
 
@@ -42,7 +42,7 @@ def compared(definition: ModelDefinition, declared: Declarations) -> Iterator[tu
 
 
 def _said(name: str, field: str, said: Any, read: Any) -> tuple[str, bool]:
-    """One comparison, in words where it fails."""
+    """Return one comparison; with words if it fails."""
     if isinstance(said, float) and isinstance(read, float):
         same = said == read or (math.isnan(said) and math.isnan(read))
     else:

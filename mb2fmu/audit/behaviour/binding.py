@@ -269,7 +269,7 @@ class Flags:
             cell.value = value
 
     def values(self) -> list[bool]:
-        """The written values; False where nothing was written."""
+        """Return the written values; False where nothing was written."""
         return [bool(each.value) and each.value != self._blank for each in self._cells]
 
     def unwritten(self) -> list[str]:

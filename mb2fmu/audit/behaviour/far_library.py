@@ -77,6 +77,11 @@ class FarLibrary:
         self._from.close()
 
     def __getattr__(self, name: str) -> FarFunction:
+        """Return a function of the library by its name.
+
+        Raises:
+            AttributeError: If the library has no such symbol.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
         if name not in self._functions:

@@ -246,7 +246,7 @@ class Guard:
 
 
 def _hangs(passed: float, worked: float, limit: float, *, waiting: bool) -> bool:
-    """Whether a process is given up: it has worked for as long as it may, or has waited without working.
+    """Return whether a process is given up: it has used its time, or has waited without working.
 
     On a busy machine the clock tells little: a process that gets a tenth of a processor is slow through no fault of its
     own.

@@ -151,7 +151,7 @@ def remember() -> None:
 
 @probe("an ordinary host", "host.restored", where=NEAR)
 def restored(stage: Stage) -> Iterator[Observation]:
-    """Rounding mode, traps, locale, working folder, handlers of signals and more stay as they are.
+    """Check that rounding mode, traps, locale, working folder, signal handlers and more stay as they are.
 
     They are looked at while the instance is there, too, since its host goes on beside it; and after a whole run, since
     what an event changes is seen only then.

@@ -89,7 +89,7 @@ def switching(stage: Stage) -> Iterator[Observation]:
 
 @probe("messages after a reset", "log.setting")
 def after_reset(stage: Stage) -> Iterator[Observation]:
-    """A reset makes of an instance what it was when it was made: its messages were on then, and were said."""
+    """Check that a reset instance gives messages as a new one does."""
     with stage.instance(logging=True) as instance:
         before = _said(stage, instance)
         instance.reset()

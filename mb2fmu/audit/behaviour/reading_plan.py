@@ -15,7 +15,7 @@ WORTH_A_PLAN = 16
 
 
 def references(variables: Sequence[Variable]) -> Any:
-    """Value references as an array for the unit."""
+    """Return value references as an array for the unit."""
     listed = [each.reference or 0 for each in variables]
     return (c.c_uint * max(len(listed), 1))(*listed)
 

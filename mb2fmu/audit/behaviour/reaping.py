@@ -81,7 +81,7 @@ def marked(token: str) -> list[int]:
 
 
 def end_segments(of: int) -> int:
-    """Removes segments of shared memory that a process has made and not removed: they outlive it; how many."""
+    """Remove segments of shared memory that a process has left behind, and return how many."""
     removed = 0
     listed = Path("/proc/sysvipc/shm")
     for line in listed.read_text(encoding="ascii").splitlines()[1:] if listed.exists() else ():
@@ -92,7 +92,7 @@ def end_segments(of: int) -> int:
 
 
 def waits(process: int) -> bool:
-    """Whether a process waits for something else than a processor; so also where that cannot be known."""
+    """Return whether a process waits for anything but a processor; True where this is not known."""
     try:
         return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "R"
     except (OSError, IndexError):

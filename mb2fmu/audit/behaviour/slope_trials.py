@@ -81,7 +81,7 @@ class _Slope:
 def _slopes(
     stage: Stage, instance: Instance, outputs: Sequence[Variable], order: int, point: float, h: float
 ) -> dict[Variable, _Slope] | str:
-    """Three tiny steps from a point, and what is said of the slopes in their middle; a text: it is refused."""
+    """Do three tiny steps from a point, and read slopes in their middle; return a text if they are refused."""
     advance(stage, instance, point, h)
     before = instance.get(outputs)
     advance(stage, instance, point + h, h)

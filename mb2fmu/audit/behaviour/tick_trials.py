@@ -99,7 +99,7 @@ FAR = (1.0, -1.0, 3.0)
 
 @probe("what ticks sample", "dependencies.missing", "clock.ticks", kinds=("ModelExchange",))
 def sampled(stage: Stage) -> Iterator[Observation]:
-    """A clocked output or state that is another one after a tick because a state or an input was depends on it."""
+    """Check that clocked outputs and states list the states and inputs that change their values at a tick."""
     if len(stage.states) != stage.n_states:
         return
     for clock in _clocks(stage):
@@ -122,7 +122,7 @@ def sampled(stage: Stage) -> Iterator[Observation]:
 
 
 def _sampling(stage: Stage, clock: Variable) -> list[Unknown]:
-    """Outputs and clocked states of a clock whose dependencies are declared."""
+    """Return outputs and clocked states of a clock whose dependencies are declared."""
     clocked = set(map(id, _clocked(stage, clock)))
     found: dict[int, Unknown] = {}
     for name in ("Outputs", "ClockedStates"):
@@ -133,7 +133,7 @@ def _sampling(stage: Stage, clock: Variable) -> list[Unknown]:
 
 
 def _other_values(stage: Stage) -> Iterator[tuple[Variable, Value]]:
-    """Knowns of Event Mode that can be set, and values that they do not have: states, and inputs of all types."""
+    """Yield states and inputs of all types that can be set in Event Mode, with values that they do not have."""
     for state in stage.states:
         start = stage.start_value(state)
         if isinstance(start, float):
@@ -149,7 +149,7 @@ def _other_values(stage: Stage) -> Iterator[tuple[Variable, Value]]:
 def _after_tick(
     stage: Stage, clock: Variable, outputs: Sequence[Variable], known: Variable | None, value: Value
 ) -> list[Value] | None:
-    """Outputs after a tick, one known set to a value before, and whether it still ticks; None if that cannot be had."""
+    """Return outputs after a tick before which one known was set, and whether the clock ticks; None if that fails."""
     with stage.instance() as instance, suppress(RefusedError, SkippedError):
         stage.initialize(instance)
         if known is not None and known in stage.states and isinstance(value, float):
@@ -165,7 +165,7 @@ def _after_tick(
 
 
 def _active(instance: Instance, clock: Variable) -> bool:
-    """Whether a clock ticks."""
+    """Return whether a clock ticks."""
     state = (c.c_bool * 1)()
     answer = instance.call("GetClock", (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1), state)
     return answer in {OK, WARNING} and bool(state[0])
@@ -173,7 +173,7 @@ def _active(instance: Instance, clock: Variable) -> bool:
 
 @probe("two ticks at one instant", "dependencies.missing", kinds=("ModelExchange",))
 def twice(stage: Stage) -> Iterator[Observation]:
-    """A clocked state that the second tick changes, while the first changed nothing that it lists, lists too little.
+    """Check clocked states by two ticks: the second changes one only if the first has changed something that it lists.
 
     Its knowns are its own and others' previous values, which importers cannot set: here time, inputs and continuous
     states stay, and whatever else the first tick has changed is seen. Other clocked variables may have hidden memories.

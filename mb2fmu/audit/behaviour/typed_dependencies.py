@@ -25,13 +25,13 @@ Read = Callable[[], Sequence[Value]]
 
 
 def given(known: Variable) -> bool:
-    """Whether importers may give a value before the end of the initialization."""
+    """Return whether importers may give a value before the end of the initialization."""
     settable = known.causality in {"parameter", "input"} or known.initial == "exact"
     return settable and known.variability != "constant" and known.causality != "independent" and known.type != "Clock"
 
 
 def moved(before: Value, after: Value, size: float = 0.0) -> bool:
-    """Whether a value is visibly another one; ``size`` is the largest number that was read with it."""
+    """Return whether a value is visibly another one; ``size`` is the largest number that was read with it."""
     if isinstance(before, tuple) and isinstance(after, tuple):
         if len(before) != len(after):
             return True
@@ -48,7 +48,7 @@ def undeclared(
     stage: Stage, entries: Sequence[Unknown], knowns: Sequence[Variable],
     put: Callable[[Mapping[Variable, Value]], None], read: Read,
 ) -> Iterator[Observation]:  # fmt: skip
-    """What moves an unknown that leaves it out, and moves it back when it is set back.
+    """Yield knowns that an unknown does not list, that change it, and that restore it when they are restored.
 
     Args:
         stage: Of the unit.
@@ -89,7 +89,7 @@ def undeclared(
 
 
 def _entries(stage: Stage, *names: str) -> list[Unknown]:
-    """Unknowns whose dependencies are declared and that are tried."""
+    """Return unknowns whose dependencies are declared and that are tried."""
     tried = frozenset(stage.variables)
     listed = [each for name in names for each in stage.description.listed(name)]
     return [each for each in listed if each.variable in tried and each.dependencies is not None]
@@ -97,7 +97,7 @@ def _entries(stage: Stage, *names: str) -> list[Unknown]:
 
 @probe("changing what is no single number at initialization", "dependencies.missing")
 def initial(stage: Stage) -> Iterator[Observation]:
-    """Initial unknowns by parameters, inputs and start values of all types."""
+    """Check the dependencies of initial unknowns on parameters, inputs and start values of all types."""
     entries = _entries(stage, "InitialUnknowns")
     knowns = [each for each in stage.variables if given(each)]
     if not entries or not knowns:
@@ -109,7 +109,7 @@ def initial(stage: Stage) -> Iterator[Observation]:
 
 @probe("changing what is no single number in Event Mode", "dependencies.missing", kinds=("ModelExchange",))
 def at_event(stage: Stage) -> Iterator[Observation]:
-    """Outputs and derivatives by inputs, in FMI 3 by tunable parameters, of all types.
+    """Check the dependencies of outputs and derivatives on inputs of all types, in FMI 3 also on tunable parameters.
 
     Between two updates of discrete states: what follows at once depends on what was set, and not on what that made of a
     discrete state.

@@ -49,7 +49,7 @@ class _Heard:
         self, environment: int | None, time: float, _set: bool, may_get: bool, _finished: bool, can_return: bool,
         asked: Any, at: Any,
     ) -> None:  # fmt: skip
-        """The callback: notes when it is called, reads, and asks for an early return while that is wished."""
+        """Handle the callback: note the time, read values, and ask for an early return if wanted."""
         if not self.stepping:
             self.outside += 1
         self.times.append(time)

@@ -54,7 +54,7 @@ ALIKE = 0.25
 
 @probe("how much of a step what is set acts, by smaller steps", "steps.parts", kinds=CS)
 def part_of_step(stage: Stage) -> Iterator[Observation]:
-    """Without a Model Exchange beside it: what is set between steps moves it as much in one step as in several.
+    """Check, without Model Exchange, that a value set between steps has the same effect in one step as in several.
 
     Where a value is taken up a part f of a step too late, n steps over the same time lose f/n of its effect, and the
     effect itself grows with the time. Whoever starts with Euler's step has the first without the second.
@@ -78,7 +78,7 @@ def part_of_step(stage: Stage) -> Iterator[Observation]:
 
 
 def _lateness(stage: Stage, known: Variable, seen: Sequence[Variable]) -> float | None:
-    """The smallest part of an effect that one step loses, over what moves in proportion to the time; None: nothing."""
+    """Return the smallest share of an effect that one step loses, over what grows with time; None: nothing."""
     given = {known: stage.near(known, 0.3)}
     effects, size = [], [0.0] * len(seen)
     for parts, spans in ((1, 1), (2, 1), (4, 1), (FINE, 1), (FINE, 2)):
@@ -123,7 +123,7 @@ FAR = 0.2
 
 @probe("the same way in tiny steps", "steps.parts", kinds=CS)
 def tiny_steps(stage: Stage) -> Iterator[Observation]:
-    """Steps that are tiny move little, and many of them as much as one."""
+    """Check that a tiny step moves little, and that many of them move as much as one step."""
     seen = watched(stage)
     if not seen or not stage.flag("canHandleVariableCommunicationStepSize"):
         return

@@ -107,7 +107,7 @@ def set_and_read(stage: Stage) -> Iterator[Observation]:
 
 
 def _last_alone(stage: Stage, instance: Instance, variable: Variable, value: tuple[Any, ...]) -> Iterator[Observation]:
-    """An array of which the last element alone is set to something else, and back."""
+    """Yield an array in which only the last element is changed."""
     start = stage.start_value(variable)
     other = (*value[:-1], start[-1]) if isinstance(start, tuple) else value
     for given in (other, value):

@@ -71,7 +71,7 @@ def emit_web(sources: FileTree, interface: FmuInterface) -> FileTree:
 
 
 def _without_entries(files: dict[str, bytes], unused: tuple[str, ...]) -> dict[str, bytes]:
-    """The translation units of the equations without these entries of their tables, and what only they call."""
+    """Return the equations' translation units without these table entries and the functions that only they call."""
     found, tables = dict(files), ""
     for path, first_line in _TABLES.items():
         head, begin, table = found[path].decode().partition(first_line)
@@ -88,7 +88,7 @@ _METHOD_ROW = re.compile(r'^    \{"\w+",[^{}]*\{[^{}]*\}[^{}]*\},\n', re.MULTILI
 
 
 def _one_solver(source: bytes, number: int) -> bytes:
-    """The table of methods with one row alone, in its place; the others' steps are left out."""
+    """Return the table of methods with only one row, in its place; steps of the others are left out."""
     text = source.decode()
     row = _METHOD_ROW.findall(text)[number - 1]
     own = re.findall(r"mb2fmu_(\w+)_(?:step|dense)\b", row)
@@ -100,7 +100,7 @@ _VARIABLES = re.compile(r"(?<=model_variables\[MB2FMU_N_VARIABLES\] = \{\n)(?:  
 
 
 def _states_alone(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The table of variables with the states alone: their names and nominal values are all that a solver looks up."""
+    """Return the table of variables with states only, whose names and nominal values a solver needs."""
     rows = _VARIABLES.search(files["model.c"].decode())
     assert rows
     every = rows[0].splitlines(keepends=True)

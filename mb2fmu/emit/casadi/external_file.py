@@ -152,6 +152,7 @@ def _printed(graph: Graph, function: ExternalFunction, names: Names) -> _Printed
         count += len(block.entries)
 
     def c_function(name: str, blocks: Sequence[BlockOfResults]) -> PrintedFunction:
+        """Print one C function that computes these blocks of results."""
         outputs = [
             place for block, its in zip(function.outputs, places, strict=True) if block in blocks for place in its
         ]

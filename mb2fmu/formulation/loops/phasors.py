@@ -89,7 +89,7 @@ def _added(parts: Iterable[Mapping[Harmonic, sm.Expr]]) -> dict[Harmonic, sm.Exp
 
 
 def _multiplied(a: Mapping[Harmonic, sm.Expr], b: Mapping[Harmonic, sm.Expr]) -> dict[Harmonic, sm.Expr]:
-    """2 cos a cos b = cos(a − b) + cos(a + b), and so on."""
+    """Return the product of two sums, by 2 cos a cos b = cos(a − b) + cos(a + b), and so on."""
     parts = []
     for ((m, x, sine_x), c), ((n, y, sine_y), d) in itertools.product(a.items(), b.items()):
         monomial, factor = m * n, c * d
@@ -130,7 +130,7 @@ class Phasors:
         return self.terms[0][0]
 
     def components(self, turned: sm.Expr, quarters: int = 0) -> tuple[sm.Expr, sm.Expr]:
-        """Real and imaginary part of the sum times exp(−i (turned + quarters π/2))."""
+        """Return real and imaginary part of the sum times exp(−i (turned + quarters π/2))."""
         c, s = ((1, 0), (0, 1), (-1, 0), (0, -1))[quarters % 4]
         xs, ys = [], []
         for re, im, angle in self.terms:
@@ -157,7 +157,7 @@ class Polar:
 
 
 def polar(vector: Phasors, start: Start, name: str) -> Polar:
-    """Length and direction.
+    """Return length and direction.
 
     The direction is counted from that of the longest phasor at the start, to the next quarter of a turn. Where that
     phasor is longer than all others together the angle from there is less than 3/8 of a turn at all times: so the

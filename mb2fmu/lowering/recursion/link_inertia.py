@@ -33,7 +33,7 @@ class RigidInertia:
         )
 
     def rotational(self, g: Algebra) -> Matrix:
-        """J = tr(P) 1 − P."""
+        """Return J = tr(P) 1 − P."""
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self.second
         b = g.b
         return (

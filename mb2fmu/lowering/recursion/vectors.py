@@ -43,27 +43,27 @@ class Algebra:
     # --- vectors -----------------------------------------------------------------------------------------------------
 
     def add(self, x: Sequence[int], y: Sequence[int]) -> Vector:
-        """x + y."""
+        """Return x + y."""
         add = self.b.add
         return add(x[0], y[0]), add(x[1], y[1]), add(x[2], y[2])
 
     def sub(self, x: Sequence[int], y: Sequence[int]) -> Vector:
-        """x − y."""
+        """Return x − y."""
         sub = self.b.sub
         return sub(x[0], y[0]), sub(x[1], y[1]), sub(x[2], y[2])
 
     def neg(self, x: Sequence[int]) -> Vector:
-        """−x."""
+        """Return −x."""
         neg = self.b.neg
         return neg(x[0]), neg(x[1]), neg(x[2])
 
     def scale(self, a: int, x: Sequence[int]) -> Vector:
-        """a x."""
+        """Return a x."""
         mul = self.b.mul
         return mul(a, x[0]), mul(a, x[1]), mul(a, x[2])
 
     def dot(self, x: Sequence[int], y: Sequence[int]) -> int:
-        """x · y, for rows of any length, zeros skipped."""
+        """Return x · y, for rows of any length, zeros skipped."""
         b = self.b
         total = self.zero
         for one, other in zip(x, y, strict=True):
@@ -71,7 +71,7 @@ class Algebra:
         return total
 
     def cross(self, x: Sequence[int], y: Sequence[int]) -> Vector:
-        """x × y."""
+        """Return x × y."""
         mul, sub = self.b.mul, self.b.sub
         return (
             sub(mul(x[1], y[2]), mul(x[2], y[1])),
@@ -90,19 +90,19 @@ class Algebra:
     # --- matrices ----------------------------------------------------------------------------------------------------
 
     def apply(self, C: Matrix, x: Sequence[int]) -> Vector:
-        """C x."""
+        """Return C x."""
         if C is self.identity:
             return (x[0], x[1], x[2])
         return self.dot(C[0], x), self.dot(C[1], x), self.dot(C[2], x)
 
     def apply_transposed(self, C: Matrix, x: Sequence[int]) -> Vector:
-        """Cᵀ x."""
+        """Return Cᵀ x."""
         if C is self.identity:
             return (x[0], x[1], x[2])
         return self.apply(self.transpose(C), x)
 
     def transpose(self, C: Matrix) -> Matrix:
-        """Cᵀ."""
+        """Return Cᵀ."""
         x, y, z = zip(*C, strict=True)
         return (x, y, z)
 
@@ -121,7 +121,7 @@ class Algebra:
         return (self.add(A[0], B[0]), self.add(A[1], B[1]), self.add(A[2], B[2]))
 
     def axis_rotation(self, C: Matrix) -> AxisRotation | None:
-        """C as a rotation about a coordinate axis by an angle that is no number, or None."""
+        """Return C as a rotation about a coordinate axis by an angle that is no number, or None."""
         if C not in self._axes:
             self._axes[C] = self._find_axis(C)
         return self._axes[C]
@@ -139,7 +139,7 @@ class Algebra:
     # --- congruences -------------------------------------------------------------------------------------------------
 
     def rotate_symmetric(self, C: Matrix, S: Matrix) -> Matrix:
-        """C S Cᵀ for a symmetric S.
+        """Return C S Cᵀ for a symmetric S.
 
         About an axis with w = s (a − d) + 2 c b, the block [[a, b], [b, d]] becomes [[a − s w, c w − b], [·, d + s w]].
         """
@@ -166,7 +166,7 @@ class Algebra:
         return self._symmetric(entries)
 
     def rotate(self, C: Matrix, H: Matrix) -> Matrix:
-        """C H Cᵀ."""
+        """Return C H Cᵀ."""
         b, about = self.b, self.axis_rotation(C)
         if C is self.identity:
             return H

@@ -68,7 +68,7 @@ class BondAccount:
         self._inputs = inputs.copy()
 
     def defects(self) -> Floats:
-        """Energy that each connection has taken out of the system (made, if negative) in J, shape (n_bonds,)."""
+        """Return energy that each connection has taken out of the system (made, if negative) in J, shape (n_bonds,)."""
         return -np.array([energy.sum() for energy in self.energy])
 
     def exchanged(self) -> Floats:

@@ -192,7 +192,7 @@ class Slave2(_Unit):
         return Advance(time + size)
 
     def settle(self) -> float | None:
-        """FMI 2 has no events in Co-Simulation."""
+        """Do nothing: FMI 2 has no events in Co-Simulation."""
         return None
 
 

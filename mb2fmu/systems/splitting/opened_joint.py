@@ -237,7 +237,7 @@ class _Opening:
         return sm.ImmutableMatrix(rotation * constant), (omega[0], omega[1], omega[2])
 
     def _free(self, start: Floats, spin: Floats) -> tuple[sm.ImmutableMatrix, Components]:
-        """A quaternion: e' = E(e) ω / 2, ω along the axes of N (A. A. Shabana, Dynamics of Multibody Systems, 2013)."""
+        """Add a quaternion: e' = E(e) ω / 2, ω in components of N (Shabana, Dynamics of Multibody Systems, 2013)."""
         from scipy.spatial.transform import Rotation
 
         x0, y0, z0, w0 = Rotation.from_matrix(start).as_quat()

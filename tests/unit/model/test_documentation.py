@@ -36,8 +36,8 @@ def test_all_supported_functions_are_listed(text):
 
 def test_all_units_are_listed(text):
     listed = {
-        "with": re.search(r"- with prefixes from `a` to `E`: (.*)", text).group(1).split(),
-        "without": re.search(r"- without: (.*)", text).group(1).split(),
+        "with": re.search(r"- units that take prefixes from `a` to `E`: (.*)", text).group(1).split(),
+        "without": re.search(r"- units without prefixes: (.*)", text).group(1).split(),
     }
     assert listed["with"] == list(units._PREFIXED)
     assert listed["without"] == list(units._PLAIN)
@@ -45,7 +45,7 @@ def test_all_units_are_listed(text):
 
 def test_units_in_the_text_are_units(text):
     section = text.partition("## Units")[2].partition("## Functions")[0]
-    shown = re.findall(r"`([^`]+)`", section.partition("- with prefixes")[0])
+    shown = re.findall(r"`([^`]+)`", section.partition("- units that take prefixes")[0])
     assert len(shown) > 7
     for unit in shown[2:]:
         units.parse_unit(unit)
