@@ -12,9 +12,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mb2fmu.audit.behaviour.far_hosts import valgrind_host, wine_host
+from mb2fmu.audit.behaviour.far_hosts import FarHost, valgrind_host, wine_host
 from mb2fmu.audit.behaviour.probe import MEMORY, WATCHED
-from mb2fmu.audit.behaviour.trial import Bounds, Trial, try_unit
+from mb2fmu.audit.behaviour.trial import Bounds, Trial, libraries, try_unit
 from mb2fmu.audit.checkers import check_conformance
 from mb2fmu.audit.description import archive_rules as archive
 from mb2fmu.audit.description import binaries, earlier, header, schema, subjects
@@ -91,22 +91,36 @@ def audit(
         ToolError: If a package is missing (extra ``audit``), or wine where it is needed.
     """
     required("the audit", "lief", *(("fmu_manipulation_toolbox",) if others else ()))
-    wine = wine_host() if windows and run and sys.platform != "win32" else None
-    began = time.monotonic()
     wanted = _wanted(only, (*skip, *policy.skip))
-    watcher = valgrind_host() if valgrind and run and wine is None and MEMORY in wanted else None
     unit = archive.read_archive(path)
+    windows = windows and run and sys.platform != "win32"
+    wine = _wine(unit) if windows else None
+    began = time.monotonic()
+    watcher = valgrind_host() if valgrind and run and not windows and MEMORY in wanted else None
     jobs = jobs or os.cpu_count() or 1
     end = began + (1.0 - CLOSING) * budget
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(_others, path, (1.0 - CLOSING) * budget) if others else None
         memory = memory_limit or _memory()
         bounds = Bounds(
-            end, time_limit, memory, jobs, budget if effort is None else effort, recorded, wine, watcher
+            end, time_limit, memory, jobs, budget if effort is None else effort, recorded, windows, wine, watcher
         )  # fmt: skip
         seen = _seen(unit, wanted, bounds, run=run)
         said = _answers(asked, path, end)
     return policy.applied(_result(path, seen, wanted, said, run=run, began=began))
+
+
+def _wine(unit: archive.Archive) -> FarHost | None:
+    """Return wine, set up if needed; None if the archive has nothing for Windows that it could run.
+
+    Raises:
+        ToolError: If wine is not installed, or cannot be set up.
+    """
+    try:
+        description = read_description(unit.contents.get(DESCRIPTION, b""))
+    except ValueError:  # xml.readable tells it
+        return None
+    return wine_host() if libraries(description, unit.names, windows=True) else None
 
 
 def _seen(unit: archive.Archive, wanted: Sequence[str], bounds: Bounds, *, run: bool) -> _Seen:

@@ -66,6 +66,10 @@ ORDER = (
     order_trials, array_trials, tick_trials, resized_trials,
     memory_trials, host, watched_trials,
 )  # fmt: skip
+LEAK = "life.leak"
+LOOK = 0.2
+"""How long is looked at what threads do, in s."""
+
 SHARE = 0.15
 """Part of the budget that one probe may take of the processor."""
 
@@ -79,11 +83,12 @@ def ordered() -> list[Probe]:
 def attempt(each: Probe, stage: Stage, write: Any) -> bool:
     """Run one probe; return whether the unit is worth further ones."""
     good, pace = True, stage.library.pace
-    judged = False
+    judged, leaks = False, False
     for _ in range(2):
         try:
             for seen in each.function(stage):
                 good = good and seen.rule != "life.instantiate"
+                leaks = leaks or seen.rule == LEAK
                 write({"found": [seen.rule, seen.message, seen.where]})
             judged = True
         except (EndedError, TiredError) as error:
@@ -93,9 +98,7 @@ def attempt(each: Probe, stage: Stage, write: Any) -> bool:
         except Exception as error:  # noqa: BLE001  whatever it is: it must not take the other probes along
             judged = _stopped(each, stage, error, write)
         break
-    for misdeed, rule in stage.library.misdeeds.items():
-        write({"found": [rule, misdeed, stage.kind]})
-    stage.library.misdeeds.clear()
+    _say_beside(stage, write, leaks=leaks)
     if pace.spent:
         judged = False
         write({"skipped": f"{stage.kind}: {each.title}: not to its end: {pace.spent}"})
@@ -105,6 +108,15 @@ def attempt(each: Probe, stage: Stage, write: Any) -> bool:
         write({"idle": [rule, f"{stage.kind}: {why}"]})
     stage.idle.clear()
     return good
+
+
+def _say_beside(stage: Stage, write: Any, *, leaks: bool) -> None:
+    """Report what the unit did beside what was tried, and what it leaves if the probe itself does not say so."""
+    for misdeed, rule in stage.library.misdeeds.items():
+        write({"found": [rule, misdeed, stage.kind]})
+    stage.library.misdeeds.clear()
+    if not leaks and (left := exhausted()):
+        write({"found": [LEAK, left, stage.kind]})
 
 
 def _short(each: Probe, stage: Stage, error: EndedError | TiredError, write: Any) -> tuple[bool, bool]:
@@ -148,8 +160,8 @@ def _stopped(each: Probe, stage: Stage, error: Exception, write: Any) -> bool:
     elif isinstance(error, AttributeError) and "symbol" in str(error):
         # ctypes: a function that is not exported; binary.symbols names it
         write({"skipped": f"{stage.kind}: {each.title}: {str(error).rpartition(': ')[2]}"})
-    elif isinstance(error, (OSError, MemoryError, ImportError)) and (lacking := exhausted()):
-        write({"found": ["life.leak", lacking, stage.kind]})
+    elif isinstance(error, (OSError, MemoryError, ImportError, RuntimeError)) and (left := exhausted()):
+        write({"skipped": f"{stage.kind}: {each.title}: {left}"})
     else:
         write({"fault": f"{stage.kind}: {each.title}: {''.join(traceback.format_exception(error))}"})
     return False
@@ -195,19 +207,24 @@ def try_all(request: dict[str, Any], channel: Channel) -> None:
     host.remember()
     pace = Pace(channel, request["deadline"])
     for kind, library in request["libraries"].items():
-        if kind not in request["ended"]:
-            _kind(request, kind, Path(library), description, pace, channel)
+        if kind not in request["ended"] and not _kind(request, kind, Path(library), description, pace, channel):
+            channel.write({"fresh": True})
+            return
     channel.write({"done": True})
 
 
 def _kind(
     request: dict[str, Any], kind: str, path: Path, description: Any, pace: Pace, channel: Channel
-) -> None:  # fmt: skip
-    """Try the probes of one interface type in order, and write what they find; stop if no instance can be had."""
+) -> bool:  # fmt: skip
+    """Try the probes of one interface type in order, and write what they find; stop if no instance can be had.
+
+    Returns:
+        False if the next probe needs a new process, since the unit has nearly used up what this one may have.
+    """
     folder, write = Path(request["folder"]), channel.write
     wanted = [each for each in ordered() if _asked(each, kind, request)]
     if not wanted:
-        return
+        return True
     _say_untried(request, kind, write)
     stage: Stage | None = None
     for each in wanted:
@@ -223,7 +240,7 @@ def _kind(
             except OSError as error:
                 write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), kind]})
                 write({"ended": kind, "why": f"its library cannot be loaded{BY[where(request)]}"})
-                return
+                return True
             library = Library(handle, description, _resources(request), pace=pace, path=path)
             recorded = request.get("recorded")
             stage = Stage(
@@ -237,7 +254,20 @@ def _kind(
         stage.skipped.clear()
         if not good:
             write({"ended": kind, "why": "no instance can be had"})
-            return
+            return True
+        if left := exhausted():
+            if not _busy():
+                return False
+            write({"ended": kind, "why": f"{left}, and they keep the processor busy"})
+            return True
+    return True
+
+
+def _busy() -> bool:
+    """Whether this process works although it waits: threads of the unit do."""
+    began = time.process_time()
+    time.sleep(LOOK)
+    return time.process_time() - began > LOOK / 10
 
 
 def _say_untried(request: dict[str, Any], kind: str, write: Any) -> None:

@@ -72,6 +72,7 @@ class Guard:
     known: set[tuple[str, str, str]] = field(default_factory=set)
     begun: int = 0
     threads: int = 1
+    fresh: bool = False
     done: bool = False
 
     def say(self, **line: Any) -> None:
@@ -91,7 +92,7 @@ class Guard:
     def round(self) -> None:
         """Run one process until it ends, or until it has to be ended."""
         self.channel.clear()
-        self.last, self.begun = None, 0
+        self.last, self.begun, self.fresh = None, 0, False
         watched = Watched(Path(self.request["root"]))
         ours, theirs = socket.socketpair()
         process = _started(self.request, self.channel, self.tried, self.ended, ours, theirs)
@@ -118,7 +119,7 @@ class Guard:
             self.deed("host.processes", f"leaves {len(left)} process{'es' * (len(left) > 1)} running")
         for what in watched.changes():
             self.deed("host.files", what)
-        if not self.done:
+        if not self.done and not self.fresh:
             self._ended(ending, late)
 
     def _watch(self, process: _Process, deeds: Deeds | None) -> tuple[str, str]:
@@ -171,9 +172,9 @@ class Guard:
                 continue
             elif "ended" in line:
                 self.ended.append(line["ended"])
-            elif "done" in line:
+            elif "done" in line or "fresh" in line:
                 self._acquit()
-                self.done = True
+                self.done, self.fresh = "done" in line, "fresh" in line
                 continue
             self.say(**line)
 

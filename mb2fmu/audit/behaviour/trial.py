@@ -121,6 +121,7 @@ class Bounds:
         jobs: Processes at once.
         effort: Of the processor, for all probes, in s.
         recorded: A run to be repeated.
+        windows: What the archive has for Windows is run, on another system.
         wine: Runs what is there for Windows, in place of what is there for this machine.
         valgrind: Watches the memory that the unit uses, in a run of its own.
     """
@@ -131,6 +132,7 @@ class Bounds:
     jobs: int
     effort: float
     recorded: Recorded | None = None
+    windows: bool = False
     wine: FarHost | None = None
     valgrind: FarHost | None = None
 
@@ -160,7 +162,7 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
         rules: Ids that are asked for: probes of others are not tried.
         bounds: What it may take.
     """
-    members = libraries(description, archive.names, windows=bounds.wine is not None)
+    members = libraries(description, archive.names, windows=bounds.windows)
     trial = Trial(runnable=bool(members))
     for kind in description.interfaces:
         if kind not in members:
@@ -168,7 +170,7 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
                 "the auditor does not run it"
                 if kind == "ScheduledExecution"
                 else "the archive has no binary for Windows"
-                if bounds.wine
+                if bounds.windows
                 else "the archive has no binary for this machine"
             )
             trial.skipped.append(f"{kind}: {why}; only its description was judged")

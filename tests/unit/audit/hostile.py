@@ -88,6 +88,7 @@ HARMS: dict[int, tuple[str, str]] = {
     92: ("opens a pipe that nobody reads", "life.crash host.files"),
     93: ("pins its host to one processor", "host.restored host.system"),
     94: ("opens its host's standard input anew", "host.restored"),
+    95: ("leaves a thread that waits", "life.leak"),
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import ball
 import pytest
 
-from mb2fmu.audit import audit
+from mb2fmu.audit import audit, auditing
 from mb2fmu.audit.behaviour import far_hosts
 from mb2fmu.audit.behaviour.binding import Library
 from mb2fmu.audit.behaviour.far_library import FarLibrary
@@ -71,8 +71,22 @@ def test_a_library_in_another_process_answers_as_one_in_this(version: int, kind:
 @linux
 def test_without_wine_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(far_hosts.shutil, "which", lambda _: None)
+    members = {**ball.contents(2), WINDOWS[2]: b"MZ"}
     with pytest.raises(ToolError, match="wine64"):
-        audit(ball.pack(ball.contents(2), tmp_path / "ball.fmu"), windows=True, others=False)
+        audit(ball.pack(members, tmp_path / "ball.fmu"), windows=True, others=False)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@linux
+def test_wine_is_not_set_up_for_an_archive_without_windows(
+    version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes a minute, or is not installed, which would hide that there is nothing to run."""
+    monkeypatch.setattr(auditing, "wine_host", lambda: pytest.fail("wine was asked for"))
+    found = audit(ball.pack(ball.contents(version), tmp_path / "ball.fmu"), windows=True, others=False)
+    assert found.runnable is False
+    assert found.exit_code("error") == 4
+    assert any("no binary for Windows" in each for each in found.skipped)
 
 
 FAULTS = {

@@ -41,6 +41,23 @@ def test_a_calm_one_is_blamed_for_nothing(tmp_path: Path) -> None:
     assert found.faults == found.lacking == ()
 
 
+def test_threads_that_loop_end_the_trials_of_their_unit_alone(tmp_path: Path) -> None:
+    """Asked for everything: each step leaves one, which would take the processor from all that follows."""
+    found = audit(hostile.unit(55, tmp_path / "unit.fmu"), others=False, jobs=1)
+    assert found.faults == ()
+    assert "life.leak" in {each.rule for each in found.findings}
+    assert any("keep the processor busy" in each for each in found.skipped)
+    assert found.seconds < 60.0
+
+
+def test_what_follows_threads_that_wait_is_tried_in_a_new_process(tmp_path: Path) -> None:
+    late = ("host.rounding", "host.locale")
+    found = audit(hostile.unit(95, tmp_path / "unit.fmu"), only=("value.*", "life.*", *late), others=False, jobs=1)
+    assert found.faults == ()
+    assert {each.rule for each in found.findings} == {"life.leak"}
+    assert set(late) <= set(found.judged)
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_nothing_outlives_an_auditor_that_is_ended(how: signal.Signals, tmp_path: Path) -> None:
     """However it ends: the unit, which blocks all signals and loops, ends too, and its folder goes.
