@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import os
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
@@ -165,6 +166,8 @@ class Library:
         misdeeds: What calls did against what they were asked for, each once, in order → the rule that it breaks.
         pace: Every call passes there.
         path: Of the binary.
+        process: What holds for the process, whoever uses the library: how many instances were ``made``, and whether
+            there may be one ``once`` only.
     """
 
     handle: Any
@@ -174,6 +177,7 @@ class Library:
     misdeeds: dict[str, str] = field(default_factory=dict, compare=False)
     pace: Pace = field(default_factory=Pace, compare=False)
     path: Path = Path()
+    process: Counter[str] = field(default_factory=Counter, compare=False)
     _called: dict[str, tuple[Any, str]] = field(default_factory=dict, compare=False, repr=False)
 
     @property

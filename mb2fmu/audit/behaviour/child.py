@@ -53,7 +53,7 @@ from mb2fmu.audit.behaviour.folders import WORK, environment
 from mb2fmu.audit.behaviour.pace import SPENT, Pace, SkippedError
 from mb2fmu.audit.behaviour.probe import PROBES, Probe
 from mb2fmu.audit.behaviour.settings import exhausted
-from mb2fmu.audit.behaviour.stage import EndedError, Stage, TiredError, UnsettledError
+from mb2fmu.audit.behaviour.stage import EndedError, OnceError, Stage, TiredError, UnsettledError
 from mb2fmu.audit.description.described_model import DESCRIPTION, Description
 from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.audit.recorded_run import Recorded
@@ -154,7 +154,10 @@ def _stopped(each: Probe, stage: Stage, error: Exception, write: Any) -> bool:
     if isinstance(error, RefusedError):
         write({"found": ["life.calls", f"{each.title}: {error}", stage.kind]})
         return True
-    if isinstance(error, SkippedError):
+    if isinstance(error, OnceError):
+        for rule in each.rules:
+            stage.nothing(rule, str(error))
+    elif isinstance(error, SkippedError):
         if not stage.library.pace.spent:
             write({"skipped": f"{stage.kind}: {each.title}: {error}"})
     elif isinstance(error, AttributeError) and "symbol" in str(error):
@@ -219,9 +222,9 @@ def _kind(
     """Try the probes of one interface type in order, and write what they find; stop if no instance can be had.
 
     Returns:
-        False if the next probe needs a new process, since the unit has nearly used up what this one may have.
+        False if the next probe needs a new process, since the unit has used up what this one may have, or nearly.
     """
-    folder, write = Path(request["folder"]), channel.write
+    write = channel.write
     wanted = [each for each in ordered() if _asked(each, kind, request)]
     if not wanted:
         return True
@@ -233,34 +236,57 @@ def _kind(
             write({"skipped": f"{name}: {SPENT}"})
             continue
         write({"begin": name, "crash": each.crash, "slow": each.slow, "limit": each.limit})
+        stage = stage or _staged(request, kind, path, description, pace, write)
         if stage is None:
-            try:
-                with pace.calling("loading the library"):
-                    handle = load(path, request)
-            except OSError as error:
-                write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), kind]})
-                write({"ended": kind, "why": f"its library cannot be loaded{BY[where(request)]}"})
-                return True
-            library = Library(handle, description, _resources(request), pace=pace, path=path)
-            recorded = request.get("recorded")
-            stage = Stage(
-                library, kind, folder, tell=lambda text: write({"at": text}), effort=request["effort"],
-                recorded=None if recorded is None else Recorded.of_json(recorded),
-            )  # fmt: skip
+            return True
+        once = stage.once
         pace.begin(SHARE * request["effort"] * each.weight)
         good = attempt(each, stage, write)
         for text in dict.fromkeys(stage.skipped):
             write({"skipped": text})
         stage.skipped.clear()
-        if not good:
-            write({"ended": kind, "why": "no instance can be had"})
-            return True
-        if left := exhausted():
-            if not _busy():
-                return False
-            write({"ended": kind, "why": f"{left}, and they keep the processor busy"})
-            return True
+        if stage.once and not once:
+            write({"once": True})
+        after = _after(stage, write, good=good)
+        if after is not None:
+            return after
     return True
+
+
+def _staged(
+    request: dict[str, Any], kind: str, path: Path, description: Any, pace: Pace, write: Any
+) -> Stage | None:  # fmt: skip
+    """Load the library; report it if it cannot be loaded."""
+    try:
+        with pace.calling("loading the library"):
+            handle = load(path, request)
+    except OSError as error:
+        write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), kind]})
+        write({"ended": kind, "why": f"its library cannot be loaded{BY[where(request)]}"})
+        return None
+    library = Library(handle, description, _resources(request), pace=pace, path=path)
+    library.process["once"] = int(request.get("once", False))
+    recorded = request.get("recorded")
+    return Stage(
+        library, kind, Path(request["folder"]), tell=lambda text: write({"at": text}), effort=request["effort"],
+        recorded=None if recorded is None else Recorded.of_json(recorded),
+    )  # fmt: skip
+
+
+def _after(stage: Stage, write: Any, *, good: bool) -> bool | None:
+    """Return how to go on behind a probe: None: with the next one, False: in a new process, True: not at all."""
+    if not good:
+        write({"ended": stage.kind, "why": "no instance can be had"})
+        return True
+    if stage.once and stage.made:
+        return False
+    left = exhausted()
+    if not left:
+        return None
+    if _busy():
+        write({"ended": stage.kind, "why": f"{left}, and they keep the processor busy"})
+        return True
+    return False
 
 
 def _busy() -> bool:
@@ -280,7 +306,7 @@ def _say_untried(request: dict[str, Any], kind: str, write: Any) -> None:
 
 def _asked(each: Probe, kind: str, request: dict[str, Any]) -> bool:
     """Return whether a probe is wanted for this kind and place, and not tried before."""
-    asked = each.function is life.instantiate or bool(set(each.rules) & set(request["rules"]))
+    asked = each.function in {life.instantiate, life.again} or bool(set(each.rules) & set(request["rules"]))
     return (
         where(request) in each.where
         and kind in each.kinds

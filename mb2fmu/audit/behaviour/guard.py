@@ -26,6 +26,7 @@ from mb2fmu.audit.behaviour.channel import Channel
 from mb2fmu.audit.behaviour.confinement import adopt_orphans
 from mb2fmu.audit.behaviour.deeds import Deeds, receive_listener
 from mb2fmu.audit.behaviour.folders import Watched, folders
+from mb2fmu.audit.behaviour.probe import AGAIN
 from mb2fmu.audit.behaviour.reaping import descendants, end_all, end_segments, processor_time, threads_of, waits
 
 TICK = 0.01
@@ -41,6 +42,7 @@ MOST_HANGS = 2
 GRACE = 1.0
 """By how much a probe may outlive the budget, in s: it ends by itself at its next call."""
 
+TRAPS = "host.traps"
 IDLE = 0.002
 """Part of a processor below which a process only waits."""
 
@@ -119,8 +121,12 @@ class Guard:
             self.deed("host.processes", f"leaves {len(left)} process{'es' * (len(left) > 1)} running")
         for what in watched.changes():
             self.deed("host.files", what)
-        if not self.done and not self.fresh:
-            self._ended(ending, late)
+        if self.done or self.fresh:
+            return
+        if late in {"", "call"} and self.last and self.last["begin"].endswith(f": {AGAIN}"):
+            self.request["once"] = True  # its right, as its description says
+            return
+        self._ended(ending, late)
 
     def _watch(self, process: _Process, deeds: Deeds | None) -> tuple[str, str]:
         """Return how a process ended; if it was killed, the limit it broke: ``call``, ``budget`` or ``auditor``."""
@@ -172,6 +178,9 @@ class Guard:
                 continue
             elif "ended" in line:
                 self.ended.append(line["ended"])
+            elif "once" in line:
+                self.request["once"] = True
+                continue
             elif "done" in line or "fresh" in line:
                 self._acquit()
                 self.done, self.fresh = "done" in line, "fresh" in line
@@ -210,7 +219,7 @@ class Guard:
             self.crashes[kind] += 1
             text = f"the process {ending}{where and f' {where}'} while trying {title}{at}"
             if self.begun > 1 and self.last["begin"] not in self.suspects:
-                self.suspects[self.last["begin"]] = "life.crash", text, kind
+                self.suspects[self.last["begin"]] = self._suspected(ending), text, kind
                 self.tried = [each for each in self.tried if each != self.last["begin"]]
                 return
             self.suspects.pop(self.last["begin"], None)
@@ -225,6 +234,12 @@ class Guard:
         if why:
             self.ended.append(kind)
             self.say(ended=kind, why=why)
+
+    def _suspected(self, ending: str) -> str:
+        """Return the rule of a death that may be due to what was tried before: traps end a process by themselves."""
+        assert self.last is not None
+        trapped = self.last["crash"] == TRAPS and "SIGFPE" in ending
+        return TRAPS if trapped else "life.crash"
 
     def _own_loop(self, kind: str, title: str, name: str, at: str) -> None:
         """Report a standstill outside of the unit's calls: its threads block the process, or the auditor is wrong."""

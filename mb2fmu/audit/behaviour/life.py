@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.binding import ERROR, FATAL, OK, WARNING, RefusedErr
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.messages import unasked
 from mb2fmu.audit.behaviour.pace import SkippedError
-from mb2fmu.audit.behaviour.probe import NEAR, probe
+from mb2fmu.audit.behaviour.probe import AGAIN, NEAR, probe
 from mb2fmu.audit.behaviour.simulation import Run, differing, run
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.description.binaries import required
@@ -36,11 +36,34 @@ def instantiate(stage: Stage) -> Iterator[Observation]:
         types.restype = c.c_char_p
         if (types() or b"") != b"default":
             yield Observation("life.version", f"fmi2GetTypesPlatform says {types()!r}, not 'default'", stage.kind)
-    made = Instance(stage.library, stage.kind)
+    made = stage.make()
     if not made.alive:
         text = f': "{made.messages[-1][2]}"' if made.messages else ", without a message"
         yield Observation("life.instantiate", f"no instance is made{text}", stage.kind)
     made.free()
+
+
+@probe(AGAIN, "life.instantiate")
+def again(stage: Stage) -> Iterator[Observation]:
+    """Find out whether a unit that must be instantiated only once can be when the first one is freed.
+
+    Most can, and are tried so; where not, which is their right, each probe has one instance in a process of its own.
+    """
+    if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
+        for _ in range(2):
+            made = stage.make()
+            good = made.alive
+            with suppress(SkippedError):
+                try:
+                    if good:
+                        stage.initialize(made)
+                except RefusedError:
+                    good = False
+                finally:
+                    made.free()
+        if not good:
+            stage.library.process["once"] = 1
+    yield from ()
 
 
 @probe("an ordinary run", "life.calls", "life.crash", "life.writes", "life.rest", "life.ends", "host.output",
@@ -74,7 +97,7 @@ def intolerant(stage: Stage) -> Iterator[Observation]:
 @probe("a wrong token", "life.token")
 def wrong_token(stage: Stage) -> Iterator[Observation]:
     """Check that a wrong token is noticed."""
-    made = Instance(stage.library, stage.kind, token="{00000000-0000-0000-0000-00000badbad0}")  # noqa: S106  no password
+    made = stage.make(token="{00000000-0000-0000-0000-00000badbad0}")  # noqa: S106  no password
     if made.alive:
         yield Observation("life.token", "an instance is made with a token that is not the description's", stage.kind)
     made.free()
@@ -171,7 +194,7 @@ def several(stage: Stage) -> Iterator[Observation]:
     """Check that a neighbouring instance with other values changes nothing."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
-    both = Instance(stage.library, stage.kind), Instance(stage.library, stage.kind, name=b"neighbour")
+    both = stage.make(), stage.make(name=b"neighbour")
     alive = [each.alive for each in both]
     for each in both:
         each.free()

@@ -145,7 +145,7 @@ def _memory_flag(stage: Stage, asked: int) -> Iterator[Observation]:
 def null_memory(stage: Stage) -> Iterator[Observation]:
     """Check that a unit that declares not to use memory functions works without them."""
     if stage.description.version == 2 and stage.flag("canNotUseMemoryManagementFunctions"):
-        made = Instance(stage.library, stage.kind, callbacks=False)
+        made = stage.make(callbacks=False)
         if not made.alive:
             yield Observation("flags.memory_null", "no instance is made with null memory functions", stage.kind)
         made.free()

@@ -26,7 +26,7 @@ def naming(stage: Stage) -> Iterator[Observation]:
     """Check long instance names: importers join the names of all levels."""
     for which, name in NAMES.items():
         stage.tell(f"a name {which}")
-        made = Instance(stage.library, stage.kind, name=name)
+        made = stage.make(name=name)
         if not made.alive:
             yield Observation("life.name", f"no instance is made by a name {which}", stage.kind)
             return
@@ -45,7 +45,7 @@ def visible(stage: Stage) -> Iterator[Observation]:
     if stage.flag("needsExecutionTool"):
         stage.nothing("life.visible", "it needs a tool, which would come into sight")
         return
-    made = Instance(stage.library, stage.kind, visible=True)
+    made = stage.make(visible=True)
     if not made.alive:
         yield Observation("life.visible", "no instance is made that may be visible", stage.kind)
         return

@@ -13,6 +13,9 @@ NEAR = (HERE,)
 """Of probes that look at this very process, or change it."""
 
 BOTH = ("ModelExchange", "CoSimulation")
+AGAIN = "a second instance when the first is freed"
+"""Title of the probe that a unit may not survive that must be instantiated only once per process."""
+
 MEMORY, WATCHED = "life.memory", "running it under valgrind"
 """The rule that valgrind judges, and the title of the probe that does so."""
 

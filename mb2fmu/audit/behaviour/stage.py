@@ -50,6 +50,10 @@ class UnmadeError(SkippedError):
     """No instance could be made."""
 
 
+class OnceError(SkippedError):
+    """A second instance in one process, of a unit that says that it must be instantiated only once."""
+
+
 class UnsettledError(SkippedError):
     """Events follow each other without an end."""
 
@@ -186,6 +190,8 @@ class Stage:
         """Number of communication steps of a run: to the stop time, if the unit is quick enough for that."""
         if self.whole <= SOME:
             return self.whole
+        if self.once:  # the only instance is not there to be measured
+            return self._shorter(min(self.whole, MOST_STEPS))
         began = time.process_time()
         with self.instance() as instance:
             try:
@@ -202,12 +208,15 @@ class Stage:
             except (RefusedError, SkippedError):
                 pass
         each = max((time.process_time() - began) / SOME, 1e-7)
-        found = min(self.whole, MOST_WHOLE, max(SOME, int(RUN_SHARE * self.effort / each)))
-        if found < self.whole:
-            end = self.start + found * self.step
+        return self._shorter(min(self.whole, MOST_WHOLE, max(SOME, int(RUN_SHARE * self.effort / each))))
+
+    def _shorter(self, steps: int) -> int:
+        """Return a number of steps; where they are not the whole run, that is told."""
+        if steps < self.whole:
+            end = self.start + steps * self.step
             why = f"the motion after t = {end:.6g}: its run is too long for the budget (stop time {self.stop:.6g})"
             self.skipped.append(f"{self.kind}: {why}")
-        return found
+        return steps
 
     @cached_property
     def tolerance(self) -> float | None:
@@ -359,6 +368,28 @@ class Stage:
 
     # --- ways into modes
 
+    def make(self, **settings: Any) -> Instance:
+        """Make an instance in the way that the unit demands: with event mode where it has clocks.
+
+        Raises:
+            OnceError: If it is the second one of a unit of which there may be one in a process.
+        """
+        if self.once and self.made:
+            raise OnceError("it must be instantiated only once per process (canBeInstantiatedOnlyOncePerProcess)")
+        self.library.process["made"] += 1
+        settings.setdefault("event_mode", self.kind == "CoSimulation" and self.needs_event_mode)
+        return Instance(self.library, self.kind, **settings)
+
+    @property
+    def made(self) -> int:
+        """Number of instances that were made in this process."""
+        return self.library.process["made"]
+
+    @property
+    def once(self) -> bool:
+        """Whether it must be instantiated only once per process, and cannot be when the first one is freed."""
+        return self.library.process["once"] > 0
+
     @contextmanager
     def instance(self, **settings: Any) -> Iterator[Instance]:
         """Make an instance, freed at the end.
@@ -366,8 +397,7 @@ class Stage:
         Raises:
             SkippedError: If there is none to be had; the probe of instantiation says so itself.
         """
-        settings.setdefault("event_mode", self.kind == "CoSimulation" and self.needs_event_mode)
-        made = Instance(self.library, self.kind, **settings)
+        made = self.make(**settings)
         if not made.alive:
             raise UnmadeError("it could not be instantiated")
         try:

@@ -72,6 +72,12 @@ ODD = {
         ("    s->time += size;\n}", "    s->time += size;\n    s->wind = from + s->ramp * size;\n}"),
         ("    s->time = end;\n    return 0;", "    s->ramp = 0.0;\n    s->time = end;\n    return 0;"),
     )),
+    "one instance in the life of a process": Odd(2, (('modelIdentifier="ball"', 'modelIdentifier="ball" canBeInstantiatedOnlyOncePerProcess="true"'),), (("    b = (Ball *)functions->allocateMemory(1, sizeof *b);", "    { static int made; if (made++) abort(); }\n    b = (Ball *)functions->allocateMemory(1, sizeof *b);"),)),
+    "all messages where all are asked for": Odd(2, (('<Category name="logStatusError"/>', '<Category name="logStatusError"/><Category name="logAll"/><Category name="steps"/>'),), (
+        ("    (void)n, (void)names;\n    ((Ball *)c)->logging = on;", '    size_t i;\n    ((Ball *)c)->logging = on;\n    ((Ball *)c)->previous_indicator = n == 0;\n    for (i = 0; i < n; ++i) if (!strcmp(names[i], "steps") || !strcmp(names[i], "logAll")) ((Ball *)c)->previous_indicator = 1.0;'),
+        ("    b->logging = logging;", "    b->logging = logging;\n    b->previous_indicator = logging;"),
+        ('    NEED(b->s.mode == STEPPING, "wrong mode");', '    if (b->logging && b->previous_indicator == 1.0) callbacks_of(b).logger(b->environment, b->name, fmi2OK, "steps", "%d bounces, %g s", b->s.bounces, point);\n    NEED(b->s.mode == STEPPING, "wrong mode");'),
+    )),
     "updates that show values": Odd(3, (
         ('name="energy" valueReference="11" causality="output"', 'name="energy" valueReference="11" intermediateUpdate="true" causality="output"'),
         ('name="h" valueReference="1" causality="output"', 'name="h" valueReference="1" intermediateUpdate="true" causality="output"'),

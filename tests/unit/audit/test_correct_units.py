@@ -79,7 +79,7 @@ RARE = {
     **dict.fromkeys(unusual.UNUSUAL, unusual.contents),
     **dict.fromkeys(odd_balls.ODD, odd_balls.contents),
 }  # fmt: skip
-BY_DAY = {"nothing but the time", "texts only"}
+BY_DAY = {"nothing but the time", "texts only", "one instance in the life of a process"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in BY_DAY else NIGHT) for name in RARE])
