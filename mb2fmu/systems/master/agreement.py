@@ -17,6 +17,8 @@ from mb2fmu.systems.master.dependency_order import levels, loop_text
 from mb2fmu.systems.master.slaves import Slave, SlaveError
 
 Floats = npt.NDArray[np.float64]
+KeptValues = tuple[Floats, Floats, dict[tuple[int, ...], Floats]]
+"""Inputs, outputs, and Jacobians of loops."""
 
 MOST = 30
 """Newton steps over one loop."""
@@ -53,6 +55,14 @@ class Closing:
         self._jacobians: dict[tuple[int, ...], Floats] = {}
         self.u, self.y = np.zeros(len(wiring.inputs)), np.zeros(len(wiring.outputs))
 
+    def kept(self) -> KeptValues:
+        """Return the argument for :meth:`restore`."""
+        return self.u.copy(), self.y.copy(), dict(self._jacobians)
+
+    def restore(self, kept: KeptValues) -> None:
+        """Take up earlier inputs and outputs, and the Jacobians of loops that were there."""
+        self.u, self.y, self._jacobians = kept[0].copy(), kept[1].copy(), dict(kept[2])
+
     def ins(self, component: int) -> npt.NDArray[np.int64]:
         """Return indices of a component's inputs."""
         return self._ins[component]
@@ -82,6 +92,30 @@ class Closing:
         for k in sorted({self._wiring.inputs[i].component for i in inputs.tolist()}):
             self._slaves[k].write(self.u[self._ins[k]])
             self.read(k)
+
+    def slopes(self, pairs: Sequence[tuple[int, int]]) -> Floats:
+        """Return ∂output/∂input at this instant, by differences.
+
+        Args:
+            pairs: (input, output), each of one component.
+
+        Returns:
+            Shape (len(pairs),).
+        """
+        found = np.zeros(len(pairs))
+        for moved in sorted({i for i, _ in pairs}):
+            component = self._wiring.inputs[moved].component
+            slave, ins, present = self._slaves[component], self._ins[component], self.y.copy()
+            shifted = self.u.copy()
+            shifted[moved] += _SHIFT * max(1.0, abs(shifted[moved]))
+            slave.write(shifted[ins])
+            self.read(component)
+            change = (self.y - present) / (shifted[moved] - self.u[moved])
+            slave.write(self.u[ins])
+            self.y = present
+            for k, (i, j) in enumerate(pairs):
+                found[k] = change[j] if i == moved else found[k]
+        return found
 
     def close(self) -> None:
         """Make all inputs and outputs agree at this instant.

@@ -1,10 +1,11 @@
 """Energy over bonds: the sum over the sides of a connection; zero for an exact coupling.
 
-Over a step each signal is a polynomial: an input its course, an output that through its values at the step's ends and,
-where inputs are not held, at the communication point before. The integral of effort times flow, of degree four at most,
-is exact by Gauss's rule of three points. At the end of a step an input jumps from its course to what the outputs give;
-a held one may also jump at the beginning. A position that jumps does work: the mean effort before and after, times the
-jump.
+Over a step each signal is a polynomial: an input its course, an output one of a degree more, through its values at the
+step's ends and at the communication points before. With the same degree, inputs that were iterated would go through the
+same points as the outputs they come from, and no defect could be seen. The integral of effort times flow, of degree six
+at most, is exact by Gauss's rule of four points. At the end of a step an input jumps from its course to what the
+outputs give; a held one may also jump at the beginning. A position that jumps does work: the mean effort before and
+after, times the jump.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from mb2fmu.systems.master.marching import Stepped
 
 Floats = npt.NDArray[np.float64]
 
-_POINTS = np.array([-np.sqrt(0.6), 0.0, np.sqrt(0.6)]) / 2.0 + 0.5
-_WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18.0
+_POINTS, _WEIGHTS = (np.polynomial.legendre.leggauss(4) + np.array([[1.0], [0.0]])) / 2.0
 
 
 class BondAccount:
@@ -34,38 +34,58 @@ class BondAccount:
 
     Attributes:
         energy: Taken up by each side of each bond since the beginning, in J: one array of shape (n_sides,) per bond.
+        pairs: (input, output) of bonds whose outputs depend on the input at the same moment.
     """
 
     def __init__(self, wiring: Wiring, order: int, time: float, inputs: Floats, outputs: Floats) -> None:
         self._bonds = wiring.bonds
-        self._known = 1 if order == 0 else 2
-        self._past = [(time, outputs.copy())]
+        self._known = order + 1
+        self._past = [(time, np.concatenate([outputs, inputs]))]
         self._inputs = inputs.copy()
+        signals = [s for bond in wiring.bonds for side in bond.sides for s in (side.effort, side.flow)]
+        seen = {signal.index for signal in signals if signal.kind == "output"}
+        self.pairs = sorted((i, j) for i, j in wiring.feedthrough if j in seen) if order else []
         self.energy = [np.zeros(len(bond.sides)) for bond in wiring.bonds]
 
-    def add(self, done: Stepped, inputs: Floats, outputs: Floats) -> None:
+    def add(self, done: Stepped, inputs: Floats, outputs: Floats, slopes: Floats) -> None:
         """Add an accepted step.
 
         Args:
             done: The step.
             inputs: As the outputs give them at its end, shape (n_inputs,).
             outputs: There, shape (n_outputs,).
+            slopes: ∂output/∂input there of ``pairs``, shape (n_pairs,).
         """
         end = done.begin + done.size
         if self._bonds:
-            before = self._past[-1]
-            known = courses.apart([*self._past[:-1], (before[0], done.starts), (end, done.ends)], done.size)
-            fitted = courses.fitted([t - done.begin for t, _ in known], np.array([y for _, y in known]))
             begun, ended = courses.at(done.courses, 0.0), courses.at(done.courses, done.size)
+            before = self._past[-1][1][: len(outputs)]
+            fitted = self._fitted(done, begun, ended, slopes)
             for energy, bond in zip(self.energy, self._bonds, strict=True):
                 for k, side in enumerate(bond.sides):
                     work = _work(side, done, fitted)
-                    work += _jump(side, (self._inputs, begun), (before[1], done.starts))
+                    work += _jump(side, (self._inputs, begun), (before, done.starts))
                     work += _jump(side, (ended, inputs), (done.ends, outputs))
                     energy[k] += side.sign * work
-        past = [*self._past, (end, outputs.copy())]
+        past = [*self._past, (end, np.concatenate([outputs, inputs]))]
         self._past = past[-1:] if done.event else past[-self._known :]
         self._inputs = inputs.copy()
+
+    def _fitted(self, done: Stepped, begun: Floats, ended: Floats, slopes: Floats) -> Floats:
+        """Return the outputs over a step: through their points, and by feedthrough with the inputs' courses.
+
+        Between the points a course differs from the smooth signal that it stands for; an output that depends on the
+        input at once differs with it.
+        """
+        first = self._past[-1][0], np.concatenate([done.starts, begun])
+        last = done.begin + done.size, np.concatenate([done.ends, ended])
+        known = courses.apart([*self._past[:-1], first, last], done.size)
+        all_fitted = courses.fitted([t - done.begin for t, _ in known], np.array([y for _, y in known]))
+        fitted, smooth = np.split(all_fitted, [len(done.ends)])
+        bent = np.pad(done.courses, ((0, 0), (0, smooth.shape[1] - 3))) - smooth
+        for (i, j), slope in zip(self.pairs, slopes, strict=True):
+            fitted[j] += slope * bent[i]
+        return fitted
 
     def defects(self) -> Floats:
         """Return energy that each connection has taken out of the system (made, if negative) in J, shape (n_bonds,)."""

@@ -42,29 +42,36 @@ def fitted(times: Sequence[float], values: Floats) -> Floats:
     """Return the polynomials through given points.
 
     Args:
-        times: Distinct, at most three, relative to the beginning of the step, in s.
+        times: Distinct, relative to the beginning of the step, in s.
         values: Shape (len(times), n).
 
     Returns:
-        Courses, shape (n, 3).
+        Coefficients, shape (n, 3); with more than three times a column for each.
     """
     # Scaled, so that the matrix is as good for small steps as for large ones.
     scale = max(map(abs, times)) or 1.0
     powers = np.vander(np.asarray(times) / scale, len(times), increasing=True)
     coefficients = np.linalg.solve(powers, values)
-    found = np.zeros((values.shape[1], 3))
+    found = np.zeros((values.shape[1], max(3, len(times))))
     found[:, : len(times)] = (coefficients / scale ** np.arange(len(times))[:, None]).T
     return found
 
 
 def at(course: Floats, s: float) -> Floats:
     """Return values at s, shape (n,)."""
-    return np.asarray(course[:, 0] + s * (course[:, 1] + s * course[:, 2]))
+    found = course[:, -1]
+    for k in range(course.shape[1] - 2, -1, -1):
+        found = course[:, k] + s * found
+    return np.asarray(found)
 
 
 def rate(course: Floats, s: float) -> Floats:
     """Return derivatives by time at s, shape (n,)."""
-    return np.asarray(course[:, 1] + 2.0 * s * course[:, 2])
+    degree = course.shape[1] - 1
+    found = degree * course[:, degree]
+    for k in range(degree - 1, 0, -1):
+        found = k * course[:, k] + s * found
+    return np.asarray(found)
 
 
 def moved(course: Floats, s: float) -> Floats:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from mb2fmu.systems.coupling import Stepping, Wiring
 from mb2fmu.systems.master import courses
-from mb2fmu.systems.master.agreement import Closing
+from mb2fmu.systems.master.agreement import Closing, KeptValues
 from mb2fmu.systems.master.delays import Delays
 from mb2fmu.systems.master.dependency_order import sequence
 from mb2fmu.systems.master.slaves import Advance, Slave, SlaveError
@@ -83,6 +83,29 @@ class Stepped:
     ends: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """All that a system is at a communication point, to go back to.
+
+    Attributes:
+        states: Of the components.
+        time: Of the point, in s.
+        past: Points and inputs that courses are fitted to.
+        values: Of :class:`Closing`.
+        scale: Largest inputs so far.
+        jacobian: Of the interface, with what it belongs to.
+        next: Instant of the next event that is known beforehand, in s.
+    """
+
+    states: list[Any]
+    time: float
+    past: list[tuple[float, Floats]]
+    values: KeptValues
+    scale: Floats
+    jacobian: tuple[tuple[float, int], Floats] | None
+    next: float
+
+
 class March:
     """A system during its run.
 
@@ -134,6 +157,7 @@ class March:
         size = min(size, self._next - self.time) if self._next > self.time + _SLACK * size else size
         size = min(size, self._delays.shortest)
         states = self._saved() if self._stepping.goes_back or self._may_return_early() else None
+        values = self.closing.kept()
         try:
             done = self._passes(size, states)
             for _ in range(MOST_MEETINGS):
@@ -141,6 +165,7 @@ class March:
                     break
                 size = done.size
                 self._back(states)  # all go again, to where the first of them stopped
+                self.closing.restore(values)
                 done = self._passes(size, states)
             else:
                 raise MarchError("", self.time, f"events recede from pass to pass, {MOST_MEETINGS} times in one step")
@@ -152,15 +177,24 @@ class March:
         self._remember(anew=done.event)
         return done
 
-    def undo(self, states: list[Any], time: float, past: list[tuple[float, Floats]]) -> None:
-        """Go back to an earlier communication point."""
-        self._back(states)
-        self.time, self._past = time, past
-        self._delays.forget_after(time)
+    def undo(self, kept: Kept) -> None:
+        """Go back to an earlier communication point: all that follows has the bits of a run that never went on."""
+        self._back(kept.states)
+        self.time, self._past = kept.time, list(kept.past)
+        self._scale, self._jacobian, self._next = kept.scale.copy(), kept.jacobian, kept.next
+        self.closing.restore(kept.values)
+        self._delays.forget_after(kept.time)
 
-    def kept(self) -> tuple[list[Any], float, list[tuple[float, Floats]]]:
+    def kept(self) -> Kept:
         """Return the argument for :meth:`undo`."""
-        return self._saved(), self.time, list(self._past)
+        return Kept(
+            self._saved(), self.time, list(self._past), self.closing.kept(), self._scale.copy(), self._jacobian,
+            self._next,
+        )  # fmt: skip
+
+    def slopes(self, pairs: Sequence[tuple[int, int]]) -> Floats:
+        """Return ∂output/∂input of (input, output) at the last communication point, shape (len(pairs),)."""
+        return np.asarray(self._guarded(self.closing.slopes, pairs))
 
     # --- one step
 

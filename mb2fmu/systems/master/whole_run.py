@@ -145,7 +145,7 @@ def _march(tally: Tally, march: March, stepping: Stepping, stop: float, account:
         if stepping.passes > 1 and done.change > stepping.converged:
             tally.unsettled += 1
             tally.largest_change = max(tally.largest_change, done.change)
-        account.add(done, march.closing.u, march.closing.y)
+        account.add(done, march.closing.u, march.closing.y, march.slopes(account.pairs))
         record(march.time, march.closing.y, account.defects(), account.exchanged())
         if not np.all(np.isfinite(march.closing.y)):
             raise MarchError("", march.time, "an output is no finite number")
@@ -154,15 +154,15 @@ def _march(tally: Tally, march: March, stepping: Stepping, stop: float, account:
 def _adapted(tally: Tally, march: March, stepping: Stepping, size: float) -> tuple[Stepped, float] | None:
     """Do one step and return it with the next size; None if its error was too large and the step was undone."""
     assert stepping.accuracy is not None
-    states, time, past = march.kept()
-    order = min(len(past) - 1, stepping.order)
+    kept = march.kept()
+    order = min(len(kept.past) - 1, stepping.order)
     done = march.step(size)
     error = done.error / stepping.accuracy if order == stepping.order else 0.5
     again = error > 1.0 and not done.event and size > 2.0 * _SMALLEST * stepping.step
     if again:
-        march.undo(states, time, past)
+        march.undo(kept)
         tally.rejected += 1
-    march.forget(states)
+    march.forget(kept.states)
     if again:
         return None
     longest = 100.0 * stepping.step if stepping.longest is None else stepping.longest

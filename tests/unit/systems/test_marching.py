@@ -103,19 +103,22 @@ def test_adapted_steps_keep_the_accuracy_and_are_as_many_as_it_needs() -> None:
     assert counts[0] < 0.4 / 0.002
 
 
-def test_back_and_again_gives_the_same_bits() -> None:
+@pytest.mark.parametrize("newton", [False, True])
+def test_back_and_again_gives_the_same_bits(newton: bool) -> None:
     """One step of 2 H, back, two steps of H: as if the long one had never been made."""
-    march = March(WIRING, slaves(), Stepping(step=0.01, **ITERATED))
+    march = March(WIRING, slaves(), Stepping(step=0.01, **ITERATED, jacobian=newton))
     march.begin()
     march.step(0.01)
     kept = march.kept()
     march.step(0.02)
-    march.undo(*kept)
-    found = [march.step(0.01).courses, march.step(0.01).courses, march.closing.y.copy()]
-    plain = March(WIRING, slaves(), Stepping(step=0.01, **ITERATED))
+    march.undo(kept)
+    done = [march.step(0.01), march.step(0.01)]
+    found = [*(each.starts for each in done), *(each.courses for each in done), march.closing.y.copy()]
+    plain = March(WIRING, slaves(), Stepping(step=0.01, **ITERATED, jacobian=newton))
     plain.begin()
     plain.step(0.01)
-    wanted = [plain.step(0.01).courses, plain.step(0.01).courses, plain.closing.y.copy()]
+    done = [plain.step(0.01), plain.step(0.01)]
+    wanted = [*(each.starts for each in done), *(each.courses for each in done), plain.closing.y.copy()]
     assert all(a.tobytes() == b.tobytes() for a, b in zip(found, wanted, strict=True))
 
 
@@ -141,6 +144,24 @@ def test_the_energy_account_is_that_of_the_mass() -> None:
     )
     energy, taken = np.array(rows).T
     assert np.max(np.abs(energy - energy[0] - taken)) < 1e-4 * np.ptp(energy)
+
+
+@pytest.mark.parametrize(
+    ("options", "within"),
+    [(HOLD, 1e-3), (PARABOLAS, 0.01), (ITERATED, 0.02), ({**ITERATED, "accuracy": 1e-4}, 0.02)],
+)
+def test_the_defect_is_the_energy_that_the_system_has_really_gained(options: dict[str, object], within: float) -> None:
+    """Also where passes have made inputs go through their outputs' points, and where steps were made again."""
+    parts, rows = slaves(), []
+
+    def record(_: float, y: np.ndarray, defects: np.ndarray, __: object) -> None:
+        springs = K * (y[0] ** 2 + y[3] ** 2) + y[2] ** 2 / K12
+        rows.append((0.5 * (y[1] ** 2 + parts[1].x[1] ** 2 + springs), defects[0]))
+
+    tally = run(WIRING, parts, Stepping(step=0.0025, **options), 1.0, record)
+    energy, defect = np.array(rows).T
+    assert np.max(np.abs(energy - energy[0] + defect)) < within * np.max(np.abs(energy - energy[0]))
+    assert tally.rejected or "accuracy" not in options
 
 
 def held_by_a_line(delay: float, mass: float = 1.0) -> tuple[Wiring, list[LinearSlave]]:

@@ -110,7 +110,7 @@ def test_units_set_back_step_again_with_the_same_bits(mass_units: Units, tmp_pat
         if detour:
             kept = march.kept()
             march.step(0.02)
-            march.undo(*kept)
+            march.undo(kept)
         march.step(0.01)
         march.step(0.01)
         found.append(march.closing.y.tobytes())
