@@ -9,7 +9,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -51,6 +51,8 @@ Floats = npt.NDArray[np.float64]
 
 TRUTH = 1e-11
 """Relative tolerance with which the whole model is integrated."""
+_ON_THE_GRID = 1e-7
+"""Part of a step by which a communication point misses a multiple of it at most."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +253,7 @@ def couple(
     truth: tuple[Deviation, ...] = ()
     if joined.system.whole is not None:
         with stage("run the whole"):
-            truth = deviations(motion, joined.system.whole.same, _truth(joined, motion, observer))
+            truth = _held_against_whole(joined, motion, observer)
     answers: tuple[Answer, ...] = ()
     if masters:
         run = joined.system.run
@@ -307,12 +309,19 @@ def table(motion: SystemMotion) -> bytes:
     return stream.getvalue().encode()
 
 
-def _truth(joined: Joined, motion: SystemMotion, observer: Observer | None) -> dict[str, Floats]:
-    """Return the whole model's variables at the motion's times."""
+def _held_against_whole(joined: Joined, motion: SystemMotion, observer: Observer | None) -> tuple[Deviation, ...]:
+    """Return the system's deviations from the whole model, at communication points.
+
+    Where the whole has events only those that are multiples of the step count: others are where a unit ended a step by
+    an event, which the whole has at another instant, before or after, and just there all that jumps would differ.
+    """
     declared = joined.system.whole
     assert declared is not None
     source = resolved_path(declared.source, joined.system.source)
     derivation = derive(source, arguments=declared.arguments, observer=observer)
+    stepping = joined.system.run.stepping
+    if needs_events(derivation) and stepping.accuracy is None:
+        motion = _at_multiples(motion, stepping.step)
     found = whole_motion(derivation, motion.time, where=declared.where)
     faults = [
         Fault(f"the whole has no variable {whole}", declared.where, f"it has {', '.join(sorted(found))}")
@@ -326,7 +335,18 @@ def _truth(joined: Joined, motion: SystemMotion, observer: Observer | None) -> d
     ]
     if faults:
         raise CouplingError(f"{joined.system.name} cannot be held against its whole:", faults)
-    return found
+    return deviations(motion, declared.same, found)
+
+
+def _at_multiples(motion: SystemMotion, step: float) -> SystemMotion:
+    """Return the motion at multiples of the communication step."""
+    steps = motion.time / step
+    rows = np.flatnonzero(np.abs(steps - np.round(steps)) < _ON_THE_GRID)
+    rows = rows[np.diff(np.round(steps[rows]), append=np.inf) > 0]  # of an event just there the last point counts
+    return replace(
+        motion, time=motion.time[rows], values=motion.values[rows], defects=motion.defects[rows],
+        energies=motion.energies[rows],
+    )  # fmt: skip
 
 
 def whole_motion(derivation: Derivation, time: Floats, tolerance: float = TRUTH, where: str = "") -> dict[str, Floats]:

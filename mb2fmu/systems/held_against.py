@@ -21,6 +21,7 @@ class Deviation:
         name: ``component.variable``.
         whole: Name in the whole model.
         unit: As the system's unit says.
+        time: In s, shape (n_t,).
         found: Of the system, shape (n_t,).
         truth: Of the whole, shape (n_t,).
     """
@@ -28,6 +29,7 @@ class Deviation:
     name: str
     whole: str
     unit: str
+    time: Floats
     found: Floats
     truth: Floats
 
@@ -56,4 +58,6 @@ def deviations(motion: SystemMotion, same: Mapping[str, str], truth: Mapping[str
         truth: Name in the whole → values at the motion's times.
     """
     units = dict(zip(motion.names, motion.units, strict=True))
-    return tuple(Deviation(name, whole, units[name], motion[name], truth[whole]) for name, whole in same.items())
+    return tuple(
+        Deviation(name, whole, units[name], motion.time, motion[name], truth[whole]) for name, whole in same.items()
+    )

@@ -150,8 +150,8 @@ def _stepping(joined: Joined, motion: SystemMotion) -> Iterator[tuple[str, str]]
 def _charts(motion: SystemMotion, truth: Sequence[Deviation]) -> Iterator[tuple[str, Markup, list[tuple[str, str]]]]:
     """Yield title, picture, legend of each chart."""
     for k, each in enumerate(truth):
-        error = Line("error", "error", motion.time, np.abs(each.found - each.truth))
-        lines = (Line("whole", "reference", motion.time, each.truth), Line("system", "fmu", motion.time, each.found))
+        error = Line("error", "error", each.time, np.abs(each.found - each.truth))
+        lines = (Line("whole", "reference", each.time, each.truth), Line("system", "fmu", each.time, each.found))
         panels = (Panel(each.name, each.unit or "1", lines), Panel("error", each.unit or "1", (error,), "log"))
         chart = Chart(f"variable-{k}", f"{each.name} of the system over {each.whole} of the whole", panels)
         yield each.name, draw(chart), list(chart.legend)

@@ -79,7 +79,7 @@ class BondAccount:
         """
         first = self._past[-1][0], np.concatenate([done.starts, begun])
         last = done.begin + done.size, np.concatenate([done.ends, ended])
-        known = courses.apart([*self._past[:-1], first, last], done.size)
+        known = courses.apart([*([] if done.anew else self._past[:-1]), first, last], done.size)
         all_fitted = courses.fitted([t - done.begin for t, _ in known], np.array([y for _, y in known]))
         fitted, smooth = np.split(all_fitted, [len(done.ends)])
         bent = np.pad(done.courses, ((0, 0), (0, smooth.shape[1] - 3))) - smooth

@@ -17,7 +17,7 @@ passes after S. Sicklinger et al., Interface Jacobian-based co-simulation algori
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,7 @@ class Stepped:
         event: At the end.
         starts: Outputs at the beginning once the inputs are those of the courses, shape (n_outputs,).
         ends: Outputs at the end while the inputs are still those of the courses, shape (n_outputs,).
+        anew: There was an event at the beginning.
     """
 
     begin: float
@@ -81,6 +82,7 @@ class Stepped:
     event: bool
     starts: Floats
     ends: Floats
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class March:
         self._jacobian: tuple[tuple[float, int], Floats] | None = None
         self._next: float = np.inf
         self._starts = self.closing.y
+        self._stopped = 0
         self.time = time
 
     def begin(self) -> None:
@@ -154,28 +157,48 @@ class March:
         Raises:
             MarchError: If a component fails; time and past are still those of the last communication point.
         """
-        size = min(size, self._next - self.time) if self._next > self.time + _SLACK * size else size
-        size = min(size, self._delays.shortest)
-        states = self._saved() if self._stepping.goes_back or self._may_return_early() else None
-        values = self.closing.kept()
-        try:
-            done = self._passes(size, states)
-            for _ in range(MOST_MEETINGS):
-                if not self._fell_short(done.size, size):
-                    break
-                size = done.size
-                self._back(states)  # all go again, to where the first of them stopped
-                self.closing.restore(values)
-                done = self._passes(size, states)
-            else:
-                raise MarchError("", self.time, f"events recede from pass to pass, {MOST_MEETINGS} times in one step")
-        finally:
-            self.forget(states)
+        for made in range(MOST_MEETINGS):
+            size = min(size, self._next - self.time) if self._next > self.time + _SLACK * size else size
+            size = min(size, self._delays.shortest)
+            states = self._saved() if self._stepping.goes_back or self._may_return_early() else None
+            try:
+                done = self._met(size, states)
+            finally:
+                self.forget(states)
+            if done is not None:
+                done = replace(done, anew=made > 0)
+                break
+            self._events()
+            self._remember(anew=True)
+        else:
+            raise MarchError("", self.time, f"{MOST_MEETINGS} events follow one another at this instant")
         self.time = done.begin + done.size
         if done.event or self.time >= self._next - _SLACK * size:
             self._events()
         self._remember(anew=done.event)
         return done
+
+    def _met(self, size: float, states: list[Any] | None) -> Stepped | None:
+        """Step to where all components can meet; None if one has an event at once, before it has moved.
+
+        Then it stays where it is, since its inputs' courses may have begun a little beside the values of the inputs
+        there, and all others go back.
+        """
+        values = self.closing.kept()
+        done = self._passes(size, states)
+        for _ in range(MOST_MEETINGS):
+            if not self._fell_short(done.size, size):
+                return done
+            size = done.size
+            at_once = size <= _ROUND_OFF * abs(self.time)
+            self._back(states, but=self._stopped if at_once else None)
+            self.closing.restore(values)
+            if at_once and done.event:
+                return None
+            if at_once:
+                raise MarchError(self._wiring.components[self._stopped], self.time, "it stops without an event")
+            done = self._passes(size, states)  # all go again, to where the first of them stopped
+        raise MarchError("", self.time, f"events recede from pass to pass, {MOST_MEETINGS} times in one step")
 
     def undo(self, kept: Kept) -> None:
         """Go back to an earlier communication point: all that follows has the bits of a run that never went on."""
@@ -242,7 +265,8 @@ class March:
             shortest = min(shortest, done.reached - self.time)
             event = event or done.event
             if self._fell_short(shortest, size):
-                return used, shortest, True
+                self._stopped = k
+                return used, shortest, event
             self.closing.u[ins] = courses.at(used[ins], size)
             self._guarded(self.closing.read, k, component=k)
             if self._stepping.method == "gauss-seidel":
@@ -315,12 +339,13 @@ class March:
         """Save the state of every component."""
         return [self._guarded(slave.save, component=k) for k, slave in enumerate(self._slaves)]
 
-    def _back(self, states: list[Any] | None) -> None:
-        """Restore every component to saved states; raise if they could not be saved."""
+    def _back(self, states: list[Any] | None, but: int | None = None) -> None:
+        """Restore every component, ``but`` one, to saved states; raise if they could not be saved."""
         if states is None:
             raise MarchError("", self.time, "a component returned early, and others cannot go back to meet it there")
         for k, slave in enumerate(self._slaves):
-            self._guarded(slave.restore, states[k], component=k)
+            if k != but:
+                self._guarded(slave.restore, states[k], component=k)
 
     def forget(self, states: list[Any] | None) -> None:
         """Free saved states."""

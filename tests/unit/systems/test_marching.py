@@ -285,6 +285,46 @@ def test_all_components_meet_where_one_returns_early() -> None:
     assert max(errors) < 5e-3
 
 
+class AtOnce(Early):
+    """A slave that has events before it moves, from a time on, until it has had so many."""
+
+    def __init__(self, slave: object, time: float, events: int, *, event: bool = True) -> None:
+        super().__init__(slave, time)
+        self._events, self._event = events, event
+
+    def advance(self, time: float, size: float, course: np.ndarray) -> Advance:
+        if time >= self._time and self.settled < self._events:
+            return Advance(time, event=self._event)
+        done: Advance = self._slave.advance(time, size, course)  # type: ignore[attr-defined]
+        return done
+
+
+def test_an_event_before_a_step_is_handled_where_it_is() -> None:
+    """The other one, which had stepped already, goes back; the step is made then, from this instant anew."""
+    parts = slaves()
+    late = AtOnce(parts[1], 0.0399, 2)
+    rows: list[tuple[float, float]] = []
+    run(
+        WIRING, [parts[0], late], Stepping(step=0.01, **ITERATED), 0.1,
+        lambda t, y, *_: rows.append((t, abs(y[0] - exact(t)))),
+    )  # fmt: skip
+    times, errors = np.array(rows).T
+    assert times == pytest.approx(0.01 * np.arange(11))
+    assert late.settled == 2
+    assert max(errors) < 5e-3
+
+
+@pytest.mark.parametrize(("event", "words"), [(True, "events follow one another"), (False, "stops without an event")])
+def test_who_never_goes_on_is_named(event: bool, words: str) -> None:
+    parts = slaves()
+    tally = run(
+        WIRING, [parts[0], AtOnce(parts[1], 0.0399, 10**6, event=event)], Stepping(step=0.01), 0.1, lambda *_: None
+    )
+    assert tally.failure is not None
+    assert words in tally.failure["what"]
+    assert tally.failure["time"] == pytest.approx(0.04)
+
+
 def test_who_cannot_go_back_cannot_meet_one_that_returns_early() -> None:
     parts = slaves()
     parts[0].abilities = type(parts[0].abilities)(back=False)
