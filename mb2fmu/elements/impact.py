@@ -48,7 +48,7 @@ class Impact(NamedElement):
             approaches; ``at once``, all together by complementarity, at most three contacts. The same for all contacts
             of a model.
         unit: Of the gap, ``m`` or ``rad``.
-        starts_resting: Whether it rests at the start.
+        starts_resting: Whether it rests at the start. It opens there at once where it has a gap or would have to pull.
         stabilization: Rate in 1/s at which what the integration errs in the gap is brought back while it rests; 0: not
             at all.
         slip: Speed at which what touches slides along the surface, in a plane: an expression that is linear in speeds,

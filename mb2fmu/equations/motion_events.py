@@ -126,17 +126,17 @@ def contact_events(
 def _opening(contact: UnilateralContact, struck: sm.Basic, *, rough: bool) -> OwnEvent:
     """Return the event in which a resting contact opens: its force would have to pull, or its gap was lifted.
 
-    Where something is ``struck`` at the same instant that goes first, and says what rests then: both set ``resting``.
+    It happens at the start, too, where a contact is said to rest and does not. Where something is ``struck`` at the same instant that goes first, and says what rests then: both set ``resting``.
     With friction (``rough``) pulling is left to the event that changes the modes of all contacts together.
     """
     name, lifted = f"{contact.name} opens", contact.lifted
     if not rough:
         left = sm.Piecewise((0, lifted), (LEAVING, True))
-        return OwnEvent(
-            name, "when", sm.Or(sm.And(contact.pull < 0, sm.Not(struck)), lifted), ((contact.resting, left),), late=True
-        )
+        opens = sm.Or(sm.And(contact.pull < 0, sm.Not(struck)), lifted)
+        return OwnEvent(name, "ticks", sm.Piecewise((1, opens), (0, True)), ((contact.resting, left),), late=True)
     along = ((contact.friction.sliding, sm.S.Zero),) if contact.friction else ()
-    return OwnEvent(name, "when", lifted, ((contact.resting, sm.S.Zero), *along), late=True)
+    number = sm.Piecewise((1, lifted), (0, True))
+    return OwnEvent(name, "ticks", number, ((contact.resting, sm.S.Zero), *along), late=True)
 
 
 def _change(contacts: Contacts, u: Sequence[sm.Symbol], independent: Sequence[int]) -> OwnEvent:

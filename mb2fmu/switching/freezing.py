@@ -27,6 +27,7 @@ from mb2fmu.program.program import Op, Program
 from mb2fmu.program.prune import prune
 from mb2fmu.switching.expression_names import expression_name, surface_name
 from mb2fmu.switching.instants import ENTRY, Courses, next_instant
+from mb2fmu.switching.linear_forms import LinearForms
 from mb2fmu.switching.sliding import Sliding, with_sliding
 
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
@@ -134,8 +135,11 @@ class _Surface:
 
 
 def _surfaces(program: Program, marked: Sequence[int]) -> dict[int, _Surface]:
-    """Return the surface of each switch; equal ones are equal records."""
-    found = {}
+    """Return the surface of each switch; equal ones are equal records, however the model writes them.
+
+    Opposite ones stay apart: of ``x <= 0`` and ``x >= 0`` both are true on the surface, where a motion may start.
+    """
+    found, first, forms = {}, dict[tuple[bool, frozenset[tuple[int, float]]], _Surface](), LinearForms(program)
     for node in marked:
         op, a, b = Op(program.op[node]), int(program.a[node]), int(program.b[node])
         if op in {Op.ABS, Op.SIGN}:
@@ -146,6 +150,9 @@ def _surfaces(program: Program, marked: Sequence[int]) -> dict[int, _Surface]:
             found[node] = _Surface(a, b)  # not b < a: of both one is true where they are equal, too
         elif op in {Op.LT, Op.MIN, Op.MAX}:
             found[node] = _Surface(b, a)
+        if node in found:
+            each = found[node]
+            found[node] = first.setdefault((each.steps, forms.difference(each.a, each.b)), each)
     return found
 
 

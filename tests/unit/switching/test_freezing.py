@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import sympy as sm
@@ -9,7 +11,7 @@ import sympy.physics.mechanics as me
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mb2fmu import Impact, Model, derive, no_event
+from mb2fmu import Impact, Model, derive, load, no_event
 from mb2fmu.evaluation import evaluator
 from mb2fmu.program.program import Program
 from mb2fmu.switching import freeze, switches_of
@@ -215,3 +217,46 @@ def test_switches_of_contacts_say_what_happens(friction):
         "floor ends to slide backwards, or is pushed forwards by more than friction holds",
     }
     assert told == (contact if friction is None else contact | slides)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "surfaces"),
+    [
+        (x - v <= 1, v - x >= -1, 1),  # one comparison, its sides on either side
+        (-2 * x < 3 * v - 1, 1 - 3 * v < 2 * x, 1),
+        (sm.Lt(x * v + x, 0, evaluate=False), sm.Gt(-x * v - x, 0, evaluate=False), 1),
+        (x <= 0, x > 0, 1),  # each the other's contrary
+        (x <= 0, x >= 0, 2),  # both hold where x is zero
+        (x - v <= 1, x + v <= 1, 2),
+        (x <= 0, 2 * x <= 1, 2),
+    ],
+)
+def test_one_surface_has_one_indicator_however_it_is_written(first, second, surfaces):
+    values = [sm.Piecewise((k, each), (0, True), evaluate=False) for k, each in enumerate((first, second), 1)]
+    frozen = freeze(program_of(values[0] + 5 * values[1], "Twice"))
+    assert len(switches_of(frozen)) == surfaces
+    program = program_of(values[0] + 5 * values[1], "Twice")
+    at = program.entries["rhs"].labels.index("v")
+    for state in ((0.3, 0.4), (-0.7, 0.2), (0.9, -0.6), (-0.2, -0.9), (2.0, 0.1)):
+        m = modes(frozen, np.array(state))
+        assert np.all(evaluator(frozen, "indicators")(0.0, state, (), (), m) > 0)
+        assert evaluator(frozen, "rhs")(0.0, state, (), (), m)[at] == evaluator(program, "rhs")(0.0, state)[at]
+
+
+def test_the_gripper_has_no_indicator_twice():
+    """Its latch says each bound from both sides, its contact one gap in two forms."""
+    program = derive(load(Path(__file__).parents[3] / "models" / "gripper.py")).program
+    frozen = program if "surfaces" in program.entries else freeze(program)
+    looking = [switch for switch in switches_of(frozen) if switch.kind not in {"condition", "ticks"}]
+    assert len({switch.name for switch in looking}) == len(looking)
+    random = np.random.default_rng(4)
+    rows = np.array([_seen(frozen, random)[: len(looking)] for _ in range(6)])
+    spread = np.abs(rows[:, :, None] - rows[:, None, :]).max(axis=0) / np.abs(rows).max(axis=0)
+    assert np.all(spread + np.eye(len(looking)) > 1e-6)
+
+
+def _seen(frozen: Program, random: np.random.Generator) -> np.ndarray:
+    """Surfaces anywhere."""
+    layout = frozen.layout
+    at = [random.uniform(0.2, 1.7, len(names)) for names in (layout.states, layout.inputs, layout.parameters)]
+    return evaluator(frozen, "surfaces")(random.uniform(0, 2), *at, np.ones(len(layout.memory)))
