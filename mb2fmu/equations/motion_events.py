@@ -126,7 +126,8 @@ def contact_events(
 def _opening(contact: UnilateralContact, struck: sm.Basic, *, rough: bool) -> OwnEvent:
     """Return the event in which a resting contact opens: its force would have to pull, or its gap was lifted.
 
-    It happens at the start, too, where a contact is said to rest and does not. Where something is ``struck`` at the same instant that goes first, and says what rests then: both set ``resting``.
+    It happens at the start, too, where a contact is said to rest and does not.
+    Where something is ``struck`` at the same instant that goes first, and says what rests then: both set ``resting``.
     With friction (``rough``) pulling is left to the event that changes the modes of all contacts together.
     """
     name, lifted = f"{contact.name} opens", contact.lifted
