@@ -18,6 +18,8 @@ from mb2fmu.variables import Coordinate, Input, Quantity, Speed
 SEED = 11
 _SPREADS = (0.3, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1, 0.03, 0.03)
 """Of parameters, relative to their values, attempt after attempt; then those of the geometry keep theirs."""
+_ASKED = 3  # points that tell how many constraints follow from others
+_LEFT = (1e-4, 1e-2)  # part of a row that is left beside others, from which it follows; from which it nearly does
 _TURN = 0.6
 """How far angles and numbers without a unit go from their start values."""
 BEYOND = 2.0
@@ -79,6 +81,7 @@ class Admissible:
             for other in sm.sympify(p.value).free_symbols
         }
         self._random = np.random.default_rng(SEED)
+        self._independent = self._rows_by_default()
 
     def draw(self) -> Iterator[Point]:
         """Yield points without end; points that the constraints exclude are skipped."""
@@ -86,7 +89,7 @@ class Admissible:
         while True:
             values = self._drawn(attempt)
             found = self._projected(values)
-            if found is None or not self._alike_assembled(found):
+            if found is None or not self._as_free(found) or not self._alike_assembled(found):
                 attempt += 1
                 if attempt > 40 * len(_SPREADS):
                     return
@@ -102,6 +105,33 @@ class Admissible:
         except (ArithmeticError, ValueError, np.linalg.LinAlgError):
             return None
         return found if found is not None and np.all(np.isfinite(found)) else None
+
+    def _rows_by_default(self) -> dict[float, int]:
+        """Return how many constraints follow from no others, at most, where lengths have their values.
+
+        By what is left of one that follows from others. Three equal cranks carry a platform, which one that is longer
+        would lock. Empty if nothing is known.
+        """
+        if not self._geometry:
+            return {}
+        kept, self._random = self._random, np.random.default_rng(SEED + 1)
+        drawn = [each for each in (self._projected(self._drawn(len(_SPREADS))) for _ in range(_ASKED)) if each]
+        self._random = kept
+        seen = [self._constraints.independence(each, self._speed_scale(each)) for each in drawn]
+        counts = {part: max(int(np.sum(each > part)) for each in seen) for part in _LEFT if seen}
+        whole = bool(seen) and counts[_LEFT[0]] == len(seen[0])
+        # Near a place where still more constraints follow from others, those that do are known badly.
+        return {_LEFT[0]: counts[_LEFT[0]]} if whole or len(set(counts.values())) > 1 else counts
+
+    def _as_free(self, found: list[float]) -> bool:
+        """Return whether the constraints at a point leave as many degrees of freedom as with the lengths by default.
+
+        There may be more of them, too: where all cranks lie in line with what they carry, it can move in two ways.
+        """
+        if not self._independent:
+            return True
+        here = self._constraints.independence(found, self._speed_scale(found))
+        return all(int(np.sum(here > part)) == count for part, count in self._independent.items())
 
     def _alike_assembled(self, found: list[float]) -> bool:
         """Return whether the coordinates that the unit computes are on the branch of the start."""

@@ -21,12 +21,13 @@ from mb2fmu.model.declarations import Declarations
 from mb2fmu.validation.compare import FACTOR, Bounds, modes_taken
 from mb2fmu.validation.conditions import calculated_values
 from mb2fmu.validation.directions import Directions, rate_in_time
-from mb2fmu.validation.exercise import Asked, Occasion, seeds
+from mb2fmu.validation.exercise import ONE_BY_ONE, Asked, Occasion, known_sizes, seeds
 from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.result import CallResult
 from mb2fmu.validation.scales import INFORMATIVE
 from mb2fmu.validation.simulate import Driven, Simulation
+from mb2fmu.validation.single_seeds import disagreements
 from mb2fmu.validation.step_flows import Step, StepFlow, beginning
 
 Floats = npt.NDArray[np.float64]
@@ -127,6 +128,7 @@ class _Answers:
             "directional": ("directional derivatives", "against differences of the reference's x' and outputs"),
             "adjoint": ("adjoint derivatives", "times directions, against the same differences"),
             "by parameters": ("derivatives by parameters", "against differences of the reference by parameters"),
+            ONE_BY_ONE: ("derivatives one by one", "against all in one call, and adjoint against directional ones"),
             "output derivatives": ("derivatives of outputs in time", "against differences along the reference"),
             "state": ("state kept and restored", "bits of the steps after it, parameters changed in between"),
             "state as bytes": ("state as bytes in another instance", "bits of the steps after it"),
@@ -151,7 +153,7 @@ class _Answers:
         """Return why calls were not made; empty where they do not exist for this type or version."""
         if session == "adjoint" or (session == "output derivatives" and self.asked.kind != "CoSimulation"):
             return ""
-        if session == "by parameters":
+        if session in {"by parameters", ONE_BY_ONE}:
             return ""
         if session == "directional" and self.chance.before_change is None:
             return "the reference has no derivatives there"
@@ -374,6 +376,17 @@ class _Answers:
         assert self.chance.by_parameters is not None
         directions = self.chance.by_parameters
         self._partials(directions, np.array(answers[2]), tally, " by parameters", self._drawn_back(directions))
+
+    def _one_by_one(self, answers: list[Any], tally: _Tally) -> None:
+        """Compare derivatives by one seed, of one unknown and in dense directions with each other."""
+        at, largest = self._places(), self._magnitudes()
+        rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
+        column = self.chance.reference.trajectory.column
+        scales = [self._rates[at[rate_of[n]]] if n in rate_of else largest[column(n)] for n in self.asked.unknowns]
+        sizes = known_sizes(self.chance, self.asked.states)
+        noise = [_NOISE * float(scale) for scale in scales]
+        for difference, bound, where in disagreements(answers[2:], self.asked.unknowns, sizes, noise):
+            tally.add(difference, bound, where)
 
     def _drawn_back(self, directions: Directions) -> Floats:
         """Return the change of x' by another rate of constraint stabilization, shape as ``directions.rates``.

@@ -1,9 +1,10 @@
 """The moved experiment: every free parameter, start value and input moved as far as the mechanism permits.
 
 What is intended (``moving``) is tried on the reference's equations, never on the unit: the loops must close with the
-moved lengths, x' must be finite, a rough integration must reach the end. Where it does not, all moves are halved, down
-to a sixteenth. Where even that is impossible, what cannot be moved by itself keeps its default: the mechanism with
-three equal cranks closes with no other length. What keeps its default is not proven, and the report says so.
+moved lengths and leave as many degrees of freedom as by default, x' must be finite, a rough integration must reach the
+end. Where it does not, all moves are halved, down to a sixteenth. Where even that is impossible, what cannot be moved
+by itself is moved by one factor: three equal cranks carry a platform at any length that is all of theirs, and are a
+rigid frame if one is longer. If that does not help it keeps its default, is not proven, and the report says so.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625)
 STEPS = 60
+_LOOKED_AT = 8  # states of the default experiment
 COVERED = 0.25
 _BEYOND = 2.0  # times the first event's instant
 _CLOSED = 1e-9
@@ -70,6 +72,7 @@ class _Intention:
         rows: Scale of each constraint row, shape (n_phi + m,).
         followers: Speeds that the unit solves for; it goes no further than they follow from its states.
         gaps: Of contacts: the experiment starts where none is negative.
+        independent: Rows of the velocity constraints that follow from no others in the default experiment.
     """
 
     definition: Declarations
@@ -81,11 +84,21 @@ class _Intention:
     rows: Floats
     followers: tuple[int, ...]
     gaps: Gaps
+    independent: int
 
     def without(self, blocked: Collection[int]) -> _Intention:
         """Return the experiment with some parameters at their defaults."""
         parameters = self.parameters.copy()
         parameters[list(blocked)] = 0.0
+        return replace(self, parameters=parameters)
+
+    def together(self, blocked: Collection[int]) -> _Intention:
+        """Return the experiment with some parameters moved by one factor, the first one's."""
+        parameters, values = self.parameters.copy(), np.array(self.reference.conditions.parameters)
+        chosen = [k for k in sorted(blocked) if values[k]]
+        factor = parameters[chosen[0]] / values[chosen[0]] if chosen else 0.0
+        parameters[list(blocked)] = 0.0
+        parameters[chosen] = factor * values[chosen]
         return replace(self, parameters=parameters)
 
     def only(self, index: int) -> _Intention:
@@ -120,8 +133,12 @@ def excite(
     if found is None:
         alone = [k for k in np.flatnonzero(intention.parameters) if _started(intention.only(int(k)), PARTS[-1]) is None]
         blocked = frozenset(int(k) for k in alone)
-        intention = intention.without(blocked)
-        found = _largest(intention, smallest)
+        together, intention = intention.together(blocked), intention.without(blocked)
+        found = _largest(together, smallest) if len(blocked) > 1 else None
+        if found is not None:
+            blocked, intention = frozenset(), together
+        else:
+            found = _largest(intention, smallest)
     if found is None:
         blocked = frozenset(range(len(intention.parameters)))
         intention = intention.without(blocked)
@@ -166,7 +183,16 @@ def _intended(
     starts[list(mode_places(reference.numeric))] = 0.0
     wished = signals(definition, gauge, float(time[-1]))
     rows, gaps = row_sizes(reference), Gaps(reference.numeric)
-    return _Intention(definition, reference, time, parameters, starts, wished, rows, followers, gaps)
+    independent = _independent_rows(reference)
+    return _Intention(definition, reference, time, parameters, starts, wished, rows, followers, gaps, independent)
+
+
+def _independent_rows(reference: Reference) -> int:
+    """Return how many rows of the velocity constraints follow from no others, at most, in the default experiment."""
+    numeric, run = reference.numeric, reference.conditions
+    prepared, last = numeric.prepare(run.parameters), len(reference.states) - 1
+    rows = sorted({round(k * last / (_LOOKED_AT - 1)) for k in range(_LOOKED_AT)})
+    return max(numeric.independent_rows(float(run.time[k]), reference.states[k], prepared) for k in rows)
 
 
 def _stride(reference: Reference, count: int) -> int:
@@ -229,6 +255,8 @@ def _started(intention: _Intention, part: float) -> Conditions | None:
     finite = all(np.all(np.isfinite(a)) for a in (x, motion.x_dot, motion.outputs, motion.u))
     if not finite or np.any(np.abs(motion.residual) > _CLOSED * intention.rows):
         return None
+    if numeric.independent_rows(0.0, x, prepared) > intention.independent:
+        return None  # what moves by default is a rigid frame with such lengths
     n_q, n_z = numeric.n_q, numeric.n_z
     return replace(
         given,

@@ -23,11 +23,13 @@ from mb2fmu.validation.excitation import row_sizes
 from mb2fmu.validation.moving import rounded
 from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.simulate import Operations
+from mb2fmu.validation.single_seeds import single_seed_calls
 from mb2fmu.validation.unit_description import UnitDescription, UnitKind
 
 Floats = npt.NDArray[np.float64]
 
 DEFAULT, MOVED = 0, 1
+ONE_BY_ONE = "one by one"
 AFTER = 3
 GROWN = 30.0
 """What bounds of states may have grown by where calls are made: derivatives are known to that many tolerances."""
@@ -234,6 +236,10 @@ def asked(chance: Occasion, definition: Declarations, description: UnitDescripti
         sizes = by_parameters.parameters[:, list(chance.tuned)].tolist() if by_parameters else []
         numbered = (unknown, known, numbers(tuned))
         operations |= _of_derivatives(begun, change, numbered, seeded, sizes, adjoint=offers.adjoint)
+        one_by_one = known_sizes(chance, states)
+        if one_by_one:
+            every = [*known, *numbers(tuned)]
+            operations[ONE_BY_ONE] = single_seed_calls(begun, unknown, every, one_by_one, adjoint=offers.adjoint)
     ordered = tuple(judged) if kind == "CoSimulation" and offers.output_derivatives else ()
     if ordered:
         operations["output derivatives"] = [*begun, ["slopes", numbers(ordered), 1]]
@@ -277,6 +283,17 @@ def _of_derivatives(
     elif sizes:  # a state of the unit that the reference does not have cannot be moved
         found["by parameters"] = [*begun, ["directional", unknown, tuned, sizes[:-1]]]
     return found
+
+
+def known_sizes(chance: Occasion, states: Sequence[str]) -> list[float]:
+    """Return typical changes of the unit's states, of the inputs and of the parameters changed; [] if not known."""
+    assert chance.before_change is not None
+    moves = np.array(seeds(chance.before_change, chance.reference, states))
+    if not moves.size:
+        return []
+    values = np.abs(np.array(chance.reference.conditions.parameters)[list(chance.tuned)])
+    largest = np.append(np.max(np.abs(moves), axis=0), values)
+    return np.where(largest > 0, largest, 1.0).tolist()  # type: ignore[no-any-return]
 
 
 def seeds(directions: Directions, reference: Reference, states: Sequence[str]) -> list[list[float]]:

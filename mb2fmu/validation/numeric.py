@@ -30,6 +30,9 @@ Floats = npt.NDArray[np.float64]
 _RANK = 1e-9
 """Singular values of a Jacobian below this part of the largest one are taken for redundant constraints."""
 
+_FOLLOWS = 1e-7
+"""A row follows from others if no more than this part of it is left beside them."""
+
 _SLANT = 10.0  # how far rows turn against each other, at most, per distance from the constraints
 _PROJECTIONS = 30
 _CLOSE = 1e-9  # of each coordinate: the error that such a step leaves is its square
@@ -302,11 +305,15 @@ class NumericEquations:
 
     def has_redundant_rows(self, t: float, x: Floats, prepared: Sequence[float]) -> bool:
         """Return whether rows of A u + b = 0 follow from others at a state on the constraints."""
+        return self.independent_rows(t, x, prepared) < self.m
+
+    def independent_rows(self, t: float, x: Floats, prepared: Sequence[float]) -> int:
+        """Return how many rows of A u + b = 0 follow from no others at a state on the constraints."""
         if not self.m:
-            return False
-        A, _ = self._rows(self._constraints(self._values(t, x, prepared)))
+            return 0
+        A = self._rows(self._constraints(self._values(t, x, prepared)))[0] * self.typical[self.n_q :]
         lengths = np.linalg.norm(A, axis=1)
-        return int(np.linalg.matrix_rank(A / np.where(lengths > 0, lengths, 1.0)[:, None], tol=1e-7)) < self.m
+        return int(np.linalg.matrix_rank(A / np.where(lengths > 0, lengths, 1.0)[:, None], tol=_FOLLOWS))
 
     @property
     def constrained(self) -> bool:

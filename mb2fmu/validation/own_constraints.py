@@ -134,6 +134,13 @@ class OwnConstraints:
             values[k] = value
         return self.with_rates(values)
 
+    def independence(self, values: list[float], u_scale: Floats) -> Floats:
+        """Return the singular values of the velocity constraints, rows brought to one length, largest first."""
+        A = self.linear(values)[2] * u_scale
+        lengths = np.linalg.norm(A, axis=1)
+        lengths[lengths == 0] = 1.0
+        return np.asarray(np.linalg.svd(A / lengths[:, None], compute_uv=False)) if len(A) else np.ones(0)
+
     def assembled_alike(
         self, start: list[float], values: list[float], computed: Sequence[int], scale: Mapping[int, float]
     ) -> bool:

@@ -55,12 +55,15 @@ def mutants(subject: Subject) -> Iterator[Mutant]:
         *_of_states(states, inputs, len(program.layout.parameters)),
         *_of_derivatives(),
     ):
-        version: Literal["2", "3"] = "2" if kind == SLOPE else fmi
+        version: Literal["2", "3"] = "2" if kind == SLOPE else "3" if kind == ADJOINT else fmi
         yield Mutant(kind, "sources", place, change, fmi=version, by_construction=True)
 
 
 SLOPE = "slope of an input"
 """Importers can tell it in FMI 2.0 only."""
+
+ADJOINT = "adjoint in some calls only"
+"""FMI 3.0 only."""
 
 Planted = Iterator[tuple[str, str, Callable[[Motion], Motion]]]
 
@@ -166,3 +169,21 @@ def _of_derivatives() -> Planted:
         "twice as large",
         replaced("derivatives.c", old, old.replace("= place", "= 2.0 * (place").replace(";", ");")),
     )
+    taken = "        sensitivity[i] = place < 0 ? instance->seeds[-1 - place] : instance->out[place];\n"
+    slightly = taken.replace("= place", "= (n_knowns == 1 ? 1.0001 : 1.0) * (place").replace("];\n", "]);\n")
+    where = "by one known alone, times 1.0001"
+    yield "directional derivative in some calls only", where, replaced("derivatives.c", taken, slightly)
+    taken = "        sensitivity[i] = instance->seeds[mb2fmu_seed_of(instance, knowns[i])];\n"
+    for where, when in (
+        ("of one unknown alone", "n_unknowns == 1"),
+        ("by one known alone", "n_knowns == 1"),
+        ("of several unknowns", "n_unknowns > 1"),
+        ("with one seed that is not zero", "mutant_seeds == 1"),
+    ):
+        slightly = taken.replace("= instance", f"= ({when} ? 1.0001 : 1.0) * instance")
+        if "mutant" in when:
+            count = (
+                "for (size_t j = 0; j < n_unknowns; ++j) {\n            mutant_seeds += seed[j] != 0.0;\n        }\n"
+            )
+            slightly = f"        int mutant_seeds = 0;\n        {count}{slightly}"
+        yield ADJOINT, f"{where}, times 1.0001", replaced("derivatives.c", taken, slightly)

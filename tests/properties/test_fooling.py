@@ -36,6 +36,8 @@ def the(subject: Subject, kind: str, level: str, place: str = "") -> Mutant:
         ("cart_pole", "input one step late", "sources", ""),
         ("cart_pole", "dependency", "description", ""),
         ("simple_pendulum", "wrong after a parameter changed", "program", "l stays at its default"),
+        ("simple_pendulum", "adjoint in some calls only", "sources", "of one unknown alone"),
+        ("simple_pendulum", "directional derivative in some calls only", "sources", ""),
     ],
 )
 def test_no_wrong_unit_passes(models, tmp_path, model, kind, level, place):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from cranks import platform
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanisms import mechanism_of
@@ -21,6 +22,7 @@ from mb2fmu.equations.motion import (
     MassMatrixDynamics,
     VelocityConstraints,
 )
+from mb2fmu.mechanism import close_loops
 from mb2fmu.model.definition import Experiment, ModelDefinition
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation import conditions, make_reference, make_yardstick
@@ -92,9 +94,9 @@ def test_everything_is_moved_and_told(cases):
     assert kept.conditions.parameters == (values["w"][1], 0.0)
 
 
-def rings() -> tuple[ModelDefinition, EquationsOfMotion]:
+def rings(second: sm.Expr = l2) -> tuple[ModelDefinition, EquationsOfMotion]:
     """A bead held by two rings at once: they must have the same radius, and no single one can be moved."""
-    circles = (x**2 + y**2 - l1**2, x**2 + y**2 - l2**2)
+    circles = (x**2 + y**2 - l1**2, x**2 + y**2 - second**2)
     zero = sm.ImmutableMatrix.zeros
     equations = EquationsOfMotion(
         method="kane",
@@ -142,19 +144,46 @@ def rings() -> tuple[ModelDefinition, EquationsOfMotion]:
 
 def test_what_cannot_be_moved_is_not_proven():
     """Moved lengths would open the loop, a mass that nothing depends on moves nothing: neither counts as passed."""
-    definition, equations = rings()
+    definition, equations = rings(sm.Integer(1))
     moved = make_yardstick(definition, equations).moved
     assert moved is not None
     run = moved.excitation.conditions
     assert run is not None
-    assert run.parameters[:2] == (1.0, 1.0)
+    assert run.parameters[0] == 1.0
     assert run.q[0] ** 2 + run.q[1] ** 2 == pytest.approx(1.0, abs=1e-12)
     found = {item.name: item for item in moved.influences}
     assert {name for name, item in found.items() if not item.proven} == {"l1", "l2", "unused"}
-    assert found["l1"].reason == found["l2"].reason == "the mechanism cannot be started with another value"
-    assert found["unused"].reason == "no influence seen"
+    assert found["l1"].reason == "the mechanism cannot be started with another value"
+    assert found["l2"].reason == found["unused"].reason == "no influence seen"
     assert "y" not in found
-    assert "2 keep their defaults" in moved.excitation.text
+    assert "1 keep their defaults" in moved.excitation.text
+
+
+def test_lengths_that_must_be_equal_are_moved_together():
+    """Each alone opens a loop; by one factor both are moved, and proven."""
+    moved = make_yardstick(*rings()).moved
+    assert moved is not None
+    run = moved.excitation.conditions
+    assert run is not None
+    assert run.parameters[0] == run.parameters[1] != 1.0
+    assert np.hypot(*run.q) == pytest.approx(run.parameters[0], abs=1e-12)
+    found = {item.name: item for item in moved.influences}
+    assert {name for name, item in found.items() if not item.proven} == {"unused"}
+
+
+def test_no_length_locks_what_moves_by_default():
+    """Seen: three equal cranks were started with lengths of which one was another, in the only place that closes.
+
+    A right unit, made for what swings, then fell short of a rigid frame.
+    """
+    read = mechanism_of(platform())
+    source = reference_equations(close_loops(read), None)
+    reference = make_reference(source.mechanism.declared, source.equations, mechanism=source.mechanism)
+    found = excite(source.mechanism.declared, reference)
+    moved = {move.name: move for move in found.moves}
+    assert moved["l"].moved == moved["l3"].moved != 0.5
+    assert moved["M"].moved != 4.0
+    assert found.part > 0.0
 
 
 @pytest.mark.parametrize("name", ["oscillator", "pendulum", "double_pendulum"])
