@@ -22,6 +22,7 @@ from mb2fmu.mechanism.consistency import kinetic_energy_matches
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation import Simulation, conditions, make_reference, measure_sensitivity
 from mb2fmu.validation.compare import bounds, compare_invariants, compare_variables
+from mb2fmu.validation.conformity import conformity
 from mb2fmu.validation.reference import Reference, held_slope, observe, start_state
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -123,6 +124,16 @@ def test_real_units_are_right_and_wrong_in_any_units(tmp_path, name, wrong, leng
         assert result.passed is (change == 1.0)
         judged = [*result.variables, *result.invariants, *(v for kind in result.others for v in kind.variables)]
         assert any(v.verdict == "failed" for v in judged) is (change != 1.0)
+
+
+@pytest.mark.parametrize(("length", "mass", "time"), [(1e-6, 1e-12, 1e-6)])
+def test_the_auditor_moves_parameters_by_their_own_magnitudes(tmp_path, length, mass, time):
+    """Seen: a moment of inertia of 1e-26 kg m2 was taken for round-off and became 0.3, and a right unit failed."""
+    model = rescale(pipeline.load(MODELS / "crank_slider.py"), length=length, mass=mass, time=time)
+    read = mechanism_of(model)
+    unit = pipeline.export(model, tmp_path).path
+    findings = conformity(unit, read.declared, reference_equations(read, None).equations)
+    assert [each.message for each in findings if each.severity == "error"] == []
 
 
 @pytest.mark.parametrize(("length", "mass", "time"), [(1e-6, 1.0, 1.0), (1e6, 1e-6, 1e-3)])

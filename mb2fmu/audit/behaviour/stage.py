@@ -14,12 +14,12 @@ from typing import Any
 
 from mb2fmu.audit.behaviour.binding import Events, Library, RefusedError, Value
 from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.magnitudes import Magnitudes
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.description.described_model import FLOATS, Description, Variable, number
 from mb2fmu.audit.recorded_run import Recorded
 
 MOST_ITERATIONS = 100
-ROUND_OFF = 1e-12
 PATIENCE = 8.0
 """For evaluating at many points, in s of the processor: a busy machine tries as much as an idle one."""
 
@@ -317,16 +317,16 @@ class Stage:
         size = self.description.size(variable)
         return tuple(read * size if len(read) == 1 else read)
 
+    @cached_property
+    def magnitudes(self) -> Magnitudes:
+        """Typical magnitudes of all variables."""
+        starts = {each: self.start_value(each) for each in self.description.variables}
+        finite = {k: v for k, v in starts.items() if isinstance(v, float) and math.isfinite(v)}
+        return Magnitudes(finite)
+
     def scale(self, variable: Variable) -> float:
         """Return a typical magnitude of the variable."""
-        nominal = variable.number("nominal")
-        start = self.start_value(variable)
-        # Round-off that stands where zero is meant says nothing of a size.
-        told = isinstance(start, float) and math.isfinite(start) and abs(start) > ROUND_OFF
-        sizes = [abs(start)] if told and isinstance(start, float) else []
-        if nominal and nominal > 0.0 and math.isfinite(nominal):
-            sizes.append(nominal)
-        return max(sizes, default=1.0)
+        return self.magnitudes.of(variable)
 
     def inside(self, variable: Variable, value: float) -> float:
         """Return the value within the declared bounds."""
