@@ -24,6 +24,7 @@ from mb2fmu.model.declarations import Declarations
 from mb2fmu.package import unpack
 from mb2fmu.units import display_conversion, parse_unit
 from mb2fmu.validation.reference import describe
+from mb2fmu.variables import Coordinate, Speed
 
 AUDITED = (
     *("partials.*", "derivative.*", "value.*", "state.*", "steps.*", "life.*", "exchange.*"),
@@ -48,6 +49,8 @@ CONTRADICTION = "contradict each other"
 AUDITOR, MODEL = "auditor", "model"
 SAME = 1e-9
 """Relative difference of two numbers that are written the same but for their last digits."""
+SOLVED = 1e-6
+"""Of the largest start value of its unit: a start value that loops determine may differ by so much."""
 
 
 def conformity(
@@ -149,17 +152,26 @@ def _definition(unit: UnitDefinition) -> Iterator[str]:
 
 
 def _starts(declared: Description, definition: Declarations) -> Iterator[str]:
-    """Yield visible start values that differ from the model's, except those that units solve for."""
+    """Yield visible start values that differ from the model's; what units solve for is known less well."""
     wanted = {p.name: float(p.value) for p in definition.parameters if not p.calculated}
     wanted |= {i.name: i.start for i in definition.inputs}
     wanted |= {q.name: q.start for q in definition.coordinates if q.kind == "fixed"}
     wanted |= {u.name: u.start for u in definition.speeds if u.kind == "fixed"}
     wanted |= {z.name: z.start for z in definition.auxiliary_states}
+    moving: list[Coordinate | Speed] = [*definition.coordinates, *definition.speeds]
+    largest: dict[str, float] = {}
+    for each in moving:
+        largest[each.unit] = max(largest.get(each.unit, 0.0), abs(each.start))
+    solved = {each.name: (each.start, SOLVED * largest[each.unit]) for each in moving if each.kind == "guess"}
     for name, variable in _variables(declared).items():
-        if name in wanted and variable.initial == "exact" and variable.start and len(variable.start) == 1:
-            found = number(variable.start[0])
+        if not variable.start or len(variable.start) != 1:
+            continue
+        found = number(variable.start[0])
+        if name in wanted and (variable.initial == "exact" or variable.causality == "input"):
             if not _same(found, wanted[name]):
                 yield f"{name} is declared to start at {found}; the model has {wanted[name]!r}"
+        elif name in solved and not (found is not None and abs(found - solved[name][0]) <= solved[name][1]):
+            yield f"{name} is declared to start near {found}; the model's start is {solved[name][0]!r}"
 
 
 def _variables(declared: Description) -> dict[str, Variable]:

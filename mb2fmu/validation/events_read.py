@@ -22,7 +22,7 @@ from mb2fmu.model.requests import OutputRequest
 from mb2fmu.validation.own_constraints import OwnConstraints
 from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols, stand_in
 from mb2fmu.validation.scalar import scalar_function
-from mb2fmu.variables import Output
+from mb2fmu.variables import Constraint, Output
 
 SAME = 1e-9
 """Of magnitudes: two evaluations of one expression may differ by so much."""
@@ -212,12 +212,16 @@ class EventsRead:
         asked = {each.name: each for each in m.outputs if isinstance(each, RequestedOutput)}
         c = m.velocity_constraints
         rates = list(c.jacobian * sm.Matrix(m.u) + c.offset) if c else []
-        for output in d.outputs:
-            if isinstance(output, OutputRequest) and output.kind == "multiplier" and output.name in asked:
-                k, own = asked[output.name].subject[0], sm.sympify(output.subject[0])
-                moves = bool(own.atoms(*(s.symbol.func for s in d.speeds if s.symbol.is_Function), sm.Derivative))
-                read = rates[k] if moves or k >= len(m.holonomic) else m.holonomic[k][1]
-                yield _Pair(f"row of {output.name}", own**2, read**2, beside=True)
+        rows = [(item.name, k, sm.sympify(item.row)) for item, k in _with_multipliers(d, m)]
+        rows += [
+            (output.name, asked[output.name].subject[0], sm.sympify(output.subject[0]))
+            for output in d.outputs
+            if isinstance(output, OutputRequest) and output.kind == "multiplier" and output.name in asked
+        ]
+        for name, k, own in rows:
+            moves = bool(own.atoms(*(s.symbol.func for s in d.speeds if s.symbol.is_Function), sm.Derivative))
+            read = rates[k] if moves or k >= len(m.holonomic) else m.holonomic[k][1]
+            yield _Pair(f"row of {name}", own**2, read**2, beside=True)
 
     def _all_moving(self) -> Iterator[_Moving]:
         """Yield gaps, slip and rows of latches: they are compared with their rates."""
@@ -335,6 +339,17 @@ def _solved_for(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[t
     contacts, latches = mechanism.contacts, mechanism.latches
     read = [*mechanism.constraint_forces, *(contacts.forces if contacts else ()), *(latches.forces if latches else ())]
     yield from zip(said, read, strict=False)
+    for item, k in _with_multipliers(definition, mechanism):
+        yield item.symbol, mechanism.multipliers[k]
+
+
+def _with_multipliers(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[Constraint, int]]:
+    """Constraints whose multipliers the model's outputs may contain, and the numbers of the rows that were read."""
+    rows = mechanism.velocity_constraints
+    names = list(rows.names) if rows else []
+    for item in definition.constraints:
+        if item.symbol is not None and item.name in names:
+            yield item, names.index(item.name)
 
 
 def _quotient(function: Callable[[float], float], step: float) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Outputs from the user's own expressions by ``lambdify``, with points and frames by SymPy's objects.
 
-Nothing of the formulations' way to outputs is used. Reactions, multipliers, momenta, powers and energies that are found
-from loads are not told in this way.
+Nothing of the formulations' way to outputs is used, nor of the reference's to attitudes. Reactions, multipliers,
+momenta, powers and energies that are found from loads are not told in this way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols, st
 from mb2fmu.variables import Output
 
 _AXES = (".x", ".y", ".z")
-_ASKED = {"position", "velocity", "distance", "angular_velocity", "kinetic_energy"}
+_ASKED = {"position", "velocity", "distance", "angular_velocity", "orientation", "kinetic_energy"}
+_JUMP = 1e-3
+"""rad, or a quaternion's w: so near to where an attitude's numbers jump it is not compared."""
 Named = dict[str, tuple[float, float]]
 """By FMU name: the value, and the magnitude of what it is made of."""
 
@@ -32,7 +34,7 @@ def asked_of(definition: ModelDefinition) -> tuple[list[Any], list[Any]]:
     for request in definition.outputs:
         if isinstance(request, OutputRequest) and request.kind in {"position", "velocity", "distance"}:
             points += [point for point in (*request.subject, request.relative_to) if point is not None]
-        if isinstance(request, OutputRequest) and request.kind == "angular_velocity":
+        if isinstance(request, OutputRequest) and request.kind in {"angular_velocity", "orientation"}:
             frames += [frame for frame in (*request.subject, request.relative_to) if frame is not None]
     return points, frames
 
@@ -107,6 +109,8 @@ def _answered(request: OutputRequest, motion: OwnMotion) -> Named:
     asked = motion.asked
     if request.kind == "kinetic_energy":
         return {request.name: (motion.kinetic, abs(motion.kinetic))}
+    if request.kind == "orientation":
+        return _oriented(request, asked)
     vector = _vector(request, asked)
     if vector is None:
         return {}
@@ -118,6 +122,40 @@ def _answered(request: OutputRequest, motion: OwnMotion) -> Named:
             return {}
         value = asked.rotations[request.expressed_in].T @ value
     return {request.name + axis: (float(part), size) for axis, part in zip(_AXES, value, strict=True)}
+
+
+def _oriented(request: OutputRequest, asked: AskedMotion) -> Named:
+    """Return a frame's orientation as a quaternion with w ≥ 0, or as angles; nothing where its sign, or one, jumps."""
+    known = asked.rotations
+    frames = [request.subject[0], *([] if request.relative_to is None else [request.relative_to])]
+    if any(frame not in known for frame in frames):
+        return {}
+    turned = known[frames[0]] if len(frames) == 1 else known[frames[1]].T @ known[frames[0]]
+    if request.representation != "quaternion":
+        return _as_angles(request, turned)
+    # Trace and skew part: the largest of four ways to write it is taken, whose sign makes w positive.
+    R, w = turned, np.array([turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1]])
+    products = np.block([[1.0 + np.trace(R), w], [w[:, None], R + R.T + (1.0 - np.trace(R)) * np.eye(3)]])
+    row = products[int(np.argmax(np.diag(products)))]
+    quaternion = row / np.linalg.norm(row)
+    if abs(quaternion[0]) < _JUMP:
+        return {}
+    quaternion = quaternion * np.sign(quaternion[0])
+    return {f"{request.name}.{part}": (float(each), 1.0) for part, each in zip("wxyz", quaternion, strict=True)}
+
+
+def _as_angles(request: OutputRequest, turned: Floats) -> Named:
+    """Return body-fixed angles by SciPy's formulas; nothing where they jump, or do not say which of two has turned."""
+    from scipy.spatial.transform import Rotation
+
+    sequence: Any = request.representation.translate(str.maketrans("123", "xyz")).upper()
+    first, last = "XYZ".index(sequence[0]), "XYZ".index(sequence[2])
+    if abs(turned[first, last]) > 1.0 - _JUMP:
+        return {}
+    angles = Rotation.from_matrix(turned).as_euler(sequence)
+    if np.any(np.abs(angles) > np.pi - _JUMP):
+        return {}
+    return {f"{request.name}[{k}]": (float(angle), 1.0) for k, angle in enumerate(angles, 1)}
 
 
 def _vector(request: OutputRequest, asked: AskedMotion) -> tuple[Floats, float] | None:

@@ -87,6 +87,7 @@ def _coordinates(subject: Subject) -> Any:
 def _of_inputs(subject: Subject, program: Program) -> graph.Planted:
     """Inputs that saturate, are cut at zero, or count by their magnitude."""
     run = subject.yardstick.reference.conditions
+    least = [record.minimum for record in subject.mechanism.declared.inputs]
     for i, node in graph._leaves(program, Op.INPUT).items():
         name, most = program.layout.inputs[i], float(np.max(np.abs(run.inputs[:, i])))
         if most:
@@ -95,6 +96,9 @@ def _of_inputs(subject: Subject, program: Program) -> graph.Planted:
                 return b.binary(Op.MIN, n, b.constant(0.8 * most))
 
             yield "saturated input", f"{name} at {0.8 * most:.3g}", _changed(node, saturated)
+        low = least[i]
+        if low is not None and low >= 0.0:
+            continue  # an input that is never negative is cut nowhere
         yield "input cut at zero", name, _changed(node, lambda b, n: b.binary(Op.MAX, n, b.constant(0.0)))
         yield "input by its magnitude", name, _changed(node, lambda b, n: b.unary(Op.ABS, n))
 

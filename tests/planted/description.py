@@ -12,6 +12,7 @@ from planted.fault import Mutant, Subject, generator
 
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.program.program import Op
 
 FILE = "modelDescription.xml"
 Edit = Callable[[etree._Element], None]
@@ -124,8 +125,16 @@ def _of_dependencies(subject: Subject, fmi: Literal["2", "3"]) -> Planted:
             if number in own:
                 yield "dependency", f"{name} without {names[number]}", _forgotten(name, position)
         kinds = entry.get("dependenciesKind", " ".join(["dependent"] * len(known))).split()
-        if own and "dependent" in kinds:
+        if own and "dependent" in kinds and not _is_a_state(subject, name):
             yield "dependency", f"{name}: constant factors", _constant(name)
+
+
+def _is_a_state(subject: Subject, name: str) -> bool:
+    """Whether an output is nothing but a state: its factor is constant."""
+    program = subject.derivation.program
+    entries = (program.entries[entry] for entry in ("position", "velocity", "acceleration"))
+    results = {label: node for entry in entries for label, node in zip(entry.labels, entry.results, strict=True)}
+    return name in results and Op(program.op[results[name]]) is Op.STATE
 
 
 def _forgotten(name: str, position: int) -> Edit:

@@ -17,6 +17,7 @@ import mb2fmu.emit.c
 import mb2fmu.emit.xml
 import mb2fmu.interface
 from mb2fmu import derivatives, package, pipeline, validation
+from mb2fmu.arithmetic.python_newton import NoSolutionError
 from mb2fmu.audit.checkers import Finding
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.lowering import lower
@@ -67,7 +68,7 @@ def _judged(subject: Subject, mutant: Mutant, folder: Path) -> Verdict:
         if not mutant.by_construction and mutant.level != "none" and not effect >= EFFECTIVE:
             return Verdict("equivalent", effect=effect)
         built = _built(derivation, mutant)
-    except (Mb2FmuError, ZeroDivisionError) as error:
+    except (Mb2FmuError, ZeroDivisionError, NoSolutionError) as error:
         return Verdict("refused", _words(error), effect)
     unit = folder / f"{derivation.definition.name}.fmu"
     package.pack(built.core, unit)
