@@ -49,4 +49,6 @@ class HeldRows:
             return [b.select(self._held[0], b.div(right[0], self._W[0][0]), zero)]
         both = zip(self._held, self._scales, right, strict=True)
         found = self._system.solve([b.select(held, b.mul(scale, value), zero) for held, scale, value in both])
-        return [b.mul(scale, value) for scale, value in zip(self._scales, found, strict=True)]
+        # a released row that nothing can move has W = 0, perhaps less by round-off: no scale, and no number
+        each = zip(self._held, self._scales, found, strict=True)
+        return [b.select(held, b.mul(scale, value), zero) for held, scale, value in each]
