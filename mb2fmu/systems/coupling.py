@@ -189,4 +189,4 @@ class Stepping:
     @property
     def goes_back(self) -> bool:
         """Whether components must be able to return to an earlier state."""
-        return self.passes > 1 or self.accuracy is not None
+        return self.passes != 1 or self.accuracy is not None

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral, Real
+from typing import get_args
 
 from mb2fmu.errors import Fault
 from mb2fmu.systems.component import Component
 from mb2fmu.systems.connecting import Connections
 from mb2fmu.systems.coupled_system import CoupledSystem
-from mb2fmu.systems.coupling import ORDERS, Link, Port, Wiring
+from mb2fmu.systems.coupling import ORDERS, Link, Method, Port, Wiring
 from mb2fmu.systems.declared_values import DeclaredValues
 from mb2fmu.systems.joined import CouplingError, Joined, Told
 from mb2fmu.systems.master.dependency_order import levels, loop_text, sequence
 from mb2fmu.systems.power_bonds import DeclaredBonds
+
+_WORDS = {"method": get_args(Method), "loops": ("refuse", "solve"), "unstable": ("refuse", "run")}
+"""Options of the stepping that are words, and what they can be."""
 
 
 def join(system: CoupledSystem, components: Sequence[Component]) -> Joined:
@@ -67,15 +72,20 @@ def name_faults(system: CoupledSystem) -> Iterator[Fault]:
 
 
 def _number_faults(system: CoupledSystem) -> Iterator[Fault]:
-    """Yield faults of the run's numbers: stop and step in s, tolerance, order, passes, substeps."""
+    """Yield faults of the run's numbers and words."""
     run, stepping = system.run, system.run.stepping
-    for name, value in (("stop", run.stop), ("step", stepping.step), ("tolerance", run.tolerance)):
-        if not 0.0 < value < float("inf"):
+    needed = {"stop": run.stop, "step": stepping.step, "tolerance": run.tolerance, "converged": stepping.converged}
+    chosen = {"accuracy": stepping.accuracy, "longest": stepping.longest, "bound": run.bound}
+    for name, value in (needed | {name: value for name, value in chosen.items() if value is not None}).items():
+        if not (isinstance(value, Real) and 0.0 < value < float("inf")):
             yield Fault(f"{name} is {value!r}", system.where, "give a positive number")
+    for name, words in _WORDS.items():
+        if (word := getattr(stepping, name)) not in words:
+            yield Fault(f"{name} is {word!r}", system.where, f"give {' or '.join(words)}")
     if stepping.order not in ORDERS:
         yield Fault(f"order is {stepping.order!r}", system.where, "give 0 (held), 1 (lines) or 2 (parabolas)")
     for name, count in (("passes", stepping.passes), ("substeps", stepping.substeps)):
-        if count < 1:
+        if not isinstance(count, Integral) or count < 1:
             yield Fault(f"{name} is {count!r}", system.where, "give 1 or more")
 
 

@@ -145,6 +145,13 @@ def test_wrong_parameters_of_the_system_are_named(components: list[Component], t
         ({"step": 0.0}, "step is 0.0"),
         ({"order": 3}, "order is 3"),
         ({"passes": 0}, "passes is 0"),
+        ({"passes": "20"}, "passes is '20'"),
+        ({"method": "gauss_seidel"}, "method is 'gauss_seidel'"),
+        ({"loops": "newton"}, "loops is 'newton'"),
+        ({"unstable": "ignore"}, "unstable is 'ignore'"),
+        ({"accuracy": 0.0}, "accuracy is 0.0"),
+        ({"converged": float("nan")}, "converged is nan"),
+        ({"bound": -1.0}, "bound is -1.0"),
         ({"sequence": ("left",)}, "must name each of left, right once"),
     ],
 )
