@@ -246,7 +246,11 @@ def _mimic(element: Element) -> Mimic | None:
 
 
 def _with_rotors(root: Element, joints: list[JointRecord]) -> list[JointRecord]:
-    """Return joints with the rotor inertia of their transmissions, as felt at the joint: inertia × reduction²."""
+    """Return joints with the rotor inertia of their transmissions, as felt at the joint: inertia × reduction².
+
+    Drake's ``drake:rotor_inertia`` and ``drake:gear_ratio`` have their number in an attribute; the latter goes before
+    ``mechanicalReduction``, which is about the actuator's units beside them.
+    """
     felt: dict[str, float] = {}
     names = {joint.name for joint in joints}
     for transmission in root.children("transmission"):
@@ -257,7 +261,7 @@ def _with_rotors(root: Element, joints: list[JointRecord]) -> list[JointRecord]:
                 root.faults.note(f"the transmission in line {line} names joint {end}, which does not exist: left out")
         for actuator in transmission.children("actuator"):
             inertia = _text_number(actuator, ("motorInertia", "rotorInertia", "rotor_inertia"), 0.0)
-            reduction = _text_number(actuator, ("mechanicalReduction",), 1.0)
+            reduction = _text_number(actuator, ("gear_ratio", "mechanicalReduction"), 1.0)
             if inertia < 0:
                 root.faults.add(actuator.line, f"the rotor's inertia is {inertia:g}", "give a number ≥ 0")
             elif inertia and len(ends) != 1:
@@ -272,6 +276,7 @@ def _text_number(element: Element, names: tuple[str, ...], default: float) -> fl
     """Return the number of the first child that has one of these names, or the default."""
     for name in names:
         for child in element.children(name):
-            found = child.numbers_of(child.node.text or "", name, 1)
+            text = child.attribute("value") or child.node.text or ""
+            found = child.numbers_of(text, name, 1)
             return default if found is None else found[0]
     return default

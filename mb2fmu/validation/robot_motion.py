@@ -160,15 +160,18 @@ class _Sampler:
         at = self._situation(values)
         M, f = self._reading.equations(at)
         held: Array = np.zeros(len(f))
+        pulled: Array = np.zeros(len(f))
         if self._closures:
             rows = self._rows(values)
             u_dot, inverse, given = accelerations(M, f, rows)
             held = np.asarray(given @ (np.abs(rows.gamma) + _turning_of(at) * np.abs(rows.A).sum(axis=1)))
+            # forces that hold the loops act at arms with round-off, and turn a light rod about its own axis
+            pulled += np.max(np.abs(rows.A), axis=1) @ np.abs(given.T @ (f - M @ u_dot))
         else:
             u_dot, inverse = np.asarray(np.linalg.solve(M, f)), np.abs(np.linalg.inv(M))
         # ω × I ω, of which each joint's own speed is only a part, cancels where I is the same about all axes
         turning = _turning_of(at)
-        scale = held + inverse @ (np.abs(M) @ (np.abs(u_dot) + turning + held) + self._size_of_forces(values))
+        scale = held + inverse @ (np.abs(M) @ (np.abs(u_dot) + turning + held) + pulled + self._size_of_forces(values))
         rates, bounds = self._rates_of_coordinates(values)
         for i, each in self._robot.variables.items():
             column = self._reading.column.get(self._robot.tree.parts[i].moved_by.name)

@@ -293,11 +293,18 @@ def _add_rotors(robot: ET.Element, joints: Mapping[str, TreeJoint]) -> None:
     for transmission in robot.findall("transmission"):
         ends = [joint.get("name", "") for joint in transmission.findall("joint")]
         for actuator in transmission.findall("actuator"):
-            words = ("motorInertia", "rotorInertia", "rotor_inertia")
-            inertia = next((float(e.text or 0) for word in words for e in actuator.findall(word)), 0.0)
-            reduction = next((float(e.text or 1) for e in actuator.findall("mechanicalReduction")), 1.0)
+            words = reversed(_numbers_in(actuator))  # of several the first one counts
+            told = {e.tag.rpartition("}")[2]: float(e.get("value") or e.text or "nan") for e in words}
+            inertia = next((told[w] for w in ("motorInertia", "rotorInertia", "rotor_inertia") if w in told), 0.0)
+            reduction = told.get("gear_ratio", told.get("mechanicalReduction", 1.0))
             if len(ends) == 1 and ends[0] in joints:
                 joints[ends[0]].armature += inertia * reduction**2
+
+
+def _numbers_in(actuator: ET.Element) -> list[ET.Element]:
+    """Return the elements of an actuator that tell its rotor or its gear, those of Drake's own namespace too."""
+    words = ("motorInertia", "rotorInertia", "rotor_inertia", "gear_ratio", "mechanicalReduction")
+    return [element for element in actuator if element.tag.rpartition("}")[2] in words]
 
 
 def plane(axis: Array) -> tuple[Array, Array, Array]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,45 +19,9 @@ from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad, VectorTerms
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.c_writer import Tables
+from mb2fmu.validation.compiled.mass_columns import MassColumns, Nodes, Stem, Term
 from mb2fmu.validation.compiled.values_code import ValuesCode
 from mb2fmu.validation.sights import KINDS, Sight
-
-
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """A vector in a frame: indices of its speeds, and its numbers: partials, vector, rate, second rate (3 each)."""
-
-    frame: int
-    speeds: tuple[int, ...]
-    numbers: tuple[sm.Expr, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Nodes:
-    """Frames or points: the terms of each, its parent (-1: none), and an order with parents first."""
-
-    terms: tuple[tuple[_Term, ...], ...]
-    above: tuple[int, ...]
-
-    def order(self) -> list[int]:
-        """Nodes, parents first."""
-        placed: dict[int, None] = {}
-        for node in range(len(self.above)):
-            way = [node]
-            while way[-1] not in placed and self.above[way[-1]] >= 0:
-                way.append(self.above[way[-1]])
-            placed.update(dict.fromkeys(reversed(way)))
-        return list(placed)
-
-    def with_ways(self, nodes: Iterable[int]) -> list[int]:
-        """Return the nodes and all their ancestors, in order."""
-        found: set[int] = set()
-        for start in nodes:
-            node = start
-            while node >= 0 and node not in found:
-                found.add(node)
-                node = self.above[node]
-        return [node for node in self.order() if node in found]
 
 
 class MechanismTables:
@@ -80,15 +43,15 @@ class MechanismTables:
         self.values = ValuesCode([*given, *m.u_auxiliary, *m.constraint_forces, *lengths], tables)
         self._given = len(given)
         self._kept: list[Any] = []
-        self._frames = _Nodes(
+        self._frames = Nodes(
             tuple(tuple(self._terms(f.angular_velocity, twice=False)) for f in m.frames),
             (-1, *(f.reference for f in m.frames[1:])),
         )
         positions = tuple(tuple(self._terms(p.position or (), twice=True)) for p in m.points)
         velocities = tuple(tuple(self._terms(p.velocity or (), twice=False)) for p in m.points)
         own = tuple(v if p.velocity is not None else x for p, v, x in zip(m.points, velocities, positions, strict=True))
-        self._places = _Nodes(positions, tuple(p.parent for p in m.points))
-        self._moving = _Nodes(own, tuple(p.parent if p.velocity is None else -1 for p in m.points))
+        self._places = Nodes(positions, tuple(p.parent for p in m.points))
+        self._moving = Nodes(own, tuple(p.parent if p.velocity is None else -1 for p in m.points))
         self._motion = self.values.write(self._expressions_of_motion())
         self._acting = self.values.write([*self._expressions_of_loads(), *m.z_dot])
 
@@ -125,7 +88,7 @@ class MechanismTables:
         moving = expression.free_symbols & self._rates.keys()
         return sm.Add(*(expression.diff(s) * self._rates[s] for s in sorted(moving, key=str)))
 
-    def _terms(self, vector: VectorTerms, *, twice: bool) -> list[_Term]:
+    def _terms(self, vector: VectorTerms, *, twice: bool) -> list[Term]:
         """Return terms of a position (``twice``: partial velocities are those of its rate), or of a velocity."""
         found = []
         for frame, components in vector:
@@ -137,7 +100,7 @@ class MechanismTables:
             speeds = sorted(free & self._columns.keys(), key=self._columns.__getitem__)
             partials = [c.diff(speed) for speed in speeds for c in linear]
             indices = tuple(self._columns[speed] for speed in speeds)
-            found.append(_Term(frame, indices, (*partials, *own, *rate, *second)))
+            found.append(Term(frame, indices, (*partials, *own, *rate, *second)))
         return found
 
     def _expressions_of_motion(self) -> list[sm.Expr]:
@@ -196,9 +159,9 @@ class MechanismTables:
         s.given = self._whole(int(p.velocity is not None) for p in m.points)
         s.n_gathered, s.gathered = len(gathered), self._whole(gathered)
 
-    def _vectors(self, nodes: Sequence[_Nodes], gathered: list[int]) -> tuple[layout.Terms, list[layout.Ways]]:
+    def _vectors(self, nodes: Sequence[Nodes], gathered: list[int]) -> tuple[layout.Terms, list[layout.Ways]]:
         """Return terms of some sets of nodes, whose places are added to ``gathered``, and the ways of each set."""
-        terms: list[_Term] = []
+        terms: list[Term] = []
         ways = []
         for each in nodes:
             first = []
@@ -277,39 +240,32 @@ class MechanismTables:
         return layout.Entries(len(entries), *map(self._whole, (rows, columns, places)))
 
     def _add_columns(self, s: layout.Mechanism) -> None:
-        """Add what each speed moves, and the path along which its forces are summed."""
-        found: tuple[list[list[int]], ...] = ([], [], [])
-        for speed in range(len(self._m.u)):
-            for lists, nodes in zip(found, self._moved(speed), strict=True):
-                lists.append(nodes)
-        names = ("frames", "points", "bodies")
-        for name, lists in zip(names, found, strict=True):
-            setattr(s, f"{name}_begin", self._whole(itertools.accumulate(map(len, lists), initial=0)))
-            setattr(s, f"{name}_of", self._whole(itertools.chain(*lists)))
+        """Add what each column of the mass matrix comes from."""
+        columns = MassColumns(self._m, self._frames, self._moving)
+        paths = [columns.paths(speed) for speed in range(len(self._m.u))]
+        s.frames_begin, s.frames_of = self._lists([frames for frames, _ in paths])
+        s.points_begin, s.points_of = self._lists([points for _, points in paths])
+        s.bodies_begin, s.bodies_of = self._lists([moved.bodies for moved in columns.moved])
+        pieces = [piece for composite in columns.composites for piece in composite.pieces]
+        s.composites.count = len(columns.composites)
+        s.composites.begin, s.composites.piece = self._lists(
+            [[piece for piece, _ in composite.pieces] for composite in columns.composites]
+        )
+        first = [0, *itertools.accumulate(len(terms) for terms in self._moving.terms)]
+        s.composites.path_begin, s.composites.path = self._lists(
+            [[term for point in path for term in range(first[point], first[point + 1])] for _, path in pieces]
+        )
+        stems = [stem or Stem(-1, turns=False, point=-1, frame=-1) for stem in columns.stems]
+        s.rigid.node, s.rigid.point, s.rigid.frame, s.rigid.turns = (
+            self._whole(getattr(stem, name) for stem in stems) for name in ("node", "point", "frame", "turns")
+        )
+        s.rigid.composite = self._whole(columns.numbers)
+        s.rigid.rows_begin, s.rigid.rows = self._lists(columns.rows)
 
-    def _moved(self, speed: int) -> tuple[list[int], list[int], list[int]]:
-        """Return frames, points and bodies that a speed moves, with those on their paths to the origin."""
-        turned: set[int] = set()
-        for node in self._frames.order():
-            if self._frames.above[node] in turned or any(speed in term.speeds for term in self._frames.terms[node]):
-                turned.add(node)
-        moved: set[int] = set()
-        for node in self._moving.order():
-            terms = self._moving.terms[node]
-            carried = self._m.points[node].velocity is None and any(term.frame in turned for term in terms)
-            if carried or self._moving.above[node] in moved or any(speed in term.speeds for term in terms):
-                moved.add(node)
-        bodies = [
-            k
-            for k, body in enumerate(self._m.bodies)
-            if body.masscenter in moved or (body.inertia is not None and body.frame in turned)
-        ]
-        points = self._moving.with_ways(self._m.bodies[k].masscenter for k in bodies)
-        frames = {self._m.bodies[k].frame for k in bodies if self._m.bodies[k].inertia is not None}
-        frames |= {
-            t.frame for node in points if self._m.points[node].velocity is None for t in self._moving.terms[node]
-        }
-        return self._frames.with_ways(frames), points, bodies
+    def _lists(self, lists: Sequence[Sequence[int]]) -> tuple[int, int]:
+        """Return where each of some lists begins, and the end, and all their numbers one after the other."""
+        begin = itertools.accumulate(map(len, lists), initial=0)
+        return self._whole(begin), self._whole(itertools.chain(*lists))
 
 
 def _rates_of_coordinates(m: Mechanism) -> list[sm.Expr]:

@@ -134,6 +134,18 @@ class Entries(ctypes.Structure):
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("count"), *pointers("row column place")]
 
 
+class Composites(ctypes.Structure):
+    """``struct composites``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("count"), *pointers("begin piece path_begin path")]
+
+
+class Rigid(ctypes.Structure):
+    """``struct rigid``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = pointers("node turns composite point frame rows_begin rows")
+
+
 class Mechanism(ctypes.Structure):
     """``struct mechanism``."""
 
@@ -166,6 +178,8 @@ class Mechanism(ctypes.Structure):
         ("A", Entries),
         *pointers("k0 b gamma z_dot"),
         *pointers("frames_begin frames_of points_begin points_of bodies_begin bodies_of"),
+        ("composites", Composites),
+        ("rigid", Rigid),
         *pointers("memory g R omega alpha position velocity acceleration F T Q"),
-        *pointers("frame_numbers point_numbers place_numbers inertia_N"),
+        *pointers("frame_numbers point_numbers place_numbers inertia_N composite"),
     ]

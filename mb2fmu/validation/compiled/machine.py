@@ -27,7 +27,8 @@ from mb2fmu.validation.sights import Sight
 Floats = npt.NDArray[np.float64]
 
 _CHUNK = 64  # communication points between two looks at whether the user wants to stop
-_RUNTIME = ("dense.c", "dense.h", "equations.c", "equations.h", "bodies.c", "bodies.h", "dop853.c", "dop853.h")
+_UNITS = ("bodies", "dense", "dop853", "equations", "mass_matrix")
+_RUNTIME = (*(f"{name}.{kind}" for name in _UNITS for kind in "ch"), "nodes.h")
 
 
 @cache

@@ -150,9 +150,17 @@ def test_the_second_reading_notices_a_fault_of_the_first(file: Path, given: str,
     assert worst_of(derivation) > 100
 
 
-def test_rotors_add_their_inertia_times_the_reduction_squared(tmp_path: Path) -> None:
-    text = '<transmission name="t"><joint name="j"/><actuator name="m"><mechanicalReduction>50</mechanicalReduction>'
-    text += "<motorInertia>0.0002</motorInertia></actuator></transmission>"
+DRAKE = 'xmlns:drake="http://drake.mit.edu"'
+ROTORS = {
+    "text": "<mechanicalReduction>50</mechanicalReduction><motorInertia>0.0002</motorInertia>",
+    "Drake's": f'<mechanicalReduction>1</mechanicalReduction><drake:gear_ratio {DRAKE} value="50"/>'
+    f'<drake:rotor_inertia {DRAKE} value="0.0002"/>',
+}
+
+
+@pytest.mark.parametrize("told", ROTORS)
+def test_rotors_add_their_inertia_times_the_reduction_squared(tmp_path: Path, told: str) -> None:
+    text = f'<transmission name="t"><joint name="j"/><actuator name="m">{ROTORS[told]}</actuator></transmission>'
     path = tmp_path / "one.urdf"
     path.write_text(robot(link("a"), link("b"), joint("j", "revolute", "a", "b")))
     bare = pipeline.rhs(path)

@@ -186,6 +186,13 @@ def test_no_length_locks_what_moves_by_default():
     assert found.part > 0.0
 
 
+def followed(off: np.ndarray) -> float:
+    """The largest of all ratios, shape (points, variables), or of the first part in which one is above a thousand."""
+    last = len(off) - 1
+    largest = [float(np.max(off[: last // part + 1])) for part in (8, 4, 2, 1)]
+    return next((ratio for ratio in largest if ratio > 1e3), largest[-1])
+
+
 @pytest.mark.parametrize("name", ["oscillator", "pendulum", "double_pendulum"])
 def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
     """By integrating again with one quantity at its default, which the first order is held against."""
@@ -205,7 +212,7 @@ def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
         ).trajectory.values
         off = np.abs(ignoring - moved.reference.trajectory.values) / moved.limits.values
         found = next(item for item in moved.influences if item.name == record.name)
-        assert found.ratio == pytest.approx(float(np.max(off)), rel=1e-3)
+        assert found.ratio == pytest.approx(followed(off), rel=1e-3)
     for k, name_ in enumerate(run.input_names):
         inputs = run.inputs.copy()
         inputs[:, k] = case.definition.inputs[k].start
@@ -214,7 +221,7 @@ def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
         ).trajectory.values
         off = np.abs(ignoring - moved.reference.trajectory.values) / moved.limits.values
         found = next(item for item in moved.influences if item.name == name_)
-        assert found.ratio == pytest.approx(float(np.max(off)), rel=1e-3)
+        assert found.ratio == pytest.approx(followed(off), rel=1e-3)
 
 
 def test_a_unit_is_asked_where_its_own_states_determine_the_rest():

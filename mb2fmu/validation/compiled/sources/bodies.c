@@ -4,37 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void zero(double to[], int64_t n)
-{
-    if (n > 0) {
-        memset(to, 0, (size_t)n * sizeof(double));
-    }
-}
-
-static void add(double to[3], const double a[3])
-{
-    to[0] += a[0];
-    to[1] += a[1];
-    to[2] += a[2];
-}
-
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
-/* to += a × b */
-static void add_cross(double to[3], const double a[3], const double b[3])
-{
-    to[0] += a[1] * b[2] - a[2] * b[1];
-    to[1] += a[2] * b[0] - a[0] * b[2];
-    to[2] += a[0] * b[1] - a[1] * b[0];
-}
-
-/* to := R a, R row by row */
-static void rotate(double to[3], const double R[9], const double a[3])
-{
-    to[0] = dot(R, a);
-    to[1] = dot(R + 3, a);
-    to[2] = dot(R + 6, a);
-}
+#include "mass_matrix.h"
+#include "nodes.h"
 
 static double *take(double *memory, int64_t *used, int64_t n)
 {
@@ -71,6 +42,7 @@ static int64_t distribute(struct mechanism *s, double *memory)
     s->point_numbers = take(memory, &used, numbers_of(&s->point_terms) + 1);
     s->place_numbers = take(memory, &used, numbers_of(&s->place_terms) + 1);
     s->inertia_N = take(memory, &used, 9 * s->n_bodies + 1);
+    s->composite = take(memory, &used, COMPOSITE * s->composites.count + 1);
     return used;
 }
 
@@ -130,9 +102,6 @@ static void express(const struct mechanism *s, const struct terms *terms, double
     }
 }
 
-/* Where the numbers of a term begin: three for each speed of those before it, and nine more. */
-static int64_t begin_of(const struct terms *terms, int64_t i) { return 3 * (terms->begin[i] + 3 * i); }
-
 static void find_rotations(struct mechanism *s)
 {
     for (int64_t i = 0; i < s->n_frames; i++) {
@@ -148,17 +117,6 @@ static void find_rotations(struct mechanism *s)
                 R[3 * j + k] = up[3 * j] * local[k] + up[3 * j + 1] * local[3 + k] + up[3 * j + 2] * local[6 + k];
             }
         }
-    }
-}
-
-/* Begins a node's sum with that of the node above it. */
-static void begin_sum(const struct ways *ways, int64_t node, double sums[])
-{
-    const int64_t up = ways->above[node];
-    if (up < 0) {
-        zero(sums + 3 * node, 3);
-    } else {
-        memcpy(sums + 3 * node, sums + 3 * up, 3 * sizeof(double));
     }
 }
 
@@ -354,126 +312,6 @@ static void resist(struct mechanism *s)
     }
 }
 
-/* Takes the force on a point back to the one above it; its power at a unit of each speed of its terms goes to Q. */
-static void point_back(struct mechanism *s, int64_t node)
-{
-    const struct ways *ways = &s->moving;
-    const double *F = s->F + 3 * node;
-    for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
-        const double *numbers = s->point_numbers + begin_of(&s->point_terms, i);
-        const int64_t *columns = s->point_terms.columns + s->point_terms.begin[i];
-        for (int64_t j = 0; j < s->point_terms.speeds[i]; j++) {
-            s->Q[columns[j]] += dot(F, numbers + 3 * j);
-        }
-        if (!s->given[node]) {
-            add_cross(s->T + 3 * s->point_terms.frame[i], numbers + 3 * s->point_terms.speeds[i], F);
-        }
-    }
-    if (ways->above[node] >= 0) {
-        add(s->F + 3 * ways->above[node], F);
-    }
-}
-
-static void frame_back(struct mechanism *s, int64_t node)
-{
-    const struct ways *ways = &s->turning;
-    const double *T = s->T + 3 * node;
-    for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
-        const double *numbers = s->frame_numbers + begin_of(&s->frame_terms, i);
-        const int64_t *columns = s->frame_terms.columns + s->frame_terms.begin[i];
-        for (int64_t j = 0; j < s->frame_terms.speeds[i]; j++) {
-            s->Q[columns[j]] += dot(T, numbers + 3 * j);
-        }
-    }
-    if (ways->above[node] >= 0) {
-        add(s->T + 3 * ways->above[node], T);
-    }
-}
-
-/* Adds the partial velocities by speed j of a node's own terms. */
-static void add_partials(const struct terms *terms, const double numbers[], int64_t i, int64_t speed, double to[3])
-{
-    const int64_t *columns = terms->columns + terms->begin[i];
-    for (int64_t j = 0; j < terms->speeds[i]; j++) {
-        if (columns[j] == speed) {
-            add(to, numbers + begin_of(terms, i) + 3 * j);
-        }
-    }
-}
-
-/* Partial velocities by one speed into omega's and velocity's places of acceleration: alpha, acceleration. */
-static void move_alone(struct mechanism *s, int64_t speed)
-{
-    for (int64_t k = s->frames_begin[speed]; k < s->frames_begin[speed + 1]; k++) {
-        const int64_t node = s->frames_of[k];
-        const struct ways *ways = &s->turning;
-        begin_sum(ways, node, s->alpha);
-        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
-            add_partials(&s->frame_terms, s->frame_numbers, i, speed, s->alpha + 3 * node);
-        }
-    }
-    for (int64_t k = s->points_begin[speed]; k < s->points_begin[speed + 1]; k++) {
-        const int64_t node = s->points_of[k];
-        const struct ways *ways = &s->moving;
-        begin_sum(ways, node, s->acceleration);
-        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
-            add_partials(&s->point_terms, s->point_numbers, i, speed, s->acceleration + 3 * node);
-            if (!s->given[node]) {
-                const double *rho = s->point_numbers + begin_of(&s->point_terms, i) + 3 * s->point_terms.speeds[i];
-                add_cross(s->acceleration + 3 * node, s->alpha + 3 * s->point_terms.frame[i], rho);
-            }
-        }
-    }
-}
-
-/* Column ``speed`` of the mass matrix into Q. alpha and acceleration are 0 before at all nodes that are looked at. */
-static void find_column(struct mechanism *s, int64_t speed)
-{
-    move_alone(s, speed);
-    for (int64_t k = s->bodies_begin[speed]; k < s->bodies_begin[speed + 1]; k++) {
-        const int64_t body = s->bodies_of[k];
-        const double mass = s->w[s->mass[body]];
-        const int64_t at = 3 * s->masscenter[body];
-        for (int j = 0; j < 3; j++) {
-            s->F[at + j] += mass * s->acceleration[at + j];
-        }
-        if (s->body_frame[body] >= 0) {
-            double moment[3];
-            rotate(moment, s->inertia_N + 9 * body, s->alpha + 3 * s->body_frame[body]);
-            add(s->T + 3 * s->body_frame[body], moment);
-        }
-    }
-    for (int64_t k = s->points_begin[speed + 1] - 1; k >= s->points_begin[speed]; k--) {
-        point_back(s, s->points_of[k]);
-        zero(s->F + 3 * s->points_of[k], 3);
-    }
-    for (int64_t k = s->frames_begin[speed + 1] - 1; k >= s->frames_begin[speed]; k--) {
-        frame_back(s, s->frames_of[k]);
-        zero(s->T + 3 * s->frames_of[k], 3);
-    }
-    for (int64_t k = s->points_begin[speed]; k < s->points_begin[speed + 1]; k++) {
-        zero(s->acceleration + 3 * s->points_of[k], 3);
-    }
-    for (int64_t k = s->frames_begin[speed]; k < s->frames_begin[speed + 1]; k++) {
-        zero(s->alpha + 3 * s->frames_of[k], 3);
-    }
-}
-
-static void find_mass_matrix(struct mechanism *s, double M[])
-{
-    zero(s->alpha, 3 * s->n_frames);
-    zero(s->acceleration, 3 * s->moving.count);
-    zero(s->F, 3 * s->moving.count);
-    zero(s->T, 3 * s->n_frames);
-    for (int64_t j = 0; j < s->n_u; j++) {
-        zero(s->Q, s->n_all);
-        find_column(s, j);
-        for (int64_t i = 0; i < s->n_u; i++) {
-            M[i * s->n_u + j] = s->Q[i];
-        }
-    }
-}
-
 /* Everything that moves, and lengths of pathways; then what depends on these. */
 static void find_motion(struct mechanism *s)
 {
@@ -528,7 +366,7 @@ void mechanism_dynamics(struct mechanism *s, const double v[], int again, double
         numbers[s->K.row[i]] += s->w[s->K.place[i]] * v[1 + s->n_q + s->K.column[i]];
     }
     find_forcing(s, f);
-    find_mass_matrix(s, numbers + s->n_q);
+    mass_matrix(s, numbers + s->n_q);
     for (int64_t i = 0; i < s->m; i++) {
         f[s->n_u + i] = s->w[s->gamma[i]];
     }
@@ -583,7 +421,7 @@ static void observe_dynamics(struct mechanism *s, double v[])
     for (int64_t k = 0; k < s->n_sights; k++) {
         double *to = v + s->sight_slot[k];
         if (s->sight_kind[k] == MASS_MATRIX) {
-            find_mass_matrix(s, to);
+            mass_matrix(s, to);
         } else if (s->sight_kind[k] == FORCING) {
             find_turning(s, NULL);
             find_moving(s, NULL);

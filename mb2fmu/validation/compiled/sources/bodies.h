@@ -2,7 +2,8 @@
 
    Written apart from mechanism/numeric_mechanism.py, which has the same from the same records with partial velocities as
    matrices; here forces go from the bodies back to the origin and give the generalized forces on their way (the
-   principle of virtual power), and every column of the mass matrix is what such a walk gives for one acceleration of 1. */
+   principle of virtual power), and every column of the mass matrix is what such a walk gives for one acceleration of 1:
+   from all bodies that move with it, or, where these move as one rigid whole, from their resultant. */
 #ifndef MB2FMU_BODIES_H
 #define MB2FMU_BODIES_H
 
@@ -71,6 +72,28 @@ struct entries {
     const int64_t *place;
 };
 
+enum { COMPOSITE = 13 }; /* mass, first moment, inertia row by row; in N */
+
+/* Bodies that go with a point as one rigid whole, piece by piece; pieces that are composites come before. */
+struct composites {
+    int64_t count;
+    const int64_t *begin;      /* of each among the pieces, and one more */
+    const int64_t *piece;      /* a body, or -1 - number of a composite */
+    const int64_t *path_begin; /* of each piece among ``path``, and one more */
+    const int64_t *path;       /* terms of points that lead from the composite's point to the piece's */
+};
+
+/* Speeds that move one rigid whole about a point (turns), or along: where its resultant acts. */
+struct rigid {
+    const int64_t *node;  /* frame or point whose terms have the speed; -1: the speed moves no rigid whole */
+    const int64_t *turns;
+    const int64_t *composite;
+    const int64_t *point; /* -1: the origin */
+    const int64_t *frame; /* -1: none is needed */
+    const int64_t *rows_begin; /* of each column of the mass matrix, n_u + 1 */
+    const int64_t *rows;       /* rows that the column gives, and the same columns of its row */
+};
+
 /* Of a frame, of a point, of a speed; all components are in N. The last four are over all speeds, row by row. */
 enum sight {
     ROTATION,
@@ -129,13 +152,16 @@ struct mechanism {
     const int64_t *b;
     const int64_t *gamma;
     const int64_t *z_dot;
-    /* Of column j of the mass matrix: nodes that move with speed j, and those on their ways to the origin. */
+    /* Of column j of the mass matrix: nodes that move with speed j and those on their ways to the origin; where it moves
+       a rigid whole: the whole's point and frame, and those on their ways. */
     const int64_t *frames_begin; /* n_u + 1 */
     const int64_t *frames_of;
     const int64_t *points_begin;
     const int64_t *points_of;
     const int64_t *bodies_begin;
     const int64_t *bodies_of;
+    struct composites composites;
+    struct rigid rigid;
     /* From here on private. */
     double *memory;
     double *g;
@@ -152,6 +178,7 @@ struct mechanism {
     double *point_numbers;
     double *place_numbers;
     double *inertia_N;
+    double *composite;
 };
 
 /* Memory, once; 0, or 1 if there is none. */

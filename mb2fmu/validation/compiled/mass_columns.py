@@ -1,0 +1,252 @@
+"""``MassColumns``: which bodies, frames and points each column of the mass matrix comes from.
+
+A speed that turns or shifts everything behind it as one rigid whole needs the resultant of that whole only, which acts
+on one frame and one point. What a speed moves otherwise (a speed of two joints, angles that are all measured from the
+ground) is summed body by body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import sympy as sm
+
+from mb2fmu.mechanism import Mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A vector in a frame: indices of its speeds, and its numbers: partials, vector, rate, second rate (3 each)."""
+
+    frame: int
+    speeds: tuple[int, ...]
+    numbers: tuple[sm.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Frames or points: the terms of each, its parent (-1: none), and an order with parents first."""
+
+    terms: tuple[tuple[Term, ...], ...]
+    above: tuple[int, ...]
+
+    def order(self) -> list[int]:
+        """Nodes, parents first."""
+        placed: dict[int, None] = {}
+        for node in range(len(self.above)):
+            way = [node]
+            while way[-1] not in placed and self.above[way[-1]] >= 0:
+                way.append(self.above[way[-1]])
+            placed.update(dict.fromkeys(reversed(way)))
+        return list(placed)
+
+    def with_ways(self, nodes: Iterable[int]) -> list[int]:
+        """Return the nodes and all their ancestors, in order."""
+        found: set[int] = set()
+        for start in nodes:
+            node = start
+            while node >= 0 and node not in found:
+                found.add(node)
+                node = self.above[node]
+        return [node for node in self.order() if node in found]
+
+    def up(self, node: int, end: int) -> list[int] | None:
+        """Return the nodes from one up to another, without the latter (-1: beyond the last one); None if not above."""
+        way = []
+        while node not in (end, -1):
+            way.append(node)
+            node = self.above[node]
+        return way if node == end else None
+
+    def having(self, speed: int, nodes: Iterable[int]) -> list[int]:
+        """Return those whose own terms have a speed."""
+        return [node for node in nodes if any(speed in term.speeds for term in self.terms[node])]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a speed moves: frames, points and bodies; and all nodes on the paths of these bodies to the origin."""
+
+    turned: frozenset[int]
+    points: frozenset[int]
+    bodies: tuple[int, ...]
+    frame_path: tuple[int, ...]
+    point_path: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stem:
+    """Where the resultant of a rigid whole acts: on a point (-1: the origin) and a frame (-1: it has no moment).
+
+    Attributes:
+        node: The frame (``turns``) or point whose own terms have the speed.
+        turns: The whole turns about the point; else it is shifted with it.
+        point: Its point.
+        frame: Its frame.
+    """
+
+    node: int
+    turns: bool
+    point: int
+    frame: int
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """Bodies as one rigid whole about a point, and of what: bodies, or -1 - number of an earlier composite."""
+
+    bodies: frozenset[int]
+    point: int
+    pieces: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """Number of the piece, and the points on the path to it, whose terms lead there."""
+
+
+class MassColumns:
+    """Columns of the mass matrix over the speeds of a mechanism.
+
+    Attributes:
+        moved: Of each speed.
+        stems: Of each speed; None: it moves no rigid whole.
+        composites: Of all stems, each after its pieces.
+        numbers: Of each speed, the number of its composite; -1: none.
+        rows: Of each speed, the rows that its column gives.
+    """
+
+    def __init__(self, mechanism: Mechanism, frames: Nodes, points: Nodes) -> None:
+        self._m, self._frames, self._points = mechanism, frames, points
+        speeds = range(len(mechanism.u))
+        self.moved = [self._moved(speed) for speed in speeds]
+        self.stems = [self._stem(speed) for speed in speeds]
+        self._leave_out_what_crosses()
+        self.composites = self._composites()
+        at = {(c.bodies, c.point): k for k, c in enumerate(self.composites)}
+        self.numbers = [
+            at[frozenset(moved.bodies), stem.point] if stem else -1
+            for moved, stem in zip(self.moved, self.stems, strict=True)
+        ]
+        self.rows = [[i for i in speeds if stem is None or self._carries(i, j)] for j, stem in enumerate(self.stems)]
+
+    def paths(self, speed: int) -> tuple[Sequence[int], Sequence[int]]:
+        """Return frames and points along which the forces of a column go back to the origin, those above first."""
+        stem, moved = self.stems[speed], self.moved[speed]
+        if stem is None:
+            return moved.frame_path, moved.point_path
+        points = self._points.with_ways([stem.point])
+        return self._frames.with_ways([stem.frame, *self._frames_of(points)]), points
+
+    def _frames_of(self, points: Iterable[int]) -> list[int]:
+        """Return the frames in which the positions of points are written."""
+        own = [point for point in points if not self._given(point)]
+        return [term.frame for point in own for term in self._points.terms[point]]
+
+    def _given(self, point: int) -> bool:
+        """Return True for a point whose velocity is given, and not the position from the point above."""
+        return self._m.points[point].velocity is not None
+
+    def _moved(self, speed: int) -> Moved:
+        """Return frames, points and bodies that a speed moves, with the paths of these bodies."""
+        frames, points, bodies = self._frames, self._points, self._m.bodies
+        turned: set[int] = set()
+        for node in frames.order():
+            if frames.above[node] in turned or frames.having(speed, [node]):
+                turned.add(node)
+        moved: set[int] = set()
+        for node in points.order():
+            carried = not self._given(node) and any(term.frame in turned for term in points.terms[node])
+            if carried or points.above[node] in moved or points.having(speed, [node]):
+                moved.add(node)
+        own = [
+            k
+            for k, body in enumerate(bodies)
+            if body.masscenter in moved or (body.inertia is not None and body.frame in turned)
+        ]
+        path = points.with_ways(bodies[k].masscenter for k in own)
+        framed = [bodies[k].frame for k in own if bodies[k].inertia is not None]
+        frame_path = frames.with_ways([*framed, *self._frames_of(path)])
+        return Moved(frozenset(turned), frozenset(moved), tuple(own), tuple(frame_path), tuple(path))
+
+    def _stem(self, speed: int) -> Stem | None:
+        """Return where the resultant acts; None if a speed does not move one rigid whole."""
+        moved = self.moved[speed]
+        turning = self._frames.having(speed, moved.frame_path)
+        shifting = self._points.having(speed, moved.point_path)
+        if len(turning) + len(shifting) != 1:
+            return None
+        return self._turning_stem(turning[0], moved) if turning else self._shifting_stem(shifting[0], moved)
+
+    def _turning_stem(self, node: int, moved: Moved) -> Stem | None:
+        """Return the stem of all that turns with a frame about one point."""
+        roots: set[int] = set()
+        for k in moved.bodies:
+            body = self._m.bodies[k]
+            if body.inertia is not None and body.frame not in moved.turned:
+                return None
+            point = body.masscenter
+            while point in moved.points:
+                if self._given(point) or any(term.frame not in moved.turned for term in self._points.terms[point]):
+                    return None
+                point = self._points.above[point]
+            roots.add(point)
+        return Stem(node, turns=True, point=roots.pop(), frame=node) if len(roots) == 1 else None
+
+    def _shifting_stem(self, node: int, moved: Moved) -> Stem | None:
+        """Return the stem of all that is shifted with a point."""
+        between: set[int] = set()
+        for k in moved.bodies:
+            way = self._points.up(self._m.bodies[k].masscenter, node)
+            if way is None or any(self._given(point) for point in way):
+                return None
+            between.update(way)
+        frames = self._frames_of(between)
+        return Stem(node, turns=False, point=node, frame=self._common(frames) if frames else -1)
+
+    def _common(self, frames: Sequence[int]) -> int:
+        """Return the last frame that is above all of some frames, or one of them."""
+        shared = set.intersection(*(set(self._frames.with_ways([frame])) for frame in frames))
+        return max(shared, key=lambda frame: len(self._frames.with_ways([frame])))
+
+    def _carries(self, i: int, j: int) -> bool:
+        """Return whether speed i moves the rigid whole of speed j, so that j's resultant tells M_ij."""
+        one, other = self.stems[i], self.stems[j]
+        if one is None or other is None or not set(self.moved[i].bodies) >= set(self.moved[j].bodies):
+            return False
+        at = other.point == one.point or other.point in self.moved[i].points
+        return at and (not one.turns or other.frame < 0 or other.frame in self.moved[i].turned)
+
+    def _leave_out_what_crosses(self) -> None:
+        """Make no stem of speeds that move some of the same bodies, neither all that the other one moves."""
+        bodies = [set(moved.bodies) for moved in self.moved]
+        crossing = {
+            speed
+            for j, stem in enumerate(self.stems)
+            if stem
+            for i in range(j)
+            if self.stems[i] and bodies[i] & bodies[j] and not (self._carries(i, j) or self._carries(j, i))
+            for speed in (i, j)
+        }
+        for speed in crossing:
+            self.stems[speed] = None
+
+    def _composites(self) -> list[Composite]:
+        """Return the wholes of all stems, smaller ones first, each made of the largest ones before it."""
+        stems = zip(self.moved, self.stems, strict=True)
+        wanted = {(frozenset(moved.bodies), stem.point) for moved, stem in stems if stem}
+
+        def depth(point: int) -> int:
+            return len(self._points.with_ways([point]))
+
+        found: list[Composite] = []
+        for bodies, point in sorted(wanted, key=lambda key: (len(key[0]), -depth(key[1]), sorted(key[0]), key[1])):
+            left, pieces = set(bodies), []
+            for k in reversed(range(len(found))):
+                way = self._points.up(found[k].point, point) if found[k].bodies <= left else None
+                if way is not None and not any(self._given(node) for node in way):
+                    pieces.append((-1 - k, tuple(way)))
+                    left -= found[k].bodies
+            for k in sorted(left):
+                way = self._points.up(self._m.bodies[k].masscenter, point)
+                assert way is not None, "a stem's bodies hang below its point"
+                pieces.append((k, tuple(way)))
+            found.append(Composite(bodies, point, tuple(pieces)))
+        return found

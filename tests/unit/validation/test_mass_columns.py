@@ -1,0 +1,90 @@
+"""Columns of the reference's mass matrix: from resultants of rigid wholes where there are any, else body by body."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mechanisms import random_states
+from unit.robots.robot_texts import joint, link, robot
+
+from mb2fmu import pipeline
+from mb2fmu.formulation import formulate_motion
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.validation.compiled import bodies_tables
+from mb2fmu.validation.compiled.mass_columns import Composite, MassColumns, Moved, Stem
+from mb2fmu.validation.newton_euler import NewtonEuler
+
+MIMIC = '<mimic joint="swing" multiplier="-0.5" offset="0.2"/>'
+TREE = robot(
+    link("base", 3.0),
+    link("a"),
+    link("b", 0.5),
+    link("c", 0.8, 0.03),
+    link("d", 0.3),
+    link("e", 0.6),
+    joint("swing", "continuous", "base", "a"),
+    joint("slide", "prismatic", "a", "b", '<limit lower="-1" upper="1" effort="9" velocity="9"/>', axis="1 2 2"),
+    joint("wrist", "continuous", "b", "c", axis="1 0 0"),
+    joint("loose", "floating", "a", "d"),
+    joint("other", "continuous", "base", "e", MIMIC),
+)
+
+
+def columns_of(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> tuple[NewtonEuler, MassColumns]:
+    """Compile the reference, and keep what its mass matrix is made of."""
+    made: list[MassColumns] = []
+
+    def kept(*given):
+        made.append(MassColumns(*given))
+        return made[-1]
+
+    monkeypatch.setattr(bodies_tables, "MassColumns", kept)
+    numeric = NewtonEuler(mechanism, formulate_motion(mechanism))
+    assert numeric.compile()
+    return numeric, made[0]
+
+
+def largest_difference(numeric: NewtonEuler, mechanism: Mechanism) -> float:
+    """Of x' by C from that by NumPy, over the largest, at random states."""
+    python = NewtonEuler(mechanism, formulate_motion(mechanism))
+    worst = 0.0
+    for state in random_states(mechanism, 6, seed=3):
+        r, p = list(state.r), tuple(state.p.tolist())
+        found, wanted = (each.x_dot(state.t, state.x, r, each.prepare(p))[0] for each in (numeric, python))
+        worst = max(worst, float(np.max(np.abs(found - wanted)) / np.max(np.abs(wanted))))
+    return worst
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Mechanism:
+    path = tmp_path / "tree.urdf"
+    path.write_text(TREE)
+    return pipeline.derive(path, arguments={"base": "floating"}).mechanism
+
+
+def test_all_but_the_speed_of_two_joints_move_one_rigid_whole(tree: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
+    numeric, columns = columns_of(tree, monkeypatch)
+    names = [str(u) for u in tree.u]
+    assert [name for name, stem in zip(names, columns.stems, strict=True) if stem is None] == ["u_swing"]
+    assert largest_difference(numeric, tree) < 1e-13
+
+
+@pytest.mark.parametrize("fault", ["no moment", "a step of the path left out"])
+def test_a_wrong_resultant_is_noticed(tree: Mechanism, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    stem_of, composites_of = MassColumns._turning_stem, MassColumns._composites
+
+    def without_moment(self: MassColumns, node: int, moved: Moved) -> Stem | None:
+        stem = stem_of(self, node, moved)
+        return stem and replace(stem, frame=-1)
+
+    def nearer(self: MassColumns) -> list[Composite]:
+        return [replace(c, pieces=tuple((k, way[1:]) for k, way in c.pieces)) for c in composites_of(self)]
+
+    if fault == "no moment":
+        monkeypatch.setattr(MassColumns, "_turning_stem", without_moment)
+    else:
+        monkeypatch.setattr(MassColumns, "_composites", nearer)
+    assert largest_difference(columns_of(tree, monkeypatch)[0], tree) > 1e-6
