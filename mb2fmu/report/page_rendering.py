@@ -64,8 +64,7 @@ def render(
     for columns, most in _THINNER[1:]:
         if limit is None or len(content) + room <= limit:
             break
-        page = _page(definition, equations, interface, result, given, columns=columns, most=most)
-        page = replace(page, theory=theory)
+        page = _thinned(page, definition, equations, result, columns, most)
         content = print_page(page)
     if motion is None:
         return content
@@ -83,9 +82,7 @@ def _page(
     result: ValidationResult,
     given: Provenance,
     *,
-    columns: int | None = None,
-    most: int | None = None,
-    folded: bool = False,
+    folded: bool,
 ) -> Page:
     """Collect what the template shows: facts, tables and figures of one model and its verdict."""
     drawing = picture(definition.diagram, f"What the coordinates of {definition.name} mean")
@@ -106,10 +103,10 @@ def _page(
         ),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
-        errors=results.error_rows(result, most),
+        errors=results.error_rows(result, None),
         errors_text=results.errors_text(result),
         others=results.other_kinds(result) | table_rows(result.tables),
-        groups=results.trajectory_groups(result, texts, units, columns=columns, most=most),
+        groups=results.trajectory_groups(result, texts, units, columns=None, most=None),
         invariants=results.invariant_rows(result),
         balances=results.balances(result),
         reference=results.reference_text(result),
@@ -125,4 +122,22 @@ def _page(
         exercise=exercised.exercise(result),
         ladder=ladder_rows(result),
         events=event_tables.event_tables(result),
+    )
+
+
+def _thinned(
+    page: Page,
+    definition: Declarations,
+    equations: EquationsOfMotion,
+    result: ValidationResult,
+    columns: int | None,
+    most: int | None,
+) -> Page:
+    """Return the page with charts of fewer columns, and fewer of them; nothing else is made anew."""
+    units = {record.name: record.unit for record in definition.inputs}
+    texts = description.texts(definition, equations)
+    return replace(
+        page,
+        errors=results.error_rows(result, most),
+        groups=results.trajectory_groups(result, texts, units, columns=columns, most=most),
     )
