@@ -44,6 +44,10 @@ class Log:
         self._stream.write(json.dumps([label, *texts]) + "\n")
         self._stream.flush()
 
+    def hear(self, instance: bytes | None, status: int, category: bytes | None, message: bytes | None) -> None:  # noqa: ARG002
+        """Write one message of an instance that names itself."""
+        self.write(status, category, message)
+
 
 class Stateful:
     """Common part of instances of both versions: their state can be saved and restored."""
@@ -107,7 +111,7 @@ class Unit2(Stateful):
         self._fmu = self._made(request)
         self._callbacks = fmi2CallbackFunctions()
         self._callbacks.logger = fmi2CallbackLoggerTYPE(
-            lambda _environment, _instance, status, category, message: log.write(status, category, message)
+            lambda _environment, instance, status, category, message: log.hear(instance, status, category, message)
         )
         self._callbacks.allocateMemory = fmi2CallbackAllocateMemoryTYPE(calloc)
         self._callbacks.freeMemory = fmi2CallbackFreeMemoryTYPE(free)

@@ -17,6 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+from fmpy.fmi2 import FMU2Slave
 
 from mb2fmu.driving.instances import Log, Unit2
 from mb2fmu.systems.coupling import Stepping, Wiring
@@ -60,17 +61,42 @@ class SystemRequest:
 
 
 class _Named(Log):
-    """A log that names the component of each message."""
+    """A log that names the component of each message.
 
-    def __init__(self, stream: IO[str], component: str) -> None:
+    Args:
+        stream: To write to.
+        component: That the log is of.
+        components: All of the system. fmpy's logger of FMI 2 is that of the unit that was made last, for all units, so
+            the name that the message has counts.
+    """
+
+    def __init__(self, stream: IO[str], component: str, components: Sequence[str]) -> None:
         super().__init__(stream)
-        self._component = component
+        self._component, self._components = component, components
 
     def write(self, status: int, category: bytes | None, message: bytes | None) -> None:
         """Write one message."""
+        self._write(self._component, status, category, message)
+
+    def hear(self, instance: bytes | None, status: int, category: bytes | None, message: bytes | None) -> None:
+        """Write one message of an instance that names itself."""
+        name = (instance or b"").decode("utf-8", "replace")
+        self._write(name if name in self._components else self._component, status, category, message)
+
+    def _write(self, component: str, status: int, category: bytes | None, message: bytes | None) -> None:
         texts = [(text or b"").decode("utf-8", "replace") for text in (category, message)]
-        self._stream.write(json.dumps([status, *texts, self._component]) + "\n")
+        self._stream.write(json.dumps([status, *texts, component]) + "\n")
         self._stream.flush()
+
+
+class _Unit2(Unit2):
+    """An FMI 2.0 unit with the name of its component."""
+
+    def _made(self, request: dict[str, Any]) -> FMU2Slave:
+        return FMU2Slave(
+            guid=request["token"], modelIdentifier=request["identifier"], unzipDirectory=request["unzipped"],
+            instanceName=request["name"],
+        )  # fmt: skip
 
 
 class _Watched:
@@ -95,12 +121,12 @@ def made(request: SystemRequest, log: IO[str]) -> list[Slave2 | Slave3]:
     slaves: list[Slave2 | Slave3] = []
     wiring = request.wiring
     for k, unit in enumerate(request.units):
-        said = _Named(log, wiring.components[k])
+        said = _Named(log, wiring.components[k], wiring.components)
         inputs = [wiring.inputs[i].reference for i in wiring.inputs_of(k)]
         outputs = [wiring.outputs[i].reference for i in wiring.outputs_of(k)]
         slave: Slave2 | Slave3
         if unit.version == 2:
-            slave = Slave2(Unit2(dict(unit.request), said), inputs, outputs, unit.abilities, request.stepping.substeps)
+            slave = Slave2(_Unit2(dict(unit.request), said), inputs, outputs, unit.abilities, request.stepping.substeps)
         else:
             instance = Unit3(dict(unit.request), said, unit.abilities, inputs)
             slave = Slave3(instance, inputs, outputs, unit.abilities, request.stepping.substeps)

@@ -141,11 +141,12 @@ def test_a_failure_in_mid_run_keeps_what_was_found(
     (tmp_path / "platform.py").write_text("raise RuntimeError\n")
     monkeypatch.chdir(tmp_path)
     said = told(
-        tmp_path, f'component("right", "{mass_units["2"]["right"].as_posix()}")', 'component("weak", "failing.py")',
+        tmp_path, 'component("weak", "failing.py")', f'component("right", "{mass_units["2"]["right"].as_posix()}")',
         'connect("right.force", "weak.s")', 'connect("weak.x", "right.s")',
     )  # fmt: skip
     assert "weak failed while Bad ran" in said
     assert "the last good point is t = 0.04 s, point 4" in said
+    assert "log: weak: fmi2DoStep: step from 0.04 s" in said
     with (tmp_path / "out" / "Bad.csv").open() as stream:
         assert [float(row["time"]) for row in csv.DictReader(stream)] == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04])
     kept = parquet.read_table(tmp_path / "out" / "Bad.parquet")
