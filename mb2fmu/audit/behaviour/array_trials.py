@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Value, in_words
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.probe import probe
@@ -15,6 +15,9 @@ from mb2fmu.audit.behaviour.resized_trials import sized, sizes, started
 from mb2fmu.audit.behaviour.stage import Stage, same
 from mb2fmu.audit.description.described_model import Variable, number
 from mb2fmu.audit.finding import Observation
+
+MOST_ELEMENTS = 64
+"""Up to this size the bounds of structural parameters are tried, too."""
 
 
 @probe("arrays of other sizes", "value.structural")
@@ -32,9 +35,19 @@ def resized(stage: Stage) -> Iterator[Observation]:
         if other is None or not arrays:
             continue
         judged += 1
-        yield from _with_size(stage, parameter, other, arrays)
+        for size in dict.fromkeys((other, *_ends(parameter))):
+            found = list(_with_size(stage, parameter, size, arrays))
+            yield from found
+            if found:
+                break
     if not judged:
         stage.nothing("value.structural", "no array has the size of a structural parameter that can be another")
+
+
+def _ends(parameter: Variable) -> list[int]:
+    """Return the bounds of a size, if the description gives them and they are no large numbers."""
+    told = (parameter.number("min"), parameter.number("max"))
+    return [int(each) for each in told if each is not None and 1 <= each <= MOST_ELEMENTS]
 
 
 def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variable]) -> Iterator[Observation]:
@@ -60,7 +73,7 @@ def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variab
             old = stage.description.size(array)
             if status not in {OK, WARNING}:
                 text = f'with {size} the array "{array.name}" should have {count} elements; reading these answers'
-                yield Observation("value.structural", f"{text} {STATUS[status]}", where)
+                yield Observation("value.structural", f"{text} {in_words(status)}", where)
             elif old != count and _read_elements(instance, array, old) in {OK, WARNING}:
                 text = f'with {size} the array "{array.name}" is read with {old} elements, as before, too'
                 yield Observation("value.structural", text, where)
@@ -167,7 +180,7 @@ def _interval(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Obs
     if status not in {OK, WARNING}:
         if kind in {"changing", "countdown"}:
             yield Observation(
-                "clock.interval", f"a {kind} clock, whose interval is answered with {STATUS[status]}", where
+                "clock.interval", f"a {kind} clock, whose interval is answered with {in_words(status)}", where
             )
         return
     told = number(clock.written.get("intervalDecimal"))
@@ -204,7 +217,7 @@ def _tick(stage: Stage, instance: Instance, clock: Variable, seen: dict[Variable
     state[0] = True
     status = instance.call("SetClock", references, one, state)
     if status not in {OK, WARNING}:
-        yield Observation("clock.ticks", f"setting it in Event Mode answers {STATUS[status]}", where)
+        yield Observation("clock.ticks", f"setting it in Event Mode answers {in_words(status)}", where)
         return
     try:
         seen.update(zip(clocked, instance.get(clocked), strict=True))

@@ -18,6 +18,12 @@ from mb2fmu.audit.description.described_model import Description
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
 STATUS = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
 
+
+def in_words(status: int) -> str:
+    """Return the name of a status; its number where the standards have none, since a unit may answer anything."""
+    return STATUS[status] if 0 <= status < len(STATUS) else str(status)
+
+
 Value = float | int | bool | bytes | tuple[Any, ...]
 
 LOGGER2 = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_int, c.c_char_p, c.c_char_p)
@@ -46,7 +52,7 @@ class RefusedError(Exception):
     def __init__(self, function: str, status: int, message: str, mode: str) -> None:
         self.function, self.status, self.message, self.mode = function, status, message, mode
         said = f': "{message}"' if message else ", without a message"
-        label = STATUS[status] if 0 <= status < len(STATUS) else str(status)
+        label = in_words(status)
         super().__init__(f"{function} answers {label} in {mode}{said}")
 
 

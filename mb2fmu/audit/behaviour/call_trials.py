@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
-from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Room, Value
+from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Room, Value, in_words
 from mb2fmu.audit.behaviour.driven_runs import another, inputs, settable
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
@@ -68,7 +68,7 @@ def nothing(stage: Stage) -> Iterator[Observation]:
             status = instance.call(f"{verb}{name}", none, c.c_size_t(0), room.array, *tail)
             wrong = room.misdeed(answered=True)
             if wrong or status not in {OK, WARNING}:
-                text = wrong or f"answers {STATUS[status] if 0 <= status < len(STATUS) else status}"
+                text = wrong or f"answers {in_words(status)}"
                 said = f"fmi{stage.description.version}{verb}{name} for no variables {text}"
                 yield Observation("value.nothing", said, stage.kind)
 

@@ -26,6 +26,7 @@ from mb2fmu.audit.behaviour import (
     evaluation_trials,
     event_trials,
     exchange,
+    holding_trials,
     host,
     instance_trials,
     life,
@@ -63,7 +64,7 @@ ORDER = (
     life, naming_trials, values, exchange, step_trials,
     recorded_trials, slope_trials, uptake_trials, update_trials, event_trials, state_trials, dependency_trials,
     typed_dependencies, derivative_trials, evaluation_trials, call_trials, instance_trials, content_trials,
-    order_trials, array_trials, tick_trials, resized_trials,
+    holding_trials, order_trials, array_trials, tick_trials, resized_trials,
     memory_trials, host, watched_trials,
 )  # fmt: skip
 LEAK = "life.leak"

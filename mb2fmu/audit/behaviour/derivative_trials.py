@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
-from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Value, in_words
 from mb2fmu.audit.behaviour.driven_runs import parameters
 from mb2fmu.audit.behaviour.exchange import Point, place, somewhere, through_events
 from mb2fmu.audit.behaviour.instance import Instance
@@ -86,7 +86,7 @@ def _compare(
             above, below = ([each], knowns) if back else (unknowns, [each])
             status, values = instance.directional(above, below, [1.0], adjoint=back)
             if status not in {OK, WARNING}:
-                text = f'asked for "{each.name}" in {mode} it answers {STATUS[status]}'
+                text = f'asked for "{each.name}" in {mode} it answers {in_words(status)}'
                 text += f': "{instance.messages[-1][2]}"' if instance.messages else ""
                 yield Observation(name, text, stage.kind)
                 break
@@ -120,7 +120,7 @@ def _combined(
     seed = [stage.random.choice((-1.0, 1.0)) * stage.random.uniform(0.3, 3.0) for _ in rows]
     status, found = instance.directional(unknowns, knowns, seed, adjoint=back)
     if status not in {OK, WARNING}:
-        text = f"asked for all directions at once in {mode} it answers {STATUS[status]}"
+        text = f"asked for all directions at once in {mode} it answers {in_words(status)}"
         yield Observation(name, text, stage.kind)
         return
     columns = [[factor * row[k] for factor, row in zip(seed, rows, strict=True)] for k in range(len(found))]

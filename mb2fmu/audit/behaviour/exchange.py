@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Value, in_words
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.probe import probe
@@ -418,10 +418,10 @@ def capabilities(stage: Stage) -> Iterator[Observation]:
             status = instance.call("GetNumberOfVariableDependencies", reference, c.byref(count))
             if status not in {OK, WARNING}:
                 text = "providesPerElementDependencies is true, but fmi3GetNumberOfVariableDependencies"
-                yield Observation("flags.true", f"{text} answers {STATUS[status]}", stage.kind)
+                yield Observation("flags.true", f"{text} answers {in_words(status)}", stage.kind)
         if stage.flag("providesEvaluateDiscreteStates") and stage.kind == "ModelExchange":
             instance.event()
             status = instance.call("EvaluateDiscreteStates")
             if status not in {OK, WARNING}:
-                text = f"providesEvaluateDiscreteStates is true, but the function answers {STATUS[status]}"
+                text = f"providesEvaluateDiscreteStates is true, but the function answers {in_words(status)}"
                 yield Observation("flags.true", text, stage.kind)

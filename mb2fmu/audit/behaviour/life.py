@@ -167,6 +167,8 @@ def _whole(stage: Stage, instance: Instance) -> Iterator[Observation]:
     """Run to the stop time after a reset and in a new instance: what a reset leaves may show at a late event only."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
+    with suppress(RefusedError):
+        _spoil(stage, instance, long=False)
     instance.reset()
     found = run(stage, instance, stage.variables)
     with stage.instance() as other:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes as c
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError
+from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, in_words
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.life import SHORT
 from mb2fmu.audit.behaviour.messages import unasked
 from mb2fmu.audit.behaviour.probe import probe
-from mb2fmu.audit.behaviour.simulation import run
+from mb2fmu.audit.behaviour.simulation import differing, run
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.finding import Observation
 
@@ -37,6 +37,19 @@ def naming(stage: Stage) -> Iterator[Observation]:
     # How much of such a name a message repeats is not judged here.
     for misdeed in [each for each, rule in stage.library.misdeeds.items() if rule == "log.arguments"]:
         del stage.library.misdeeds[misdeed]
+
+
+@probe("a run under another name", "life.name")
+def renamed(stage: Stage) -> Iterator[Observation]:
+    """Check that the name of an instance changes nothing of its motion, to the end of the run."""
+    runs = []
+    for name in (b"audited", b"another name"):
+        with stage.instance(name=name) as instance:
+            runs.append(run(stage, instance, stage.variables))
+    different = differing(stage.variables, *runs)
+    if different:
+        text = f'"{different[0].name}" differs at point {different[1]} of a run if the instance has another name'
+        yield Observation("life.name", text, stage.kind)
 
 
 @probe("an instance that may be visible", "life.visible", crash="life.visible")
@@ -78,7 +91,7 @@ def switching(stage: Stage) -> Iterator[Observation]:
                 status = _switched(instance, names, on=on)
                 if status not in {OK, WARNING}:
                     which = f"for {', '.join(each.decode() for each in names)}" if names else "for all categories"
-                    text = f"switching messages {'on' if on else 'off'} {which} answers {_label(status)}"
+                    text = f"switching messages {'on' if on else 'off'} {which} answers {in_words(status)}"
                     yield Observation("log.setting", text, stage.kind)
                     return
         said = unasked(_said(stage, instance), instance.version)
@@ -108,11 +121,6 @@ def _said(stage: Stage, instance: Instance) -> list[tuple[int, str, str]]:
     name = "GetReal" if stage.description.version == 2 else "GetFloat64"
     instance.call(name, *unknown, room, *tail)
     return instance.messages[seen:]
-
-
-def _label(status: int) -> str:
-    """Return a status by its name; an undefined number unchanged."""
-    return STATUS[status] if 0 <= status < len(STATUS) else str(status)
 
 
 def unused(stage: Stage) -> int:

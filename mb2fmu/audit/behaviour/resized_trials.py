@@ -117,26 +117,40 @@ def larger(stage: Stage, parameter: Variable) -> int | None:
     return next((k for k in (start + 1, start + 2, 2 * start) if stage.inside(parameter, k) == k), None)
 
 
-@probe("arrays that were made larger", "value.structural", "value.element")
-def enlarged(stage: Stage) -> Iterator[Observation]:
-    """Check that new elements hold their values, and have the effects of earlier ones."""
+def smaller(stage: Stage, parameter: Variable) -> int | None:
+    """Return a smaller size than that of the description; None if its bounds allow none."""
+    size = started(parameter) - 1
+    return size if size > 0 and stage.inside(parameter, size) == size else None
+
+
+@probe("arrays that were made larger, and smaller", "value.structural", "value.element")
+def resized_elements(stage: Stage) -> Iterator[Observation]:
+    """Check that elements of an array of another size hold their values, and have the effects of earlier ones."""
     judged = 0
     for parameter in sizes(stage) if stage.description.version == 3 else ():
-        size = larger(stage, parameter)
-        if size is None or not sized(stage, parameter):
-            continue
-        before, after = _form(stage, parameter, started(parameter)), _form(stage, parameter, size)
-        try:
-            yield from _held(after)
-            for old, new in zip(before.given, after.given, strict=True):
-                judged += 1
-                yield from _effects(before, old, after, new)
-        except SpentError:
-            raise
-        except (RefusedError, SkippedError) as error:
-            stage.nothing("value.element", f'with "{parameter.name}" = {size}: {error}')
+        for size in (larger(stage, parameter), smaller(stage, parameter)):
+            if size is None or not sized(stage, parameter):
+                continue
+            before, after = _form(stage, parameter, started(parameter)), _form(stage, parameter, size)
+            judged += len(before.given)
+            try:
+                found = [*_held(after), *_all_effects(before, after)]
+            except SpentError:
+                raise
+            except (RefusedError, SkippedError) as error:
+                stage.nothing("value.element", f'with "{parameter.name}" = {size}: {error}')
+                continue
+            yield from found
+            if found:
+                break
     if not judged:
-        stage.nothing("value.element", "it has no array that is set and can be made larger")
+        stage.nothing("value.element", "it has no array that is set and can be made larger or smaller")
+
+
+def _all_effects(before: _Form, after: _Form) -> Iterator[Observation]:
+    """Check the elements of every array that has another size."""
+    for old, new in zip(before.given, after.given, strict=True):
+        yield from _effects(before, old, after, new)
 
 
 def _held(form: _Form) -> Iterator[Observation]:
@@ -182,7 +196,7 @@ def _pattern(form: _Form, array: Variable) -> _Pattern:
 
 
 def _effects(before: _Form, old: Variable, after: _Form, new: Variable) -> Iterator[Observation]:
-    """Check that elements of a larger array have the same effects as before."""
+    """Check that elements of an array of another size have the same effects as before."""
     first, second = _pattern(before, old), _pattern(after, new)
     names = {each.name: each for each in after.stage.variables}
     for (when, variable), rows in first.items():
@@ -211,7 +225,7 @@ def _unlike(
 
     Args:
         before: Element → elements that follow it, with the sizes of the description.
-        after: With a larger size.
+        after: With another size.
         vector: Both arrays have one dimension, and this size.
     """
     own = vector and len(before) > 1 and all(found == {k} for k, found in before.items())

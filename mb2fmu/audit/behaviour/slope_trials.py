@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Value, in_words
 from mb2fmu.audit.behaviour.exchange import STOPS
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
@@ -91,7 +91,7 @@ def _slopes(
     after = instance.get(outputs)
     for number, (status, _) in enumerate(answers, 1):
         if status not in {OK, WARNING}:
-            return f"maxOutputDerivativeOrder is {order}, but asking for order {number} answers {STATUS[status]}"
+            return f"maxOutputDerivativeOrder is {order}, but asking for order {number} answers {in_words(status)}"
     found = {}
     for variable, a, b, c, slope in zip(outputs, before, middle, after, answers[0][1], strict=True):
         assert isinstance(a, float)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.binding import ERROR, OK, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.driven_runs import drive, moving, parameters
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
@@ -290,14 +290,20 @@ def equal(stage: Stage, variable: Variable, a: Value, b: Value, times: float = 1
     return same(a, b)
 
 
-@probe("impossible steps", "steps.size", "steps.stop", kinds=CS, crash="steps.size", limit=5.0, late=True)
+@probe("impossible steps", "steps.size", "steps.stop", "log.silent", kinds=CS, crash="steps.size", limit=5.0, late=True)
 def impossible(stage: Stage) -> Iterator[Observation]:
-    """Check that steps are refused that are negative, zero, NaN, or beyond the stop time."""
+    """Check that steps are refused that are negative, zero, NaN, or beyond the stop time; an error has its message."""
     for size in (-stage.step, 0.0, math.nan):
         with stage.instance() as instance:
             stage.initialize(instance)
-            if instance.step(stage.start, size).status in {OK, WARNING}:
+            seen = len(instance.messages)
+            status = instance.step(stage.start, size).status
+            if status in {OK, WARNING}:
                 yield Observation("steps.size", f"a step of {size:g} s is answered with OK", stage.kind)
+                break
+            if status == ERROR and len(instance.messages) == seen:
+                text = f"a step of {size:g} s is answered with Error, without a message"
+                yield Observation("log.silent", text, stage.kind)
                 break
     with stage.instance() as instance:
         _begin(stage, instance, stage.start + 2 * stage.step)

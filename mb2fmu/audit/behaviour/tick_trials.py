@@ -46,9 +46,14 @@ def unticked(stage: Stage) -> Iterator[Observation]:
     for clock in _clocks(stage):
         clocked = _clocked(stage, clock)
         with stage.instance() as instance:
-            stage.initialize(instance)
+            first = _begun(stage, instance, clocked)
             instance.event()
             before = instance.get(clocked)
+            for variable, a, b in zip(clocked, first or before, before, strict=True):
+                if not same(a, b):
+                    text = f"goes from {a!r} to {b!r} at the first event, where no clock ticks"
+                    yield Observation("clock.ticks", text, f'{stage.kind}, "{variable.name}"')
+                    return
             for how in ("no clock ticks", "its clock is set to inactive"):
                 if how != "no clock ticks" and not _activate(instance, clock, on=False):
                     break
@@ -58,6 +63,20 @@ def unticked(stage: Stage) -> Iterator[Observation]:
                         text = f"goes from {a!r} to {b!r} in Event Mode, where {how}"
                         yield Observation("clock.ticks", text, f'{stage.kind}, "{variable.name}"')
                         return
+
+
+def _begun(stage: Stage, instance: Instance, clocked: Sequence[Variable]) -> list[Value] | None:
+    """Initialize, and return the values at the end of Initialization Mode; None if they cannot be read there."""
+    instance.enter(stage.start, None, stage.tolerance)
+    try:
+        found = instance.get(clocked)
+    except RefusedError:
+        found = None
+    instance.exit()
+    if instance.mode == "Event Mode":
+        stage.settle(instance, first=True)
+        instance.go_on()
+    return found
 
 
 @probe("a tick, and back to the state before it", "state.roundtrip", "exchange.values_changed")

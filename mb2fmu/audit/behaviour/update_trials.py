@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from mb2fmu.audit.behaviour.binding import RefusedError, Value
+from mb2fmu.audit.behaviour.driven_runs import another
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import advance, cosimulate
@@ -72,7 +73,7 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
     heard = _Heard([each for each in stage.scalars if each.flag("intermediateUpdate")])
     with stage.instance(update=heard.update, required=heard.required, early=True) as instance:
         heard.instance = instance
-        stage.initialize(instance)
+        stage.initialize(instance, within=_given(stage))
         heard.stepping = True
         if heard.outside:
             text = "the callback is called before any step: it belongs to fmi3DoStep"
@@ -93,6 +94,12 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
         yield from _as_at(stage, heard)
         heard.wish = True
         yield from _asked(stage, instance, heard)
+
+
+def _given(stage: Stage) -> dict[Variable, Value]:
+    """Return continuous inputs that are not at their start: what becomes of them within a step shows."""
+    moved = ((each, another(stage, each, "update", 0.1)) for each in stage.inputs)
+    return {each: value for each, value in moved if value is not None}
 
 
 def _said(stage: Stage, heard: _Heard, reached: float) -> Iterator[str]:
@@ -134,7 +141,7 @@ def _asked(stage: Stage, instance: Instance, heard: _Heard) -> Iterator[Observat
 def _after_early(stage: Stage, found: list[Value]) -> Iterator[Observation]:
     """Compare three steps, the last one returned early and completed, with three whole ones."""
     with stage.instance() as instance:
-        stage.initialize(instance)
+        stage.initialize(instance, within=_given(stage))
         whole = cosimulate(stage, instance, stage.variables, steps=3).rows[-1]
     for variable, a, b in zip(stage.variables, whole, found, strict=True):
         if not equal(stage, variable, a, b, times=10.0):
@@ -151,7 +158,7 @@ def _as_at(stage: Stage, heard: _Heard) -> Iterator[Observation]:
         return
     time, values = within[0]
     with stage.instance() as instance:
-        stage.initialize(instance)
+        stage.initialize(instance, within=_given(stage))
         advance(stage, instance, stage.start, time - stage.start)
         expected = instance.get(heard.required)
     for variable, a, b in zip(heard.required, expected, values, strict=True):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Value, in_words
 from mb2fmu.audit.behaviour.driven_runs import another, drive, inputs, parameters, settable
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError
@@ -352,7 +352,7 @@ def other_start(stage: Stage) -> Iterator[Observation]:
         if stage.kind == "CoSimulation":
             status = instance.step(start, stage.step).status
             if status not in {OK, WARNING}:
-                text = f"initialized to start at {start:.9g}, it answers a step from there with {STATUS[status]}"
+                text = f"initialized to start at {start:.9g}, it answers a step from there with {in_words(status)}"
                 yield Observation("value.time", text, stage.kind)
     if stage.kind == "ModelExchange":
         yield from _late_start(stage, stage.stop + 3.7 * stage.step)

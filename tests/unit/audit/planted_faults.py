@@ -13,6 +13,7 @@ from pathlib import Path
 
 import ball
 import beside_mutants
+import evening_mutants
 import further_mutants
 import gate_mutants
 import late_mutants
@@ -82,6 +83,7 @@ def every() -> Iterator[Planted]:
         protocol_mutants.BALL,
         beside_mutants.BALL,
         gate_mutants.BALL,
+        evening_mutants.BALL,
     )
     for late in itertools.chain(*tables):
         for version in late.versions:
@@ -93,6 +95,7 @@ def every() -> Iterator[Planted]:
         *protocol_mutants.SAMPLER,
         *beside_mutants.SAMPLER,
         *gate_mutants.SAMPLER,
+        *evening_mutants.SAMPLER,
     ):
         yield Planted(late.name, tuple(late.rules.split()), functools.partial(_sampler, late), "sampler")
 
@@ -154,6 +157,10 @@ KINDS = {
     "half a step late, FMI 3", "half a step late, in steps alone, FMI 3", "sampler: what is counted depends on nothing",
     "sampler: the level moves y", "silent after a reset, FMI 2", "rounds upwards from the third bounce on, FMI 2",
     "depends on wind after the second tick, FMI 2", "sampler: a tick moves the state",
+    "bounces as before the reset, FMI 2",
+    "the wind is half of it after a bounce, FMI 2", "restitution is 0.65 at least, FMI 3",
+    "sampler: Configuration Mode forgets what was set", "sampler: a tick that nobody gave",
+    "sampler: a smaller array loses its last effect", "the name decides on the restitution, FMI 2",
 }  # fmt: skip
 """Tried by day for their kind: late, in another instance, in a kept state, of arrays, in units of ours."""
 

@@ -50,6 +50,13 @@ def test_threads_that_loop_end_the_trials_of_their_unit_alone(tmp_path: Path) ->
     assert found.seconds < 60.0
 
 
+def test_statuses_that_no_standard_has_are_told_as_numbers(tmp_path: Path) -> None:
+    """Whichever trial meets them: asked for everything, one of them had fallen over it."""
+    found = audit(hostile.unit(62, tmp_path / "unit.fmu"), others=False, jobs=1)
+    assert found.faults == ()
+    assert any("42" in each.message for each in found.findings)
+
+
 def test_what_follows_threads_that_wait_is_tried_in_a_new_process(tmp_path: Path) -> None:
     late = ("host.rounding", "host.locale")
     found = audit(hostile.unit(95, tmp_path / "unit.fmu"), only=("value.*", "life.*", *late), others=False, jobs=1)
