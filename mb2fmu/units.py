@@ -21,6 +21,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -174,11 +175,34 @@ _MISTAKES = MappingProxyType(
         "turn": "rev",
         "lbs": "lb",
         "kph": "km/h",
+        "minute": "min",
+        "day": "d",
+        "gram": "g",
+        "tonne": "t",
+        "pascal": "Pa",
+        "joule": "J",
+        "watt": "W",
+        "hertz": "Hz",
+        "volt": "V",
+        "ampere": "A",
+        "kelvin": "K",
+        "liter": "l",
+        "litre": "l",
+        "millimeter": "mm",
+        "millimetre": "mm",
+        "inch": "in",
+        "foot": "ft",
+        "pound": "lb",
+        "psi": "lbf/in2",
+        "revolution": "rev",
         "": "1",
         "%": "1",
     }
 )
 """What people write, and what is meant."""
+
+_COMMON = ("k", "M", "c", "m", "u", "n")
+"""Prefixes that mechanics uses."""
 
 _TOKEN = re.compile(r"(?P<symbol>[A-Za-z]+)(?P<exponent>[+-]?\d+)?|(?P<one>1(?!\d))|(?P<sign>[./()])")
 _FOREIGN = MappingProxyType({"^": "an exponent is a whole number directly behind its unit: m2"})
@@ -403,25 +427,66 @@ def _symbol(symbol: str, text: str) -> _Scale:
     known = _symbols()
     if symbol in known:
         return known[symbol]
-    near = [_MISTAKES[symbol]] if symbol in _MISTAKES else difflib.get_close_matches(symbol, known, n=1, cutoff=0.85)
-    near = near or ([symbol[:-1]] if symbol.endswith("s") and symbol[:-1] in known else [])  # plurals: kgs
-    near = near or ([product] if (product := _as_product(symbol)) else [])
-    near = near or difflib.get_close_matches(symbol, known, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+    found = _meant(symbol, known)
+    hint = f"; did you mean {' or '.join(repr(_rewritten(text, symbol, name)) for name in found)}?" if found else ""
     whole = "" if symbol == text else f" in {text!r}"
     raise ValueError(f"unknown unit {symbol!r}{whole}{hint}")
 
 
+def _meant(symbol: str, known: Mapping[str, _Scale]) -> list[str]:
+    """Return what may be meant by a symbol that is none, the likeliest kind alone."""
+    low = symbol.lower()
+    for word in (symbol, low, low.removesuffix("s"), low.removesuffix("es")):
+        if word in _MISTAKES and word:
+            return [_MISTAKES[word]]
+    same = [name for name in (*_PREFIXED, *_PLAIN, "kg") if name.lower() == low]
+    if len(same) == 1:
+        return same
+    near = difflib.get_close_matches(symbol, known, n=1, cutoff=0.85)
+    near = near or ([symbol[:-1]] if symbol.endswith("s") and symbol[:-1] in known else [])  # plurals: kgs
+    near = near or ([product] if (product := _as_product(symbol)) else [])
+    return near or difflib.get_close_matches(symbol, [name for name in known if not _is_rare(name)], n=3, cutoff=0.5)
+
+
+def _is_rare(name: str) -> bool:
+    """Return whether a symbol has a prefix that mechanics hardly uses."""
+    return name not in {*_PREFIXED, *_PLAIN} and name[0] not in _COMMON
+
+
+def _rewritten(text: str, symbol: str, name: str) -> str:
+    """Return a unit with one symbol replaced; a product in a denominator gets brackets."""
+
+    def put(match: re.Match[str]) -> str:
+        """Return the symbol's replacement, with its exponent."""
+        above, exponent = match[1], match[2]
+        if exponent and "/" in name:
+            return f"{above}({name}){exponent}"
+        return f"{above}({name}{exponent})" if above == "/" and re.search("[./]", name) else f"{above}{name}{exponent}"
+
+    return re.sub(rf"(^|[^A-Za-z]){symbol}(?![A-Za-z])([+-]?\d*)", put, text)
+
+
 def _as_product(symbol: str) -> str:
-    """Return ``N.m`` for ``Nm``: the shortest product of unprefixed units that spells ``symbol``, or nothing."""
+    """Return ``N.m`` for ``Nm``, ``kN.m`` for ``kNm``: the shortest product of different units that spells a symbol.
+
+    Units without a prefix are tried first: ``Nms`` is ``N.m.s`` and not ``N.ms``. Nothing where there is none.
+    """
     plain = {*_PREFIXED, *_PLAIN, "kg"}
-    for cut in range(len(symbol) - 1, 0, -1):
+    prefixed = plain | {prefix + unit for prefix in _COMMON for unit in _PREFIXED}
+    return ".".join(_spelled(symbol, plain) or _spelled(symbol, prefixed))
+
+
+def _spelled(symbol: str, units: AbstractSet[str]) -> list[str]:
+    """Return the fewest different units whose names one after the other are a text; none where there are none."""
+    best: list[str] = []
+    for cut in range(len(symbol), 0, -1):
         head, tail = symbol[:cut], symbol[cut:]
-        if head in plain:
-            rest = tail if tail in plain else _as_product(tail)
-            if rest:
-                return f"{head}.{rest}"
-    return ""
+        if head not in units:
+            continue
+        rest = _spelled(tail, units - {head}) if tail else []
+        if (rest or not tail) and (not best or 1 + len(rest) < len(best)):
+            best = [head, *rest]
+    return best
 
 
 @cache

@@ -283,7 +283,7 @@ def _json(data: dict[str, Any]) -> str:
 
 def _script() -> str:
     """Return the viewer without blank lines: pages that strip those must not change the hash in the policy."""
-    text = _text("viewer_live.js") + _text("viewer.js").removeprefix('"use strict";\n')
+    text = "".join(_text(f"{part}.js") for part in ("viewer_arithmetic", "viewer_live", "viewer"))
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
 
 

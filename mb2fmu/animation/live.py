@@ -1,6 +1,7 @@
 """A unit that runs in the page: its module, its settings, and the scene's arithmetic as tables.
 
-``viewer_live.js`` steps the module over the times of the animation and evaluates the tables for points and rotations.
+``viewer_live.js`` steps the module over the times of the animation; ``viewer_arithmetic.js`` evaluates the tables for
+points and rotations, and solves for what they need.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ import numpy as np
 from mb2fmu.animation.drawing import Drawing
 from mb2fmu.animation.scene import Scene
 from mb2fmu.operations import Op
-from mb2fmu.program.program import Program
+from mb2fmu.program.program import Block, Program, first_memory
 
 LARGEST = 200_000
 """Bytes of a module that a page takes along."""
-_ENTRIES = ("points", "rotations", "vectors", "signals")
-_OPAQUE = frozenset({Op.BLOCK, Op.TABLE})
+_ENTRIES = ("points", "rotations", "vectors", "signals", "remember", "residual", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +96,8 @@ def live_record(live: LiveUnit, scene: Scene, drawing: Drawing) -> dict[str, Any
         "sizes": [live.n_states, live.n_inputs, live.n_parameters],
         "signals": list(live.signals),
         "keys": [list(key) for key in drawing.keys],
-        "scene": _tables(program) if _evaluable(program) else None,
+        "scene": {**_tables(program), "memory": list(first_memory(program))},
     }
-
-
-def _evaluable(program: Program) -> bool:
-    """Return whether points and rotations are computed by operations alone, without systems to be solved."""
-    return not any(Op(code) in _OPAQUE for code in program.op.tolist())
 
 
 def _tables(program: Program) -> dict[str, Any]:
@@ -117,7 +112,15 @@ def _tables(program: Program) -> dict[str, Any]:
         "c": program.c.tolist(),
         "constants": [_constant(value) for value in program.constants],
         "entries": {name: list(program.entries[name].results) for name in _ENTRIES if name in program.entries},
+        "blocks": [_block(block) for block in program.blocks],
+        "tables": [{"breaks": each.breaks, "coefficients": each.coefficients} for each in program.tables],
+        "bodies": [_tables(body) for body in program.bodies],
     }
+
+
+def _block(block: Block) -> dict[str, Any]:
+    """Return what a page solves: names are for messages, which it does not have."""
+    return {name: getattr(block, name) for name in ("kind", "size", "operands", "factor", "body", "rank")}
 
 
 def _constant(value: float) -> float | str:

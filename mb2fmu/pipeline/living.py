@@ -25,11 +25,12 @@ def living(built: Build) -> LiveUnit | None:
     from mb2fmu import toolchain
     from mb2fmu.animation.live import LARGEST, LiveUnit, knob
     from mb2fmu.emit import c
+    from mb2fmu.pipeline.eventful import with_modes
 
     described = built.interface
     if described.target.backend != "native":
         return None
-    module = toolchain.compile_web(c.emit_web(built.sources, described))
+    module = toolchain.compile_web(c.emit_web(built.sources, with_modes(built.derivation), described))
     if module is None or len(module) > LARGEST:
         return None
 

@@ -1,54 +1,11 @@
 "use strict";
-/* The unit itself, run in the page: a module of WebAssembly (web.c) and the scene's arithmetic as tables (live.py). */
+/* The unit itself, run in the page: a module of WebAssembly (web.c), and the places of the scene by its arithmetic. */
 const mb2fmuLive = (() => {
-  const erf = (x) => {
-    // for pictures alone: Abramowitz and Stegun 7.1.26, to 2e-7
-    const t = 1 / (1 + 0.3275911 * Math.abs(x));
-    const sum = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
-    return Math.sign(x) * (1 - sum * Math.exp(-x * x));
-  };
-  const OPERATIONS = {
-    ADD: (a, b) => a + b, SUB: (a, b) => a - b, MUL: (a, b) => a * b, DIV: (a, b) => a / b, NEG: (a) => -a,
-    POW: Math.pow, SQRT: Math.sqrt, EXP: Math.exp, LOG: Math.log, SIN: Math.sin, COS: Math.cos, TAN: Math.tan,
-    ASIN: Math.asin, ACOS: Math.acos, ATAN: Math.atan, ATAN2: Math.atan2, SINH: Math.sinh, COSH: Math.cosh,
-    TANH: Math.tanh, ASINH: Math.asinh, ACOSH: Math.acosh, ATANH: Math.atanh, ABS: Math.abs, SIGN: Math.sign,
-    FLOOR: Math.floor, CEIL: Math.ceil, MIN: Math.min, MAX: Math.max, ERF: erf, FROZEN: (a) => a, HYPOT: Math.hypot,
-    LT: (a, b) => Number(a < b), LE: (a, b) => Number(a <= b), EQ: (a, b) => Number(a === b), NOT: (a) => 1 - a,
-    AND: (a, b) => a * b, OR: (a, b) => Math.max(a, b), SELECT: (a, b, c) => (a !== 0 ? b : c),
-  };
-  const LEAVES = { CONSTANT: 0, TIME: 1, STATE: 2, INPUT: 3, PARAMETER: 4 };
-
-  /** A scene's program: numbers of all nodes, from time, states, inputs and parameters. */
-  class Tables {
-    constructor(record) {
-      this.record = record;
-      this.values = new Float64Array(record.op.length);
-      this.rows = record.op.map((code) => {
-        const name = record.names[code];
-        return name in LEAVES ? LEAVES[name] : OPERATIONS[name];
-      });
-    }
-
-    evaluate(t, x, r, p) {
-      const { a, b, c, constants } = this.record;
-      const { values, rows } = this;
-      const sources = [constants, [t], x, r, p];
-      for (let i = 0; i < rows.length; i++) {
-        const row = rows[i];
-        values[i] = typeof row === "number" ? sources[row][row === 1 ? 0 : a[i]] : row(values[a[i]], values[b[i]], values[c[i]]);
-      }
-    }
-
-    get(entry) {
-      return (this.record.entries[entry] || []).map((node) => this.values[node]);
-    }
-  }
-
   class Unit {
     constructor(record, instance) {
       this.record = record;
       this.web = instance.exports;
-      this.tables = record.scene && new Tables(record.scene);
+      this.tables = new mb2fmuArithmetic.Tables(record.scene);
       this.chosen = new Map(); // "kind index" → value
     }
 
@@ -74,8 +31,8 @@ const mb2fmuLive = (() => {
     /** Inputs at a time: those that were set, else the signals of the experiment. */
     inputs(t, into, x, p) {
       const knobs = this.record.inputs;
-      const given = this.tables && this.tables.record.entries.signals;
-      if (given && given.length) this.tables.evaluate(t, x, into, p);
+      const given = this.record.scene.entries.signals;
+      if (given && given.length) this.tables.evaluate(["signals"], t, x, into, p, this.record.scene.memory);
       knobs.forEach((knob, k) => {
         if (this.chosen.has(`inputs ${knob[5]}`)) into[k] = this.chosen.get(`inputs ${knob[5]}`);
         else into[k] = given && given.length ? this.tables.values[given[k]] : knob[2];
@@ -117,16 +74,21 @@ const mb2fmuLive = (() => {
     }
 
     /** Seven channels per pose, and three per arrow, as the viewer moves them. */
-    poses(times, { rows, held, p }, scales) {
-      if (!this.tables) return null;
+    poses(times, { rows, held: inputs, p }, scales) {
       const nx = this.record.sizes[0];
       const keys = this.record.keys;
+      const entries = ["points", "rotations", "vectors"];
+      let memory = this.record.scene.memory;
+      const held = {}; // what is not finite keeps the value of the instant before
+      const found = (entry) => (held[entry] = this.tables.get(entry).map((v, k) => (Number.isFinite(v) ? v : (held[entry] || [])[k] || 0)));
       const poses = keys.flatMap(() => Array.from({ length: 7 }, () => new Float32Array(times.length)));
       const vectors = scales.flatMap(() => Array.from({ length: 3 }, () => new Float32Array(times.length)));
       const last = keys.map(() => [1, 0, 0, 0]);
       times.forEach((t, i) => {
-        this.tables.evaluate(t, rows[i].slice(0, nx), held[i], p);
-        const [points, rotations, arrows] = ["points", "rotations", "vectors"].map((name) => this.tables.get(name));
+        this.tables.evaluate([...entries, "remember"], t, rows[i].slice(0, nx), inputs[i], p, memory);
+        const [points, rotations, arrows] = entries.map(found);
+        const next = this.tables.get("remember");
+        if (next.every(Number.isFinite)) memory = next;
         keys.forEach(([point, frame], k) => {
           const q = quaternion(rotations.slice(9 * frame, 9 * frame + 9));
           const turned = q.reduce((sum, part, j) => sum + part * last[k][j], 0) < 0 ? q.map((part) => -part) : q;
@@ -229,7 +191,7 @@ const mb2fmuLive = (() => {
       const begin = performance.now();
       try {
         const result = unit.run(data.time);
-        const moved = unit.poses(data.time, result, data.arrowScales) || this.kept;
+        const moved = unit.poses(data.time, result, data.arrowScales);
         const values = data.signals.names.map((name, k) => {
           const column = unit.record.signals.indexOf(name);
           if (column >= 0) return Float32Array.from(result.rows, (row) => row[column]);
@@ -237,8 +199,7 @@ const mb2fmuLive = (() => {
           return input >= 0 ? Float32Array.from(result.held, (row) => row[input]) : this.kept.values[k];
         });
         player.replace(moved.poses, moved.vectors, values);
-        const picture = unit.tables ? "" : "; the picture stays as exported, for its points are solved for";
-        state.textContent = `run here in ${(performance.now() - begin).toFixed(0)} ms${picture}`;
+        state.textContent = `run here in ${(performance.now() - begin).toFixed(0)} ms`;
         state.dataset.bad = "";
       } catch (error) {
         state.textContent = error.message;

@@ -7,7 +7,7 @@ differentiated; the derivatives follow.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from mb2fmu.emit.c.columns import jacobian_by_columns
 from mb2fmu.emit.c.literals import number
 from mb2fmu.emit.c.loops import print_rolled
 from mb2fmu.emit.c.schedule import Graph
+from mb2fmu.emit.c.shared_motion import print_shared
 from mb2fmu.emit.c.signatures import Names, PrintedFunction, Signature, body_name
 from mb2fmu.emit.c.split_functions import PART, print_forwarding, print_function
 from mb2fmu.emit.c.straight_line import declaration
@@ -52,6 +53,12 @@ time. That of a larger program is computed column by column, mostly in loops tha
 
 TWICE = 200
 """Values that u' may compute once more for itself; where x' computes more, it is called for u'."""
+
+MOST_SHARED, LEAST_SHARED = 12_000, 100
+"""Values that functions compute which may become one: compilers need long for more; and how many that must save."""
+
+_STAGES = ("project", "rhs", "velocity", "position", "acceleration")
+"""Entry points that share what they compute, in the order in which one function computes them."""
 
 _PLAIN = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations")
 
@@ -140,6 +147,31 @@ def print_motion(program: Program, part: int = PART) -> PrintedEquations:
     return printer.equations("equations", printed, 0)
 
 
+def print_small_motion(program: Program) -> PrintedEquations:
+    """Print the same with one function for all that entry points share, where that takes less room.
+
+    Failures have the numbers, and prepared values the places, of :func:`print_motion`.
+
+    Args:
+        program: As it was lowered.
+    """
+    functions = {function.signature.stem: function for function in _motion(program)}
+    first = len(program.entries["prepare"].results) + len(program.layout.memory)
+    printer = _Printer(program, list(functions.values()), first, PART)
+    printed = {"prepare": printer.prepare("equations_prepare", calculated=True)}
+    printed |= {name: printer.function(function) for name, function in functions.items()}
+    stages = [name for name in _STAGES if name in functions and program.entries[name].results]
+    alone = sum(printed[name].whole for name in stages)
+    if len(stages) > 1 and alone <= MOST_SHARED:
+        signatures = {name: functions[name].signature for name in stages}
+        shared, callers = print_shared(printer.graph, "motion", signatures, printer.names, printer.hoisted)
+        if shared.whole < alone - LEAST_SHARED:
+            first_caller = next(name for name in printed if name in callers)
+            printed |= callers
+            printed[first_caller] = replace(callers[first_caller], text=f"{shared.text}\n{callers[first_caller].text}")
+    return printer.equations("equations", list(printed.values()), 0)
+
+
 def print_derivatives(native: NativeProgram, motion: PrintedEquations, part: int = PART) -> PrintedEquations:
     """Print the derivatives, and initial states that are solved for.
 
@@ -179,40 +211,40 @@ class _Printer:
         self.hoisted = self.graph.of_parameters & ~self.graph.is_leaf
         self._first = first
         self._part = part
-        self._names = Names(
+        self.names = Names(
             prepared=_places(self.graph, functions, self.hoisted, first),
             pivots=required_nodes(program, "pivots"),
             divisors=required_nodes(program, "divisors"),
             domains=required_nodes(program, "domains"),
             failures={name: i for i, name in enumerate(failures, start=1)},
         )
-        self._bodies, self._inner = print_bodies(program, self._names)
+        self._bodies, self._inner = print_bodies(program, self.names)
 
     def prepare(self, name: str, *, calculated: bool = False, seldom: bool = False) -> PrintedFunction:
         """Return the function that stores prepared values, calculated parameters included if asked for."""
         entry = self.graph.program.entries["prepare"]
         outputs = list(_stores("w", entry.results)) if calculated else []
-        outputs += [(f"w[{place}]", node) for node, place in self._names.prepared.items() if place >= self._first]
+        outputs += [(f"w[{place}]", node) for node, place in self.names.prepared.items() if place >= self._first]
         parameters = ("const double p[]", "double w[]", "double work[]")
         signature = Signature(name, parameters, {Op.PARAMETER: "p"}, seldom=seldom)
-        return print_rolled(self.graph, signature, outputs, self._names, part=self._part)
+        return print_rolled(self.graph, signature, outputs, self.names, part=self._part)
 
     def function(self, function: _Function) -> PrintedFunction:
         """Return a function that reads prepared values."""
         return print_rolled(
-            self.graph, function.signature, function.outputs, self._names, given=self.hoisted, part=self._part
+            self.graph, function.signature, function.outputs, self.names, given=self.hoisted, part=self._part
         )
 
     def equations(
         self, table: Literal["equations", "derivatives"], printed: Sequence[PrintedFunction], work: int
     ) -> PrintedEquations:
         """Return all equations; ``work`` is the space that other code needs for itself."""
-        tables = printed_tables(self.graph.program, self._names, self._inner)
+        tables = printed_tables(self.graph.program, self.names, self._inner)
         return PrintedEquations(
             table=table,
             units=_units(printed, tables, self._bodies),
-            failures=tuple(self._names.failures),
-            values=max([self._first, *(place + 1 for place in self._names.prepared.values())]),
+            failures=tuple(self.names.failures),
+            values=max([self._first, *(place + 1 for place in self.names.prepared.values())]),
             work=max([work, *(function.work for function in printed)]),
         )
 

@@ -14,7 +14,7 @@ import jinja2
 
 from mb2fmu.derivatives.unit_entries import RESULTS, NativeProgram
 from mb2fmu.emit.c.literals import comment, listed, number, remark, string
-from mb2fmu.emit.c.model import PrintedEquations, PrintedUnit, print_derivatives, print_motion
+from mb2fmu.emit.c.model import PrintedEquations, PrintedUnit, print_derivatives, print_motion, print_small_motion
 from mb2fmu.emit.c.operation_code import operation_files
 from mb2fmu.emit.c.split_functions import PART
 from mb2fmu.errors import EmitError, Fault
@@ -177,6 +177,20 @@ def emit_derivatives(native: NativeProgram, interface: FmuInterface, motion: Mot
     more = packaged_operations(native.program)  # those of the derivatives alone
     files |= {name: more[name] for name in more if f"sources/{name}" not in motion.sources.files}
     return FileTree(files).under("sources")
+
+
+def emit_small_motion(program: Program) -> tuple[FileTree, int]:
+    """Print the translation units of the motion so that they take little room; see ``shared_motion``.
+
+    Args:
+        program: As it was lowered.
+
+    Returns:
+        ``equations….c``, in the place of those that :func:`emit_motion` prints; and how many doubles of ``work`` they
+        need.
+    """
+    printed = print_small_motion(program)
+    return FileTree(_equations(printed, program)), printed.work
 
 
 def emit(native: NativeProgram, interface: FmuInterface, *, part: int = PART) -> FileTree:

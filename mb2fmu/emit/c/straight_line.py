@@ -112,6 +112,11 @@ class Body:
         self._used.update(target.partition("[")[0] for target in targets)
         self.lines += [f"    {target} = 0.0;" for target in targets]
 
+    def leave(self, argument: str, number: int) -> None:
+        """Print the return of success where an argument is that number."""
+        self._used.add(argument)
+        self.lines += [f"    if ({argument} == {number}) {{", "        return 0;", "    }"]
+
     # --- values ------------------------------------------------------------------------------------------------------
 
     def _new(self, node: int) -> str:

@@ -3,17 +3,20 @@
 It is compiled for WebAssembly. What nothing in a page calls is left out: directional and adjoint derivatives, the
 Jacobian unless the unit's solver is implicit, u' and dependent speeds as values of their own, solvers that the unit
 does not begin with, variables that are no states. What the tables do not name is not handed to the compiler, which
-would work on it for seconds only for the linker to leave it out.
+would work on it for seconds only for the linker to leave it out. What x', outputs and projection share is printed once
+(``shared_motion``); the native unit, which has room, computes each alone and is faster.
 """
 
 from __future__ import annotations
 
 import re
+from pathlib import PurePosixPath as Path
 
-from mb2fmu.emit.c.sources import packaged, render
+from mb2fmu.emit.c.sources import emit_small_motion, is_motion, packaged, render
 from mb2fmu.emit.c.standalone import items, outputs
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.program.program import Program
 
 MAIN = "web.c"
 """The translation unit that holds all but the equations."""
@@ -34,11 +37,12 @@ _UNUSED = (
 )
 
 
-def emit_web(sources: FileTree, interface: FmuInterface) -> FileTree:
+def emit_web(sources: FileTree, program: Program, interface: FmuInterface) -> FileTree:
     """Print the code.
 
     Args:
         sources: Of the unit, ``sources/…``.
+        program: That they were printed from.
         interface: Of the unit.
 
     Returns:
@@ -48,8 +52,11 @@ def emit_web(sources: FileTree, interface: FmuInterface) -> FileTree:
     files = {
         path.removeprefix("sources/"): content
         for path, content in sources.files.items()
-        if path.endswith((".c", ".h")) and path != "sources/unit.c"
+        if path.endswith(".h") or (path.endswith(".c") and path != "sources/unit.c" and not is_motion(Path(path).name))
     }
+    motion, work = emit_small_motion(program)
+    files |= motion.files
+    files["derived.c"] = _with_work(files["derived.c"], work)
     facts: dict[str, object] = {
         "name": name,
         "title": interface.model_name,
@@ -81,6 +88,14 @@ def _without_entries(files: dict[str, bytes], unused: tuple[str, ...]) -> dict[s
         found[path] = f"#include <stddef.h>\n{head}{begin}{table}".encode()
         tables += table
     return _needed({path: text for path, text in found.items() if path.startswith(("equations", "derived"))}, tables)
+
+
+_WORK = re.compile(r"(?<=^    )\d+(?=,\n    \d+,\n    model_failures,)", re.MULTILINE)
+
+
+def _with_work(derived: bytes, work: int) -> bytes:
+    """The table of the derivatives with room for so many doubles of ``work`` at least."""
+    return _WORK.sub(lambda found: str(max(int(found[0]), work)), derived.decode(), count=1).encode()
 
 
 _METHOD_FILE = re.compile(r'^#include "solver_(?!h")\w+\.c"\n', re.MULTILINE)
