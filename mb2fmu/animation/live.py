@@ -96,8 +96,13 @@ def live_record(live: LiveUnit, scene: Scene, drawing: Drawing) -> dict[str, Any
         "sizes": [live.n_states, live.n_inputs, live.n_parameters],
         "signals": list(live.signals),
         "keys": [list(key) for key in drawing.keys],
-        "scene": {**_tables(program), "memory": list(first_memory(program))},
+        "scene": scene_tables(program),
     }
+
+
+def scene_tables(program: Program) -> dict[str, Any]:
+    """Return a program as ``viewer_arithmetic.js`` reads it, with the memory to begin with."""
+    return {**_tables(program), "memory": list(first_memory(program))}
 
 
 def _tables(program: Program) -> dict[str, Any]:
@@ -140,7 +145,7 @@ def _packed(content: bytes) -> str:
     return base64.b64encode(zlib.compress(content, 9)).decode()
 
 
-def live_json(record: dict[str, Any]) -> str:
+def live_json(record: Any) -> str:
     """Return JSON that cannot end the script element around it."""
     text = json.dumps(record, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -12,7 +12,8 @@ const mb2fmuArithmetic = (() => {
     POW: Math.pow, SQRT: Math.sqrt, EXP: Math.exp, LOG: Math.log, SIN: Math.sin, COS: Math.cos, TAN: Math.tan,
     ASIN: Math.asin, ACOS: Math.acos, ATAN: Math.atan, ATAN2: Math.atan2, SINH: Math.sinh, COSH: Math.cosh,
     TANH: Math.tanh, ASINH: Math.asinh, ACOSH: Math.acosh, ATANH: Math.atanh, ABS: Math.abs, SIGN: Math.sign,
-    FLOOR: Math.floor, CEIL: Math.ceil, MIN: Math.min, MAX: Math.max, ERF: erf, FROZEN: (a) => a, HYPOT: Math.hypot,
+    FLOOR: Math.floor, CEIL: Math.ceil, MIN: (a, b) => Math.min(a, b), MAX: (a, b) => Math.max(a, b), ERF: erf,
+    FROZEN: (a) => a, HYPOT: (a, b) => Math.hypot(a, b), // unused operands are handed over, too
     LT: (a, b) => Number(a < b), LE: (a, b) => Number(a <= b), EQ: (a, b) => Number(a === b), NOT: (a) => 1 - a,
     AND: (a, b) => a * b, OR: (a, b) => Math.max(a, b), SELECT: (a, b, c) => (a !== 0 ? b : c),
   };
