@@ -12,7 +12,7 @@ regression results.
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model
+from mb2fmu import Box, Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 210" font-family="serif" font-size="15">
 <rect width="300" height="210" fill="white"/>
@@ -77,5 +77,7 @@ def msl_double_pendulum() -> Model:
         model.speed(w, 0.0, "rad/s", name=f"{name}.w", description=f"angular speed of the {what}")
     model.output_position("tip", tip)
     model.output_total_energy()
+    for box in (box1, box2):
+        model.visual(box, Box(length, edge, edge))
     model.experiment(stop=3.0, step=0.01, tolerance=1e-8)
     return model

@@ -69,8 +69,25 @@ Exit codes:
 """
 
 
+_COMMANDS_OF = {
+    ".fmu": ("simulate", "animate", "audit"),
+    **dict.fromkeys((".py", ".urdf", ".xml", ".sdf"), ("run", "simulate", "animate")),
+}
+"""Kind of file → the first commands for it."""
+
+
 class _Commands(click.Group):
     """Turns errors into messages on stderr and exit codes."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command; a file in its place is told which commands take it."""
+        commands_of = _COMMANDS_OF.get(Path(args[0]).suffix.lower())
+        if commands_of is not None and self.get_command(ctx, args[0]) is None:
+            written = ", ".join(f"mb2fmu {each} {args[0]}" for each in commands_of)
+            ctx.fail(f"{args[0]} is a file, and a command comes before it: {written}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs a command; see the exit codes above."""

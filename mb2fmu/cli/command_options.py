@@ -254,4 +254,15 @@ def page_only(_ctx: click.Context, _option: click.Parameter, path: Path | None) 
     kind = "" if path is None else path.suffix.lower().removeprefix(".")
     if kind in {"png", "svg", "gif", "webm", "mp4"}:
         raise click.BadParameter(f"{path}: the page is HTML; write --{kind} {path}")
+    meant = _OTHER_KINDS.get(kind)
+    if path is not None and meant is not None and not path.is_dir():
+        written = " or ".join(f"--{each} {path.with_suffix(f'.{each}')}" for each in meant)
+        raise click.BadParameter(f"{path}: the page is HTML, and .{kind} is not written; write {written}")
     return path
+
+
+_OTHER_KINDS = {
+    **dict.fromkeys(("mov", "avi", "mkv", "m4v", "mpg", "apng"), ("webm", "mp4", "gif")),
+    **dict.fromkeys(("jpg", "jpeg", "webp", "bmp", "tif", "tiff", "pdf", "eps"), ("png", "svg")),
+}
+"""Kinds of films and pictures that are asked for and not written → those that are."""

@@ -109,7 +109,8 @@ def validate(
     _refuse_files(starts)
     if fmu is None or (model is None and not data and not points):
         raise click.UsageError(
-            "name the unit and its model: mb2fmu validate UNIT.fmu --model MODEL.py; or --data, --points"
+            "name the unit and its model: mb2fmu validate UNIT.fmu --model MODEL.py; or --data, --points. "
+            "Without a model or numbers, mb2fmu audit UNIT.fmu holds a unit against its own description"
         )
     if model is None and report is not None:
         raise click.UsageError("--report needs --model: the page is about the model's equations")

@@ -225,6 +225,11 @@ def test_a_name_is_a_file_here_then_a_model_of_mb2fmu(tmp_path, monkeypatch):
         (["new", "2nd"], "2nd"),
         (["new", "swing", "-o", "{folder}"], "there already"),
         (["frobnicate"], "frobnicate"),
+        (["crane.py"], "mb2fmu run crane.py"),
+        (["Crane.fmu"], "mb2fmu simulate Crane.fmu"),
+        (["animate", "{swing}", "-o", "swing.mov"], "--webm swing.webm"),
+        (["animate", "{swing}", "-o", "swing.jpg"], "--png swing.png"),
+        (["validate", "nowhere.fmu"], "mb2fmu audit"),
         (["run"], "MODEL.py"),
     ],
 )
