@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -29,9 +30,14 @@ const told = {cases}.map(({{ record, t, x, p }}) => {{
 document.getElementById("told").textContent = JSON.stringify(told);
 </script>"""
 N = 5
+PARAMETERS = (2.5,)
 
 
-def matrix(kind: str) -> tuple[Program, list[float]]:
+Factor = Literal["lu_factor", "ldlt_factor", "least_norm_factor"]
+FACTORS: tuple[Factor, ...] = ("lu_factor", "ldlt_factor", "least_norm_factor")
+
+
+def matrix(kind: Factor) -> tuple[Program, list[float]]:
     """A solve, the result of which another solve with the same factors reads; and a state: the matrix, b."""
     rng = np.random.default_rng(7)
     A = rng.normal(size=(N, N))
@@ -94,22 +100,14 @@ def newton() -> tuple[Program, list[float]]:
     return b.build(), [3.0]
 
 
-CASES = {
-    **{kind: (lambda kind=kind: matrix(kind)) for kind in ("lu_factor", "ldlt_factor", "least_norm_factor")},
-    "operations": operations,
-    "curve": curve,
-    "newton": newton,
-}
-
-
 def test_pages_compute_what_numpy_does(tmp_path: Path) -> None:
     name = shutil.which("chromium") or shutil.which("chromium-browser")
     if name is None:
         pytest.skip("chromium is not installed on this machine")
-    made = {case: make() for case, make in CASES.items()}
+    made: dict[str, tuple[Program, list[float]]] = {kind: matrix(kind) for kind in FACTORS}
+    made |= {"operations": operations(), "curve": curve(), "newton": newton()}
     given = [
-        {"record": scene_tables(program), "t": 0.125, "x": x, "p": [2.5] * len(program.layout.parameters)}
-        for program, x in made.values()
+        {"record": scene_tables(program), "t": 0.125, "x": x, "p": list(PARAMETERS)} for program, x in made.values()
     ]
     page = tmp_path / "page.html"
     page.write_text(PAGE.format(script=SCRIPT, cases=live_json(given)))
@@ -118,8 +116,8 @@ def test_pages_compute_what_numpy_does(tmp_path: Path) -> None:
     told = re.search(r'<pre id="told">(.*?)</pre>', done.stdout, flags=re.DOTALL)
     assert told, done.stderr[-2000:]
     rows = json.loads(html.unescape(told[1]))
-    for (case, (program, x)), facts, (points, remembered) in zip(made.items(), given, rows, strict=True):
-        wanted = evaluator(program, "points")(0.125, x, (), facts["p"])
+    for (case, (program, x)), (points, remembered) in zip(made.items(), rows, strict=True):
+        wanted = evaluator(program, "points")(0.125, x, (), PARAMETERS)
         numbers = np.array([float(value) for value in points])
         assert np.all(np.isfinite(wanted)), case
         tolerance = 5e-7 if case == "operations" else 1e-9  # erf is a fit there
