@@ -99,6 +99,8 @@ def _largest(
     first = np.where(largest > AT_REST * typical, np.minimum(largest, typical), typical)
     # Where x' has no value, or grows without bounds, what was seen before counts.
     with suppress(ArithmeticError, ValueError, SingularMatrixError), np.errstate(all="ignore"):
+        if not np.isfinite(f(0.0, start.x, signals(0.0), start.p)).all():
+            return largest, False  # SciPy's first step would be NaN, and be tried for ever
         solver = RK45(
             lambda t, x: f(t, x, signals(t), start.p),
             0.0,

@@ -25,6 +25,7 @@ from mb2fmu.analysis.mode_changes import ModeChanges
 from mb2fmu.analysis.saltation import Integration, Saltation
 from mb2fmu.analysis.search_start import Start
 from mb2fmu.analysis.study import Study
+from mb2fmu.arithmetic.undefined_slope import require_slope
 from mb2fmu.derivatives import differentiate_forward
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.evaluation import Evaluator, evaluator
@@ -99,6 +100,7 @@ def sensitivities(program: Program, start: Start, signals: Signals, study: Study
         The trajectory with its derivatives.
 
     Raises:
+        ValidationError: If x' has no value at the start.
         AnalysisError: If the equations cannot be integrated; if an event is only touched (grazing), or two that move
             apart happen at one instant: there is no derivative then.
     """
@@ -109,6 +111,8 @@ def sensitivities(program: Program, start: Start, signals: Signals, study: Study
     n, k, time = len(start.x), len(study.to), study.time
     y = np.concatenate([variation.x, variation.start.ravel()])
     values, derivatives, done, begin = [], [], 0, float(time[0])
+    with np.errstate(all="ignore"):
+        require_slope("the motion cannot be differentiated:", start.names, variation.slope(begin, y)[:n])
     for end in ends_of(signals, float(time[-1])):
         rows = np.flatnonzero((np.arange(len(time)) >= done) & (time <= end))
         with np.errstate(over="ignore", invalid="ignore"):  # derivatives that grow without bound: told below

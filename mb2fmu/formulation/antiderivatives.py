@@ -77,6 +77,7 @@ def too_long(expressions: Iterable[sm.Expr], most: int = LARGEST) -> bool:
     return False
 
 
+@np.errstate(all="ignore")  # random places may be where a force has no value
 def is_conservative(forces: Forces) -> bool:
     """Return whether ∂F_i/∂q_j = ∂F_j/∂q_i at random places, by central differences.
 
@@ -192,6 +193,7 @@ def _slope(argument: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
     return slope if slope.is_number and slope != 0 else None
 
 
+@np.errstate(all="ignore")
 def _is_potential(potential: sm.Expr, forces: Forces) -> bool:
     """Return whether F = -∂V/∂q at random places."""
     symbols = sorted(potential.free_symbols.union(forces, *(f.free_symbols for f in forces.values())), key=str)

@@ -130,6 +130,7 @@ def _told(m: Mechanism) -> list[tuple[frozenset[str], sm.Expr]]:
     return found
 
 
+@np.errstate(all="ignore")  # random places may be where a force has no value
 def is_potential_of_loads(m: Mechanism, energy: sm.Expr) -> bool:
     """Return whether -∂V/∂q are the generalized forces of all loads at rest, at random places and parameters."""
     arguments = [*m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]

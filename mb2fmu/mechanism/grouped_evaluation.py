@@ -80,10 +80,11 @@ class Evaluation:
         self._function = sm.lambdify(arguments, rest, modules=_MODULES, cse=True) if rest else None
 
     def __call__(self, *values: float) -> Array:
-        """Return the values of the expressions, in their order."""
+        """Return the values of the expressions, in their order; NaN or infinite where one has none."""
         result = self._values.copy()
         if self._function is not None:
-            result[self._others] = self._function(*values)
+            with np.errstate(all="ignore"):
+                result[self._others] = self._function(*values)
         if len(self._places) or self._kinds:
             given = np.array(values, dtype=float)
             result[self._places] = given[self._from]

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu import package
+from mb2fmu.arithmetic.undefined_slope import require_slope
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.filetree import FileTree
 from mb2fmu.model.loading import load_promised
@@ -363,11 +364,12 @@ def whole_motion(derivation: Derivation, time: Floats, tolerance: float = TRUTH,
 
     Raises:
         CouplingError: If a model with events is asked for at times of unequal distances.
-        ValidationError: If the integration stops early.
+        ValidationError: If the integration stops early, or x' has no value at the start.
     """
     if needs_events(derivation):
         return _unit_motion(derivation, time, where)
     f = right_hand_side(derivation)
+    require_slope(f"{derivation.definition.name} cannot be simulated:", f.states, f(0.0, f.x0, f.r0))
     x = _states(derivation.definition, lambda t, x: f(t, x, f.r0), np.asarray(f.x0), time, tolerance)
     inputs = np.tile(f.r0, (len(time), 1))
     y = f.outputs(time, x, inputs).reshape(len(time), -1)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu import animation, evaluation
+from mb2fmu.arithmetic.undefined_slope import require_slope
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.setting import Value
@@ -167,7 +168,7 @@ def integrated(
             result. Steps of the integration are no longer than those, so that no pulse is stepped over.
 
     Raises:
-        ValidationError: If the integration stops early.
+        ValidationError: If the integration stops early, or x' has no value at the start.
     """
     from mb2fmu.validation import conditions
 
@@ -192,6 +193,7 @@ def integrated(
         )
 
     moved: Slope = (lambda t, x: f(t, x, inputs[0])) if given.steady and not at else slope
+    require_slope(f"{definition.name} cannot be simulated:", f.states, moved(0.0, f.x0))
     x = _states_over(time, moved, f.x0, replace(definition, experiment=run), float(time[1]) if at else np.inf)
     known = describe_variables(derivation.equations, definition)
     y = f.outputs(time, x, inputs).reshape(len(time), -1)

@@ -153,7 +153,8 @@ def stuck(t: float, why: str) -> ValidationError:
         [
             Fault(
                 f"at t = {t:.6g} s {why}",
-                remedy="a singular position, an end of the experiment before it, or stiff=True",
+                remedy="x' has no value there (a root or logarithm of a negative number, a division by zero), or the "
+                "position is singular: other start values or parameters, an earlier stop, or stiff=True",
             )
         ],
     )

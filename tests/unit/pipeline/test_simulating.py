@@ -271,3 +271,15 @@ def test_inputs_of_the_experiment_have_their_values_up_to_the_last_time() -> Non
     assert motion["shoulder.torque"] == pytest.approx(0.5 * np.sin(2.0 * motion.time), rel=1e-12)
     power = motion["shoulder.torque"] * motion["shoulder.speed"]
     assert motion["motor_power"] == pytest.approx(power, rel=1e-12)
+
+
+def test_a_start_without_slope_is_refused_and_not_tried_for_ever(tmp_path: Path) -> None:
+    """A force with the logarithm of a negative coordinate: the unit can still be made, it may be started elsewhere."""
+    path = tmp_path / "logarithm.py"
+    path.write_text(OSCILLATOR.replace("push - k * x", "push - k * sm.log(x - 2)"))
+    with pytest.raises(ValidationError, match=r"at the start, der\(v\) has no value"):
+        mb2fmu.simulate(path)
+    with pytest.raises(ValidationError, match="x' has no value there"):
+        pipeline.run(path, tmp_path / "out")
+    assert not list(tmp_path.glob("out/*"))
+    assert pipeline.export(path, tmp_path).path.is_file()
