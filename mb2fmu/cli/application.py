@@ -201,9 +201,12 @@ _solver = click.option(
 )
 
 
-def _build_options(command: Command) -> Command:
-    """Return how a unit is built, from the keyword arguments of :class:`mb2fmu.pipeline.BuildOptions`."""
-    return options(_backend, _fmi, _platforms, _compiler, _fast, _solver)(command)
+def _unit_options(command: Command) -> Command:
+    """Add the model, the folder, and the options of equations and unit: :class:`mb2fmu.pipeline.UnitOptions`."""
+    equations = (method_option, _constraints, _baumgarte, _independent)
+    unit = (_backend, _fmi, _platforms, _compiler, _fast, _solver)
+    given = (model_argument, folder_option, *equations, at_option, set_option, *unit, robot_options)
+    return options(*given)(command)
 
 
 @click.group(cls=_Commands, epilog=EPILOG, context_settings=HELP)
@@ -228,20 +231,7 @@ def commands() -> None:
 
 
 @commands.command(short_help="The whole way: derive, export, validate, report.")
-@options(
-    model_argument,
-    folder_option,
-    method_option,
-    _constraints,
-    _baumgarte,
-    _independent,
-    at_option,
-    set_option,
-    _build_options,
-    robot_options,
-    json_option,
-    debug_option,
-)
+@options(_unit_options, json_option, debug_option)
 @click.option("--report", type=_page_file, metavar="FILE.html", help="Also write the report here.")
 def run(
     model: Path,
@@ -276,18 +266,7 @@ def run(
 
 
 @commands.command(short_help="Write an FMU without running it.")
-@options(
-    model_argument,
-    folder_option,
-    method_option,
-    _constraints,
-    _baumgarte,
-    _independent,
-    at_option,
-    set_option,
-    _build_options,
-)
-@options(robot_options, json_file_option, debug_option)
+@options(_unit_options, json_file_option, debug_option)
 @click.option("--modelica", is_flag=True, help="Also write the equations as a flat Modelica model, DIR/<ModelName>.mo.")
 @click.option(
     "--target",

@@ -120,46 +120,46 @@ class _Masks:
 
     def __init__(self, builder: ProgramBuilder) -> None:
         self.builder = builder
-        self._open: list[Callable[[], int]] = []  # of each way, the node that says so
-        self._implied: list[int] = []  # of each way, ways that are open if it is
+        self._open: list[Callable[[], int]] = []  # of each path, the node that says so
+        self._implied: list[int] = []  # of each path, paths that are open if it is
         self._mask: dict[int, int] = {}
         self._least: dict[int, int] = {}
 
-    def way(self, is_open: Callable[[], int], implied: int = 0) -> int:
+    def path(self, is_open: Callable[[], int], implied: int = 0) -> int:
         """Return a new bit.
 
         Args:
-            is_open: Gives the node of the builder that is 1 where the way is open, else 0.
-            implied: Ways of which one is open wherever this one is; 0: none is known.
+            is_open: Gives the node of the builder that is 1 where the path is open, else 0.
+            implied: Paths of which one is open wherever this one is; 0: none is known.
         """
         self._open.append(is_open)
         self._implied.append(implied)
         return 1 << (len(self._open) - 1)
 
-    def least(self, ways: int) -> int:
+    def least(self, paths: int) -> int:
         """Return the paths without those that are open only where others of them are."""
-        if ways not in self._least:
-            found = ways
-            for i in _bits(ways):
-                if self._implied[i] and self._implied[i] & ways == self._implied[i]:
+        if paths not in self._least:
+            found = paths
+            for i in _bits(paths):
+                if self._implied[i] and self._implied[i] & paths == self._implied[i]:
                     found &= ~(1 << i)
-            self._least[ways] = found
-        return self._least[ways]
+            self._least[paths] = found
+        return self._least[paths]
 
-    def mask(self, ways: int) -> int:
-        """Return the node that is 1 where one of some ways is open, else 0."""
-        ways = self.least(ways)
-        if ways not in self._mask:
+    def mask(self, paths: int) -> int:
+        """Return the node that is 1 where one of some paths is open, else 0."""
+        paths = self.least(paths)
+        if paths not in self._mask:
             b, found = self.builder, self.builder.constant(0.0)
-            for i in _bits(ways):
+            for i in _bits(paths):
                 found = b.binary(Op.OR, found, self._open[i]())
-            self._mask[ways] = found
-        return self._mask[ways]
+            self._mask[paths] = found
+        return self._mask[paths]
 
     def weighted(self, seed: int) -> int:
         """Return the bit of a path that is open where a seed is not 0."""
         b = self.builder
-        return self.way(lambda: b.unary(Op.NOT, b.binary(Op.EQ, seed, b.constant(0.0))))
+        return self.path(lambda: b.unary(Op.NOT, b.binary(Op.EQ, seed, b.constant(0.0))))
 
 
 class Readers:
@@ -181,37 +181,37 @@ class Readers:
         moving = [copy.builder.rank(node) > 1 for node in copy.node]
         self._hazards = Hazards(program, moving, operands)
         self._masks = _Masks(copy.builder)
-        self._ways = [0] * len(program)
+        self._paths = [0] * len(program)
         self._branches: dict[tuple[int, int], tuple[int, int]] = {}
         for result, weight in zip(results, weights, strict=True):
-            self._ways[result] |= self._masks.weighted(weight)
+            self._paths[result] |= self._masks.weighted(weight)
         self._first_branch = 1 << len(results)
         self._needed = any(self._hazards.wild)
 
     def spread(self, node: int) -> None:
         """Pass the readers of a node on to its operands."""
-        ways = self._ways[node]
-        if not (ways and self._needed):
+        paths = self._paths[node]
+        if not (paths and self._needed):
             return
         operands, op = self._operands[node], self._ops[node]
         if op not in CHOICES:
             for operand in operands:
-                self._ways[operand] |= ways
+                self._paths[operand] |= paths
             return
         condition, first, second = _choice(self._copy, op, operands)
-        for operand, way in zip((first, second), self._branch(ways, condition), strict=True):
-            self._ways[operand] |= way
+        for operand, path in zip((first, second), self._branch(paths, condition), strict=True):
+            self._paths[operand] |= path
 
-    def _branch(self, ways: int, condition: int) -> tuple[int, int]:
+    def _branch(self, paths: int, condition: int) -> tuple[int, int]:
         """Return the bits of the two branches of a selection."""
         b, masks = self._masks.builder, self._masks
         if b.value(condition) is not None:
-            return (ways, 0) if b.value(condition) else (0, ways)
-        key = (ways, condition)
+            return (paths, 0) if b.value(condition) else (0, paths)
+        key = (paths, condition)
         if key not in self._branches:
             self._branches[key] = (
-                masks.way(lambda: b.binary(Op.AND, masks.mask(ways), condition), ways),
-                masks.way(lambda: b.binary(Op.AND, masks.mask(ways), b.unary(Op.NOT, condition)), ways),
+                masks.path(lambda: b.binary(Op.AND, masks.mask(paths), condition), paths),
+                masks.path(lambda: b.binary(Op.AND, masks.mask(paths), b.unary(Op.NOT, condition)), paths),
             )
         return self._branches[key]
 
@@ -221,9 +221,9 @@ class Readers:
         Args:
             nodes: Its results; of these the first stands for the block from now on.
         """
-        ways = self._ways[nodes[0]] = _union(self._ways[node] for node in nodes)
+        paths = self._paths[nodes[0]] = _union(self._paths[node] for node in nodes)
         for operand in self._operands[nodes[0]]:
-            self._ways[operand] |= ways
+            self._paths[operand] |= paths
 
     def share(self, node: int, share: int, *factors: int) -> int:
         """Return a share of an operand of a node, or 0 where nothing active reads the node.
@@ -236,15 +236,15 @@ class Readers:
         if not self._needed or not self._is_hazard(node, factors):
             return share
         b = self._masks.builder
-        return b.select(self._masks.mask(self._ways[node]), share, b.constant(0.0))
+        return b.select(self._masks.mask(self._paths[node]), share, b.constant(0.0))
 
     def _is_hazard(self, node: int, factors: Sequence[int]) -> bool:
         """Return whether a share needs a mask: it may be infinite or NaN where no active result reads it."""
-        hazards, ways = self._hazards, self._masks.least(self._ways[node])
-        if ways < self._first_branch and ways.bit_count() > 1:
+        hazards, paths = self._hazards, self._masks.least(self._paths[node])
+        if paths < self._first_branch and paths.bit_count() > 1:
             return hazards.edge[node]  # of several results: where its value is not defined theirs are not either
         read = factors or (node, *self._operands[node])
-        found = hazards.pole if ways < self._first_branch else hazards.wild
+        found = hazards.pole if paths < self._first_branch else hazards.wild
         return any(found[each] for each in read)
 
 
@@ -267,42 +267,42 @@ class Sources:
         self._hazards = Hazards(program, moving, operands)
         self._masks = _Masks(copy.builder)
         self._bits = {leaf: self._masks.weighted(seed) for leaf, seed in seeds.items()}
-        self._ways = self._followed(program) if any(self._hazards.edge) else []
+        self._paths = self._followed(program) if any(self._hazards.edge) else []
 
     def _followed(self, program: Program) -> list[int]:
         """Return for each node the mask of the leaves that it reads along the chosen branches."""
-        ways = [0] * len(program)
+        paths = [0] * len(program)
         of_block: dict[int, int] = {}
         leaves = {int(op): group for op, group in LEAF_GROUP.items()}
         for node, op in enumerate(self._ops):
             operands = self._operands[node]
             if op in leaves:
-                ways[node] = self._bits.get((leaves[op], int(program.a[node])), 0)
+                paths[node] = self._bits.get((leaves[op], int(program.a[node])), 0)
             elif op in CHOICES:
                 condition, first, second = _choice(self._copy, op, operands)
-                ways[node] = self._chosen(condition, ways[first], ways[second])
+                paths[node] = self._chosen(condition, paths[first], paths[second])
             elif op == _BLOCK:
                 block = int(program.a[node])
                 if block not in of_block:
-                    of_block[block] = _union(ways[operand] for operand in operands)
-                ways[node] = of_block[block]
+                    of_block[block] = _union(paths[operand] for operand in operands)
+                paths[node] = of_block[block]
             elif op not in FLAT:
-                ways[node] = _union(ways[operand] for operand in operands)
-        return ways
+                paths[node] = _union(paths[operand] for operand in operands)
+        return paths
 
     def _chosen(self, condition: int, first: int, second: int) -> int:
         """Return the paths through a selection: a new one, open where the chosen branch reads a non-zero seed."""
         if first == second:
             return first
         b, masks = self._masks.builder, self._masks
-        return masks.way(lambda: b.select(condition, masks.mask(first), masks.mask(second)), first | second)
+        return masks.path(lambda: b.select(condition, masks.mask(first), masks.mask(second)), first | second)
 
     def tangent(self, node: int, tangent: int) -> int:
         """Return the tangent of a node, or 0 where the node reads nothing that moves."""
-        if not self._ways or not self._hazards.edge[node]:
+        if not self._paths or not self._hazards.edge[node]:
             return tangent
         b = self._masks.builder
-        return b.select(self._masks.mask(self._ways[node]), tangent, b.constant(0.0))
+        return b.select(self._masks.mask(self._paths[node]), tangent, b.constant(0.0))
 
 
 def _choice(copy: ProgramCopy, op: int, operands: Sequence[int]) -> tuple[int, int, int]:
@@ -322,9 +322,9 @@ def _union(sets: Iterable[int]) -> int:
     return found
 
 
-def _bits(ways: int) -> Iterator[int]:
+def _bits(paths: int) -> Iterator[int]:
     """Yield the numbers of the bits of a set, from the lowest on."""
-    while ways:
-        lowest = ways & -ways
+    while paths:
+        lowest = paths & -paths
         yield lowest.bit_length() - 1
-        ways ^= lowest
+        paths ^= lowest

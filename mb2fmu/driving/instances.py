@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+from collections.abc import Callable
 from functools import cached_property
 from typing import IO, Any
 
@@ -53,6 +54,14 @@ class Stateful:
     """Common part of instances of both versions: their state can be saved and restored."""
 
     _fmu: Any
+
+    def set(self, references: list[int], values: list[float]) -> None:
+        """Set floating point variables."""
+        raise NotImplementedError
+
+    def get(self, references: list[int]) -> list[float]:
+        """Read floating point variables."""
+        raise NotImplementedError
 
     def save(self) -> Any:
         """Return the whole state, kept within the unit."""
@@ -276,7 +285,60 @@ class Unit3(Stateful):
         return list(values) if answer is None else answer.picked(values)
 
 
-class Exchange2(Unit2):
+class Integrated(Stateful):
+    """Common part of Model Exchange instances of both versions: fmpy's CVODE integrates them.
+
+    Among the bases it stands before the class of the version.
+    """
+
+    _request: dict[str, Any]
+    _integration: Integration
+    _slopes: Callable[[Any, int], Any]  # FMI's function for x'
+
+    def _watched(self) -> list[float]:
+        """Return what is recorded at events."""
+        watched = self._request.get("watched")
+        return self.get(watched) if watched else []
+
+    def noted(self) -> list[list[Any]]:
+        """Return events up to now: time in s, recorded values before and after."""
+        return self._integration.noted
+
+    def change(self, references: list[int], values: list[float]) -> None:
+        """Change inputs: an event."""
+        self._integration.jump(values, lambda: self.set(references, values))
+
+    def tune(self, references: list[int], values: list[float]) -> None:
+        """Set parameters between two steps: an event."""
+        self._integration.event(lambda: self.set(references, values))
+
+    def derivatives(self, time: float, states: list[float]) -> list[float]:
+        """Return x' at a time and state."""
+        self._fmu.setTime(time)
+        self._fmu.setContinuousStates((ctypes.c_double * len(states))(*states), len(states))
+        found = (ctypes.c_double * len(states))()
+        self._slopes(found, len(states))
+        return list(found)
+
+    def moment(self, time: float, states: dict[int, float]) -> None:
+        """Set time in s and some of the continuous states, by their place."""
+        _moment(self._fmu, self._request["states"], time, states)
+
+    def afresh(self, time: float) -> None:
+        """Start CVODE anew at ``time`` in s."""
+        self._integration.afresh(time)
+
+    def restore(self, state: Any, time: float) -> None:
+        """Go back to a state that was saved at that ``time`` in s."""
+        super().restore(state, time)
+        self.afresh(time)
+
+    def step(self, begin: float, size: float) -> str:
+        """Do one communication step; return what is wrong with it, or nothing."""
+        return self._integration.advance(begin, begin + size)
+
+
+class Exchange2(Integrated, Unit2):
     """An FMI 2.0 Model Exchange instance, and its integrator."""
 
     def _made(self, request: dict[str, Any]) -> Any:
@@ -287,54 +349,11 @@ class Exchange2(Unit2):
         """Initialize and enter Continuous-Time Mode."""
         super().initialize(experiment, inputs)
         fmu = self._fmu
-        self._integration = Integration(
-            fmu, fmu.getDerivatives, fmu.newDiscreteStates, self._request, inputs, self._watched
-        )
-
-    def _watched(self) -> list[float]:
-        """Return what is recorded at events."""
-        watched = self._request.get("watched")
-        return self.get(watched) if watched else []
-
-    def noted(self) -> list[list[Any]]:
-        """Return events up to now: time in s, recorded values before and after."""
-        return self._integration.noted
-
-    def change(self, references: list[int], values: list[float]) -> None:
-        """Change inputs: an event."""
-        self._integration.jump(values, lambda: self.set(references, values))
-
-    def tune(self, references: list[int], values: list[float]) -> None:
-        """Set parameters between two steps: an event."""
-        self._integration.event(lambda: self.set(references, values))
-
-    def derivatives(self, time: float, states: list[float]) -> list[float]:
-        """Return x' at a time and state."""
-        self._fmu.setTime(time)
-        self._fmu.setContinuousStates((ctypes.c_double * len(states))(*states), len(states))
-        found = (ctypes.c_double * len(states))()
-        self._fmu.getDerivatives(found, len(states))
-        return list(found)
-
-    def moment(self, time: float, states: dict[int, float]) -> None:
-        """Set time in s and some of the continuous states, by their place."""
-        _moment(self._fmu, self._request["states"], time, states)
-
-    def afresh(self, time: float) -> None:
-        """Start CVODE anew at ``time`` in s."""
-        self._integration.afresh(time)
-
-    def restore(self, state: Any, time: float) -> None:
-        """Go back to a state that was saved at that ``time`` in s."""
-        super().restore(state, time)
-        self.afresh(time)
-
-    def step(self, begin: float, size: float) -> str:
-        """Do one communication step; return what is wrong with it, or nothing."""
-        return self._integration.advance(begin, begin + size)
+        self._slopes = fmu.getDerivatives
+        self._integration = Integration(fmu, self._slopes, fmu.newDiscreteStates, self._request, inputs, self._watched)
 
 
-class Exchange3(Unit3):
+class Exchange3(Integrated, Unit3):
     """An FMI 3.0 Model Exchange instance, and its integrator."""
 
     def _made(self, request: dict[str, Any]) -> Any:
@@ -345,50 +364,10 @@ class Exchange3(Unit3):
         """Initialize and enter Continuous-Time Mode."""
         super().initialize(experiment, inputs)
         fmu = self._fmu
-        slopes = fmu.getContinuousStateDerivatives
-        self._integration = Integration(fmu, slopes, fmu.updateDiscreteStates, self._request, inputs, self._watched)
-
-    def _watched(self) -> list[float]:
-        """Return what is recorded at events."""
-        watched = self._request.get("watched")
-        return self.get(watched) if watched else []
-
-    def noted(self) -> list[list[Any]]:
-        """Return events up to now: time in s, recorded values before and after."""
-        return self._integration.noted
-
-    def change(self, references: list[int], values: list[float]) -> None:
-        """Change inputs: an event."""
-        self._integration.jump(values, lambda: self.set(references, values))
-
-    def tune(self, references: list[int], values: list[float]) -> None:
-        """Set parameters between two steps: an event."""
-        self._integration.event(lambda: self.set(references, values))
-
-    def derivatives(self, time: float, states: list[float]) -> list[float]:
-        """Return x' at a time and state."""
-        self._fmu.setTime(time)
-        self._fmu.setContinuousStates((ctypes.c_double * len(states))(*states), len(states))
-        found = (ctypes.c_double * len(states))()
-        self._fmu.getContinuousStateDerivatives(found, len(states))
-        return list(found)
-
-    def moment(self, time: float, states: dict[int, float]) -> None:
-        """Set time in s and some of the continuous states, by their place."""
-        _moment(self._fmu, self._request["states"], time, states)
-
-    def afresh(self, time: float) -> None:
-        """Start CVODE anew at ``time`` in s."""
-        self._integration.afresh(time)
-
-    def restore(self, state: Any, time: float) -> None:
-        """Go back to a state that was saved at that ``time`` in s."""
-        super().restore(state, time)
-        self.afresh(time)
-
-    def step(self, begin: float, size: float) -> str:
-        """Do one communication step; return what is wrong with it, or nothing."""
-        return self._integration.advance(begin, begin + size)
+        self._slopes = fmu.getContinuousStateDerivatives
+        self._integration = Integration(
+            fmu, self._slopes, fmu.updateDiscreteStates, self._request, inputs, self._watched
+        )
 
 
 def _moment(fmu: Any, count: int, time: float, states: dict[int, float]) -> None:

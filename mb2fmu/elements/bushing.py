@@ -81,8 +81,8 @@ class Bushing(NamedElement):
         """Return d and its rate in A, the rotation R, ω of the second against the first in A."""
         (P, A), (Q, B) = self.first, self.second
         with restored([P, Q, A, B]):
-            way = Q.pos_from(P)
-            d, rate = way.to_matrix(A), way.dt(A).to_matrix(A)
+            offset = Q.pos_from(P)
+            d, rate = offset.to_matrix(A), offset.dt(A).to_matrix(A)
             return d, rate, A.dcm(B), B.ang_vel_in(A).to_matrix(A)
 
     def declare(self, model: Model) -> None:
@@ -108,10 +108,10 @@ class Bushing(NamedElement):
     def _load(self, model: Model, vectors: tuple[Vector, Vector, Vector], energy: sm.Expr | None) -> None:
         """Add force and torque on the second, and the reaction on the first, with the moment of its lever arm."""
         (P, A), (Q, B) = self.first, self.second
-        force, torque, way = vectors
+        force, torque, offset = vectors
         ground = mechanics_source.inertial_frame(model.mechanics)
         on_second = () if ground == B else ((Q, force), (B, torque))
-        on_first = () if ground == A else ((P, -force), (A, -torque - way.cross(force)))
+        on_first = () if ground == A else ((P, -force), (A, -torque - offset.cross(force)))
         model.add_loads(*on_second, *on_first, potential=energy)
 
     def _declared(self, model: Model, part: str, ending: str) -> sm.Matrix:

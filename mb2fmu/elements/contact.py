@@ -221,14 +221,14 @@ class Contact(NamedElement):
         with restored(roots):
             if isinstance(model.mechanics, Parts) and isinstance(origin, Point):
                 origin.set_vel(frame, 0)  # it is fixed in the inertial frame, by its definition
-            way = point.pos_from(surface.point).express(frame)
-            at = surface.distance(way, named)
+            position = point.pos_from(surface.point).express(frame)
+            at = surface.distance(position, named)
             turning, carried = (_turning(body, frame).express(frame) for body in (self.body, surface.body))
             velocity = (point.vel(frame) - surface.point.vel(frame)).express(frame)
             arm = -at.value / at.length * at.out if isinstance(self.body, RigidBody) else Vector(0)
-            slip = velocity + turning.cross(arm) - carried.cross(way + arm)
-            approach = -(velocity - carried.cross(way)).dot(at.out) / at.length
-        return _Touch(at.value - radius, at.out / at.length, approach, slip, arm, way + arm)
+            slip = velocity + turning.cross(arm) - carried.cross(position + arm)
+            approach = -(velocity - carried.cross(position)).dot(at.out) / at.length
+        return _Touch(at.value - radius, at.out / at.length, approach, slip, arm, position + arm)
 
     def _normal_force(self, touch: _Touch, named: Named) -> sm.Expr:
         """Return F of the law; it continues smoothly beyond the surface while its mode lasts."""

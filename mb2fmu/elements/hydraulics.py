@@ -119,9 +119,9 @@ class HydraulicCylinder(NamedElement):
         """Declare load, parameters, states and outputs."""
         place: Attachment | None = None
         if is_pair(self.on):
-            way = LinearPathway(*self.on)
+            pathway = LinearPathway(*self.on)
             with restored(list(self.on)):
-                length, rate = way.length, way.extension_velocity
+                length, rate = pathway.length, pathway.extension_velocity
         else:
             place = attached(self.on, model)
             assert place.position is not None  # a joint has a coordinate
@@ -135,7 +135,7 @@ class HydraulicCylinder(NamedElement):
         friction = self.parameter(model, "friction", self.friction, "N.s/m", "of the piston", low=0.0)
         push = area * a - ring * b - friction * rate
         if place is None:
-            model.add_loads(ForceActuator(push, way))
+            model.add_loads(ForceActuator(push, pathway))
         else:
             place.load(model, push)
         model.output(f"{self.name}.force", push, "N", description="pushing positive")

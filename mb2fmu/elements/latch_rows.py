@@ -47,8 +47,8 @@ def point_on_point(first: Point, second: Point, frame: ReferenceFrame) -> list[L
     beside what turns with it, so that angular momentum stays.
     """
     with restored([frame, first, second]):
-        way = second.pos_from(first)
-        return [*_moving((way.dot(axis), "m", label) for axis, label in zip(frame, _AXES, strict=True))]
+        offset = second.pos_from(first)
+        return [*_moving((offset.dot(axis), "m", label) for axis, label in zip(frame, _AXES, strict=True))]
 
 
 def hinge(first: Point, second: Point, axis: Vector, along: Vector) -> list[LatchRow]:

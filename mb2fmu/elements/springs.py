@@ -84,11 +84,11 @@ class SpringDamper(NamedElement):
     def declare(self, model: Model) -> None:
         """Declare load, parameters and outputs."""
         if is_pair(self.on):
-            way = LinearPathway(*self.on)
+            pathway = LinearPathway(*self.on)
             with restored(list(self.on)):
-                length, rate = way.length, way.extension_velocity
+                length, rate = pathway.length, pathway.extension_velocity
             stretch, pull = self._pull(model, length, rate, ("m", "N"))
-            model.add_loads(ForceActuator(-pull, way))
+            model.add_loads(ForceActuator(-pull, pathway))
             effort, unit, at = "force", "N", "m"
         else:
             place = attached(self.on, model)

@@ -59,11 +59,11 @@ class Surface(ABC):
             yield f"its surface is carried by {self.body!r}", "give a RigidBody or a Particle, or nothing: the ground"
 
     @abstractmethod
-    def distance(self, way: Vector, named: Named) -> Distance:
+    def distance(self, position: Vector, named: Named) -> Distance:
         """Return the distance of a point from the surface, and the outward direction there.
 
         Args:
-            way: From ``point`` to it, in the inertial frame.
+            position: From ``point`` to it, in the inertial frame.
             named: Makes parameters of numbers.
         """
 
@@ -101,10 +101,10 @@ class PlaneSurface(Surface):
         yield from super().faults()
         yield from _no_direction("normal", self.normal)
 
-    def distance(self, way: Vector, named: Named) -> Distance:  # noqa: ARG002 (it has no numbers)
+    def distance(self, position: Vector, named: Named) -> Distance:  # noqa: ARG002 (it has no numbers)
         """Return the distance along the normal."""
-        normal = _in_frame_of(way, self.normal.normalize())
-        return Distance(way.dot(normal), normal, sm.S.One)
+        normal = _in_frame_of(position, self.normal.normalize())
+        return Distance(position.dot(normal), normal, sm.S.One)
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,9 @@ class SphereSurface(Surface):
         yield from super().faults()
         yield from _negative("sphere", self.radius)
 
-    def distance(self, way: Vector, named: Named) -> Distance:
+    def distance(self, position: Vector, named: Named) -> Distance:
         """Return the distance along the line to the centre."""
-        return _round(way, named("surface_radius", self.radius, "m", "radius of the sphere"), inside=self.inside)
+        return _round(position, named("surface_radius", self.radius, "m", "radius of the sphere"), inside=self.inside)
 
 
 @dataclass(frozen=True)
@@ -154,22 +154,22 @@ class CylinderSurface(Surface):
         yield from _no_direction("axis", self.axis)
         yield from _negative("cylinder", self.radius)
 
-    def distance(self, way: Vector, named: Named) -> Distance:
+    def distance(self, position: Vector, named: Named) -> Distance:
         """Return the distance along the perpendicular to the axis."""
-        axis = _in_frame_of(way, self.axis.normalize())
-        across = way - way.dot(axis) * axis
+        axis = _in_frame_of(position, self.axis.normalize())
+        across = position - position.dot(axis) * axis
         return _round(across, named("surface_radius", self.radius, "m", "radius of the cylinder"), inside=self.inside)
 
 
-def _in_frame_of(way: Vector, direction: Vector) -> Vector:
+def _in_frame_of(position: Vector, direction: Vector) -> Vector:
     """Return the direction in the frame that the vector is written in."""
-    return direction.express(way.args[0][1]) if way.args else direction
+    return direction.express(position.args[0][1]) if position.args else direction
 
 
-def _round(way: Vector, radius: sm.Expr, *, inside: bool) -> Distance:
+def _round(position: Vector, radius: sm.Expr, *, inside: bool) -> Distance:
     """Return the distance from a round surface about the start of a vector."""
-    length = sm.sqrt(way.dot(way) + TINY)
-    return Distance(radius - length, -way, length) if inside else Distance(length - radius, way, length)
+    length = sm.sqrt(position.dot(position) + TINY)
+    return Distance(radius - length, -position, length) if inside else Distance(length - radius, position, length)
 
 
 @dataclass(frozen=True)
@@ -201,14 +201,14 @@ class HeightSurface(Surface):
         if not callable(self.height):
             yield f"the height of its surface is {self.height!r}", "give a function: lambda x, y: 0.1 * sm.sin(x)"
 
-    def distance(self, way: Vector, named: Named) -> Distance:  # noqa: ARG002 (expressions are the user's)
+    def distance(self, position: Vector, named: Named) -> Distance:  # noqa: ARG002 (expressions are the user's)
         """Return the distance from the tangent plane at the foot of the perpendicular, an approximation."""
-        x, y, z = (way.dot(axis) for axis in self.frame)
+        x, y, z = (position.dot(axis) for axis in self.frame)
         above, slopes, stretch = self._tangent(x, y)
         along = (z - above) / stretch**2
         x_foot, y_foot = (at + along * slope for at, slope in zip((x, y), slopes, strict=True))
         above, (a, b), stretch = self._tangent(x_foot, y_foot)
-        out = _in_frame_of(way, -a * self.frame.x - b * self.frame.y + self.frame.z)
+        out = _in_frame_of(position, -a * self.frame.x - b * self.frame.y + self.frame.z)
         return Distance(((z - above) - a * (x - x_foot) - b * (y - y_foot)) / stretch, out, stretch)
 
     def _tangent(self, x: sm.Expr, y: sm.Expr) -> tuple[sm.Expr, tuple[sm.Expr, sm.Expr], sm.Expr]:

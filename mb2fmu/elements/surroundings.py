@@ -118,10 +118,12 @@ class GravityGradient(NamedElement):
         body, frame = self.body, self.body.frame
         mu = self.parameter(model, "mu", self.mu, "m3/s2", "gravitational parameter of the far mass", low=0.0)
         with restored([body.masscenter, self.centre, frame]):
-            way = body.masscenter.pos_from(self.centre)
-            square = sm.sympify(way.dot(way))
-            seen = sum((way.dot(axis) * axis for axis in frame), Vector(0))
+            offset = body.masscenter.pos_from(self.centre)
+            square = sm.sympify(offset.dot(offset))
+            seen = sum((offset.dot(axis) * axis for axis in frame), Vector(0))
             turning = seen.cross(body.central_inertia.dot(seen))
         distance = sm.sqrt(square)
-        model.add_loads((body.masscenter, -mu * body.mass / distance**3 * way), (frame, 3 * mu / distance**5 * turning))
+        model.add_loads(
+            (body.masscenter, -mu * body.mass / distance**3 * offset), (frame, 3 * mu / distance**5 * turning)
+        )
         model.output(f"{self.name}.distance", distance, "m", description="from the far mass")

@@ -28,7 +28,7 @@ from mb2fmu.mechanism.calculating import calculated_parameters
 from mb2fmu.mechanism.grouped_evaluation import Evaluation
 from mb2fmu.mechanism.records import Mechanism, PathwayLoad, VectorTerms
 from mb2fmu.mechanism.symbols import directional_derivative, rates_of, slope
-from mb2fmu.mechanism.terms import Term, Terms, Ways, crossed, levers
+from mb2fmu.mechanism.terms import PathSums, Term, Terms, crossed, levers
 
 Array = npt.NDArray[np.float64]
 
@@ -207,7 +207,7 @@ class NumericMechanism:
         self._parents = [(i, frame.parent) for i, frame in enumerate(frames) if frame.parent >= 0]
         self._frame_terms = Terms([term for some in terms for term in some], len(self._column))
         above = [-1, *(frame.reference for frame in frames[1:])]
-        self._frame_ways = Ways(_numbered(terms), above, sum(map(len, terms)))
+        self._frame_paths = PathSums(_numbered(terms), above, sum(map(len, terms)))
 
     def _set_up_points(self) -> None:
         """Number the terms of all positions, then of all given velocities, from which velocity sums start."""
@@ -221,10 +221,10 @@ class NumericMechanism:
         numbers = _numbered([*positions, *velocities])
         places, given = numbers[: len(points)], numbers[len(points) :]
         above = [p.parent for p in points]
-        self._position_ways = Ways(places, above, len(terms))
+        self._position_paths = PathSums(places, above, len(terms))
         own = [given[k] if p.velocity is not None else places[k] for k, p in enumerate(points)]
         above = [p.parent if p.velocity is None else -1 for p in points]
-        self._velocity_ways = Ways(own, above, len(terms))
+        self._velocity_paths = PathSums(own, above, len(terms))
 
     def _set_up_bodies(self) -> None:
         """Number the expressions of masses and inertias; particles have a mass only."""
@@ -276,10 +276,10 @@ class NumericMechanism:
             local[i] = local[parent] @ local[i]
         self._rotation = local
         terms = self._frame_terms.expressed(self._values, local)
-        self._omega = self._frame_ways.sum(terms.vector)
-        self._omega_partials = self._frame_ways.sum(terms.partials)
+        self._omega = self._frame_paths.sum(terms.vector)
+        self._omega_partials = self._frame_paths.sum(terms.partials)
         turned = crossed(self._omega[self._frame_terms.frames], terms.vector)
-        self._alpha0 = self._frame_ways.sum(terms.rate + turned)
+        self._alpha0 = self._frame_paths.sum(terms.rate + turned)
 
     @cached_property
     def frames(self) -> list[FrameMotion]:
@@ -313,8 +313,8 @@ class NumericMechanism:
             fixed, crossed(self._alpha0[frames], rho) + crossed(omega, inner) + terms.second, terms.rate + turned
         )
         J = terms.partials + levers(rho * fixed) @ self._omega_partials[frames]
-        moving = self._velocity_ways
-        return self._position_ways.sum(rho), moving.sum(v), moving.sum(J), moving.sum(a)
+        moving = self._velocity_paths
+        return self._position_paths.sum(rho), moving.sum(v), moving.sum(J), moving.sum(a)
 
     # ------------------------------------------------------------------ loads
 

@@ -79,8 +79,8 @@ class Terms:
         return Expressed(partials, rest[:, :, 0], rest[:, :, 1], rest[:, :, 2])
 
 
-class Ways:
-    """A forest of nodes, each with terms of its own on the way from the node above it.
+class PathSums:
+    """A forest of nodes, each with terms of its own on the path from the node above it.
 
     Args:
         own: Numbers of the terms of each node.
@@ -95,7 +95,7 @@ class Ways:
         self._steps = [(k, above[k]) for k in _above_first(above) if above[k] >= 0]
 
     def sum(self, values: Array) -> Array:
-        """Return the terms' values added up along the way to each node; shapes (n_terms, …) and (n_nodes, …)."""
+        """Return the terms' values added up along the path to each node; shapes (n_terms, …) and (n_nodes, …)."""
         total = np.asarray(self._own @ values.reshape(len(values), math.prod(values.shape[1:])))
         for k, up in self._steps:
             total[k] += total[up]
@@ -106,10 +106,10 @@ def _above_first(above: Sequence[int]) -> list[int]:
     """Return the numbers of nodes so that each comes after the one above it."""
     depth = [-1] * len(above)
     for k in range(len(above)):
-        way = [k]
-        while depth[way[-1]] < 0 and above[way[-1]] >= 0:
-            way.append(above[way[-1]])
-        for node in reversed(way):
+        path = [k]
+        while depth[path[-1]] < 0 and above[path[-1]] >= 0:
+            path.append(above[path[-1]])
+        for node in reversed(path):
             depth[node] = 0 if above[node] < 0 else depth[above[node]] + 1
     return sorted(range(len(above)), key=depth.__getitem__)
 

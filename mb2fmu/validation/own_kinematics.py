@@ -124,7 +124,7 @@ class OwnKinematics:
         self._asked_frames = [frame for frame in frames if frame in self._turning]
         self._spinning += self._asked_frames
         self._omegas: dict[Any, list[tuple[list[int], Any]]] = {}
-        self._ways = [self._way(point) for point in dict.fromkeys(self._points)]
+        self._paths = [self._path(point) for point in dict.fromkeys(self._points)]
         for frame in self._spinning:
             self._need_omega(frame)
         self._masses = self._add([body.mass for body in parts.bodies])
@@ -171,7 +171,7 @@ class OwnKinematics:
                 return
             frame = parent
 
-    def _way(self, point: Any) -> tuple[Any, list[Any], list[tuple[Any, Any]]]:
+    def _path(self, point: Any) -> tuple[Any, list[Any], list[tuple[Any, Any]]]:
         """Return (point, terms of its given velocity, pairs of terms of each position from there and of their rates).
 
         Raises:
@@ -183,15 +183,15 @@ class OwnKinematics:
         while queue:
             node = queue.popleft()
             if N in node._vel_dict:
-                way = []
+                path = []
                 given = self._terms(node._vel_dict[N])
                 while parents[node] is not None:
                     position = parents[node]._pos_dict[node]
                     for _, frame in self._constants(position):
                         self._need_omega(frame)
-                    way.append((self._terms(position), self._rates(position)))
+                    path.append((self._terms(position), self._rates(position)))
                     node = parents[node]
-                return point, given, way
+                return point, given, path
             for neighbour in node._pos_dict:
                 if neighbour not in parents:
                     parents[neighbour] = node
@@ -247,9 +247,9 @@ class OwnKinematics:
                 own = expressed(self._omegas[frame], R)
                 omegas[frame] = own if parent is None else omegas[parent] + own
         moving: dict[Any, Numbers] = {}
-        for point, given, way in self._ways:
+        for point, given, path in self._paths:
             velocity = expressed(given, R)
-            for position, rates in way:
+            for position, rates in path:
                 velocity = velocity + expressed(rates, R)
                 for places, frame in position:
                     arm = expressed([(places, frame)], R)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes as c
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 
 from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError
 from mb2fmu.audit.behaviour.driven_runs import driving
@@ -125,33 +127,38 @@ def _run(stage: Stage, exchange: Stage | None) -> Run | None:
 @probe("a run with messages switched off", "life.repeat")
 def unlogged(stage: Stage) -> Iterator[Observation]:
     """Check that switching messages off does not change the motion."""
-    runs = []
-    for logging in (True, False):
-        with stage.instance(logging=logging) as instance:
-            try:
-                runs.append(run(stage, instance, stage.variables, steps=SHORT))
-            except (RefusedError, SkippedError):
-                return
-    different = differing(stage.variables, *runs)
-    if different:
-        text = f'"{different[0].name}" differs at point {different[1]} where messages are switched off'
-        yield Observation("life.repeat", text, stage.kind)
+    makes = (partial(stage.instance, logging=on) for on in (True, False))
+    yield from _alike(stage, makes, "messages are switched off")
 
 
 @probe("steps with the other flag of states", "life.repeat", kinds=CS)
 def flagged(stage: Stage) -> Iterator[Observation]:
     """Check that noSetFMUStatePriorToCurrentPoint does not change the motion."""
-    if not stage.keeps_states:
-        return
+    if stage.keeps_states:
+        makes = (partial(_with_flag, stage, flag) for flag in (1, 0))
+        yield from _alike(stage, makes, "noSetFMUStatePriorToCurrentPoint is false")
+
+
+@contextmanager
+def _with_flag(stage: Stage, flag: int) -> Iterator[Instance]:
+    """Return an instance whose steps have this value of noSetFMUStatePriorToCurrentPoint."""
+    with stage.instance() as instance:
+        instance.no_return = flag
+        yield instance
+
+
+def _alike(
+    stage: Stage, makes: Iterable[Callable[[], AbstractContextManager[Instance]]], where: str
+) -> Iterator[Observation]:
+    """Check that two instances move alike; ``where`` says how the second one differs."""
     runs = []
-    for flag in (1, 0):
-        with stage.instance() as instance:
-            instance.no_return = flag
+    for make in makes:
+        with make() as instance:
             try:
                 runs.append(run(stage, instance, stage.variables, steps=SHORT))
             except (RefusedError, SkippedError):
                 return
     different = differing(stage.variables, *runs)
     if different:
-        text = f'"{different[0].name}" differs at point {different[1]} where noSetFMUStatePriorToCurrentPoint is false'
+        text = f'"{different[0].name}" differs at point {different[1]} where {where}'
         yield Observation("life.repeat", text, stage.kind)

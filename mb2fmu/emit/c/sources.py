@@ -13,6 +13,7 @@ from importlib import resources
 import jinja2
 
 from mb2fmu.derivatives.unit_entries import RESULTS, NativeProgram
+from mb2fmu.emit import templates
 from mb2fmu.emit.c.literals import comment, listed, number, remark, string
 from mb2fmu.emit.c.model import PrintedEquations, PrintedUnit, print_derivatives, print_motion, print_small_motion
 from mb2fmu.emit.c.operation_code import operation_files
@@ -384,13 +385,6 @@ def render(template: str, **facts: object) -> bytes:
 @cache
 def _environment() -> jinja2.Environment:
     """Return the template environment: undefined names raise, C code is not escaped."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mb2fmu.emit.c"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701 (C code is not HTML)
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = templates.environment("mb2fmu.emit.c")
     environment.filters |= {"number": number, "string": string, "comment": comment, "remark": remark, "listed": listed}
     return environment

@@ -9,6 +9,7 @@ from functools import cache
 import jinja2
 
 from mb2fmu.derivatives.second import TwiceDifferentiable, differentiate_twice
+from mb2fmu.emit import templates
 from mb2fmu.emit.c.literals import number, remark
 from mb2fmu.emit.c.loops import print_rolled
 from mb2fmu.emit.c.model import print_bodies, printed_tables, required_nodes
@@ -167,13 +168,6 @@ def _printed(graph: Graph, function: ExternalFunction, names: Names) -> _Printed
 @cache
 def _environment() -> jinja2.Environment:
     """Return the template environment of this target."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mb2fmu.emit.casadi"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701 (C code is not HTML)
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = templates.environment("mb2fmu.emit.casadi")
     environment.filters |= {"number": number, "remark": remark}
     return environment

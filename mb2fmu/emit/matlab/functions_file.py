@@ -10,6 +10,7 @@ import jinja2
 import numpy as np
 
 from mb2fmu.derivatives import jacobian
+from mb2fmu.emit import templates
 from mb2fmu.emit.matlab.printing import FunctionPrinter, number, text
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
@@ -103,13 +104,6 @@ def _read(path: str) -> str:
 @cache
 def _environment() -> jinja2.Environment:
     """Return the template environment of this target."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mb2fmu.emit.matlab"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701 (MATLAB code is not HTML)
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = templates.environment("mb2fmu.emit.matlab")
     environment.filters |= {"number": number, "text": text}
     return environment

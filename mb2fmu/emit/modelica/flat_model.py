@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import jinja2
 
+from mb2fmu.emit import templates
 from mb2fmu.emit.modelica.equation_printing import EquationPrinter, Names, number
 from mb2fmu.emit.modelica.flanges import Connection, flange_model
 from mb2fmu.emit.modelica.mode_clauses import events_of, mode_names
@@ -258,13 +259,6 @@ def _said(quantity: Quantity, start: str) -> Iterator[str]:
 @cache
 def _environment() -> jinja2.Environment:
     """Return the template environment of this target."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mb2fmu.emit.modelica"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701  Modelica is not HTML
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = templates.environment("mb2fmu.emit.modelica")
     environment.filters |= {"number": number, "text": _text, "attributes": _attributes}
     return environment

@@ -10,6 +10,7 @@ import jinja2
 
 from mb2fmu.arithmetic import python_runtime
 from mb2fmu.derivatives.forward import jacobian
+from mb2fmu.emit import templates
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.evaluation.printer import print_function
 from mb2fmu.filetree import FileTree
@@ -111,11 +112,4 @@ def _render(template: str, **facts: object) -> str:
 @cache
 def _environment() -> jinja2.Environment:
     """Return the template environment: undefined names raise, Python code is not escaped."""
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("mb2fmu.emit.python"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701 (Python code is not HTML)
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    return templates.environment("mb2fmu.emit.python")

@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 
 import jinja2
 
+from mb2fmu.emit import templates
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface import fmi2, fmi3
 from mb2fmu.interface.fmu_interface import FmuInterface
@@ -56,14 +57,7 @@ def _printed(template: str, **names: object) -> bytes:
 @cache
 def _environment() -> jinja2.Environment:
     """Return the template environment: undefined names raise, text is escaped for XML."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mb2fmu.emit.xml"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = templates.environment("mb2fmu.emit.xml", escape=True)
     environment.globals["number"] = repr
     environment.filters["spaced"] = _spaced
     environment.filters["repr"] = repr

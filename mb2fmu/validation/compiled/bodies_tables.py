@@ -159,10 +159,10 @@ class MechanismTables:
         s.given = self._whole(int(p.velocity is not None) for p in m.points)
         s.n_gathered, s.gathered = len(gathered), self._whole(gathered)
 
-    def _vectors(self, nodes: Sequence[Nodes], gathered: list[int]) -> tuple[layout.Terms, list[layout.Ways]]:
-        """Return terms of some sets of nodes, whose places are added to ``gathered``, and the ways of each set."""
+    def _vectors(self, nodes: Sequence[Nodes], gathered: list[int]) -> tuple[layout.Terms, list[layout.PathSums]]:
+        """Return terms of some sets of nodes, whose places are added to ``gathered``, and the paths of each set."""
         terms: list[Term] = []
-        ways = []
+        paths = []
         for each in nodes:
             first = []
             for own in each.terms:
@@ -170,7 +170,7 @@ class MechanismTables:
                 terms += own
             counts = [len(own) for own in each.terms]
             arrays = map(self._whole, (each.order(), each.above, first, counts))
-            ways.append(layout.Ways(len(each.above), *arrays))
+            paths.append(layout.PathSums(len(each.above), *arrays))
         numbers = []
         for term in terms:
             numbers.append(len(gathered))
@@ -179,7 +179,7 @@ class MechanismTables:
         begin = [0, *itertools.accumulate(speeds)][: len(terms)]
         columns = [column for term in terms for column in term.speeds]
         arrays = map(self._whole, ([term.frame for term in terms], numbers, speeds, columns, begin))
-        return layout.Terms(len(terms), *arrays), ways
+        return layout.Terms(len(terms), *arrays), paths
 
     def _add_bodies(self, s: layout.Mechanism) -> None:
         """Fill the tables of bodies: mass centre, frame (−1 for a particle), mass, inertia, row by row."""
@@ -208,11 +208,11 @@ class MechanismTables:
                     if node >= 0:
                         torques += [(node, frame, places(c), place(load.torque), sign) for frame, c in load.axis]
         s.forces, s.torques = self._pieces(forces), self._pieces(torques)
-        ways = [load.points for load in self._pathways]
+        paths = [load.points for load in self._pathways]
         s.pathways = layout.Pathways(
-            len(ways),
-            self._whole(itertools.accumulate(map(len, ways), initial=0)),
-            self._whole(itertools.chain(*ways)),
+            len(paths),
+            self._whole(itertools.accumulate(map(len, paths), initial=0)),
+            self._whole(itertools.chain(*paths)),
             self._whole(place(load.length) for load in self._pathways),
             self._whole(place(load.force) for load in self._pathways),
         )

@@ -110,8 +110,8 @@ class Terms(ctypes.Structure):
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("count"), *pointers("frame numbers speeds columns begin")]
 
 
-class Ways(ctypes.Structure):
-    """``struct ways``."""
+class PathSums(ctypes.Structure):
+    """``struct path_sums``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("count"), *pointers("order above first terms")]
 
@@ -159,11 +159,11 @@ class Mechanism(ctypes.Structure):
         *whole("n_frames"),
         *pointers("frame_parent rotation"),
         ("frame_terms", Terms),
-        ("turning", Ways),
+        ("turning", PathSums),
         ("point_terms", Terms),
-        ("moving", Ways),
+        ("moving", PathSums),
         ("place_terms", Terms),
-        ("places_of_points", Ways),
+        ("places_of_points", PathSums),
         *pointers("given"),
         *whole("n_bodies"),
         *pointers("masscenter body_frame mass inertia"),

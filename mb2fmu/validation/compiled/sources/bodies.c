@@ -135,18 +135,18 @@ static void add_accelerations(const struct mechanism *s, const struct terms *ter
 
 static void find_turning(struct mechanism *s, const double u_dot[])
 {
-    const struct ways *ways = &s->turning;
-    for (int64_t k = 0; k < ways->count; k++) {
-        const int64_t node = ways->order[k];
-        begin_sum(ways, node, s->omega);
-        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+    const struct path_sums *paths = &s->turning;
+    for (int64_t k = 0; k < paths->count; k++) {
+        const int64_t node = paths->order[k];
+        begin_sum(paths, node, s->omega);
+        for (int64_t i = paths->first[node]; i < paths->first[node] + paths->terms[node]; i++) {
             add(s->omega + 3 * node, s->frame_numbers + begin_of(&s->frame_terms, i) + 3 * s->frame_terms.speeds[i]);
         }
     }
-    for (int64_t k = 0; k < ways->count; k++) {
-        const int64_t node = ways->order[k];
-        begin_sum(ways, node, s->alpha);
-        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+    for (int64_t k = 0; k < paths->count; k++) {
+        const int64_t node = paths->order[k];
+        begin_sum(paths, node, s->alpha);
+        for (int64_t i = paths->first[node]; i < paths->first[node] + paths->terms[node]; i++) {
             const double *vector = s->frame_numbers + begin_of(&s->frame_terms, i) + 3 * s->frame_terms.speeds[i];
             add(s->alpha + 3 * node, vector + 3);
             add_cross(s->alpha + 3 * node, s->omega + 3 * s->frame_terms.frame[i], vector);
@@ -157,12 +157,12 @@ static void find_turning(struct mechanism *s, const double u_dot[])
 
 static void find_positions(struct mechanism *s)
 {
-    const struct ways *ways = &s->places_of_points;
+    const struct path_sums *paths = &s->places_of_points;
     express(s, &s->place_terms, s->place_numbers);
-    for (int64_t k = 0; k < ways->count; k++) {
-        const int64_t node = ways->order[k];
-        begin_sum(ways, node, s->position);
-        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+    for (int64_t k = 0; k < paths->count; k++) {
+        const int64_t node = paths->order[k];
+        begin_sum(paths, node, s->position);
+        for (int64_t i = paths->first[node]; i < paths->first[node] + paths->terms[node]; i++) {
             add(s->position + 3 * node, s->place_numbers + begin_of(&s->place_terms, i) + 3 * s->place_terms.speeds[i]);
         }
     }
@@ -194,12 +194,12 @@ static void add_motion(struct mechanism *s, int64_t node, int64_t i, const doubl
 
 static void find_moving(struct mechanism *s, const double u_dot[])
 {
-    const struct ways *ways = &s->moving;
-    for (int64_t k = 0; k < ways->count; k++) {
-        const int64_t node = ways->order[k];
-        begin_sum(ways, node, s->velocity);
-        begin_sum(ways, node, s->acceleration);
-        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+    const struct path_sums *paths = &s->moving;
+    for (int64_t k = 0; k < paths->count; k++) {
+        const int64_t node = paths->order[k];
+        begin_sum(paths, node, s->velocity);
+        begin_sum(paths, node, s->acceleration);
+        for (int64_t i = paths->first[node]; i < paths->first[node] + paths->terms[node]; i++) {
             add_motion(s, node, i, u_dot);
         }
     }

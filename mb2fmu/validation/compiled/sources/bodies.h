@@ -36,8 +36,8 @@ struct terms {
     const int64_t *begin;    /* of each term among ``columns`` */
 };
 
-/* A sum over the terms on the way to each node. */
-struct ways {
+/* A sum over the terms on the path to each node. */
+struct path_sums {
     int64_t count;
     const int64_t *order; /* nodes, those above first */
     const int64_t *above; /* -1: none */
@@ -126,11 +126,11 @@ struct mechanism {
     const int64_t *frame_parent; /* -1 for the first */
     const int64_t *rotation;     /* nine gathered numbers from here on */
     struct terms frame_terms;
-    struct ways turning;
+    struct path_sums turning;
     struct terms point_terms;
-    struct ways moving;
+    struct path_sums moving;
     struct terms place_terms;
-    struct ways places_of_points;
+    struct path_sums places_of_points;
     const int64_t *given; /* of each point: 1: its terms are velocities, 0: positions */
     int64_t n_bodies;
     const int64_t *masscenter;
@@ -152,8 +152,8 @@ struct mechanism {
     const int64_t *b;
     const int64_t *gamma;
     const int64_t *z_dot;
-    /* Of column j of the mass matrix: nodes that move with speed j and those on their ways to the origin; where it moves
-       a rigid whole: the whole's point and frame, and those on their ways. */
+    /* Of column j of the mass matrix: nodes that move with speed j and those on their paths to the origin; where it moves
+       a rigid whole: the whole's point and frame, and those on their paths. */
     const int64_t *frames_begin; /* n_u + 1 */
     const int64_t *frames_of;
     const int64_t *points_begin;

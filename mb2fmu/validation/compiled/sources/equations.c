@@ -200,7 +200,7 @@ static void in_units(const double units[], int64_t n, int64_t count, double a[])
 }
 
 /* The shortest dq, each measured in its unit, with (d phi / dq) dq = phi at the slots; NaN where numbers are. */
-static int way_to_constraints(struct equations *e, double dq[])
+static int shift_to_constraints(struct equations *e, double dq[])
 {
     struct orthogonal *d = &e->least_norm;
     double *phi = e->vector;
@@ -235,7 +235,7 @@ static int resolution(struct equations *e, double *found)
         return OK;
     }
     double *dq = e->vector + larger(e->n_phi, e->n_q);
-    const int status = way_to_constraints(e, dq);
+    const int status = shift_to_constraints(e, dq);
     double square = 0.0;
     for (int64_t i = 0; i < e->n_q; i++) {
         square += dq[i] / e->typical[i] * (dq[i] / e->typical[i]);
@@ -495,7 +495,7 @@ static int project_coordinates(struct equations *e, double t, double x[], const 
     double last = INFINITY;
     for (int k = 0; k < PROJECTIONS; k++) {
         set_slots(e, t, x, NULL, p, 0);
-        const int status = way_to_constraints(e, dq);
+        const int status = shift_to_constraints(e, dq);
         if (status != OK) {
             return status;
         }
