@@ -145,6 +145,8 @@ class Operation:
             have it. Empty: the runtime has it.
         of_lanes: ``runtime/batch.h`` has a function ``mb2fmu_each_…`` of its own for all lanes at once.
         matlab: MATLAB expression of its operands.
+        modelica: Modelica expression of its operands; empty: Modelica has none. Choices stand in ``noEvent``, which
+            switches of the model lose.
         digits: The function with any number of digits.
         exact: Doubles give the nearest double already, on every machine.
         cost: In additions of a compiled unit (``scripts/bench_cost``).
@@ -168,6 +170,7 @@ class Operation:
     c_file: str = ""
     of_lanes: bool = False
     matlab: str = ""
+    modelica: str = ""
     digits: Callable[..., Any] = mpmath.mpf
     exact: bool = False
     cost: float = 1.0
@@ -195,7 +198,17 @@ def _arithmetic(
     text = f"{{0}} {sign} {{1}}"
     hazard: Literal["pole", ""] = "pole" if op is Op.DIV else ""
     return Operation(
-        op, 2, slopes, infix=sign, c=text, matlab=text, digits=digits, exact=True, cost=cost, hazard=hazard
+        op,
+        2,
+        slopes,
+        infix=sign,
+        c=text,
+        matlab=text,
+        modelica=text,
+        digits=digits,
+        exact=True,
+        cost=cost,
+        hazard=hazard,
     )
 
 
@@ -216,6 +229,7 @@ def _function(op: Op, cost: float, *slopes: Slope, real: bool = False, **facts: 
         "python": name,
         "c": f"mb2fmu_{name}({operands})",
         "matlab": f"{'real_' if real else ''}{name}({operands})",
+        "modelica": f"{name}({operands})",
         "digits": facts.get("digits") or getattr(mpmath, name),
     }
     return Operation(op, arity, slopes, cost=cost, **(known | facts))
@@ -227,6 +241,14 @@ def _step(op: Op, python: str, digits: Callable[..., Any], *, arity: int = 1, **
     operands = ", ".join(f"{{{i}}}" for i in range(arity))
     known: dict[str, Any] = {"c": f"mb2fmu_{name}({operands})", "matlab": f"{name}({operands})"}
     return Operation(op, arity, flat=True, python=python, digits=digits, exact=True, **(known | facts))
+
+
+def _choice(condition: str, then: str, otherwise: str) -> str:
+    """Return a choice of Modelica without events: the branch is that of the present values."""
+    return f"noEvent(if {condition} then {then} else {otherwise})"
+
+
+_LARGER = _choice("{1} > {0}", "{1}", "{0}")
 
 
 # --- slopes that are more than a line --------------------------------------------------------------------------------
@@ -282,11 +304,13 @@ _ROWS = (
     _arithmetic(Op.MUL, "*", lambda a, b: a * b, (lambda _b, x, _value: x[1], lambda _b, x, _value: x[0])),
     _arithmetic(Op.DIV, "/", lambda a, b: a / b, cost=2.0),
     Operation(
-        Op.NEG, 1, (lambda b, _x, _value: b.constant(-1.0),), c="-{0}", matlab="-({0})", digits=lambda a: -a, exact=True
+        Op.NEG, 1, (lambda b, _x, _value: b.constant(-1.0),), c="-{0}", matlab="-({0})", modelica="-({0})",
+        digits=lambda a: -a, exact=True,
     ),
     _function(
         Op.POW, 280.0, _power_by_base, _power_by_exponent,
-        sympy="", python="power", matlab="real_power({0}, {1})", digits=mpmath.power, hazard="edge",
+        sympy="", python="power", matlab="real_power({0}, {1})", modelica="({0}) ^ ({1})", digits=mpmath.power,
+        hazard="edge",
     ),
     # --- elementary functions
     _function(
@@ -323,7 +347,7 @@ _ROWS = (
         25.0,
         lambda b, x, value: b.div(x[0], value),
         lambda b, x, value: b.div(x[1], value),
-        c_file="hypot.h", symmetric=True, never_negative=True, hazard="edge",
+        c_file="hypot.h", symmetric=True, never_negative=True, hazard="edge", modelica="sqrt(({0}) ^ 2 + ({1}) ^ 2)",
         meaning="√(x² + y²) without overflow (of `sympy.codegen.cfunctions`)",
     ),
     _function(Op.SINH, 130.0, lambda b, x, _value: b.unary(Op.COSH, x[0]), parity="odd", hazard="large"),
@@ -332,58 +356,69 @@ _ROWS = (
         parity="even", hazard="large", never_negative=True,
     ),
     _function(Op.TANH, 130.0, _by_value_square(lambda b, square: b.sub(_one(b), square)), parity="odd"),
-    _function(Op.ASINH, 180.0, _by_square(lambda b, square: _over_root(b, b.add(square, _one(b)))), parity="odd"),
+    _function(Op.ASINH, 180.0, _by_square(lambda b, square: _over_root(b, b.add(square, _one(b)))), parity="odd",
+        modelica="log({0} + sqrt(({0}) ^ 2 + 1.0))"),
     _function(
         Op.ACOSH, 280.0, _by_square(lambda b, square: _over_root(b, b.sub(square, _one(b)))),
-        real=True, hazard="edge",
+        real=True, hazard="edge", modelica="log({0} + sqrt(({0}) ^ 2 - 1.0))",
     ),
     _function(
         Op.ATANH, 180.0, _by_square(lambda b, square: b.div(_one(b), b.sub(_one(b), square))),
-        real=True, parity="odd", hazard="pole",
+        real=True, parity="odd", hazard="pole", modelica="0.5 * log((1.0 + {0}) / (1.0 - {0}))",
     ),
-    _function(Op.ERF, 25.0, _bell, parity="odd"),
+    _function(Op.ERF, 25.0, _bell, parity="odd", modelica=""),
     # --- kinks: the derivative is that of the branch taken
     _function(
         Op.ABS, 1.0, lambda b, x, _value: b.unary(Op.SIGN, x[0]),
         sympy="Abs", python="absolute", c="fabs({0})", of_lanes=True, digits=abs, exact=True, parity="even",
-        never_negative=True, meaning="absolute value",
+        never_negative=True, meaning="absolute value", modelica=_choice("{0} < 0.0", "-({0})", "{0}"),
     ),
     Operation(
         Op.MIN, 2, python="minimum", c="mb2fmu_min({0}, {1})", matlab="smaller({0}, {1})", digits=min, exact=True,
-        symmetric=True,
+        symmetric=True, modelica=_choice("{1} < {0}", "{1}", "{0}"),
     ),
     Operation(
         Op.MAX, 2, python="maximum", c="mb2fmu_max({0}, {1})", matlab="larger({0}, {1})", digits=max, exact=True,
-        symmetric=True,
+        symmetric=True, modelica=_LARGER,
     ),
     Operation(
         Op.SELECT, 3, python="select", c="({0} != 0.0) ? {1} : {2}", of_lanes=True, matlab="select({0}, {1}, {2})",
         digits=lambda condition, a, b: a if condition != 0 else b, exact=True,
+        modelica=_choice("{0} > 0.5", "{1}", "{2}"),
     ),
     # --- jumps, comparisons, logic
     _step(
         Op.SIGN, "sign", mpmath.sign, cost=4.0, sympy="sign", notation="sgn", parity="odd", meaning="−1, 0 or 1",
+        modelica=_choice("{0} > 0.0", "1.0", _choice("{0} < 0.0", "-1.0", "0.0")),
     ),
-    _step(Op.FLOOR, "floor", mpmath.floor, sympy="floor"),
-    _step(Op.CEIL, "ceil", mpmath.ceil, sympy="ceiling"),
-    _step(Op.LT, "less", _truth(lambda a, b: a < b), arity=2, c="({0} < {1}) ? 1.0 : 0.0", matlab="less({0}, {1})"),
+    _step(Op.FLOOR, "floor", mpmath.floor, sympy="floor", modelica="noEvent(floor({0}))"),
+    _step(Op.CEIL, "ceil", mpmath.ceil, sympy="ceiling", modelica="noEvent(ceil({0}))"),
+    _step(
+        Op.LT, "less", _truth(lambda a, b: a < b), arity=2, c="({0} < {1}) ? 1.0 : 0.0", matlab="less({0}, {1})",
+        modelica=_choice("{0} < {1}", "1.0", "0.0"),
+    ),
     _step(
         Op.LE, "less_equal", _truth(lambda a, b: a <= b), arity=2, c="({0} <= {1}) ? 1.0 : 0.0",
-        matlab="less_equal({0}, {1})",
+        matlab="less_equal({0}, {1})", modelica=_choice("{0} <= {1}", "1.0", "0.0"),
     ),
     _step(
         Op.EQ, "equal", _truth(lambda a, b: a == b), arity=2, c="({0} == {1}) ? 1.0 : 0.0", matlab="equal({0}, {1})",
+        modelica=_choice("{0} <= {1} and {0} >= {1}", "1.0", "0.0"),  # of Reals Modelica has no ==
         symmetric=True,
     ),
-    _step(Op.NOT, "logical_not", lambda a: 1 - a, sympy="Not", c="1.0 - {0}", matlab="logical_not({0})"),
+    _step(
+        Op.NOT, "logical_not", lambda a: 1 - a, sympy="Not", c="1.0 - {0}", matlab="logical_not({0})",
+        modelica="1.0 - {0}",
+    ),
     _step(
         Op.AND, "logical_and", lambda a, b: a * b, arity=2, c="{0} * {1}", matlab="logical_and({0}, {1})",
-        symmetric=True,
+        symmetric=True, modelica="{0} * {1}",
     ),
     _step(
         Op.OR, "logical_or", max, arity=2, c="mb2fmu_max({0}, {1})", matlab="larger({0}, {1})", symmetric=True,
+        modelica=_LARGER,
     ),
-    Operation(Op.FROZEN, 1, flat=True, c="{0}", matlab="({0})", digits=lambda a: a, exact=True),
+    Operation(Op.FROZEN, 1, flat=True, c="{0}", matlab="({0})", modelica="{0}", digits=lambda a: a, exact=True),
 )  # fmt: skip
 
 OPERATIONS = MappingProxyType({row.op: row for row in _ROWS})

@@ -14,35 +14,6 @@ from mb2fmu.operations import LEAVES, OPERATIONS, Op
 from mb2fmu.program.needed import needed
 from mb2fmu.program.program import Block, Program, Table
 
-# Without events: the branch is that of the present values. Switches of the model lose the noEvent.
-_CHOICE = "noEvent(if {0} then {1} else {2})"
-_WRITTEN: Mapping[Op, str] = MappingProxyType(
-    {
-        Op.NEG: "-({0})",
-        Op.POW: "({0}) ^ ({1})",
-        Op.HYPOT: "sqrt(({0}) ^ 2 + ({1}) ^ 2)",
-        Op.ASINH: "log({0} + sqrt(({0}) ^ 2 + 1.0))",
-        Op.ACOSH: "log({0} + sqrt(({0}) ^ 2 - 1.0))",
-        Op.ATANH: "0.5 * log((1.0 + {0}) / (1.0 - {0}))",
-        Op.ABS: _CHOICE.format("{0} < 0.0", "-({0})", "{0}"),
-        Op.SIGN: _CHOICE.format("{0} > 0.0", "1.0", _CHOICE.format("{0} < 0.0", "-1.0", "0.0")),
-        Op.MIN: _CHOICE.format("{1} < {0}", "{1}", "{0}"),
-        Op.MAX: _CHOICE.format("{1} > {0}", "{1}", "{0}"),
-        Op.LT: _CHOICE.format("{0} < {1}", "1.0", "0.0"),
-        Op.LE: _CHOICE.format("{0} <= {1}", "1.0", "0.0"),
-        Op.EQ: _CHOICE.format("{0} <= {1} and {0} >= {1}", "1.0", "0.0"),  # of Reals Modelica has no ==
-        Op.NOT: "1.0 - {0}",
-        Op.AND: "{0} * {1}",
-        Op.OR: _CHOICE.format("{1} > {0}", "{1}", "{0}"),
-        Op.SELECT: _CHOICE.format("{0} > 0.5", "{1}", "{2}"),
-        Op.FROZEN: "{0}",
-        Op.FLOOR: "noEvent(floor({0}))",
-        Op.CEIL: "noEvent(ceil({0}))",
-    }
-)
-_SAME_NAME = frozenset(
-    {Op.SQRT, Op.EXP, Op.LOG, Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS, Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH, Op.TANH}
-)
 _LINEAR = ("lu_factor", "ldlt_factor")
 _RELATIONS: Mapping[Op, str] = MappingProxyType(
     {
@@ -156,7 +127,7 @@ class EquationPrinter:
                 return []
             what = "it needs solutions of least norm of equations that may be redundant"
             return [Fault(what, block.name or kind, "use the C or MATLAB target")]
-        if op is Op.TABLE or op in _WRITTEN or op in _SAME_NAME or (op in OPERATIONS and OPERATIONS[op].infix):
+        if op is Op.TABLE or (op in OPERATIONS and OPERATIONS[op].modelica):
             return []
         return [Fault(f"Modelica has no function {op.name.lower()}", "an expression", "use the C or MATLAB target")]
 
@@ -177,12 +148,8 @@ class EquationPrinter:
             table = self._program.tables[int(self._program.a[node])].derivative(int(self._program.b[node]))
             name = self.tables.setdefault(table, f"table{len(self.tables) + 1}")
             return f"{name}({operands[-1]})"
-        if op in _WRITTEN:
-            text = _WRITTEN[op].format(*operands)
-            return text.replace("noEvent(", "(") if node in self._switches else text
-        if op in _SAME_NAME:
-            return f"{op.name.lower()}({', '.join(operands)})"
-        return f"{operands[0]} {OPERATIONS[op].infix} {operands[1]}"
+        text = OPERATIONS[op].modelica.format(*operands)
+        return text.replace("noEvent(", "(") if node in self._switches else text
 
     def _define(self, name: str, text: str, node: int) -> None:
         """Add an unknown and its equation."""
