@@ -1,25 +1,19 @@
-"""Drawings of a mechanism in motion: by its own program, by a unit that fmpy runs, or by a proof's reference."""
+"""Put a mechanism into motion for a picture: by its own program, or by a unit that fmpy runs."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import animation
-from mb2fmu.animation.poses import sampled_inputs
-from mb2fmu.errors import Fault, ModelError, PackageError, ValidationError
+from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.setting import Value
-from mb2fmu.package.references import FOLDER, RESULT
-from mb2fmu.pipeline.appearance import scene_of
 from mb2fmu.pipeline.deriving import AnyModel, load
+from mb2fmu.pipeline.drawings import scene_in, scene_needed, unit_drawn
 from mb2fmu.pipeline.inputs import InputValue
 from mb2fmu.pipeline.outcomes import Observer
 from mb2fmu.pipeline.simulating import simulate_model
@@ -28,12 +22,9 @@ from mb2fmu.pipeline.trajectories import Simulated, SimulatedUnit
 from mb2fmu.pipeline.unit_simulating import simulate_unit
 
 if TYPE_CHECKING:
-    from mb2fmu.animation import Drawing, Motion, Scene, Signals
-    from mb2fmu.filetree import FileTree
-    from mb2fmu.validation import ValidationResult
+    from mb2fmu.animation import Drawing, Signals
 
 Floats = npt.NDArray[np.float64]
-_SAMPLES = 20_000
 
 
 def animate(
@@ -85,7 +76,7 @@ def animate(
         if isinstance(simulated, SimulatedUnit):
             fault = Fault("the model has events", remedy="leave out --model, or animate the model itself")
             raise ValidationError("this model cannot be the ghost of a unit:", [fault])
-        scene, ghost = scene_needed(simulated), simulated.motion
+        scene, ghost = scene_needed(simulated.derivation), simulated.motion
     with stage("simulate"):
         return unit_drawn(path, unit, scene, ghost)
 
@@ -101,121 +92,6 @@ def _refuse_ghost(model: AnyModel | None) -> None:
         raise ValidationError("other values, inputs and times cannot be shown beside a model:", [fault])
 
 
-def scene_needed(simulated: Simulated) -> Scene:
-    """Return the scene of a model.
-
-    Raises:
-        ModelError: If there is nothing to be drawn.
-    """
-    derivation = simulated.derivation
-    scene = scene_of(derivation.mechanism, derivation.equations)
-    if scene is None:
-        fault = Fault(
-            "neither bodies nor shapes with positions are known",
-            derivation.definition.name,
-            "say model.place_in(N, O) and model.visual(frame, shape, at=point)",
-        )
-        raise ModelError("there is nothing to be drawn:", [fault])
-    return scene
-
-
 def _moved(simulated: Simulated | SimulatedUnit) -> tuple[Drawing, Signals]:
     """Return a model as its own equations move it, or its unit."""
     return simulated.drawing(), simulated.signals
-
-
-def model_drawn(simulated: Simulated) -> tuple[Drawing, Signals]:
-    """Return a model as its own equations move it."""
-    return animation.draw(scene_needed(simulated), simulated.motion), simulated.signals
-
-
-def scene_in(unit: FileTree, where: str) -> Scene:
-    """Return the scene that a unit carries.
-
-    Raises:
-        PackageError: If it carries none.
-    """
-    if animation.FILE not in unit.files:
-        remedy = "animate it by its model: mb2fmu animate UNIT.fmu --model MODEL.py; units of mb2fmu carry their scene"
-        raise PackageError(
-            f"{where} cannot be animated:", [Fault("the unit does not say what it looks like", "", remedy)]
-        )
-    return animation.Scene.from_json(unit[animation.FILE], where)
-
-
-def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -> tuple[Drawing, Signals]:
-    """Run a unit through the scene's experiment; its reference is the default ghost.
-
-    Raises:
-        ValidationError: If the unit lacks the scene's variables, or cannot be run here.
-        ToolError: If it fails while it runs.
-    """
-    from mb2fmu import validation
-    from mb2fmu.validation.unit_description import read_description
-
-    steps = max(1, round(scene.stop / scene.step))
-    time = np.arange(steps + 1, dtype=np.float64) * np.float64(scene.step)
-    inputs = sampled_inputs(scene, time)
-    run = validation.Conditions(
-        time=time,
-        inputs=inputs[:-1],
-        input_names=tuple(variable.name for variable in scene.inputs),
-        parameters=tuple(variable.start for variable in scene.parameters),
-        q=(),
-        u=(),
-        z=(),
-        tolerance=scene.tolerance,
-    )
-    known = read_description(unit).variables
-    outputs = [variable for variable in scene.outputs if variable.name in known and known[variable.name].real]
-    variables = [*scene.states, *outputs]
-    found = validation.simulate(path, run, [variable.name for variable in variables])
-    n = len(scene.states)
-    parameters = np.array(run.parameters)
-    held = np.concatenate([inputs[:1], inputs[:-1]])
-    motion = animation.Motion(time, found.values[:, :n], held, parameters)
-    signals = animation.Signals(
-        tuple(variable.name for variable in variables), tuple(variable.unit for variable in variables), found.values
-    )
-    return animation.draw(scene, motion, ghost or _stored_reference(unit, scene, motion)), signals
-
-
-def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signals]:
-    """Draw a validated unit; the reference is the ghost."""
-    run, reference = result.reference.conditions, result.reference.trajectory
-    rows = np.unique(np.rint(np.linspace(0, len(run.time) - 1, min(len(run.time), _SAMPLES))).astype(int))
-    names = [variable.name for variable in scene.states]
-    inputs = np.array([run.held(int(k)) for k in rows]).reshape(len(rows), -1)
-    parameters = np.array(run.parameters)
-    motions = [
-        animation.Motion(
-            run.time[rows], _side_by_side([source[name][rows] for name in names], len(rows)), inputs, parameters
-        )
-        for source in (result.simulation, reference)
-    ]
-    units = {v.name: v.unit for v in result.variables}
-    order = [v.name for v in result.variables]
-    values = _side_by_side([result.simulation[name][rows] for name in order], len(rows))
-    signals = animation.Signals(tuple(order), tuple(units[name] for name in order), values)
-    return animation.draw(scene, *motions), signals
-
-
-def _stored_reference(unit: FileTree, scene: Scene, motion: Motion) -> Motion | None:
-    """Return the reference trajectory in the unit at the motion's times, if it has all states."""
-    path = f"{FOLDER}/{RESULT}"
-    if path not in unit.files:
-        return None
-    rows = list(csv.reader(io.StringIO(unit[path].decode())))
-    column = {name: k for k, name in enumerate(rows[0])}
-    names = [variable.name for variable in scene.states]
-    if any(name not in column for name in names):
-        return None
-    table = np.array(rows[1:], dtype=np.float64)
-    columns = [np.interp(motion.time, table[:, 0], table[:, column[name]]) for name in names]
-    states = _side_by_side(columns, len(motion.time))
-    return replace(motion, states=states)
-
-
-def _side_by_side(columns: Sequence[Floats], rows: int) -> Floats:
-    """Return columns as one table, shape (rows, n); n may be 0: a unit without states."""
-    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))

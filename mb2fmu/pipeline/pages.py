@@ -180,7 +180,7 @@ def _report(
 ) -> bytes:
     """Render a proof as a page (HTML) with the times spent, hashes of its sources, and its motion drawn."""
     from mb2fmu import package
-    from mb2fmu.pipeline import animating
+    from mb2fmu.pipeline import drawings
     from mb2fmu.pipeline.appearance import scene_of
     from mb2fmu.report import Provenance, render
 
@@ -194,7 +194,7 @@ def _report(
     core = package.digest(built.core) if built else ""
     equations = built.derivation.equations if built else _shown_equations(validated)
     scene = built.scene if built else scene_of(validated.mechanism, equations)
-    motion = animating.proof_drawn(scene, validated.result) if scene else None
+    motion = drawings.proof_drawn(scene, validated.result) if scene else None
     return render(
         validated.definition,
         equations,
@@ -235,11 +235,11 @@ def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signa
 def playable(built: Build, validated: Validated) -> bytes | None:
     """Return the proof's motion as a page that can run the unit; None where nothing can be drawn."""
     from mb2fmu import animation
-    from mb2fmu.pipeline import animating
+    from mb2fmu.pipeline import drawings
 
     if built.scene is None:
         return None
-    motion = animating.proof_drawn(built.scene, validated.result)
+    motion = drawings.proof_drawn(built.scene, validated.result)
     if motion is None:
         return None
     live = _live(built, built.scene, motion)

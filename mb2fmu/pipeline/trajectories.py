@@ -225,9 +225,10 @@ class Simulated(Trajectories):
 
     def drawing(self) -> Drawing:
         """Return the mechanism in motion."""
-        from mb2fmu.pipeline import animating
+        from mb2fmu import animation
+        from mb2fmu.pipeline.drawings import scene_needed
 
-        return animating.model_drawn(self)[0]
+        return animation.draw(scene_needed(self.derivation), self.motion)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -257,10 +258,28 @@ class SimulatedUnit(Trajectories):
     parameters: dict[str, float]
 
     def drawing(self) -> Drawing:
-        """Return the mechanism in motion, as the scene in the unit shows it."""
-        from mb2fmu.pipeline import unit_simulating
+        """Return the mechanism in motion, as the scene in the unit shows it.
 
-        return unit_simulating.drawn(self)
+        Raises:
+            PackageError: If the unit does not say what it looks like.
+        """
+        from mb2fmu import animation
+        from mb2fmu.pipeline.drawings import scene_in
+
+        scene = scene_in(self.files, self.path.name)
+        given = dict(zip(self.input_names, self.inputs.T, strict=True))
+        n = len(self.time)
+
+        def column(name: str, start: float) -> Floats:
+            """Return a variable over time: simulated, given, or constant at its value."""
+            if name in self.names:
+                return self[name]
+            return np.asarray(given.get(name, np.full(n, self.parameters.get(name, start))))
+
+        states = np.array([column(v.name, v.start) for v in scene.states]).reshape(len(scene.states), n).T
+        inputs = np.array([column(v.name, v.start) for v in scene.inputs]).reshape(len(scene.inputs), n).T
+        parameters = np.array([self.parameters.get(v.name, v.start) for v in scene.parameters])
+        return animation.draw(scene, animation.Motion(self.time, states, inputs, parameters))
 
 
 def parquet_file(time: Floats, units: Mapping[str, str], table: Floats) -> bytes:

@@ -18,7 +18,6 @@ from mb2fmu.pipeline.timing_of_runs import stop_and_step
 from mb2fmu.pipeline.trajectories import SimulatedUnit
 
 if TYPE_CHECKING:
-    from mb2fmu.animation import Drawing
     from mb2fmu.audit.description.described_model import Description, Variable
     from mb2fmu.validation.unit_description import UnitKind
 
@@ -114,30 +113,6 @@ def _refuse_not_finite(values: Floats, names: Sequence[str], time: Floats, where
         row, column = wrong[0]
         fault = Fault(f"{names[column]} is {values[row, column]} at t = {time[row]:g} s", where)
         raise ToolError("the unit returns a value that is no number:", [fault])
-
-
-def drawn(simulated: SimulatedUnit) -> Drawing:
-    """Return the motion of a unit, as the scene in it shows it.
-
-    Raises:
-        PackageError: If the unit does not say what it looks like.
-    """
-    from mb2fmu.pipeline import animating
-
-    scene = animating.scene_in(simulated.files, simulated.path.name)
-    given = dict(zip(simulated.input_names, simulated.inputs.T, strict=True))
-    n = len(simulated.time)
-
-    def column(name: str, start: float) -> Floats:
-        """Return a variable over time: simulated, given, or constant at its value."""
-        if name in simulated.names:
-            return simulated[name]
-        return np.asarray(given.get(name, np.full(n, simulated.parameters.get(name, start))))
-
-    states = np.array([column(v.name, v.start) for v in scene.states]).reshape(len(scene.states), n).T
-    inputs = np.array([column(v.name, v.start) for v in scene.inputs]).reshape(len(scene.inputs), n).T
-    parameters = np.array([simulated.parameters.get(v.name, v.start) for v in scene.parameters])
-    return animation.draw(scene, animation.Motion(simulated.time, states, inputs, parameters))
 
 
 def _times(described: Description, stop: float | None, step: float | None) -> Floats:
