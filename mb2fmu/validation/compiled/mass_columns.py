@@ -41,7 +41,7 @@ class Nodes:
             placed.update(dict.fromkeys(reversed(way)))
         return list(placed)
 
-    def with_ways(self, nodes: Iterable[int]) -> list[int]:
+    def with_paths(self, nodes: Iterable[int]) -> list[int]:
         """Return the nodes and all their ancestors, in order."""
         found: set[int] = set()
         for start in nodes:
@@ -132,8 +132,8 @@ class MassColumns:
         stem, moved = self.stems[speed], self.moved[speed]
         if stem is None:
             return moved.frame_path, moved.point_path
-        points = self._points.with_ways([stem.point])
-        return self._frames.with_ways([stem.frame, *self._frames_of(points)]), points
+        points = self._points.with_paths([stem.point])
+        return self._frames.with_paths([stem.frame, *self._frames_of(points)]), points
 
     def _frames_of(self, points: Iterable[int]) -> list[int]:
         """Return the frames in which the positions of points are written."""
@@ -161,9 +161,9 @@ class MassColumns:
             for k, body in enumerate(bodies)
             if body.masscenter in moved or (body.inertia is not None and body.frame in turned)
         ]
-        path = points.with_ways(bodies[k].masscenter for k in own)
+        path = points.with_paths(bodies[k].masscenter for k in own)
         framed = [bodies[k].frame for k in own if bodies[k].inertia is not None]
-        frame_path = frames.with_ways([*framed, *self._frames_of(path)])
+        frame_path = frames.with_paths([*framed, *self._frames_of(path)])
         return Moved(frozenset(turned), frozenset(moved), tuple(own), tuple(frame_path), tuple(path))
 
     def _stem(self, speed: int) -> Stem | None:
@@ -203,8 +203,8 @@ class MassColumns:
 
     def _common(self, frames: Sequence[int]) -> int:
         """Return the last frame that is above all of some frames, or one of them."""
-        shared = set.intersection(*(set(self._frames.with_ways([frame])) for frame in frames))
-        return max(shared, key=lambda frame: len(self._frames.with_ways([frame])))
+        shared = set.intersection(*(set(self._frames.with_paths([frame])) for frame in frames))
+        return max(shared, key=lambda frame: len(self._frames.with_paths([frame])))
 
     def _carries(self, i: int, j: int) -> bool:
         """Return whether speed i moves the rigid whole of speed j, so that j's resultant tells M_ij."""
@@ -234,7 +234,7 @@ class MassColumns:
         wanted = {(frozenset(moved.bodies), stem.point) for moved, stem in stems if stem}
 
         def depth(point: int) -> int:
-            return len(self._points.with_ways([point]))
+            return len(self._points.with_paths([point]))
 
         found: list[Composite] = []
         for bodies, point in sorted(wanted, key=lambda key: (len(key[0]), -depth(key[1]), sorted(key[0]), key[1])):

@@ -20,17 +20,17 @@ static void move_alone(struct mechanism *s, int64_t speed)
 {
     for (int64_t k = s->frames_begin[speed]; k < s->frames_begin[speed + 1]; k++) {
         const int64_t node = s->frames_of[k];
-        const struct ways *ways = &s->turning;
-        begin_sum(ways, node, s->alpha);
-        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+        const struct path_sums *paths = &s->turning;
+        begin_sum(paths, node, s->alpha);
+        for (int64_t i = paths->first[node]; i < paths->first[node] + paths->terms[node]; i++) {
             add_partials(&s->frame_terms, s->frame_numbers, i, speed, s->alpha + 3 * node);
         }
     }
     for (int64_t k = s->points_begin[speed]; k < s->points_begin[speed + 1]; k++) {
         const int64_t node = s->points_of[k];
-        const struct ways *ways = &s->moving;
-        begin_sum(ways, node, s->acceleration);
-        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+        const struct path_sums *paths = &s->moving;
+        begin_sum(paths, node, s->acceleration);
+        for (int64_t i = paths->first[node]; i < paths->first[node] + paths->terms[node]; i++) {
             add_partials(&s->point_terms, s->point_numbers, i, speed, s->acceleration + 3 * node);
             if (!s->given[node]) {
                 const double *rho = s->point_numbers + begin_of(&s->point_terms, i) + 3 * s->point_terms.speeds[i];
@@ -113,7 +113,7 @@ static void find_composites(struct mechanism *s)
 static void rigid_column(struct mechanism *s, int64_t speed)
 {
     const struct rigid *r = &s->rigid;
-    const struct ways *ways = r->turns[speed] ? &s->turning : &s->moving;
+    const struct path_sums *paths = r->turns[speed] ? &s->turning : &s->moving;
     const struct terms *terms = r->turns[speed] ? &s->frame_terms : &s->point_terms;
     const double *numbers = r->turns[speed] ? s->frame_numbers : s->point_numbers;
     const int64_t node = r->node[speed];
@@ -121,7 +121,7 @@ static void rigid_column(struct mechanism *s, int64_t speed)
     double unit[3] = {0.0, 0.0, 0.0};
     double force[3] = {0.0, 0.0, 0.0};
     double moment[3] = {0.0, 0.0, 0.0};
-    for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+    for (int64_t i = paths->first[node]; i < paths->first[node] + paths->terms[node]; i++) {
         add_partials(terms, numbers, i, speed, unit);
     }
     if (r->turns[speed]) {

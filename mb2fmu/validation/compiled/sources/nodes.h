@@ -43,9 +43,9 @@ static inline void rotate(double to[3], const double R[9], const double a[3])
 static inline int64_t begin_of(const struct terms *terms, int64_t i) { return 3 * (terms->begin[i] + 3 * i); }
 
 /* Begins a node's sum with that of the node above it. */
-static inline void begin_sum(const struct ways *ways, int64_t node, double sums[])
+static inline void begin_sum(const struct path_sums *paths, int64_t node, double sums[])
 {
-    const int64_t up = ways->above[node];
+    const int64_t up = paths->above[node];
     if (up < 0) {
         zero(sums + 3 * node, 3);
     } else {
@@ -56,9 +56,9 @@ static inline void begin_sum(const struct ways *ways, int64_t node, double sums[
 /* Takes the force on a point back to the one above it; its power at a unit of each speed of its terms goes to Q. */
 static inline void point_back(struct mechanism *s, int64_t node)
 {
-    const struct ways *ways = &s->moving;
+    const struct path_sums *paths = &s->moving;
     const double *F = s->F + 3 * node;
-    for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+    for (int64_t i = paths->first[node]; i < paths->first[node] + paths->terms[node]; i++) {
         const double *numbers = s->point_numbers + begin_of(&s->point_terms, i);
         const int64_t *columns = s->point_terms.columns + s->point_terms.begin[i];
         for (int64_t j = 0; j < s->point_terms.speeds[i]; j++) {
@@ -68,24 +68,24 @@ static inline void point_back(struct mechanism *s, int64_t node)
             add_cross(s->T + 3 * s->point_terms.frame[i], numbers + 3 * s->point_terms.speeds[i], F);
         }
     }
-    if (ways->above[node] >= 0) {
-        add(s->F + 3 * ways->above[node], F);
+    if (paths->above[node] >= 0) {
+        add(s->F + 3 * paths->above[node], F);
     }
 }
 
 static inline void frame_back(struct mechanism *s, int64_t node)
 {
-    const struct ways *ways = &s->turning;
+    const struct path_sums *paths = &s->turning;
     const double *T = s->T + 3 * node;
-    for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+    for (int64_t i = paths->first[node]; i < paths->first[node] + paths->terms[node]; i++) {
         const double *numbers = s->frame_numbers + begin_of(&s->frame_terms, i);
         const int64_t *columns = s->frame_terms.columns + s->frame_terms.begin[i];
         for (int64_t j = 0; j < s->frame_terms.speeds[i]; j++) {
             s->Q[columns[j]] += dot(T, numbers + 3 * j);
         }
     }
-    if (ways->above[node] >= 0) {
-        add(s->T + 3 * ways->above[node], T);
+    if (paths->above[node] >= 0) {
+        add(s->T + 3 * paths->above[node], T);
     }
 }
 
