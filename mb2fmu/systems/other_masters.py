@@ -108,11 +108,19 @@ def _asked(master: OtherMaster, ssp: Path, osp: Path, step: float, stop: float, 
     # libcosim's own messages go to stdout too.
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode != 0 or not lines:
-        return Answer(master.name, {}, f"failed: {(done.stderr or done.stdout).strip()[-_LAST:]}")
+        return Answer(master.name, {}, f"failed: {_reason(done.stderr or done.stdout)}")
     try:
         return Answer(master.name, json.loads(lines[-1]))
     except ValueError:
         return Answer(master.name, {}, f"printed no values: {lines[-1][-_LAST:]}")
+
+
+def _reason(said: str) -> str:
+    """Return the end of what a process said: of a traceback the error alone."""
+    lines = said.strip().splitlines()
+    if any(line.startswith("Traceback") for line in lines):
+        lines = lines[max((k + 1 for k, line in enumerate(lines) if line.startswith("  ")), default=0) :]
+    return "\n".join(lines)[-_LAST:]
 
 
 def _environment() -> dict[str, str]:

@@ -146,6 +146,13 @@ def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: U
     assert abs(ecos - 1.06181193) > 1e-3  # what it is without the values
 
 
+def test_a_master_that_fails_is_told_by_its_error_alone(tmp_path: Path) -> None:
+    (answer,) = ask_others(["fmpy"], tmp_path / "none.ssp", tmp_path, 0.01, 0.1, ["left.x"])
+    assert answer.failure.startswith("failed: FileNotFoundError: ")
+    assert "Traceback" not in answer.failure
+    assert "\n" not in answer.failure
+
+
 def test_a_factor_goes_into_both_formats(mass_units: Units) -> None:
     system = two_masses(mass_units["2"])
     joined = join(system, [read_component(name, system.source_of(name)) for name in system.names])
