@@ -141,7 +141,7 @@ def settings_of(table: Mapping[str, Any], where: str, before: RobotSettings | No
             faults.append(Fault(f"there is no setting {key!r}", where, remedy))
             continue
         try:
-            found[key] = _READERS[key](value)
+            found[key] = _READERS[key](_untyped(value))
         except (ValueError, TypeError) as error:
             faults.append(Fault(f"the setting {key} = {value!r} cannot be: {error}", where, "see docs/robots.md"))
     if faults:
@@ -160,6 +160,16 @@ def read_side_file(content: bytes, path: Path) -> RobotSettings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ModelError("the robot's settings cannot be read:", [Fault(str(error), path.name)]) from None
     return settings_of(table, path.name)
+
+
+def _untyped(value: Any) -> Any:
+    """Return what a text in braces or brackets says as TOML, so that a side file's tables go on a command line, too."""
+    if not isinstance(value, str) or value.strip()[:1] not in {"{", "["}:
+        return value
+    try:
+        return tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f'it is no TOML ({error}); write {{joint=0.1}}, ["joint"], or joint=0.1,other=0.2') from None
 
 
 def _one_of(kind: Any) -> Callable[[Any], Any]:

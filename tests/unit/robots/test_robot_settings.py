@@ -34,11 +34,20 @@ def faults(path: Path, **settings: object) -> list[str]:
         ({"gravity": [0, 0, True]}, "True is no finite number"),
         ({"step": 0}, "a number > 0"),
         ({"stop": "-1"}, "a number > 0"),
+        ({"locked": "{j1: 0.3}"}, "it is no TOML"),
+        ({"locked": "{j1=nan}"}, "nan is no finite number"),
     ],
 )
 def test_a_number_that_cannot_be_is_refused(arm: Path, settings: dict[str, object], words: str) -> None:
     (told,) = faults(arm, **settings)
     assert words in told
+
+
+@pytest.mark.parametrize("locked", ["j1=0.3,j2=-0.1", "{j1=0.3, j2=-0.1}", {"j1": 0.3, "j2": -0.1}])
+def test_a_table_goes_on_a_command_line_as_in_the_side_file(arm: Path, locked: object) -> None:
+    model = pipeline.Model.from_urdf(arm, locked=locked, inputs='["j3"]')
+    assert model.mechanics.settings.locked == {"j1": 0.3, "j2": -0.1}
+    assert model.mechanics.settings.inputs == ("j3",)
 
 
 def test_a_start_out_of_its_range_is_refused_and_not_moved(arm: Path) -> None:
