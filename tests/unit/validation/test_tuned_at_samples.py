@@ -78,3 +78,15 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
             result = judged(replace(driven, answers={"tuning": answers}))
             assert result.verdict == "failed"
             assert "force" in result.reason
+        # The sample is taken, in the very event in which parameters change or behind it, with those of before.
+        before = np.array(moved.reference.conditions.parameters)
+        old = -before[0] * at[x] - before[1] * at[v]
+        lost, then = np.array(rows), list(driven.answers["tuning"][4])
+        lost[0, force] = then[question.real.index("force")] = old
+        for answers in (
+            [*driven.answers["tuning"][:4], then, lost.tolist(), *driven.answers["tuning"][6:]],
+            [*driven.answers["tuning"][:5], lost.tolist(), *driven.answers["tuning"][6:]],
+        ):
+            result = judged(replace(driven, answers={"tuning": answers}))
+            assert result.verdict == "failed"
+            assert "force" in result.reason
