@@ -115,10 +115,10 @@ def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
 
 def _compared(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[Finding]:
     """Compare units of measure and start values with the model's."""
-    faults = [*_units(declared, definition, equations), *_starts(declared, definition)]
+    faults = [*_units(declared, definition, equations), *_starts(declared, definition), *_limits(declared, definition)]
     yield from (Finding(MODEL, "error", fault) for fault in faults)
     if not faults:
-        yield Finding(MODEL, "note", "units of measure and start values are the model's")
+        yield Finding(MODEL, "note", "units of measure, start values and bounds are the model's")
 
 
 def _units(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
@@ -172,6 +172,21 @@ def _starts(declared: Description, definition: Declarations) -> Iterator[str]:
                 yield f"{name} is declared to start at {found}; the model has {wanted[name]!r}"
         elif name in solved and not (found is not None and abs(found - solved[name][0]) <= solved[name][1]):
             yield f"{name} is declared to start near {found}; the model's start is {solved[name][0]!r}"
+
+
+def _limits(declared: Description, definition: Declarations) -> Iterator[str]:
+    """Yield bounds that are declared and not the model's, and nominal values where the model has another."""
+    there = _variables(declared)
+    for item in definition.quantities:
+        variable = there.get(item.name)
+        if variable is None or variable.dimensions:
+            continue
+        for name, meant in (("min", item.minimum), ("max", item.maximum), ("nominal", item.nominal)):
+            found = variable.number(name)
+            if found is None or (name == "nominal" and meant is None):
+                continue  # who does not say it says nothing wrong
+            if meant is None or not _same(found, meant):
+                yield f"{item.name} is declared with {name} = {found:g}; the model has {meant}"
 
 
 def _variables(declared: Description) -> dict[str, Variable]:
