@@ -97,7 +97,9 @@ def prove(fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | N
             tell=stage.parts("validate"),
         )  # fmt: skip
     with stage("ask the model's own equations"):
-        found = validation.prove_independently(fmu, checked, read, reach=result.reach, equations=reference.equations)
+        found = validation.prove_independently(
+            fmu, checked, read, reach=result.reach, visited=result.visited, equations=reference.equations
+        )
         told = (found.solving.text,) if found.solving and found.solving.text else ()
         result = replace(result, independence=found, notes=(*result.notes, *told))
     return Validated(definition, read, reference.equations, result, stage.timings)

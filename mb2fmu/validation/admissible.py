@@ -22,6 +22,7 @@ _ASKED = 3  # points that tell how many constraints follow from others
 _LEFT = (1e-4, 1e-2)  # part of a row that is left beside others, from which it follows; from which it nearly does
 _TURN = 0.6
 """How far angles and numbers without a unit go from their start values."""
+_BESIDE = 0.3  # of that, from where an experiment goes
 BEYOND = 2.0
 """Times the largest speeds of both experiments, up to which speeds of points go."""
 _NOISE = 1e-9
@@ -55,6 +56,7 @@ class Admissible:
         reach: FMU name of a speed → its largest magnitude in the experiments; points go beyond it.
         computed: FMU names of coordinates that the unit computes from the others, in the way in which the mechanism is
             put together at the start: points are put together so.
+        visited: FMU name of a coordinate → its value, at instants of the experiments: every second point is near one.
     """
 
     def __init__(
@@ -66,8 +68,9 @@ class Admissible:
         quaternions: Sequence[Sequence[int]] = (),
         reach: Mapping[str, float] = MappingProxyType({}),
         computed: Collection[str] = (),
+        visited: Sequence[Mapping[str, float]] = (),
     ) -> None:
-        self._reach = reach
+        self._reach, self._visited, self._number = reach, visited, 0
         self._computed = [symbols.slot[c.symbol] for c in definition.coordinates if c.name in computed]
         self._definition, self._symbols, self._constraints = definition, symbols, constraints
         names = {c.symbol: c for c in definition.coordinates}
@@ -169,8 +172,11 @@ class Admissible:
                 value = float(p.value)
                 size = abs(value) or self._alike(p)
                 values[slot[p.symbol]] = value if kept else _within(p, value + (0.3 if rigid else 1.0) * change * size)
+        self._number += 1
+        there, way = self._near()
         for c in d.coordinates:
-            values[slot[c.symbol]] = _within(c, c.start + self._scale(c) * random.uniform(-1.0, 1.0))
+            middle = there.get(c.name, c.start)
+            values[slot[c.symbol]] = _within(c, middle + way * self._scale(c) * random.uniform(-1.0, 1.0))
         for s in d.speeds:
             values[slot[s.symbol]] = _within(s, s.start + self._of_speed(s) * random.uniform(-1.0, 1.0))
         for z in d.auxiliary_states:
@@ -184,6 +190,12 @@ class Admissible:
             for k in places:
                 values[k] = float(values[k] / length)
         return self._symbols.completed(values)
+
+    def _near(self) -> tuple[Mapping[str, float], float]:
+        """Return what coordinates are drawn about, and part of their scale: the start, or a place of an experiment."""
+        if not self._visited or self._number % 2:
+            return {}, 1.0
+        return self._visited[self._number // 2 % len(self._visited)], _BESIDE
 
     def _scale(self, c: Coordinate) -> float:
         """Return how far a coordinate may move from its start."""

@@ -116,6 +116,10 @@ def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
 def _compared(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[Finding]:
     """Compare units of measure and start values with the model's."""
     faults = [*_units(declared, definition, equations), *_starts(declared, definition), *_limits(declared, definition)]
+    outputs = [v.name for v in describe(definition, equations) if v.kind == "output"]
+    told = {name: variable.causality for name, variable in _variables(declared).items()}
+    hidden = [name for name in outputs if told.get(name, "output") != "output"]
+    faults += [f"{name} is an output of the model, and declared as {told[name]}" for name in hidden]
     yield from (Finding(MODEL, "error", fault) for fault in faults)
     if not faults:
         yield Finding(MODEL, "note", "units of measure, start values and bounds are the model's")

@@ -114,6 +114,7 @@ def prove_independently(
     kind: UnitKind | None = None,
     motions: OwnMotions | None = None,
     reach: Mapping[str, float] = MappingProxyType({}),
+    visited: Sequence[Mapping[str, float]] = (),
     equations: EquationsOfMotion | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Independence:
@@ -126,6 +127,7 @@ def prove_independently(
         kind: How the unit is run; None: as Model Exchange if it offers that.
         motions: What :func:`own_motions` gave for the same definition, where several units are judged.
         reach: FMU name of a speed → its largest magnitude in the experiments: points lie beyond it, too.
+        visited: FMU name of a coordinate → its value, at instants of the experiments: some points are near these.
         equations: Whose closed form of the potential energy is held against the loads; None: it is not.
         time_limit: In s.
 
@@ -134,7 +136,8 @@ def prove_independently(
     """
     description = read_description(unpack(fmu))
     chosen: UnitKind = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
-    made = motions or _motions(definition, mechanism, reach, computed_coordinates(description, definition))
+    computed = computed_coordinates(description, definition)
+    made = motions or _motions(definition, mechanism, reach, computed, visited)
     as_read = (
         *events_rung(made, definition),
         *potential_rung(definition, mechanism, equations),
@@ -213,12 +216,16 @@ def computed_coordinates(description: UnitDescription, definition: ModelDefiniti
 
 
 def _motions(
-    definition: ModelDefinition, mechanism: Mechanism, reach: Mapping[str, float], computed: Collection[str]
+    definition: ModelDefinition,
+    mechanism: Mechanism,
+    reach: Mapping[str, float],
+    computed: Collection[str],
+    visited: Sequence[Mapping[str, float]],
 ) -> OwnMotions:
     """Return samples from the user's own objects; for a robot from a second reading of its file."""
     if isinstance(definition.mechanics, RobotMechanics):
         return robot_motions(definition)
-    return own_motions(definition, mechanism, reach, computed)
+    return own_motions(definition, mechanism, reach, computed, visited)
 
 
 def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDefinition) -> dict[str, Operations]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -87,6 +87,7 @@ def own_motions(
     mechanism: Mechanism,
     reach: Mapping[str, float] = MappingProxyType({}),
     computed: Collection[str] = (),
+    visited: Sequence[Mapping[str, float]] = (),
 ) -> OwnMotions:
     """Return samples of x' from the mechanics themselves, which stay unchanged.
 
@@ -95,10 +96,13 @@ def own_motions(
         mechanism: What was read from it; it is held against the objects where their equations are not formed.
         reach: FMU name of a speed → its largest magnitude in the experiments; some samples are faster.
         computed: FMU names of coordinates that the unit computes itself: samples are put together as the start is.
+        visited: FMU name of a coordinate → its value, at instants of the experiments; some samples are near these.
     """
     definition = _as_handed_over(definition, mechanism)
     with untouched(definition.mechanics):
-        maker = _Maker(definition, mechanism, reach, computed)
+        # Where a contact or latch is closed by then, the objects know nothing of it.
+        alone = definition.contacts or definition.latches or definition.events
+        maker = _Maker(definition, mechanism, reach, computed, () if alone else visited)
         samples = maker.samples() if maker.ways else []
         events = maker.events() if maker.ways else []
     d, slot = definition, maker.symbols.slot
@@ -133,7 +137,12 @@ class _Maker:
     """Forms equations where possible, and samples them."""
 
     def __init__(
-        self, definition: ModelDefinition, mechanism: Mechanism, reach: Mapping[str, float], computed: Collection[str]
+        self,
+        definition: ModelDefinition,
+        mechanism: Mechanism,
+        reach: Mapping[str, float],
+        computed: Collection[str],
+        visited: Sequence[Mapping[str, float]],
     ) -> None:
         self._definition = definition
         self._rate = mechanism.stabilization_rate
@@ -163,7 +172,9 @@ class _Maker:
             self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing
             return
         self._outputs = OwnOutputs(definition, self.symbols, self._kinematics)
-        self._points = Admissible(definition, parts, self.symbols, constraints, mechanism.quaternions, reach, computed)
+        self._points = Admissible(
+            definition, parts, self.symbols, constraints, mechanism.quaternions, reach, computed, visited
+        )
         self._events = EventsRead(definition, mechanism, self.symbols, constraints, self._points.q_scale)
         self.left_out = self._events.left_out
 

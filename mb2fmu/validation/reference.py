@@ -39,6 +39,9 @@ from mb2fmu.validation.touching_starts import Gaps
 from mb2fmu.validation.trajectory import Trajectory
 
 Floats = npt.NDArray[np.float64]
+_VISITED = 8
+"""Instants of an experiment, at most, at which a coordinate is farthest; half as many are in between."""
+
 Kind = Literal["coordinate", "speed", "state", "output"]
 
 COARSE = 1e-12
@@ -128,6 +131,18 @@ class Reference:
         """FMU name of each speed → its largest magnitude."""
         largest = np.max(np.abs(self.trajectory.values), axis=0).tolist()
         return {v.name: size for v, size in zip(self.variables, largest, strict=True) if v.kind == "speed"}
+
+    @property
+    def visited(self) -> tuple[dict[str, float], ...]:
+        """FMU name of each coordinate → its value, where it goes farthest and at some instants in between."""
+        columns = {v.name: k for k, v in enumerate(self.variables) if v.kind == "coordinate"}
+        values = self.trajectory.values[:, list(columns.values())]
+        if not values.size:
+            return ()
+        farthest = np.stack([np.argmax(values, axis=0), np.argmin(values, axis=0)], axis=1).ravel()[:_VISITED]
+        between = np.linspace(0, len(values) - 1, _VISITED // 2 + 1).round().astype(int)[1:]
+        rows = dict.fromkeys([*farthest.tolist(), *between.tolist()])
+        return tuple(dict(zip(columns, values[row].tolist(), strict=True)) for row in rows if row)
 
     @property
     def work_scale(self) -> float:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
@@ -400,6 +401,12 @@ class ValidationResult:
         if self.moved is not None and self.moved.reference is not None:
             found = {name: max(size, self.moved.reference.reach[name]) for name, size in found.items()}
         return found
+
+    @property
+    def visited(self) -> tuple[dict[str, float], ...]:
+        """FMU name of each coordinate → its value, at some instants of both experiments in turn."""
+        moved = self.moved.reference.visited if self.moved is not None and self.moved.reference is not None else ()
+        return tuple(each for pair in zip_longest(self.reference.visited, moved) for each in pair if each is not None)
 
     def to_json(self, *, timings: bool = False) -> str:
         """Return the result as JSON with sorted keys; without ``timings`` the same bytes for the same numbers."""

@@ -151,7 +151,7 @@ class Subject:
         checked = self.derivation.checked
         if isinstance(checked.mechanics, RobotMechanics):
             return robot_motions(checked)
-        return own_motions(checked, self.mechanism, self.reach)
+        return own_motions(checked, self.mechanism, self.reach, visited=self.visited)
 
     @cached_property
     def reach(self) -> dict[str, float]:
@@ -161,6 +161,13 @@ class Subject:
         if made.moved is not None and made.moved.reference is not None:
             reach = {name: max(size, made.moved.reference.reach[name]) for name, size in reach.items()}
         return reach
+
+    @cached_property
+    def visited(self) -> tuple[dict[str, float], ...]:
+        """Where both experiments go."""
+        moved = self.yardstick.moved
+        more = moved.reference.visited if moved is not None and moved.reference is not None else ()
+        return (*self.yardstick.reference.visited, *more)
 
     @cached_property
     def redundant(self) -> bool:

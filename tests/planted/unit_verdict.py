@@ -189,7 +189,7 @@ def _found_early(subject: Subject, mutant: Mutant, derivation: Derivation, unit:
     """
     if mutant.level == "reading":
         found = validation.prove_independently(
-            unit, subject.derivation.checked, derivation.mechanism, reach=subject.reach
+            unit, subject.derivation.checked, derivation.mechanism, reach=subject.reach, visited=subject.visited
         )
         return "" if found.passed else "independence: failed"
     if mutant.level in {"derivatives", "interface", "description"}:
