@@ -22,7 +22,7 @@ _ASKED = 3  # points that tell how many constraints follow from others
 _LEFT = (1e-4, 1e-2)  # part of a row that is left beside others, from which it follows; from which it nearly does
 _TURN = 0.6
 """How far angles and numbers without a unit go from their start values."""
-_BESIDE = 0.3  # of that, from where an experiment goes
+_BESIDE = 0.1  # of that, from where an experiment goes
 BEYOND = 2.0
 """Times the largest speeds of both experiments, up to which speeds of points go."""
 _NOISE = 1e-9
