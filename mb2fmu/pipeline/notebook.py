@@ -36,6 +36,8 @@ HEARS = """if (!window.mb2fmuHears) {
 _STEADY = ".animation-view { height: min(26rem, 85vw); }"
 """How a frame becomes as high as its page: the page tells, the notebook hears, and takes a number from its own frames
 only. The view's height must not follow from the frame's."""
+_MOST_SHOWN = 40
+"""Declarations of a model that are not folded: a robot's mass matrix and Jacobian have a hundred."""
 _KINDS = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce": "constraint force"}
 
 
@@ -46,8 +48,12 @@ def _model_html(model: Model) -> str:
 
     drawing = str(picture(model.diagram, f"What the coordinates of {model.name} mean"))
     drawing = drawing.replace("<img ", '<img style="max-height:240px;background:#fff" ') if drawing else ""
-    rows = "".join(map(_row, model.declared))
-    return f"<h4>{escape(model.name)}</h4><p>{escape(model.description)}</p>{drawing}<table>{rows}</table>"
+    shown = list(map(_row, model.declared))
+    table = f"<table>{''.join(shown[:_MOST_SHOWN])}</table>"
+    if len(shown) > _MOST_SHOWN:
+        folded = "".join(shown[_MOST_SHOWN:])
+        table += f"<details><summary>{len(shown) - _MOST_SHOWN} more</summary><table>{folded}</table></details>"
+    return f"<h4>{escape(model.name)}</h4><p>{escape(model.description)}</p>{drawing}{table}"
 
 
 def _row(item: Quantity) -> str:

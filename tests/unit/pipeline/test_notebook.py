@@ -135,3 +135,15 @@ def test_names_of_several_letters_stand_upright() -> None:
     assert printer.doprint(q * u) == r"\omega \theta"
     assert printer.doprint(sm.Symbol("m_b")) == "m_{b}"
     assert printer.doprint(sm.Symbol("mass")) == r"\mathrm{mass}"
+
+
+def test_many_declarations_are_folded() -> None:
+    model = alone()
+    few = model._repr_html_()
+    assert "<details>" not in few
+    known = len(model.declared)
+    for k in range(45 - known):
+        model.parameter(sm.Symbol(f"p{k}"), 1.0, "1")
+    many = model._repr_html_()
+    head, _, rest = many.partition("<summary>5 more</summary>")
+    assert (head.count("<tr>"), rest.count("<tr>")) == (40, 5)
