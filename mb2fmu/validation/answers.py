@@ -29,6 +29,7 @@ from mb2fmu.validation.scales import INFORMATIVE
 from mb2fmu.validation.simulate import Driven, Simulation
 from mb2fmu.validation.single_seeds import disagreements
 from mb2fmu.validation.step_flows import Step, StepFlow, beginning
+from mb2fmu.validation.tally import Tally
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,40 +40,6 @@ _APART = 20.0
 _KNOWN = 0.05
 _NOISE = 1e-8
 _DUE = 1e-12  # of the experiment: an instant so near behind a point falls on it
-
-
-@dataclass(slots=True)
-class _Tally:
-    """Differences and bounds of one family of calls; the worst ratio is kept."""
-
-    value: float = 0.0
-    bound: float = 0.0
-    ratio: float = 0.0
-    where: str = ""
-    count: int = 0
-    left_out: int = 0
-
-    def add(self, difference: float, bound: float, where: str) -> None:
-        """Count one compared number; keep the worst ratio of difference to bound."""
-        self.count += 1
-        ratio = np.inf
-        if difference == 0.0:
-            ratio = 0.0
-        elif np.isfinite(difference) and bound > 0:
-            ratio = difference / bound
-        if ratio > self.ratio or not self.where:
-            self.value, self.bound, self.ratio, self.where = float(difference), float(bound), float(ratio), where
-
-    def same(self, found: float, expected: float, where: str) -> None:
-        """Count one number that must have the same bits."""
-        equal = found == expected or (np.isnan(found) and np.isnan(expected))
-        self.add(0.0 if equal else max(abs(found - expected), 5e-324), 0.0, where)
-
-    def rows(self, found: Sequence[Sequence[float]], expected: Floats, names: Sequence[str], times: Floats) -> None:
-        """Count recorded variables that must have the same bits, row by row."""
-        for row, wanted, t in zip(found, expected.tolist(), times.tolist(), strict=True):
-            for name, a, b in zip(names, row, wanted, strict=True):
-                self.same(a, b, f"{name} at {t:.6g} s")
 
 
 def answered(
@@ -138,9 +105,9 @@ class _Answers:
             if session not in self.asked.operations:
                 reason = self._left_out(session)
                 if reason:
-                    yield self._result(name, formula, _Tally(), reason)
+                    yield self._result(name, formula, Tally(), reason)
                 continue
-            answers, tally = self.answers[session], _Tally()
+            answers, tally = self.answers[session], Tally()
             failed = answers[-1]["failed"] if answers and isinstance(answers[-1], dict) else ""
             if failed:
                 verb = self.asked.operations[session][len(answers) - 1][0]
@@ -159,7 +126,7 @@ class _Answers:
             return "the reference has no derivatives there"
         return NOT_OFFERED
 
-    def _result(self, name: str, formula: str, tally: _Tally, unjudged: str) -> CallResult:
+    def _result(self, name: str, formula: str, tally: Tally, unjudged: str) -> CallResult:
         """Return the verdict of one family from its largest ratio of error to bound; above 1 it has failed."""
         reason = unjudged
         if not unjudged and tally.ratio > 1:
@@ -184,7 +151,7 @@ class _Answers:
 
     # --- sessions
 
-    def _values(self, answers: list[Any], tally: _Tally) -> None:
+    def _values(self, answers: list[Any], tally: Tally) -> None:
         """Compare all variables at start and end: settings and records to the bit, the others within their bounds."""
         first = len(self.asked.typed)
         start, rows, end, *looked = answers[first + 1 :]
@@ -202,7 +169,7 @@ class _Answers:
             for name, a, b in zip(names_, values, operation[3], strict=True):
                 tally.same(float(a), float(b), name)
 
-    def _knowns(self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: _Tally) -> None:
+    def _knowns(self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: Tally) -> None:
         """Compare parameters (calculated ones too) and inputs with the values that were set."""
         chance, told = self.chance, self.chance.told
         free = [p.name for p in self.definition.parameters if not p.calculated]
@@ -220,7 +187,7 @@ class _Answers:
         found: Mapping[str, float],
         at: tuple[int, Modes | None],
         parameters: Sequence[float],
-        tally: _Tally,
+        tally: Tally,
         when: str,
         before: Sequence[float] | None = None,
     ) -> None:
@@ -264,7 +231,7 @@ class _Answers:
         reference = self.chance.reference
         return {reference.trajectory.names[c]: j for j, c in enumerate(reference.state_columns)}
 
-    def _tuning(self, answers: list[Any], tally: _Tally) -> None:
+    def _tuning(self, answers: list[Any], tally: Tally) -> None:
         """Compare x', outputs and later steps after parameters changed in mid-run with a reference of the new."""
         _, _, _, set_to, then, rows, end = answers
         chance = self.chance
@@ -285,7 +252,7 @@ class _Answers:
         self._knowns(last, there, chance.changed, tally)
         self._compared(last, (there, modes), chance.changed, tally, "after the change")
 
-    def _kept_still(self, found: Mapping[str, float], tally: _Tally) -> Modes | None:
+    def _kept_still(self, found: Mapping[str, float], tally: Tally) -> Modes | None:
         """Compare states after a change of parameters with the reference's event from the unit's states before.
 
         An instant that falls on the point may come in that event, with the new parameters, or behind it.
@@ -319,7 +286,7 @@ class _Answers:
         return goes_on
 
     def _flowed(
-        self, found: Mapping[str, float], rows: Sequence[Sequence[float]], modes: Modes | None, tally: _Tally
+        self, found: Mapping[str, float], rows: Sequence[Sequence[float]], modes: Modes | None, tally: Tally
     ) -> Modes | None:
         """Compare states step by step with the reference's, from the unit's own, with the changed parameters.
 
@@ -351,7 +318,7 @@ class _Answers:
                 tally.add(float(off[j]), float(allowed[j]), where)
         return modes
 
-    def _directional(self, answers: list[Any], tally: _Tally) -> None:
+    def _directional(self, answers: list[Any], tally: Tally) -> None:
         """Compare directional derivatives with differences of the reference, before and after parameters change."""
         assert self.chance.before_change is not None
         behind = self.chance.behind(self.asked.kind)
@@ -359,7 +326,7 @@ class _Answers:
         self._partials(self.chance.before_change, np.array(answers[2]), tally, "")
         self._partials(behind, np.array(answers[4]), tally, " after parameters changed")
 
-    def _adjoint(self, answers: list[Any], tally: _Tally) -> None:
+    def _adjoint(self, answers: list[Any], tally: Tally) -> None:
         """Compare adjoint derivatives times directions with differences of the reference."""
         assert self.chance.before_change is not None
         behind = self.chance.behind(self.asked.kind)
@@ -371,13 +338,13 @@ class _Answers:
             along = np.array(seeds(directions, self.chance.reference, self.asked.states))
             self._partials(directions, along @ np.array(answer).T, tally, when)
 
-    def _by_parameters(self, answers: list[Any], tally: _Tally) -> None:
+    def _by_parameters(self, answers: list[Any], tally: Tally) -> None:
         """Compare derivatives by parameters with differences of the reference; drift stabilization is allowed for."""
         assert self.chance.by_parameters is not None
         directions = self.chance.by_parameters
         self._partials(directions, np.array(answers[2]), tally, " by parameters", self._drawn_back(directions))
 
-    def _one_by_one(self, answers: list[Any], tally: _Tally) -> None:
+    def _one_by_one(self, answers: list[Any], tally: Tally) -> None:
         """Compare derivatives by one seed, of one unknown and in dense directions with each other."""
         at, largest = self._places(), self._magnitudes()
         rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
@@ -410,7 +377,7 @@ class _Answers:
         return np.abs(directions.parameters[:, [parameters.index(rate)]]) * far
 
     def _partials(
-        self, directions: Directions, found: Floats, tally: _Tally, when: str, more: Floats | None = None
+        self, directions: Directions, found: Floats, tally: Tally, when: str, more: Floats | None = None
     ) -> None:
         """Compare ``found``: a row per direction, a column per unknown; ``more`` is added to the bounds of rates."""
         reference, at = self.chance.reference, self._places()
@@ -439,7 +406,7 @@ class _Answers:
         reference = self.chance.reference
         return np.asarray(np.maximum(np.max(np.abs(reference.trajectory.values), axis=0), reference.scales))
 
-    def _output_derivatives(self, answers: list[Any], tally: _Tally) -> None:
+    def _output_derivatives(self, answers: list[Any], tally: Tally) -> None:
         """Compare time derivatives of outputs with differences of the reference; skip those it does not know well."""
         reference = self.chance.reference
         try:
@@ -457,17 +424,17 @@ class _Answers:
             still = _NOISE * float(self._magnitudes()[j]) / float(time[1])
             tally.add(abs(found - wanted[j]), self._agreement * size + _APART * float(off[j]) + still, name)
 
-    def _state(self, answers: list[Any], tally: _Tally) -> None:
+    def _state(self, answers: list[Any], tally: Tally) -> None:
         """Compare the run after a restored state with the uninterrupted one, to the bit."""
         self._continued(answers[3], answers[7], tally)
         self._restored(answers[8], tally)
 
-    def _state_as_bytes(self, answers: list[Any], tally: _Tally) -> None:
+    def _state_as_bytes(self, answers: list[Any], tally: Tally) -> None:
         """Compare the run after a state restored from bytes in another instance, to the bit."""
         self._continued(answers[3], answers[6], tally)
         self._restored(answers[7], tally)
 
-    def _continued(self, first: list[list[float]], second: list[list[float]], tally: _Tally) -> None:
+    def _continued(self, first: list[list[float]], second: list[list[float]], tally: Tally) -> None:
         """Compare the same steps done twice; in Co-Simulation also with the uninterrupted run."""
         chance = self.chance
         time = chance.reference.conditions.time[chance.row + 1 : chance.row + chance.after + 1]
@@ -476,13 +443,13 @@ class _Answers:
             uninterrupted = self.simulation.values[chance.row + 1 : chance.row + chance.after + 1]
             tally.rows(first, uninterrupted, self.simulation.names, time)
 
-    def _restored(self, read: list[float], tally: _Tally) -> None:
+    def _restored(self, read: list[float], tally: Tally) -> None:
         """Check that parameters and inputs are those of the restored state."""
         chance = self.chance
         found = dict(zip(self.asked.real, read, strict=True))
         self._knowns(found, chance.row + chance.after, chance.reference.conditions.parameters, tally)
 
-    def _reset(self, answers: list[Any], tally: _Tally) -> None:
+    def _reset(self, answers: list[Any], tally: Tally) -> None:
         """Compare the run after a reset with the first one, to the bit."""
         row = self.chance.row
         time = self.chance.reference.conditions.time[1 : row + 1]
