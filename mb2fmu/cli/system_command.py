@@ -101,4 +101,6 @@ def _tell(done: Coupled, *, asked: bool) -> None:
     bound = done.joined.system.run.bound
     if bound is not None and done.deviations:
         say(f"{'Passed' if done.passed else 'Failed'}: the bound is {bound:g} of each variable's size")
+    elif done.deviations:
+        say("Not judged: no bound is stated; system.experiment(…, bound=1e-3) states one")
     say("\n".join(str(path) for path in done.files if path.suffix in {".ssp", ".html"}))

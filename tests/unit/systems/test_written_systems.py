@@ -17,6 +17,7 @@ from lxml import etree
 
 from mb2fmu import package
 from mb2fmu.cli import commands
+from mb2fmu.cli.system_command import _tell
 from mb2fmu.filetree import FileTree
 from mb2fmu.pipeline.coupled import couple
 from mb2fmu.systems import CoupledSystem, Joined, join, read_component
@@ -221,6 +222,19 @@ def test_a_bound_that_is_missed_fails(tmp_path: Path, mass_units: Units) -> None
     done = couple(system, tmp_path)
     assert not done.passed
     assert "Failed" in (tmp_path / "TwoMasses.html").read_text()
+
+
+def test_without_a_bound_there_is_no_verdict_and_that_is_said(
+    tmp_path: Path, mass_units: Units, capsys: pytest.CaptureFixture[str]
+) -> None:
+    system = two_masses(mass_units["2"])
+    system.monolith(Path(__file__).parents[3] / "systems" / "two_masses" / "whole.py", {"left.x": "x1"})
+    system.experiment(stop=0.05, step=0.01, tolerance=1e-11, order=0)
+    _tell(couple(system, tmp_path), asked=False)
+    said = capsys.readouterr().out
+    assert "largest error" in said
+    assert "Not judged: no bound is stated" in said
+    assert "Passed" not in said
 
 
 @pytest.mark.parametrize("place", ["sub/verdict.json", "-"])
