@@ -130,7 +130,7 @@ def test_real_units_are_right_and_wrong_in_any_units(tmp_path, name, wrong, leng
 def test_the_auditor_moves_parameters_by_their_own_magnitudes(tmp_path, length, mass, time):
     """Seen: a moment of inertia of 1e-26 kg m2 was taken for round-off and became 0.3, and a right unit failed."""
     model = rescale(pipeline.load(MODELS / "crank_slider.py"), length=length, mass=mass, time=time)
-    read = mechanism_of(model)
+    read = close_loops(mechanism_of(model))
     unit = pipeline.export(model, tmp_path).path
     findings = conformity(unit, read.declared, reference_equations(read, None).equations)
     assert [each.message for each in findings if each.severity == "error"] == []

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.emit.c.schedule import Graph, Statement
+from mb2fmu.emit.c.schedule import Factor, Graph, Statement
 from mb2fmu.emit.c.signatures import Names, PrintedFunction, Signature
 from mb2fmu.emit.c.split_functions import Parts
 from mb2fmu.emit.c.straight_line import Body, head
@@ -39,11 +39,15 @@ def print_shared(
     parameters = (*first.parameters[:-1], "double out[]", f"int {STAGE}")
     signature = Signature(f"equations_{name}", parameters, first.leaves)
     stages, outputs, at = [], [], 0
+    factored: set[int] = set()
     known, later = given, _results_of_blocks(graph.program, entries)
     for entry in entries:
         results = graph.program.entries[entry].results
         wanted = [*results, *_siblings(graph.program, results, later)]
-        stages.append(list(graph.schedule(wanted, known)))
+        scheduled = graph.schedule(wanted, known)
+        # A stage runs behind those before it: what they factored is there, though no node tells so.
+        stages.append([each for each in scheduled if not (isinstance(each, Factor) and each.block in factored)])
+        factored.update(each.block for each in stages[-1] if isinstance(each, Factor))
         outputs.append([(f"out[{at + i}]", node) for i, node in enumerate(results)])
         at += len(results)
         computed = [node for statement in stages[-1] for node in statement.defines]
