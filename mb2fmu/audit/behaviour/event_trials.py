@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -19,6 +20,15 @@ ME = ("ModelExchange",)
 NONE = "no event was seen, also with inputs and parameters that move"
 CHATTER = 8
 """State events one after another, in next to no time and without any effect, that are too many."""
+
+LATE = 3
+"""Time events that come before they were announced for, that are no accident."""
+
+_ELSEWHERE = 1e-3
+"""Change of the start, in sizes of the states, that moves what depends on states."""
+
+_UNMOVED = 1e-9
+"""Relative: what a change of the start moves an instant by that depends on time alone."""
 
 MOST_CHECKED = 40
 """Points of a run at which Event Mode is entered though nothing happens."""
@@ -263,3 +273,49 @@ def time_events(stage: Stage) -> Iterator[Observation]:
     if len(empty) > full:
         text = f"a time event is announced for t = {empty[0]:.9g}, and nothing changes at it"
         yield Observation("exchange.next_event", f"{text}, as at {len(empty)} of {len(empty) + full}", stage.kind)
+
+
+@probe("time events that come before they were announced for", "exchange.next_event", kinds=ME)
+def late_instants(stage: Stage) -> Iterator[Observation]:
+    """Check that no time event is announced too late, while an indicator finds it.
+
+    An importer that goes by indicators comes to the instant itself; one with fixed steps, or that trusts what it is
+    told, is late. Such an event withdraws the announcement, and comes at the same instant from another start.
+    """
+    early = [each for each in _seen(stage) if _withdraws(each)]
+    if len(early) < LATE:
+        return
+    within: dict[Variable, Value] = {}
+    for state in stage.states:
+        start = stage.start_value(state)
+        if state.initial == "exact" and isinstance(start, float):
+            within[state] = stage.inside(state, start + _ELSEWHERE * stage.scale(state))
+    if not within:
+        return
+    with stage.instance() as instance:
+        integration = Integration(stage, instance, stage.start, 1e-6, begin(stage, instance, within))
+        try:
+            integration.advance(min(early[-1].time + stage.step, stage.stop))
+        except SpentError:
+            raise
+        except SkippedError:
+            pass
+    again = [each.time for each in integration.jumps if _withdraws(each)]
+    unmoved = [each for each in early if any(_same_instant(each.time, time) for time in again)]
+    if len(unmoved) >= LATE:
+        first = unmoved[0]
+        text = f"the next time event is announced for t = {first.announced:.9g}, and comes at t = {first.time:.9g}, "
+        text += f"where an indicator crosses at the same instant from another start, too; so do {len(unmoved)} events"
+        yield Observation("exchange.next_event", text, stage.kind)
+
+
+def _withdraws(jump: Jump) -> bool:
+    """Return whether an event that an indicator found takes back the time event that was announced."""
+    if jump.why != "state" or not math.isfinite(jump.announced) or _same_instant(jump.announced, jump.time):
+        return False
+    return jump.said.next_time is None or not _same_instant(jump.said.next_time, jump.announced)
+
+
+def _same_instant(one: float, other: float) -> bool:
+    """Return whether two times are equal, up to what locating an event leaves."""
+    return abs(one - other) <= _UNMOVED * max(1.0, abs(one))

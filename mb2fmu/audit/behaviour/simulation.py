@@ -151,6 +151,7 @@ class Integration:
         self._needs_completed = not stage.flag("completedIntegratorStepNotNeeded")
         self.events = 0
         self._moment, self._at_once = -math.inf, 0
+        self._jumped, self._apart = -math.inf, math.inf
         self.jumps: list[Jump] = []
         self.watch: Callable[[str], None] = lambda _: None
         self.moves: Callable[[float], Mapping[Variable, Value]] | None = None
@@ -323,7 +324,10 @@ class Integration:
         if self._next < self.time:
             text = f"at t = {self.time:.9g} the next time event is said to be at {self._next:.9g}, which is over"
             raise UnsettledError(text)
-        self._attempt = self._stage.step / 10.0
+        if self.states != before:
+            self._jumped, self._apart = self.time, self.time - self._jumped
+        # bounces that follow each other faster and faster must not lie within one step
+        self._attempt = min(self._stage.step, 2.0 * (self._apart or math.inf)) / 10.0
 
 
 def begin(stage: Stage, instance: Instance, within: Mapping[Variable, Value] | None = None) -> float | None:
