@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from mb2fmu.audit.behaviour.binding import ERROR, OK, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.driven_runs import drive, moving, parameters
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.probe import probe
-from mb2fmu.audit.behaviour.simulation import Jump, Run, advance, cosimulate
+from mb2fmu.audit.behaviour.simulation import Run, advance, cosimulate
 from mb2fmu.audit.behaviour.stage import SOME, EndedError, Stage, UnmadeError, same
 from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
@@ -28,9 +27,6 @@ LASTING = 3
 
 MOST_CYCLES = 4
 """Of four steps each; short experiments have one. Longer runs are compared with Model Exchange."""
-
-CROWDED = 1e-2
-"""Part of a step: events that follow each other faster and faster, in the end faster than that, have no end."""
 
 PERTURBATION = 1e-7
 """Relative change of a state by which is seen what a variable is made of."""
@@ -195,11 +191,6 @@ def _compared(stage: Stage, exchange: Stage, variables: Sequence[Variable], numb
         except (RefusedError, SkippedError) as error:
             stage.nothing("steps.exchange", f"as Model Exchange it does not come to the end: {error}")
             return
-    since = _endless(stage, other.jumps)
-    if since < stage.stop:
-        text = f"from t = {since:.6g} on events follow each other ever faster: round-off decides how many there are"
-        stage.skipped.append(f"{stage.kind}: Co-Simulation against Model Exchange: {text}")
-        own, other = (Run(*_before(since, run)) for run in (own, other))
     worst = _departure(stage, (own, other, near), variables, made_of)
     if worst:
         variable, point, gap = worst
@@ -208,25 +199,6 @@ def _compared(stage: Stage, exchange: Stage, variables: Sequence[Variable], numb
         yield Observation("steps.exchange", text, f'{stage.kind}, "{variable.name}"')
         return
     yield from _miscounted(stage, (own, other, near), len(variables), counted)
-
-
-def _endless(stage: Stage, jumps: Sequence[Jump]) -> float:
-    """Return the time from which on events have no end, as bounces without rest; infinite if there is none.
-
-    What comes behind them, where a ball that bounced ever lower falls through its ground, no two integrations agree in.
-    """
-    times = [each.time for each in jumps if each.why == "state" and each.before != each.after]
-    gaps = [after - before for before, after in pairwise(times)]
-    for k in range(2, len(gaps)):
-        if gaps[k] < gaps[k - 1] < gaps[k - 2] and gaps[k] < CROWDED * stage.step:
-            return times[k - 2]
-    return math.inf
-
-
-def _before(time: float, run: Run) -> tuple[list[float], list[list[Value]]]:
-    """Return points and rows of a run before a time."""
-    count = sum(each < time for each in run.times)
-    return run.times[:count], run.rows[:count]
 
 
 def _disturbed(exchange: Stage, seen: Sequence[Variable], number: int) -> Run | None:
