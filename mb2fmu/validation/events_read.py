@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import sympy as sm
 
+from mb2fmu.functions import StickingSign
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.observables import RequestedOutput, WrittenOutput
 from mb2fmu.model.definition import ModelDefinition
@@ -191,13 +192,16 @@ class EventsRead:
         yield from self._of_outputs()
 
     def _of_outputs(self) -> Iterator[_Pair]:
-        """Yield outputs that contain unknown forces; the unit itself is asked for all others."""
+        """Yield outputs of unknown forces or of what sticks; the unit itself, which slips, is asked for all others."""
         d, m = self._d, self._m
         written = {each.name: each.expression for each in m.outputs if isinstance(each, WrittenOutput)}
         for output in d.outputs:
             if isinstance(output, Output) and output.name in written:
                 own = sm.sympify(output.expression)
-                if own.atoms(sm.Function) & self._solved.keys():
+                if own.has(StickingSign):
+                    here, there = _held(own), _held(written[output.name])
+                    yield _Pair(f"output {output.name} while it sticks", here, there)
+                elif own.atoms(sm.Function) & self._solved.keys():
                     yield _Pair(f"output {output.name}", own, written[output.name])
         yield from self._of_multipliers()
 
@@ -350,6 +354,11 @@ def _with_multipliers(definition: ModelDefinition, mechanism: Mechanism) -> Iter
     for item in definition.constraints:
         if item.symbol is not None and item.name in names:
             yield item, names.index(item.name)
+
+
+def _held(expression: sm.Expr) -> sm.Expr:
+    """Return an expression with signs that stick: a value within the limits, the same for the same slip and limit."""
+    return expression.replace(StickingSign, lambda slip, ratio: ratio * slip / (1 + sm.Abs(slip)))
 
 
 def _quotient(function: Callable[[float], float], step: float) -> tuple[float, float]:

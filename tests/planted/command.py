@@ -18,6 +18,8 @@ from planted.fault import ROOT, Mutant, Subject, subjects
 from planted.planting import RIGHT, sample
 from planted.unit_verdict import Verdict, judge
 
+NOTHING_PLANTED = "no fault can be chosen"
+"""The place of a model of which the choice itself fails."""
 COUNTED = ("found", "survived")
 """Outcomes of faults that change what the unit does."""
 
@@ -68,6 +70,17 @@ class Store:
         records = [Record(**json.loads(line)) for line in lines]
         self.found = {record.key: record for record in records if record.outcome not in again}
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._write()
+
+    def drop(self, model: str, place: str) -> None:
+        """Forgets what an earlier run has said of a place of a model."""
+        gone = [key for key, record in self.found.items() if (record.model, record.place) == (model, place)]
+        for key in gone:
+            del self.found[key]
+        if gone:
+            self._write()
+
+    def _write(self) -> None:
         kept = "".join(json.dumps(asdict(record)) + "\n" for record in self.found.values())
         self.path.write_text(kept, encoding="utf-8")
 
@@ -101,27 +114,52 @@ def plant(subject: Subject, groups: Sequence[Sequence[Mutant]], per_kind: int, s
             effective += store.found[key].outcome not in {"equivalent", "refused"}
 
 
+def _of_one(subject: Subject, given: argparse.Namespace, store: Store) -> None:
+    """Plants in one model; where nothing can be planted in it, that is kept as an error, and the others go on."""
+    try:
+        chosen = sample(
+            subject,
+            per_kind=given.per_kind,
+            limit=given.limit,
+            seed=given.seed,
+            kinds=given.kinds,
+            levels=given.levels,
+        )
+    except Exception as error:  # noqa: BLE001
+        store.add(Record(subject.name, RIGHT, "none", NOTHING_PLANTED, "", "error", _said(error)))
+        return
+    store.drop(subject.name, NOTHING_PLANTED)
+    plant(subject, chosen, given.per_kind, store)
+
+
+def _said(error: Exception) -> str:
+    """Shows where it was raised, and tells it in one line."""
+    traceback.print_exception(error)
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+
+
 def _judged(subject: Subject, mutant: Mutant, folder: Path) -> Verdict:
     """Whatever goes wrong with one mutant is told of it, and the others go on."""
     try:
         return judge(subject, mutant, folder)
     except Exception as error:  # noqa: BLE001
-        traceback.print_exc()
-        return Verdict("error", f"{type(error).__name__}: {' '.join(str(error).split())}"[:200])
+        return Verdict("error", _said(error))
 
 
 def table(records: Sequence[Record]) -> str:
-    """By kind: planted, found, by which check first; then survivors and false alarms one by one, as Markdown."""
+    """By kind: planted, found, by which check first; then survivors, false alarms, errors one by one, as Markdown."""
     lines = ["| kind | planted | found | first found by | no effect | not made |", "|---|---:|---:|---|---:|---:|"]
     planted = [record for record in records if record.kind != RIGHT]
     kinds = sorted({record.kind for record in planted})
     lines += [_row(kind, [record for record in planted if record.kind == kind]) for kind in kinds]
     lines.append(_row("**all**", planted))
-    right = [record for record in records if record.kind == RIGHT]
+    right = [record for record in records if record.kind == RIGHT and record.outcome != "error"]
     alarms = [record for record in right if record.outcome != "passed"]
+    errors = sum(record.outcome == "error" for record in records)
     models = len({record.model for record in planted if record.outcome in COUNTED})
-    lines += ["", f"{models} models; {len(right)} right units, {len(alarms)} false alarms."]
-    told = [record for record in planted if record.outcome in {"survived", "error"}] + alarms
+    lines += ["", f"{models} models; {len(right)} right units, {len(alarms)} false alarms; {errors} errors."]
+    told = [record for record in planted if record.outcome == "survived"] + alarms
+    told += [record for record in records if record.outcome == "error"]
     lines += ["", "| model | level | kind | place | outcome |", "|---|---|---|---|---|"] if told else []
     lines += [f"| {r.model} | {r.level} | {r.kind} | {r.place} | {r.outcome} {r.by} |" for r in told]
     return "\n".join(lines)
@@ -161,15 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     store.load(given.again)
     for subject in subjects():
         if not given.models or subject.name in given.models:
-            chosen = sample(
-                subject,
-                per_kind=given.per_kind,
-                limit=given.limit,
-                seed=given.seed,
-                kinds=given.kinds,
-                levels=given.levels,
-            )
-            plant(subject, chosen, given.per_kind, store)
+            _of_one(subject, given, store)
     records = sorted(store.found.values(), key=lambda record: record.key)
     say(table(records))
     if given.table:

@@ -30,7 +30,7 @@ _TURN = sm.ImmutableMatrix([[0, 0, 1], [1, 0, 0], [0, 1, 0]])
 
 def mutants(subject: Subject) -> Iterator[Mutant]:
     """Every fault of reading that can be planted in a mechanism."""
-    mechanism = subject.mechanism
+    mechanism = subject.read
     for faults in (
         _of_bodies,
         _of_frames,

@@ -23,7 +23,7 @@ Planted = Iterator[tuple[str, str, Callable[[Mechanism], Mechanism]]]
 def mutants(subject: Subject) -> Iterator[Mutant]:
     """Every fault of this room that can be planted in a mechanism; each changes what the unit does."""
     for faults in (_of_contacts, _of_latches, _of_events, _of_values, _of_outputs):
-        for kind, place, change in faults(subject.mechanism):
+        for kind, place, change in faults(subject.read):
             yield Mutant(kind, "reading", place, change, by_construction=True)
 
 

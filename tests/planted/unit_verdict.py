@@ -97,7 +97,7 @@ def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
     """The wrong derivation, and how much of what the unit computes is another."""
     right = subject.derivation
     if mutant.level == "reading":
-        wrong = mutant.change(subject.mechanism)
+        wrong = mutant.change(subject.read)
         with _reading(subject.derivation.checked, wrong):
             derivation = pipeline.derive(subject.model)
     elif mutant.level == "equations":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
-from planted import conditional, graph, reading, runtime
+from planted import command, conditional, graph, reading, runtime
 from planted.command import Record, Store, table
 from planted.fault import Mutant, Subject, subjects
 from planted.planting import all_mutants
-from planted.unit_verdict import judge
+from planted.unit_verdict import _derived, judge
 
 from mb2fmu import interface
 from mb2fmu.emit import c
@@ -64,6 +65,31 @@ def test_what_changes_nothing_is_not_counted(models, tmp_path):
         if m.kind == "inertia entry" and m.place == "pole: moment about x times 1.3"
     )
     assert judge(pendulum, mutant, tmp_path).outcome == "equivalent"
+
+
+def test_a_fault_of_reading_adds_nothing_but_itself(models):
+    """What the formulation adds to what was read is added once; else every such fault seems to change something."""
+    linkage = models["andrews"]
+    fault = next(mutant for mutant in reading.mutants(linkage) if mutant.kind == "potential")
+    derivation, effect = _derived(linkage, fault)
+    assert derivation.program.layout == linkage.derivation.program.layout
+    assert effect == 0.0  # no output asks for the potential energy, and the spring's force is another expression
+
+
+def test_a_model_that_cannot_be_planted_in_is_an_error_and_the_others_go_on(monkeypatch, tmp_path, capsys):
+    def refused():
+        raise ValueError("this model cannot be made")
+
+    monkeypatch.setattr(command, "subjects", lambda: [Subject("bad", refused), Subject("next", refused)])
+    store = tmp_path / "found.jsonl"
+    assert command.main(["--store", str(store)]) == 1
+    records = [json.loads(line) for line in store.read_text().splitlines()]
+    assert [(r["model"], r["outcome"], r["by"]) for r in records] == [
+        (name, "error", "ValueError: this model cannot be made") for name in ("bad", "next")
+    ]
+    shown = capsys.readouterr().out
+    assert "0 right units, 0 false alarms; 2 errors." in shown
+    assert shown.count(command.NOTHING_PLANTED) == 4  # as it goes, and in the table
 
 
 @pytest.mark.parametrize("fmi", ["2", "3"])

@@ -1,5 +1,6 @@
 """Events, declared values and outputs as they were read, held against the model's own expressions: faults are found."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from planted.fault import Subject
 from strangers import quaternion_with_a_dependent_rate
 
 from mb2fmu import pipeline
+from mb2fmu.functions import StickingSign
+from mb2fmu.mechanism.observables import WrittenOutput
 from mb2fmu.pipeline.deriving import read_model
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.validation.events_read import margin
@@ -29,7 +32,7 @@ def first_of_each_kind(name):
     path = MODELS / f"{name}.py"
     checked, mechanism = read_model(path, None, Stopwatch(None))
     subject = Subject(name, lambda: pipeline.load(path))
-    subject.__dict__["derivation"] = type("Derived", (), {"mechanism": mechanism})  # no unit is needed
+    subject.__dict__["read"] = mechanism  # no unit is needed
     kinds = {}
     for mutant in touch_reading.mutants(subject):
         kinds.setdefault(mutant.kind, mutant)
@@ -69,6 +72,36 @@ def test_faults_of_reading_are_found(name, expected):
     for kind in sorted(expected):
         rungs = said(checked, kinds[kind].change(mechanism))
         assert "failed" in [rung.verdict for rung in rungs], (kind, kinds[kind].place)
+
+
+@pytest.mark.parametrize("name", ["clutch_line", "stick_slip_belt"])
+def test_outputs_are_compared_as_they_are_while_something_sticks(name):
+    checked, mechanism, _ = first_of_each_kind(name)
+    right, _ = said(checked, mechanism)
+    assert right.verdict == "passed"
+    wrong = 0
+    for i, output in enumerate(mechanism.outputs):
+        if isinstance(output, WrittenOutput) and output.expression.has(StickingSign):
+            other = replace(output, expression=output.expression * sm.Float("1.03"))
+            outputs = (*mechanism.outputs[:i], other, *mechanism.outputs[i + 1 :])
+            found, _ = said(checked, replace(mechanism, outputs=outputs))
+            assert found.verdict == "failed", output.name
+            assert output.name in found.worst
+            wrong += 1
+    assert wrong >= 1
+
+
+def test_another_limit_of_what_sticks_is_found():
+    checked, mechanism, _ = first_of_each_kind("clutch_line")
+
+    def looser(output):
+        if not isinstance(output, WrittenOutput):
+            return output
+        expression = output.expression.replace(StickingSign, lambda slip, ratio: StickingSign(slip, 1.03 * ratio))
+        return replace(output, expression=expression)
+
+    found, _ = said(checked, replace(mechanism, outputs=tuple(map(looser, mechanism.outputs))))
+    assert found.verdict == "failed"
 
 
 def test_conditions_have_margins():
