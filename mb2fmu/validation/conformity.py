@@ -114,15 +114,16 @@ def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
 
 
 def _compared(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[Finding]:
-    """Compare units of measure and start values with the model's."""
-    faults = [*_units(declared, definition, equations), *_starts(declared, definition), *_limits(declared, definition)]
+    """Compare units of measure, start values, bounds, nominal values and experiment with the model's."""
+    faults = [*_units(declared, definition, equations), *_starts(declared, definition)]
+    faults += [*_limits(declared, definition, equations), *_experiment(declared, definition)]
     outputs = [v.name for v in describe(definition, equations) if v.kind == "output"]
     told = {name: variable.causality for name, variable in _variables(declared).items()}
     hidden = [name for name in outputs if told.get(name, "output") != "output"]
     faults += [f"{name} is an output of the model, and declared as {told[name]}" for name in hidden]
     yield from (Finding(MODEL, "error", fault) for fault in faults)
     if not faults:
-        yield Finding(MODEL, "note", "units of measure, start values and bounds are the model's")
+        yield Finding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
 
 
 def _units(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
@@ -178,19 +179,41 @@ def _starts(declared: Description, definition: Declarations) -> Iterator[str]:
             yield f"{name} is declared to start near {found}; the model's start is {solved[name][0]!r}"
 
 
-def _limits(declared: Description, definition: Declarations) -> Iterator[str]:
-    """Yield bounds that are declared and not the model's, and nominal values where the model has another."""
+def _limits(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
+    """Yield bounds that are declared and not the model's, and nominal values where the model has another.
+
+    Where the model gives no nominal value, that of a unit is computed from its motion, or from nothing: it is a hint to
+    solvers, and no statement about the model.
+    """
     there = _variables(declared)
-    for item in definition.quantities:
-        variable = there.get(item.name)
+    meant = {
+        item.name: {"min": item.minimum, "max": item.maximum, "nominal": item.nominal} for item in definition.quantities
+    }
+    meant |= {output.name: {"nominal": output.nominal} for output in equations.outputs}
+    for name, limits in meant.items():
+        variable = there.get(name)
         if variable is None or variable.dimensions:
             continue
-        for name, meant in (("min", item.minimum), ("max", item.maximum), ("nominal", item.nominal)):
-            found = variable.number(name)
-            if found is None or (name == "nominal" and meant is None):
+        for limit, value in limits.items():
+            found = variable.number(limit)
+            if found is None or (limit == "nominal" and value is None):
                 continue  # who does not say it says nothing wrong
-            if meant is None or not _same(found, meant):
-                yield f"{item.name} is declared with {name} = {found:g}; the model has {meant}"
+            if value is None or not _same(found, float(value)):
+                yield f"{name} is declared with {limit} = {found:g}; the model has {value}"
+
+
+def _experiment(declared: Description, definition: Declarations) -> Iterator[str]:
+    """Yield what the unit says of its default experiment and the model says otherwise."""
+    run = definition.experiment
+    for name, meant in (
+        ("startTime", 0.0),
+        ("stopTime", run.stop),
+        ("stepSize", run.step),
+        ("tolerance", run.tolerance),
+    ):
+        told = declared.experiment.get(name)
+        if told is not None and not _same(number(told), float(meant)):
+            yield f"the default experiment is declared with {name} = {told}; the model has {meant:g}"
 
 
 def _variables(declared: Description) -> dict[str, Variable]:

@@ -11,6 +11,7 @@ from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Value, in_
 from mb2fmu.audit.behaviour.driven_runs import parameters
 from mb2fmu.audit.behaviour.exchange import Point, place, somewhere, through_events
 from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.magnitudes import part, shared
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.stage import Stage
@@ -34,19 +35,24 @@ Matrix = list[list[tuple[float, float] | None]]
 RULES = ("partials.directional", "partials.adjoint")
 
 
-def _column(values: Callable[[float], list[float]], change: float) -> list[tuple[float, float] | None]:
-    """Return one column of a Jacobian; None where two step sizes disagree (a kink, or noise)."""
+def _column(
+    values: Callable[[float], list[float]], change: float, natural: Sequence[float]
+) -> list[tuple[float, float] | None]:
+    """Return one column of a Jacobian; None where two step sizes disagree (a kink, or noise).
+
+    Args:
+        values: What the unknowns are with the known changed by so much.
+        change: Of the known.
+        natural: Magnitudes of the unknowns' units.
+    """
     found: list[tuple[float, float] | None] = []
     rows = [[values(sign * size) for sign in (1.0, -1.0)] for size in (change, 0.3 * change)]
-    # The unknowns of one linear solve share their round-off.
-    noise = (
-        1e-13
-        * max((abs(each) for row in rows for side in row for each in side if math.isfinite(each)), default=0.0)
-        / change
-    )
     ends = list(zip(rows[0][0], rows[0][1], rows[1][0], rows[1][1], strict=True))
-    middle = values(0.0) if any(_turns(end, change, noise) for end in ends) else [0.0] * len(ends)
-    for (a, b, c, d), here in zip(ends, middle, strict=True):
+    # The unknowns of one linear solve share their round-off.
+    noises = [1e-13 * each / change for each in shared([max(_finite(end), default=0.0) for end in ends], natural)]
+    turning = any(_turns(end, change, noise) for end, noise in zip(ends, noises, strict=True))
+    middle = values(0.0) if turning else [0.0] * len(ends)
+    for (a, b, c, d), here, noise in zip(ends, middle, noises, strict=True):
         wide, narrow = (a - b) / (2 * change), (c - d) / (0.6 * change)
         smooth = abs(wide - narrow) <= 1e-3 * max(abs(wide), abs(narrow)) + 100 * noise
         # Beside the middle a kink rises in proportion (0.3), what is curved by squares (0.09).
@@ -54,6 +60,11 @@ def _column(values: Callable[[float], list[float]], change: float) -> list[tuple
         known = smooth and not kink and math.isfinite(narrow)
         found.append((narrow, abs(wide - narrow) + 10 * noise) if known else None)
     return found
+
+
+def _finite(values: Sequence[float]) -> Iterator[float]:
+    """Yield the sizes of finite numbers."""
+    return (abs(each) for each in values if math.isfinite(each))
 
 
 def _turns(ends: tuple[float, float, float, float], change: float, noise: float) -> bool:
@@ -94,15 +105,19 @@ def _compare(
         else:
             said.append((name, [list(column) for column in zip(*rows, strict=True)] if back else rows))
             yield from _combined(stage, instance, unknowns, knowns, rows, (name, mode))
-    sizes = [max((abs(row[i][0]) for row in matrix if row[i]), default=0.0) for i in range(len(unknowns))]  # type: ignore[index]
+    natural, scales = [*map(stage.magnitudes.natural, unknowns)], [*map(stage.scale, knowns)]
+    # Derivatives by knowns of small magnitudes are large.
+    columns = [[abs(each[0]) if each else 0.0 for each in column] for column in zip(*matrix, strict=True)]
+    wholes = [shared(column, [1.0 / each for each in scales]) for column in columns]
     for name, rows in said:
         for j, known in enumerate(knowns):
             for i, unknown in enumerate(unknowns):
+                least = max(1e-2 * wholes[i][j], 1e-7 * part(natural[i], scales[j]))
                 entry = matrix[j][i]
                 if entry is None:
                     continue
                 measured, off = entry
-                if abs(rows[j][i] - measured) <= AGREEMENT * max(abs(measured), 1e-2 * sizes[i], 1e-7) + 3 * off:
+                if abs(rows[j][i] - measured) <= AGREEMENT * max(abs(measured), least) + 3 * off:
                     continue
                 text = f'∂"{unknown.name}"/∂"{known.name}" is {measured:.7g} by differences in {mode}'
                 text += f", it says {rows[j][i]:.7g}"
@@ -114,10 +129,15 @@ def _combined(
     stage: Stage, instance: Instance, unknowns: Sequence[Variable], knowns: Sequence[Variable],
     rows: Sequence[Sequence[float]], what: tuple[str, str],
 ) -> Iterator[Observation]:  # fmt: skip
-    """Check all directions at once, with seeds other than 1: the result is the weighted sum of the single ones."""
+    """Check all directions at once, with seeds other than 1: the result is the weighted sum of the single ones.
+
+    Each seed is a change of its variable's own magnitude: beside 1 kg what 1 m/s2 does to a nanogram is round-off.
+    """
     name, mode = what
     back = name == "partials.adjoint"
-    seed = [stage.random.choice((-1.0, 1.0)) * stage.random.uniform(0.3, 3.0) for _ in rows]
+    scales, natural = [*map(stage.scale, knowns)], [*map(stage.magnitudes.natural, unknowns)]
+    sizes, answers = ([1.0 / each for each in natural], [1.0 / each for each in scales]) if back else (scales, natural)
+    seed = [size * stage.random.choice((-1.0, 1.0)) * stage.random.uniform(0.3, 3.0) for size in sizes]
     status, found = instance.directional(unknowns, knowns, seed, adjoint=back)
     if status not in {OK, WARNING}:
         text = f"asked for all directions at once in {mode} it answers {in_words(status)}"
@@ -125,9 +145,11 @@ def _combined(
         return
     columns = [[factor * row[k] for factor, row in zip(seed, rows, strict=True)] for k in range(len(found))]
     # A derivative that is zero but for round-off has the round-off of the others, with which it was computed.
-    noise = 1e-11 * max((size for parts in columns if math.isfinite(size := sum(map(abs, parts)))), default=0.0)
-    for each, value, parts in zip(knowns if back else unknowns, found, columns, strict=True):
-        if math.isfinite(sum(parts)) and not abs(value - sum(parts)) <= 0.1 * AGREEMENT * sum(map(abs, parts)) + noise:
+    totals = [sum(map(abs, parts)) for parts in columns]
+    noises = [1e-11 * each for each in shared([size if math.isfinite(size) else 0.0 for size in totals], answers)]
+    judged = zip(knowns if back else unknowns, found, columns, totals, noises, strict=True)
+    for each, value, parts, total, noise in judged:
+        if math.isfinite(sum(parts)) and not abs(value - sum(parts)) <= 0.1 * AGREEMENT * total + noise:
             text = f'"{each.name}": for all directions at once it says {value:.7g} in {mode}, '
             yield Observation(name, text + f"the sum of the directions one by one is {sum(parts):.7g}", stage.kind)
             return
@@ -185,9 +207,10 @@ def _at(
 ) -> Iterator[Observation]:
     """Yield differences at a point, and the unit's derivatives there."""
     matrix: Matrix = []
+    natural = [*map(stage.magnitudes.natural, unknowns)]
     for k, known in enumerate(knowns):
         size = STEP * max(abs((*point.states, *point.inputs)[k]), stage.scale(known))
-        matrix.append(_column(partial(_moved, stage, instance, point, k, unknowns), size))
+        matrix.append(_column(partial(_moved, stage, instance, point, k, unknowns), size, natural))
     place(stage, instance, point)
     yield from _compare(stage, instance, unknowns, knowns, matrix, "Continuous-Time Mode")
 
@@ -221,6 +244,7 @@ def initial(stage: Stage) -> Iterator[Observation]:
             instance.reset()
             instance.enter(stage.start, None, stage.tolerance)
         matrix: Matrix = []
+        natural = [*map(stage.magnitudes.natural, unknowns)]
         for known in knowns:
             try:
                 now = instance.get([known])[0]
@@ -228,9 +252,8 @@ def initial(stage: Stage) -> Iterator[Observation]:
                 return
             if not isinstance(now, float):
                 return
-            matrix.append(
-                _column(partial(_set, instance, known, now, unknowns), STEP * max(abs(now), stage.scale(known)))
-            )
+            size = STEP * max(abs(now), stage.scale(known))
+            matrix.append(_column(partial(_set, instance, known, now, unknowns), size, natural))
             instance.set({known: now})
         yield from _compare(stage, instance, unknowns, knowns, matrix, "Initialization Mode")
 

@@ -322,7 +322,7 @@ class Stage:
         """Typical magnitudes of all variables."""
         starts = {each: self.start_value(each) for each in self.description.variables}
         finite = {k: v for k, v in starts.items() if isinstance(v, float) and math.isfinite(v)}
-        return Magnitudes(finite)
+        return Magnitudes(finite, self.description.units)
 
     def scale(self, variable: Variable) -> float:
         """Return a typical magnitude of the variable."""

@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.derivative_trials import STEP, _column
 
 def column(*functions: Callable[[float], float]) -> list[tuple[float, float] | None]:
     """Of functions of one variable, at 0."""
-    return _column(lambda change: [f(change) for f in functions], STEP)
+    return _column(lambda change: [f(change) for f in functions], STEP, [1.0] * len(functions))
 
 
 @pytest.mark.parametrize(

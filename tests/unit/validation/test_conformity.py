@@ -11,9 +11,13 @@ from lxml import etree
 from planted.description import edited
 
 from mb2fmu import package, pipeline
+from mb2fmu.audit.description.described_model import DESCRIPTION
+from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.errors import ToolError
 from mb2fmu.filetree import FileTree
-from mb2fmu.validation.conformity import conformity
+from mb2fmu.model.definition import OutputRequest
+from mb2fmu.validation.conformity import _compared, conformity
+from mb2fmu.variables import Parameter
 
 MODEL = Path(__file__).parents[3] / "models" / "cart_pole.py"
 
@@ -71,6 +75,40 @@ def test_what_is_declared_otherwise_than_the_model_has_it_is_found(built, tmp_pa
 
     found = errors(built, tmp_path, edit)
     assert [told for _, told in faults if not any(each.startswith(told) for each in found)] == [], found
+
+
+@pytest.mark.parametrize("name", ["cart_pole", "four_bar", "bouncing_ball"])
+@pytest.mark.parametrize("fmi", ["2.0", "3.0"])
+def test_limits_and_experiment_are_the_models(name, fmi):
+    """Each number that a description says of bounds, nominal values and experiment, with another one in its place."""
+    model = pipeline.load(MODEL.with_name(f"{name}.py"))
+    first = next(item for item in model.declared if isinstance(item, Parameter))
+    output = next(item for item in model.declared if isinstance(item, OutputRequest))
+    hint = {id(first): 7.0, id(output): 30.0}
+    model.declared = [replace(item, nominal=hint.get(id(item), item.nominal)) for item in model.declared]
+    derivation = pipeline.derive(model)
+    named = next(each.name for each in derivation.equations.outputs if each.nominal == 30.0)
+    described = pipeline.build(derivation, fmi=fmi).core.files[DESCRIPTION]
+    assert told_by_the_model(described, derivation) == []
+    faults = [
+        *(("//DefaultExperiment", each) for each in ("startTime", "stopTime", "stepSize", "tolerance")),
+        *((f"//ModelVariables/*[@name='{first.name}']", each) for each in ("min", "max", "nominal")),
+        (f"//ModelVariables/*[@name='{named}']", "nominal"),
+    ]
+    for path, attribute in faults:
+        root = etree.fromstring(described)
+        element = root.xpath(path)[0]
+        element = element if fmi == "3.0" or "Default" in path else element[0]
+        element.set(attribute, repr(float(element.get(attribute, "5e6")) * 1.001 + 0.001))
+        found = told_by_the_model(etree.tostring(root), derivation)
+        assert len(found) == 1, (path, attribute, found)
+        assert attribute in found[0]
+
+
+def told_by_the_model(description: bytes, derivation) -> list[str]:
+    """What the model says against a description."""
+    found = _compared(read_description(description), derivation.definition, derivation.equations)
+    return [each.message for each in found if each.severity == "error"]
 
 
 @pytest.mark.parametrize(
