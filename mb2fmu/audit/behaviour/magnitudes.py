@@ -15,7 +15,7 @@ from mb2fmu.audit.description.described_model import UnitDefinition, Variable, n
 ROUND_OFF = 1e-12
 """Part of what has the same unit, below which a start value stands where zero is meant."""
 
-MARGIN = 1e3
+MARGIN = 1e2
 """What the magnitude of a unit of measure is known to: within it two of them count as alike."""
 
 _BASES = ("kg", "m", "s", "A", "K", "mol", "cd")
@@ -105,18 +105,20 @@ class Magnitudes:
 
 
 def part(one: float, other: float) -> float:
-    """Return which part of a number of the other magnitude counts beside numbers of the one: 1, unless it is far."""
-    return min(1.0, MARGIN * one / other)
+    """Return what a number counts beside those of magnitude one, if its own is the other: 1, unless these are far."""
+    ratio = one / other
+    return ratio if ratio > MARGIN else min(1.0, MARGIN * ratio)
 
 
 def shared(sizes: Sequence[float], magnitudes: Sequence[float]) -> list[float]:
-    """Return for each of several numbers the largest of them, of those of far larger magnitudes a part."""
+    """Return for each of several numbers the largest of them, those of far other magnitudes brought to its own."""
     decades = [round(math.log10(min(max(each, 1e-300), 1e300))) for each in magnitudes]
     largest: dict[int, float] = {}
     for size, decade in zip(sizes, decades, strict=True):
         largest[decade] = max(largest.get(decade, 0.0), size)
     found = {
-        own: max(size * part(1.0, 10.0 ** min(other - own, 300)) for other, size in largest.items()) for own in largest
+        own: max(size * part(10.0 ** max(min(own - other, 300), -300), 1.0) for other, size in largest.items())
+        for own in largest
     }
     return [found[own] for own in decades]
 

@@ -152,6 +152,7 @@ class Integration:
         self.events = 0
         self._moment, self._at_once = -math.inf, 0
         self._jumped, self._apart = -math.inf, math.inf
+        self._span = min(1.0, stage.stop - stage.start)  # by which times are alike: 1e-12 s is much to a microsecond
         self.jumps: list[Jump] = []
         self.watch: Callable[[str], None] = lambda _: None
         self.moves: Callable[[float], Mapping[Variable, Value]] | None = None
@@ -214,15 +215,15 @@ class Integration:
         Raises:
             TiredError: If there are too many steps or events.
         """
-        while self.time < until - 1e-12 * max(1.0, abs(until)):
+        while self.time < until - 1e-12 * max(self._span, abs(until)):
             self._done += 1
             if self._done > MOST_STEPS or self.events > MOST_EVENTS:
                 raise TiredError("too many steps or events for the auditor's integrator", self.time)
             target = min(until, self._next)
             size = min(self._attempt, target - self.time)
-            if size > 1e-14 * max(1.0, abs(self.time)):
+            if size > 1e-15 * max(self._span, abs(self.time)):
                 size = self._step(size, target)
-            if self.time >= self._next - 1e-12 * max(1.0, abs(self._next)):
+            if self.time >= self._next - 1e-12 * max(self._span, abs(self._next)):
                 self._event("time")
 
     def _step(self, size: float, target: float) -> float:
@@ -230,7 +231,7 @@ class Integration:
         state, error, refused = self._attempted(size)
         while error > 1.0:
             size *= max(0.1, 0.9 * error**-0.2) if math.isfinite(error) else 0.1
-            if size < 1e-13 * max(1.0, abs(self.time)):
+            if size < 1e-13 * max(self._span, abs(self.time)):
                 raise refused or TiredError("the auditor's integrator cannot keep its tolerance", self.time)
             state, error, refused = self._attempted(size)
         if size < target - self.time or error > 0.0:
@@ -262,7 +263,7 @@ class Integration:
         state = self._tried(high)[0]
         for _ in range(50):
             middle = 0.5 * (low + high)
-            if high - low < 1e-13 * max(1.0, abs(self.time)):
+            if high - low < 1e-13 * max(self._span, abs(self.time)):
                 break
             tried = self._tried(middle)[0]
             if self._crossed(self.time + middle, tried):

@@ -1,0 +1,71 @@
+"""Faults of partial derivatives are found in any units of measure, and none is said to be where none is."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rescaling import rescale
+
+from mb2fmu import pipeline
+from mb2fmu.audit.behaviour.binding import Library
+from mb2fmu.audit.behaviour.derivative_trials import continuous, initial
+from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.description.described_model import DESCRIPTION
+from mb2fmu.audit.description.parse_description import read_description
+
+MODELS = Path(__file__).parents[2] / "models"
+SIZES = [(1.0, 1.0, 1.0), (1e-6, 1e-12, 1e-6), (1e6, 1e6, 1e6), (1e-6, 1.0, 1.0)]
+PLANTED = {
+    "bouncing_ball": [("der(v)", "g"), ("der(h)", "v"), ("total_energy", "v"), ("total_energy", "h")],
+    "cart_pole": [("der(v)", "theta"), ("der(omega)", "theta"), ("tip.x", "theta"), ("der(v)", "force")],
+}
+
+
+def said(stage: Stage) -> list[str]:
+    """What the two probes say."""
+    return [f"{found.rule}: {found.message}" for trial in (continuous, initial) for found in _each(trial(stage))]
+
+
+def _each(found: Iterator) -> Iterator:
+    yield from found
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("name", "fmi"), [("bouncing_ball", "2.0"), ("cart_pole", "3.0")])
+def test_a_partial_that_is_two_percent_off_is_found_in_any_units(tmp_path, monkeypatch, name, fmi, size):
+    """Seen: derivatives of energies of 1e-12 J were below what was granted, and seeds of 1 kg drowned a nanogram's."""
+    length, mass, time = size
+    model = rescale(pipeline.load(MODELS / f"{name}.py"), length=length, mass=mass, time=time)
+    files = pipeline.build(pipeline.derive(model), fmi=fmi).core.files
+    binary = next(each for each in files if each.endswith(".so"))
+    library = tmp_path / Path(binary).name
+    library.write_bytes(files[binary])
+    handle, described = ctypes.CDLL(str(library)), read_description(files[DESCRIPTION])
+    true = Instance.directional
+
+    def stage() -> Stage:
+        return Stage(Library(handle, described, str(tmp_path)), "ModelExchange", tmp_path)
+
+    assert said(stage()) == []
+    for unknown, known in PLANTED[name]:
+        asked = set()
+
+        def wrong(self, unknowns, knowns, seed, *, adjoint=False, names=(unknown, known), asked=asked):
+            status, values = true(self, unknowns, knowns, seed, adjoint=adjoint)
+            rows, columns = [each.name for each in unknowns], [each.name for each in knowns]
+            if names[0] in rows and names[1] in columns and not adjoint:
+                i, j = rows.index(names[0]), columns.index(names[1])
+                asked.add(names)
+                only = true(self, [unknowns[i]], [knowns[j]], [seed[j]])[1][0]
+                values = [value + 0.02 * only * (k == i) for k, value in enumerate(values)]
+            return status, values
+
+        monkeypatch.setattr(Instance, "directional", wrong)
+        found = said(stage())
+        monkeypatch.setattr(Instance, "directional", true)
+        assert asked
+        assert any(each.startswith("partials.directional") and unknown in each for each in found), (unknown, known)
