@@ -129,7 +129,8 @@ def _compared(declared: Description, definition: Declarations, equations: Equati
 def _units(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
     """Yield variables declared in another unit than the model's, and units with another definition."""
     known = {unit.name: unit for unit in declared.units}
-    wanted = {variable.name: variable.unit for variable in describe(definition, equations)}
+    wanted = {"solver_step": "s"}  # the unit's own, unless the model has that name
+    wanted |= {variable.name: variable.unit for variable in describe(definition, equations)}
     wanted |= {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
     told = {name: variable.get("unit") for name, variable in _variables(declared).items()}
     for name, unit in wanted.items():
