@@ -126,5 +126,5 @@ def test_the_count_goes_on_where_it_was(tmp_path):
     assert set(again.found) == {found.key, right.key}
     text = table([found, survived, right])
     assert "| sign | 2 | 1 | calls 1 | 0 | 0 |" in text
-    assert "1 models; 1 right units, 0 false alarms." in text
+    assert "1 models; 1 right units, 0 false alarms; 0 errors." in text
     assert "| a | reading | sign | there | survived" in text
