@@ -126,7 +126,7 @@ def sweep(
     short = next((k for k, point in enumerate(found) if not set(kept) <= set(point.states)), None)
     if short is not None:
         what = f"at {values[short]:.6g} other states are independent, or grow, than at other values"
-        remedy = "hold more states by --at (an upright bicycle: lean_rate=0): all points are of one kind then"
+        remedy = "hold more states by --at, so that all operating points are of one kind"
         remedy += ", or sweep a part of the range that leaves this value out"
         raise AnalysisError(f"{name} cannot be swept:", [Fault(what, remedy=remedy)])
     rows = _followed([np.linalg.eigvals(_block(point, kept)).astype(complex) for point in found])

@@ -19,7 +19,9 @@ SEED = 11
 _SPREADS = (0.3, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1, 0.03, 0.03)
 """Of parameters, relative to their values, attempt after attempt; then those of the geometry keep theirs."""
 _ASKED = 3  # points that tell how many constraints follow from others
-_LEFT = (1e-4, 1e-2)  # part of a row that is left beside others, from which it follows; from which it nearly does
+_LEFT = (1e-4, 1e-2)
+"""What other rows leave of a row, as a part of it: below the first it follows from them, below the second nearly."""
+
 _TURN = 0.6
 """How far angles and numbers without a unit go from their start values."""
 _BESIDE = 0.1  # of that, from where an experiment goes
