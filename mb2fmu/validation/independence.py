@@ -278,11 +278,14 @@ def judged(
             errors += [(ratio / allowed, where) for ratio, where in found]
         rungs.append(_rung(way, len(made.samples), errors, refusals))
     rungs += _outputs_rung(made, description, answers, allowed)
-    differences = [(s, d) for s in made.samples for d in s.differences.items()]
-    if differences:
-        errors = [(_ratio(*pair), f"{what} at t = {s.point.time:.4g} s") for s, (what, pair) in differences]
-        rungs.append(_rung("reading", len(made.samples), errors, []))
-    return Independence(rungs=tuple(rungs))
+    return Independence(rungs=(*rungs, *_reading_rung(made)))
+
+
+def _reading_rung(made: OwnMotions) -> Sequence[Rung]:
+    """Judge what was read by the objects, at samples and where a latch is closed; no rung where nothing is known."""
+    readings = [(s.point.time, s.differences) for s in made.samples if s.differences] + list(made.readings)
+    errors = [(_ratio(*pair), f"{what} at t = {t:.4g} s") for t, found in readings for what, pair in found.items()]
+    return [_rung("reading", len(readings), errors, [])] if errors else []
 
 
 def _outputs_rung(
@@ -345,7 +348,7 @@ def _unjudged(made: OwnMotions, lacking: str) -> Independence:
     """Return rungs without comparison; each gives the reason."""
     reason = lacking or "no admissible points were found"
     rungs = [_missing(way, made.missing.get(way, reason)) for way in made.ways]
-    return Independence(rungs=tuple(rungs))
+    return Independence(rungs=(*rungs, *_reading_rung(made)))
 
 
 def _session(number: int) -> str:

@@ -36,6 +36,12 @@ _PERTURBED = 2
 _TRIED = 20 * POINTS
 
 
+Differences = dict[str, tuple[float, float]]
+"""By quantity: (error, bound)."""
+Reading = tuple[float, Differences]
+"""Time and differences."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Motion of the user's object at one admissible point.
@@ -53,7 +59,7 @@ class Sample:
     point: Point
     rates: dict[str, dict[str, float]]
     bounds: dict[str, float]
-    differences: dict[str, tuple[float, float]]
+    differences: Differences
     outputs: dict[str, tuple[float, float]]
     terms: dict[str, float] = field(default_factory=dict)
     states: dict[str, float] = field(default_factory=dict)
@@ -71,6 +77,8 @@ class OwnMotions:
         ways: That there are, the most independent first.
         events: What was read of events against the model's own expressions: (error over bound, of what and when).
         left_out: What events are made of and could not be compared.
+        readings: (time, what the reading is off by) at points where a latch is closed, as :class:`Sample` has it: there
+            the objects tell no x', and still their velocities, energy and forces.
     """
 
     samples: tuple[Sample, ...]
@@ -80,6 +88,7 @@ class OwnMotions:
     ways: tuple[str, ...] = ("equations", "kinematics")
     events: tuple[tuple[float, str], ...] = ()
     left_out: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
 
 
 def own_motions(
@@ -111,7 +120,13 @@ def own_motions(
     starts = {p.name: slot[p.symbol] for p in free} | {item.name: slot[item.symbol] for item in states}
     inputs = {r.name: slot[r.symbol] for r in d.inputs}
     return OwnMotions(
-        tuple(samples), starts, inputs, maker.missing, events=tuple(events), left_out=tuple(maker.left_out)
+        tuple(samples),
+        starts,
+        inputs,
+        maker.missing,
+        events=tuple(events),
+        left_out=tuple(maker.left_out),
+        readings=tuple(maker.readings),
     )
 
 
@@ -148,6 +163,7 @@ class _Maker:
         self._rate = mechanism.stabilization_rate
         self.missing: dict[str, str] = {}
         self.left_out: list[str] = []
+        self.readings: list[Reading] = []
         work = pathway_work(definition.mechanics)
         parts = self._parts = handed(definition.mechanics, actuators=work <= MOST_PATHWAYS)
         self.symbols = OwnSymbols(definition, parts)
@@ -161,7 +177,8 @@ class _Maker:
         self._equations, self._kinematics = self._form_equations(), self._form_kinematics()
         self.ways = [w for w in (self._equations, self._kinematics) if w is not None]
         self._reading = None
-        if self._equations is None and self._kinematics is not None and mechanism.bodies:
+        needed = self._equations is None or self._latched is not None
+        if needed and self._kinematics is not None and mechanism.bodies:
             self._reading = _Reading(mechanism, parts, self.symbols)
         if not self.ways:
             return
@@ -205,12 +222,12 @@ class _Maker:
     def samples(self) -> list[Sample]:
         """Return samples; points where round-off alone exceeds 1e-6 are left out."""
         found: list[Sample] = []
-        latched = 0
+        latched: list[Point] = []
         for tried, point in enumerate(self._points.draw()):
             if len(found) == POINTS or tried > _TRIED:
                 break
             if self._latched is not None and any(self._latched(list(point.values))):
-                latched += 1
+                latched.append(point)
                 continue
             try:
                 sample = self._sample(point)
@@ -221,7 +238,21 @@ class _Maker:
         if latched and not found:
             reason = "a latch is closed wherever points were looked for, and the objects know nothing of it"
             self.missing = {"equations": reason, "kinematics": reason} | self.missing
+        if len(found) < POINTS:
+            self._read_where_latched(latched[:POINTS])
         return found
+
+    def _read_where_latched(self, points: Sequence[Point]) -> None:
+        """Hold what was read against the objects where a latch is closed: what it holds changes nothing of that."""
+        if self._reading is None or self._kinematics is None:
+            return
+        for point in points:
+            values = list(point.values)
+            try:
+                differences = self._reading.differences(values, self._kinematics.motion(values))
+            except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+                continue  # the object itself has no numbers there
+            self.readings.append((point.time, differences))
 
     def events(self) -> list[tuple[float, str]]:
         """Compare the events that were read with the model's own expressions, at points of their own."""
@@ -370,7 +401,7 @@ class _Reading:
         ]
         self._all_speeds = len(d.speeds) == len(symbols.u)  # a speed that is the rate of a coordinate may be none here
 
-    def differences(self, values: list[float], motion: OwnMotion) -> dict[str, tuple[float, float]]:
+    def differences(self, values: list[float], motion: OwnMotion) -> Differences:
         """Return (error, bound) of the worst velocity, angular velocity, energy and generalized force."""
         s, n, array = self._symbols, self._numeric, np.array(values)
         z, r, p = ([s.slot[symbol] for symbol in group] for group in (s.z, s.r, (*s.p, *s.calculated)))

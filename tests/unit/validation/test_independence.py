@@ -41,7 +41,7 @@ from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.validation.independence import SOLVED, Independence, judged, prove_independently
 from mb2fmu.validation.own_equations import MOST_PATHWAYS, pathway_work
 from mb2fmu.validation.own_kinematics import OwnKinematics
-from mb2fmu.validation.own_motion import POINTS, own_motions
+from mb2fmu.validation.own_motion import POINTS, OwnMotions, own_motions
 from mb2fmu.validation.own_objects import handed, untouched
 from mb2fmu.validation.own_symbols import NotFormedError, OwnSymbols
 from mb2fmu.validation.robot_motion import robot_motions
@@ -272,6 +272,22 @@ def test_the_reading_is_held_against_the_objects_where_equations_are_not_formed(
     wrong = _with(mechanism, "bodies", len(mechanism.bodies) - 1, heavier)
     against = own_motions(true[0], wrong)
     assert verdict(true, mechanism, against).rungs[-1].verdict == "failed"
+
+
+def test_the_reading_is_held_against_the_objects_where_a_latch_is_always_closed():
+    """A block stands on one corner or on the other: there is no point at which its objects alone tell x'."""
+    definition, right = read_of(pipeline.load(MODELS / "rocking_block.py"))
+    made = own_motions(definition, right)
+    assert not made.samples, "the block is held somewhere else now: take another model"
+    assert len(made.readings) == POINTS
+    assert _worst_of(made) < 1.0
+    for wrong in faults(right).values():
+        assert _worst_of(own_motions(definition, wrong)) > 1e3
+
+
+def _worst_of(made: OwnMotions) -> float:
+    """Largest error over its bound of what was read where a latch is closed."""
+    return max(error / bound for _, found in made.readings for error, bound in found.values() if bound > 0.0)
 
 
 def test_a_spring_along_many_joints_is_not_composed():
