@@ -25,6 +25,7 @@ from mb2fmu.robots.robot_description import (
     Limits,
     LinkRecord,
     Pose,
+    behind,
 )
 from mb2fmu.robots.strict_xml import Element, Faults
 
@@ -192,7 +193,7 @@ class Bodies:
                 self._free(element, chain, parent, name, pose)
                 return
             at = np.array(element.vector("pos", (0.0, 0.0, 0.0))) if kind != "slide" else anchor
-            child = f"{name} (behind joint {k + 1})" if not last or np.any(at) else name
+            child = behind(name, f"joint {k + 1}") if not last or np.any(at) else name
             own = self._joint(element, kind, name)
             own = replace(own, parent=parent, child=child, origin=pose @ Pose(position=at - anchor) @ own.origin)
             self.joints.append(own)
@@ -212,6 +213,8 @@ class Bodies:
             what = f"body {name} has a free joint, and {'another one' if len(chain) > 1 else 'a parent'}"
             self.faults.add(element.line, what, "let only bodies of the world be free, by one joint")
         check_attributes(element, _OF_JOINTS, (*_SOLVER, "align"))
+        if element.attribute("align") == "true":
+            self.faults.note(f"align of body {name} is left out: its pose and speeds are those of its axes in the file")
         if element.name == "joint":
             for key in ("damping", "armature", "stiffness"):
                 if element.number(key):

@@ -57,6 +57,8 @@ def read_compiler(root: Element) -> Compiler:
     element = None
     for element in root.children("compiler"):
         check_attributes(element, _HONOURED, _HARMLESS)
+        if element.attribute("alignfree") == "true":
+            element.faults.note("alignfree is left out: poses of free bodies are those of their axes in the file")
         found |= {str(key): str(value) for key, value in element.node.attrib.items()}
     if element is None:
         return Compiler()

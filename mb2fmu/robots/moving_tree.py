@@ -22,6 +22,7 @@ from mb2fmu.robots.robot_description import (
     Pose,
     RobotDescription,
     cleaned,
+    name_in_file,
 )
 from mb2fmu.robots.robot_settings import RobotSettings
 
@@ -352,8 +353,9 @@ def _refuse_massless(tree: MovingTree, where: str) -> None:
         joint = part.moved_by
         if part.coordinate is not None and part.coordinate[0] != i:
             continue  # it follows another joint
-        what = f"joint {joint.name} moves link {part.name}, which has no mass, nor has anything behind it"
-        remedy = f"give {part.name} an <inertial>, make {joint.name} fixed, or lock it: locked = {{ {joint.name} = 0 }}"
+        link = name_in_file(part.name)
+        what = f"joint {joint.name} moves link {link}, which has no mass, nor has anything behind it"
+        remedy = f"give {link} an <inertial>, make {joint.name} fixed, or lock it: locked = {{ {joint.name} = 0 }}"
         faults.append(Fault(what, f"{where}:{joint.line}", remedy))
     if len(tree.parts) == 1:
         faults.append(

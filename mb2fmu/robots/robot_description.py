@@ -22,6 +22,7 @@ GeometryKind = Literal["box", "cylinder", "sphere", "capsule", "ellipsoid", "mes
 
 UNBOUNDED = (-np.inf, np.inf)
 _NOISE = 4.5e-16
+_BEHIND = " (behind "
 """What products of rotations leave of an entry that is 0 or ±1."""
 
 
@@ -108,6 +109,16 @@ class Geometry:
     mesh: str = ""
     collision: bool = False
     line: int = 0
+
+
+def behind(link: str, joint: str) -> str:
+    """Return the name of a link without mass that stands between a joint and the link that it moves."""
+    return f"{link}{_BEHIND}{joint})"
+
+
+def name_in_file(link: str) -> str:
+    """Return what the file calls a link, or the link that one without mass stands before."""
+    return link.partition(_BEHIND)[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,12 @@ from mb2fmu.robots.strict_xml import Element, Faults
 
 MODEL, WORLD = "__model__", "world"
 _UNIT = 1e-12
+_UNDERSCORES = "SDF keeps names with two underscores at both ends for itself: rename it"
+_RESERVED = {
+    WORLD: "SDF keeps it for what the model stands in: rename it, or remove it: a joint from world needs no link",
+    MODEL: "it is the model's own frame: rename it",
+}
+"""Name that no element may have → what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +50,16 @@ class SdfFrames:
     _known: dict[str, Pose] = field(default_factory=lambda: {MODEL: Pose()})
 
     def add(self, name: str, placed: Placed) -> None:
-        """Add a frame; links, joints and frames share one set of names."""
-        if name and name not in self.doubled and (name in self.placed or name == MODEL):
+        """Add a frame; links, joints and frames share one set of names, of which SDF keeps some for itself."""
+        known = name in self.placed or name == MODEL
+        if name == WORLD or (name.startswith("__") and name.endswith("__")):
             self.doubled.add(name)
-            what = f"{'2 links, joints or frames are' if name != MODEL else 'a link, joint or frame is'} called {name}"
-            self.faults.add(placed.line, what, "rename all but one" if name != MODEL else "it is the model's own frame")
-        self.placed[name] = placed
+            self.faults.add(placed.line, f"a link, joint or frame is called {name}", _RESERVED.get(name, _UNDERSCORES))
+        elif name and name not in self.doubled and known:
+            self.doubled.add(name)
+            self.faults.add(placed.line, f"2 links, joints or frames are called {name}", "rename all but one")
+        if not (known and name in _RESERVED):
+            self.placed[name] = placed
 
     def pose(self, name: str, line: int) -> Pose:
         """Return a frame's pose in the model; the identity, with a fault, where it is undetermined."""

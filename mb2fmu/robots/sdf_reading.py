@@ -27,6 +27,7 @@ from mb2fmu.robots.robot_description import (
     Mimic,
     Pose,
     RobotDescription,
+    behind,
 )
 from mb2fmu.robots.sdf_frames import MODEL, WORLD, Placed, SdfFrames, read_pose
 from mb2fmu.robots.strict_xml import Element, Faults, parse
@@ -40,6 +41,12 @@ _CLOSING: dict[str, LoopKind] = {"ball": "point", "revolute": "hinge", "fixed": 
 _OF_MODELS = {"pose", "link", "joint", "frame"}
 _SILENT = {"plugin", "self_collide", "allow_auto_disable", "enable_wind", "sensor", "light", "gripper", "audio_sink",
            "audio_source", "battery", "particle_emitter", "projector", "must_be_base_link", "physics"}  # fmt: skip
+_OF_WORLDS = {
+    "include": "write the model out, or remove it",
+    "joint": "write it into the model",
+    "frame": "write it into the model",
+}
+"""Element of a world that would place or hold the robot → what to do about it."""
 STANDARD = (0.0, 0.0, -9.81)
 _SECOND = ("axis", "axis2")
 _ENDLESS = 1e16
@@ -62,14 +69,18 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
     models, gravity = root.children("model"), None
     for world in root.children("world"):
         models += world.children("model")
-        for include in world.children("include"):
-            faults.add(include.line, "<include> in <world> is not honoured", "write the model out")
+        for word, remedy in _OF_WORLDS.items():
+            for each in world.children(word):
+                faults.add(each.line, f"<{word}> in <world> is not honoured", remedy)
         if (given := world.child("gravity")) is not None:
             numbers = given.numbers_of(given.node.text or "", "gravity", 3)
             gravity = (numbers[0], numbers[1], numbers[2]) if numbers else None
+    models = _moving(models, faults)
     if len(models) != 1:
         line = models[1].line if models else root.line
-        faults.add(line, f"the file has {len(models)} models", "leave one: a unit is one robot")
+        named = ": " + ", ".join(each.attribute("name") for each in models) if models else ""
+        remedy = "leave one: a unit is one robot" if models else "write one: <model name=…>"
+        faults.add(line, f"the file has {len(models)} models{named}", remedy)
         faults.complain()
     model = _SdfModel(models[0], faults)
     links, joints = model.read()
@@ -84,6 +95,16 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
         notes=tuple(faults.notes), loops=tuple(model.loops),
     )  # fmt: skip
     return checked_tree(description, faults, model.frames.doubled)
+
+
+def _moving(models: list[Element], faults: Faults) -> list[Element]:
+    """Return the models of a world without those that stand still beside a robot, of which a note tells."""
+    if len(models) < 2:
+        return models
+    still = [each for each in models if _truth(each, "static")]
+    for each in still if len(still) < len(models) else ():
+        faults.note(f"model {each.attribute('name')} is static and left out: nothing touches it here")
+    return [each for each in models if each not in still] or models
 
 
 @dataclass(slots=True)
@@ -171,13 +192,16 @@ class _SdfModel:
         if decay is not None and any(numbers and numbers[0] for numbers in decays):
             self.faults.add(decay.line, f"velocity_decay of link {name} is not honoured", "give its joint a damping")
         inertial = element.child("inertial")
+        if inertial is None:
+            self.faults.note(f"link {name} has no <inertial>: it has SDF's default, 1 kg and 1 kg·m² about every axis")
+        own = self._inertial(inertial) if inertial else Inertial(1.0, np.zeros(3), np.eye(3), element.line)
         shapes = [
             shape
             for word in ("visual", "collision")
             for child in element.children(word)
             for shape in self._shape(child, name)
         ]
-        return LinkRecord(name, self._inertial(inertial) if inertial else None, tuple(shapes), element.line)
+        return LinkRecord(name, own, tuple(shapes), element.line)
 
     def _inertial(self, element: Element) -> Inertial:
         """Read mass and inertia about the centre of mass, turned into the link's axes."""
@@ -237,10 +261,10 @@ class _SdfModel:
         at, before = self._between(parent, name, element.line), parent
         for word, one in zip(_SECOND, _KINDS[kind], strict=False):
             own = name if len(_KINDS[kind]) == 1 else f"{name}_{word}"
-            behind = f"{child} (behind {own})"
-            self.links.append(LinkRecord(behind, line=element.line))
-            self.joints.append(self._along(element, word, own, one, before, behind, at))
-            at, before = Pose(), behind
+            between = behind(child, own)
+            self.links.append(LinkRecord(between, line=element.line))
+            self.joints.append(self._along(element, word, own, one, before, between, at))
+            at, before = Pose(), between
         self.joints.append(
             _fixed(f"{name} (to {child})", before, child, self._between(name, child, element.line), element.line)
         )

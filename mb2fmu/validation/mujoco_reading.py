@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,7 +66,7 @@ class MujocoReading:
 
     def __post_init__(self) -> None:
         self._mj = importlib.import_module("mujoco")
-        self._model = model = self._mj.MjModel.from_xml_path(str(self.path))
+        self._model = model = self._loaded()
         for flag in _OFF:
             model.opt.disableflags |= int(getattr(self._mj.mjtDisableBit, flag))
         self._data = self._mj.MjData(model)
@@ -77,6 +78,16 @@ class MujocoReading:
             if j not in self._follows and name not in self.locked and name not in self.prescribed:
                 self.column[name] = self.size
                 self.size += {_FREE: 6, _BALL: 3}.get(int(model.jnt_type[j]), 1)
+
+    def _loaded(self) -> Any:
+        """Return MuJoCo's model; the axes of free bodies are the file's, which ``align`` would turn."""
+        with warnings.catch_warnings():  # of words that MuJoCo will give up
+            warnings.simplefilter("ignore")
+            spec = self._mj.MjSpec.from_file(str(self.path))
+            spec.compiler.alignfree = False
+            for joint in spec.joints:
+                joint.align = self._mj.mjtAlignFree.mjALIGNFREE_FALSE
+            return spec.compile()
 
     def _read_equalities(self) -> None:
         """Read couplings of joints: follower → (leader, factor, offset); -1: it is held at the offset."""

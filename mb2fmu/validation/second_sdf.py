@@ -20,9 +20,10 @@ _CLOSING = {"ball": "point", "revolute": "hinge", "continuous": "hinge", "fixed"
 
 
 def sdf_tree(content: bytes) -> RobotTree:
-    """Return the links and joints of an SDF file with one model."""
+    """Return the links and joints of an SDF file with one model that moves."""
     root = ET.fromstring(content)  # noqa: S314 - it was parsed strictly before
-    model = next(root.iter("model"))
+    models = [*root.findall("model"), *root.findall("world/model")]
+    model = next((each for each in models if _text(each, "static").lower() not in {"true", "1"}), models[0])
     return _Places(model).tree(_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
 
 
@@ -94,8 +95,8 @@ class _Places:
     def _body(self, link: ET.Element, frame: Place) -> tuple[float, Array, Array]:
         """Return mass, mass centre and inertia in the frame of the joint that moves the link."""
         inertial = link.find("inertial")
-        if inertial is None:
-            return 0.0, np.zeros(3), np.zeros((3, 3))
+        if inertial is None:  # the standard's default: 1 kg, 1 kg m2
+            return 1.0, _seen_from(frame, self.of(link.get("name", "")))[1], np.eye(3)
         R, center = _behind(_seen_from(frame, self.of(link.get("name", ""))), _pose(inertial)[0])
         xx, yy, zz = (float(_text(inertial, f"inertia/i{ii}") or 1.0) for ii in ("xx", "yy", "zz"))
         xy, xz, yz = (float(_text(inertial, f"inertia/i{ij}") or 0.0) for ij in ("xy", "xz", "yz"))

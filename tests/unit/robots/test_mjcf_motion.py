@@ -38,6 +38,17 @@ def test_other_files_move_as_in_mujoco(file: Path, content: bytes) -> None:
     assert worst_against_second_reading(file) < 0.1
 
 
+@pytest.mark.parametrize("setting", ["", '<compiler alignfree="true"/>'])
+def test_a_free_body_keeps_the_axes_of_its_file(file: Path, setting: str) -> None:
+    """``align`` would turn them into the axes of its inertia, of which our unit knows nothing: a note tells that."""
+    aligned = '<freejoint align="true"/>' if not setting else "<freejoint/>"
+    geoms = '<geom size="0.01 0.1" type="cylinder" euler="20 30 0"/><geom size="0.03" pos="0.1 0.02 0.1"/>'
+    file.write_text(f"<mujoco>{setting}<worldbody><body>{aligned}{geoms}</body></worldbody></mujoco>")
+    assert worst_against_second_reading(file) < 1.0
+    notes = " ".join(pipeline.derive(file).checked.mechanics.notes)
+    assert "align" in notes
+
+
 def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is changed between the two: as if the first reader had misread it."""
     monkeypatch.setattr(robot_motion, "POINTS", 5)

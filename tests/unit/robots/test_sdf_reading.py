@@ -169,6 +169,60 @@ def test_a_name_that_stands_twice_is_one_fault(inside: str) -> None:
     assert told.startswith("test.sdf:4: 2 links, joints or frames are called")
 
 
+def test_a_link_without_inertial_weighs_what_sdf_says(tmp_path: Path) -> None:
+    """The standard's default, 1 kg and 1 kg·m², which Drake 1.51.1 takes, too: its accelerations."""
+    path = tmp_path / "robot.sdf"
+    heavy = '<link name="c"><pose>0 0 2 0 0 0</pose><inertial><mass>2</mass></inertial></link>'
+    hinge = (
+        '<joint name="{0}" type="revolute"><parent>{1}</parent><child>{2}</child><axis><xyz>1 0 0</xyz></axis></joint>'
+    )
+    hinges = [hinge.format(*ends) for ends in (("x", "world", "b"), ("y", "b", "c"))]
+    path.write_text(model('<link name="b"><pose>0 0 1 0 0 0</pose></link>', heavy, *hinges))
+    derivation = pipeline.derive(path)
+    rates = pipeline.right_hand_side(derivation)(0.0, [0.3, 0.5, 0.1, 0.2], [0.0, 0.0])
+    assert rates[2:] == pytest.approx([1.932702151565161, -1.932702151565161], rel=1e-12)
+    assert any("link b has no <inertial>" in note for note in derivation.checked.mechanics.notes)
+    assert worst_against_second_reading(path) < 1.0
+
+
+def test_what_stands_still_in_a_world_is_left_out_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "robot.sdf"
+    ground = '<model name="ground"><static>true</static><link name="plane"/></model>'
+    path.write_text(ARM.replace("<model name", f"{ground}<model name", 1))
+    robot = read_sdf(path.read_bytes(), path)
+    alone = read_sdf(ARM.encode(), path)
+    assert [link.name for link in robot.links] == [link.name for link in alone.links]
+    assert "model ground is static and left out: nothing touches it here" in robot.notes
+    assert worst_against_second_reading(path) < 1.0
+
+
+def test_what_a_world_does_to_its_models_is_refused() -> None:
+    inside = model(TWO, HINGE).replace('<model name="m">', '<world name="w"><frame name="f"/><model name="m">')
+    told = faults(inside.replace("</sdf>", '<joint name="k" type="fixed"/></world></sdf>'))
+    assert "<frame> in <world>" in told
+    assert "<joint> in <world>" in told
+
+
+def test_a_joint_that_moves_nothing_is_told_by_its_link_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "robot.xml"
+    body = '<body name="{}" pos="0 0 -1"><joint name="{}" pos="0.1 0 0" axis="1 0 0"/>{}</body>'
+    bodies = body.format("arm", "a", '<geom size="0.1"/>') + body.format("flag", "b", "")
+    path.write_text(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+    with pytest.raises(ModelError, match="joint b moves link flag, which has no mass"):
+        pipeline.derive(path)
+
+
+@pytest.mark.parametrize("name", ["world", "__model__", "__root__"])
+@pytest.mark.parametrize("kind", ["link", "frame"])
+def test_a_name_that_sdf_keeps_for_itself_is_told_with_its_remedy(kind: str, name: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        read_sdf(model(f'<{kind} name="{name}"/>', TWO, HINGE).encode(), Path("test.sdf"))
+    fault = caught.value.faults[0]
+    assert (fault.where, fault.what) == ("test.sdf:2", f"a link, joint or frame is called {name}")
+    assert "rename it" in fault.remedy
+    assert sum("called" in each.what for each in caught.value.faults) == 1
+
+
 @pytest.mark.parametrize("joint", [HINGE.replace("revolute", "gearbox"), HINGE.replace(">a<", "><")])
 def test_what_a_refused_joint_holds_is_no_second_root(joint: str) -> None:
     assert "no parent" not in faults(model(TWO, joint))
