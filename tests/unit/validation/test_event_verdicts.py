@@ -11,7 +11,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import ball, belt, particle, reference_of
 
-from mb2fmu import Model
+from mb2fmu import Impact, Model
 from mb2fmu.validation import event_verdicts
 from mb2fmu.validation.compare import bounds
 from mb2fmu.validation.event_verdicts import event_sessions, judge_events, left_out, watched_names, watches
@@ -178,3 +178,18 @@ def test_a_force_between_communication_points_may_be_off_by_what_the_states_may(
     assert wrong.verdict == "failed"
     assert "force" in wrong.reason
     assert judged_with(late, -0.1 * looked[number].values[0, force]).verdict == "failed"
+
+
+def test_a_contact_that_is_pulled_from_the_start_on_is_judged():
+    """It opens at 0 s and parts a microsecond later: at the start its mode is 1/4, and 1/4 and a little is no mode."""
+    model, x, _ = particle(0.0, 0.0, lambda _, __: sm.Float(10.0))
+    model.add(Impact("floor", x, rest_below=0.05, starts_resting=True))
+    reference = reference_of(model)
+    limits = bounds(reference, measure_sensitivity(reference))
+    mode = reference.trajectory.column("floor.resting")
+    assert reference.trajectory.values[:, mode].tolist() == [0.25, *[0.0] * (len(reference.trajectory.time) - 1)]
+    assert limits.judged[mode] == len(reference.trajectory.time)
+    (parted,) = (event for event in limits.events if "parted" in event.occasion.first.name)
+    assert not parted.grazing
+    assert parted.occasion.time == pytest.approx(0.05 / 4000 / 10.0, rel=1e-6)
+    assert parted.widest < parted.occasion.time
