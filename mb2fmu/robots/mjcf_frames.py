@@ -17,6 +17,9 @@ _HARMLESS = ("alignfree", "discardvisual", "fusestatic", "usethread", "strippath
 _HONOURED = ("angle", "autolimits", "balanceinertia", "boundinertia", "boundmass", "coordinate", "eulerseq",
              "inertiafromgeom", "inertiagrouprange", "meshdir", "assetdir", "settotalmass")  # fmt: skip
 
+_IDLE_AT_ZERO = ("actuatorgravcomp", "delay", "gravcomp", "mocap", "springdamper")
+"""Attributes that are not honoured, and do nothing where they are 0 or false."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiler:
@@ -104,9 +107,14 @@ def check_attributes(element: Element, honoured: tuple[str, ...], harmless: tupl
         harmless: What does not act on the motion of a mechanism without contact.
     """
     for key in map(str, element.node.attrib):
-        if "}" not in key and key not in honoured and key not in harmless and key not in {"class", "user", "name"}:
+        if "}" not in key and key not in {*honoured, *harmless, "class", "user", "name"} and not _idle(element, key):
             what = f'{key}="{element.attribute(key)}" of <{element.name}{called(element)}> is not honoured'
             element.faults.add(element.line, what, f"remove it; honoured are {', '.join(honoured)}")
+
+
+def _idle(element: Element, key: str) -> bool:
+    """Return whether an attribute says that its effect is not there, as by default."""
+    return key in _IDLE_AT_ZERO and set(element.attribute(key).split()) <= {"0", "0.0", "false"}
 
 
 def called(element: Element) -> str:

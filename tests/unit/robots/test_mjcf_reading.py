@@ -79,6 +79,15 @@ def test_a_fault_is_told_with_its_line(inside: str, word: str) -> None:
     assert word in faults(body(inside))["test.xml:3"]
 
 
+def test_what_says_that_its_effect_is_not_there_is_no_fault() -> None:
+    inside = '<body name="a" mocap="false" gravcomp="0"><joint springdamper="0 0"/></body>'
+    text = f"<mujoco><worldbody>{inside}</worldbody></mujoco>"
+    assert read_mjcf(text.encode(), PATH, content_of).joints
+    told = faults(text.replace('"0"', '"0.5"').replace("false", "true").replace("0 0", "0 1"))
+    assert len(told) == 1
+    assert all(word in told["test.xml:1"] for word in ("mocap=", "gravcomp=", "springdamper="))
+
+
 def test_all_faults_are_told_at_once() -> None:
     text = body('<joint name="j" axis="0 0 0"/>', '<geom type="cube" size="1"/>', '<joint name="j" stiffness="-2"/>')
     tail = (
