@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from fmpy import extract, read_model_description
 from fmpy.fmi2 import FMU2Slave
+from fmpy.fmi3 import FMU3Slave
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import CoupledSystem, pipeline
@@ -94,6 +95,37 @@ def test_computed_torques_track_a_trajectory_in_fmpy(units: dict[str, Path], tmp
     coarse, fine = (worst_of_tracking(units, tmp_path / str(k), step) for k, step in enumerate((0.008, 0.001)))
     assert fine < 4e-5
     assert coarse == pytest.approx(8 * fine, rel=0.1)
+
+
+def test_a_unit_without_states_tells_its_importer_of_every_step(tmp_path: Path) -> None:
+    """Its communication step is one internal step: FMI 3's callback comes at its end, and what is set there holds."""
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    unit = pipeline.export(path, tmp_path, fmi="3", arguments={"role": "inverse-dynamics"}).path
+    about, folder = read_model_description(unit), extract(unit, tmp_path / "unit")
+    of = {v.name: v.valueReference for v in about.modelVariables}
+    slave = FMU3Slave(
+        guid=about.guid, unzipDirectory=folder, modelIdentifier=about.coSimulation.modelIdentifier, instanceName="arm"
+    )
+    times = []
+
+    def update(_environment: object, time: float, *_: object) -> None:
+        times.append(time)
+        slave.setFloat64([of["j1.acceleration"]], [time])
+
+    slave.instantiate(intermediateUpdate=update, requiredIntermediateVariables=[of["j1.acceleration"]])
+    slave.enterInitializationMode(startTime=0.0)
+    slave.exitInitializationMode()
+    still = slave.getFloat64([of["j1.effort"]])[0]
+    assert slave.doStep(0.0, 0.25)[2:] == (False, 0.25)
+    first = slave.getFloat64([of["j1.effort"]])[0] - still
+    assert slave.doStep(0.25, 0.25)[2:] == (False, 0.5)
+    second = slave.getFloat64([of["j1.effort"]])[0] - still
+    slave.terminate()
+    slave.freeInstance()
+    assert times == [0.25, 0.5]
+    assert first > 0.01  # kg.m2 times 0.25 rad/s2
+    assert second == pytest.approx(2 * first, rel=1e-12)
 
 
 def test_the_coupled_system_has_the_accelerations_that_were_asked_for(units: dict[str, Path]) -> None:

@@ -328,7 +328,11 @@ static enum mb2fmu_outcome mb2fmu_integrate(mb2fmu_integrator *integrator, mb2fm
     if (outcome != MB2FMU_STEP_OK) {
         return outcome;
     }
-    if (MB2FMU_N_STATES == 0) {
+    if (MB2FMU_N_STATES == 0) { /* one internal step */
+        double until = loop.end;
+        if (problem->accepted != NULL) {
+            (void)problem->accepted(problem->host, loop.end, x, &until);
+        }
         problem->reached = loop.end;
         return MB2FMU_STEP_OK;
     }
