@@ -26,7 +26,14 @@ from mb2fmu.robots.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.robot_looks import mesh_uses
 from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree_inertia import Weights, directions, falling_rate, inertia_and_weight, refuse_singular
+from mb2fmu.robots.tree_inertia import (
+    Weights,
+    braking_rate,
+    directions,
+    falling_rate,
+    inertia_and_weight,
+    refuse_singular,
+)
 from mb2fmu.variables import Coordinate, Input, Output, Parameter, Speed, StartKind
 
 STANDARD_GRAVITY = 9.81
@@ -34,6 +41,9 @@ STANDARD_GRAVITY = 9.81
 _RESERVED = {"time", "gravity"}
 _WITHIN = 0.9
 """Part of an effort's limit that the default experiment uses."""
+
+_STIFF = 1000.0
+"""Times that what dampers stop may die away within a step; beyond that an explicit method takes many small steps."""
 
 _TO_SLIDE = 2.0
 """Part of a joint's friction that the default experiment's efforts swing with, so that it slides and sticks."""
@@ -116,7 +126,9 @@ class _Modeller:
         weights = self._weights(gravity)
         self._add_elements(model, weights)
         stop = experiment_length(self.settings, weights.fall, by_laws=bool(self.actuation.controls))
-        model.experiment(stop=stop, step=self.settings.step, signals=self._experiment(weights))
+        stiff = self.settings.role == "plant" and weights.braking * self.settings.step > _STIFF
+        mechanics.notes += _told_as_stiff(weights.braking) if stiff else ()
+        model.experiment(stop=stop, step=self.settings.step, stiff=stiff, signals=self._experiment(weights))
         return model
 
     def _add_elements(self, model: Model, weights: Weights) -> None:
@@ -442,7 +454,7 @@ class _Modeller:
         falling = self.tree.behind(loose)
         carried = [j for j, (part, _) in enumerate(directions(self.tree)) if part in falling]
         weight[carried], K[carried], K[:, carried] = 0.0, 0.0, 0.0
-        return Weights(M, weight, row, falling_rate(M, K))
+        return Weights(M, weight, row, falling_rate(M, K), braking_rate(M, self.tree, self.damping))
 
     def _experiment(self, weights: Weights) -> dict[sm.Expr, sm.Expr]:
         """Return efforts that hold the robot at the start and move every joint at its own frequency."""
@@ -471,6 +483,11 @@ class _Modeller:
         for each in self.rubbing:
             swinging[each.joint] += self.settings.excitation * _TO_SLIDE * each.friction
         return signals | self.actuation.signals(starts, holding, swinging)
+
+
+def _told_as_stiff(rate: float) -> tuple[str]:
+    """Return the note that dampers stop joints at a rate, in 1/s, which an explicit method could follow slowly only."""
+    return (f"dampers stop joints within {1.0 / rate:.1g} s, far below a step: the unit's solver is the implicit one",)
 
 
 def _function(name: str) -> sm.Expr:

@@ -41,6 +41,8 @@ _CLOSING: dict[str, LoopKind] = {"ball": "point", "revolute": "hinge", "fixed": 
 _OF_MODELS = {"pose", "link", "joint", "frame"}
 _SILENT = {"plugin", "self_collide", "allow_auto_disable", "enable_wind", "sensor", "light", "gripper", "audio_sink",
            "audio_source", "battery", "particle_emitter", "projector", "must_be_base_link", "physics"}  # fmt: skip
+_OLDEST, _OWN_AXES, _NEWEST = (1, 2), (1, 5), (1, 12)
+"""Versions of SDF: the first with <pose>; from which on axes are along their joint's frame; today's."""
 _OF_WORLDS = {
     "include": "write the model out, or remove it",
     "joint": "write it into the model",
@@ -66,6 +68,7 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
     """
     faults = Faults(path.name)
     root = Element(parse(content, path, ("sdf",)), faults)
+    version = _version(root)
     models, gravity = root.children("model"), None
     for world in root.children("world"):
         models += world.children("model")
@@ -82,7 +85,7 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
         remedy = "leave one: a unit is one robot" if models else "write one: <model name=…>"
         faults.add(line, f"the file has {len(models)} models{named}", remedy)
         faults.complain()
-    model = _SdfModel(models[0], faults)
+    model = _SdfModel(models[0], faults, version < _OWN_AXES)
     links, joints = model.read()
     name = models[0].attribute("name")
     if not name:
@@ -95,6 +98,22 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
         notes=tuple(faults.notes), loops=tuple(model.loops),
     )  # fmt: skip
     return checked_tree(description, faults, model.frames.doubled)
+
+
+def _version(root: Element) -> tuple[int, ...]:
+    """Return the version of the format that the file is written in; the newest if it does not say."""
+    text = root.attribute("version")
+    if not text:
+        root.faults.note("the file does not say its version of SDF, and is read as the newest")
+        return _NEWEST
+    if not all(part.isdecimal() for part in text.split(".")):
+        root.faults.add(root.line, f'version of <sdf> is "{text}"', 'write version="1.9" or what it is')
+        return _NEWEST
+    version = tuple(int(part) for part in text.split("."))
+    if version < _OLDEST:
+        what = f"version {text} of SDF, in which poses were written in another way, is not honoured"
+        root.faults.add(root.line, what, "write it in a newer one: gz sdf --print FILE")
+    return version
 
 
 def _moving(models: list[Element], faults: Faults) -> list[Element]:
@@ -111,6 +130,8 @@ def _moving(models: list[Element], faults: Faults) -> list[Element]:
 class _SdfModel:
     element: Element
     faults: Faults
+    along_model: bool
+    """Axes are along the model's, as before version 1.5."""
     frames: SdfFrames = field(init=False)
     links: list[LinkRecord] = field(default_factory=list)
     joints: list[JointRecord] = field(default_factory=list)
@@ -328,7 +349,8 @@ class _SdfModel:
         """Return a unit vector in the joint's frame."""
         xyz = axis.child("xyz")
         given = np.array([0.0, 0.0, 1.0])
-        turned = MODEL if _truth(axis, "use_parent_model_frame") else ""
+        stated = axis.child("use_parent_model_frame") is not None
+        turned = MODEL if (_truth(axis, "use_parent_model_frame") if stated else self.along_model) else ""
         if xyz is not None:
             given = np.array(xyz.numbers_of(xyz.node.text or "", "the text", 3) or given)
             turned = xyz.attribute("expressed_in") or turned

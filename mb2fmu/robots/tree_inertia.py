@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,13 +23,14 @@ class Weights:
     """Values at the start: mass matrix, weight along each speed, first row of each part.
 
     ``fall`` is how fast the robot falls from there if its weight is held: rate of the fastest exponential, 1/s; 0 where
-    it hangs.
+    it hangs. ``braking`` is how fast its dampers stop it, likewise.
     """
 
     M: Array
     weight: Array
     row: dict[int, int]
     fall: float
+    braking: float
 
     def inertia_of(self, part: int) -> float:
         """Return the inertia along a joint with all others held, kg·m² or kg."""
@@ -98,6 +99,17 @@ def falling_rate(M: Array, K: Array) -> float:
     """Return the rate of the fastest exponential of M q'' + K q = 0, 1/s; 0 where nothing falls."""
     squares = np.linalg.eigvals(np.linalg.solve(M, -K)).real if len(M) else np.zeros(1)
     return float(np.sqrt(max(0.0, float(squares.max()))))
+
+
+def braking_rate(M: Array, tree: MovingTree, damped: Iterable[int]) -> float:
+    """Return the rate of the fastest exponential of M u' + D u = 0, 1/s; D is made of these parts' joint dampers."""
+    dofs, D = directions(tree), np.zeros_like(M)
+    for i in damped:
+        joint, coordinate = tree.parts[i].moved_by, tree.parts[i].coordinate
+        owner, factor = coordinate[:2] if coordinate else (i, 1.0)  # what follows brakes its leader
+        for j, (part, _) in enumerate(dofs):
+            D[j, j] += joint.damping * factor**2 if part == owner else 0.0
+    return float(np.linalg.eigvals(np.linalg.solve(M, D)).real.max()) if len(M) else 0.0
 
 
 def refuse_singular(tree: MovingTree, where: str) -> None:

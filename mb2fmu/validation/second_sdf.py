@@ -24,7 +24,8 @@ def sdf_tree(content: bytes) -> RobotTree:
     root = ET.fromstring(content)  # noqa: S314 - it was parsed strictly before
     models = [*root.findall("model"), *root.findall("world/model")]
     model = next((each for each in models if _text(each, "static").lower() not in {"true", "1"}), models[0])
-    return _Places(model).tree(_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
+    old = tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5)
+    return _Places(model, old).tree(_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class _Places:
     """A model, and the poses of its parts in the world."""
 
     model: ET.Element
+    old: bool  # axes are along the model's unless the file says otherwise
     _known: dict[str, Place] = field(default_factory=dict)
     _parts: dict[str, ET.Element] = field(default_factory=dict)
 
@@ -123,7 +125,7 @@ class _Places:
         xyz = axis.find("xyz")
         given = _numbers(axis, "xyz", (0.0, 0.0, 1.0))
         turned = "" if xyz is None else xyz.get("expressed_in", "")
-        if turned or _text(axis, "use_parent_model_frame").lower() in {"true", "1"}:
+        if turned or (_text(axis, "use_parent_model_frame") or str(self.old)).lower() in {"true", "1"}:
             given = self.of(element.get("name", ""))[0].T @ self.of(turned)[0] @ given
         joint.axis = given / np.linalg.norm(given)
         joint.friction, joint.stiffness, joint.rest = (

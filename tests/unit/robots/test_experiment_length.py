@@ -13,7 +13,7 @@ from mb2fmu import Model
 from mb2fmu.robots.experiment_length import GROWN, LONGEST
 from mb2fmu.robots.moving_tree import moving_tree
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree_inertia import falling_rate, inertia_and_weight
+from mb2fmu.robots.tree_inertia import braking_rate, falling_rate, inertia_and_weight
 from mb2fmu.robots.urdf_reading import read_urdf
 
 LINK = """<link name="{0}"><inertial><origin xyz="0 0 {2}"/><mass value="{1}"/>
@@ -81,3 +81,40 @@ def test_weights_change_by_their_derivatives(tmp_path_factory, kinds, numbers):
     h = 1e-5
     found = [(at(here + h * unit)[1] - at(here - h * unit)[1]) / (2 * h) for unit in np.eye(4)]
     np.testing.assert_allclose(at(here)[2], np.array(found).T, atol=1e-7)
+
+
+def braked(path, damping, multiplier=0.0):
+    """The pendulum behind a damper; of a second one that follows, with this multiplier."""
+    follower = f'<mimic joint="jl" multiplier="{multiplier}"/><dynamics damping="{damping}"/>'
+    own = f'<dynamics damping="{0.0 if multiplier else damping}"/>'
+    parts = [
+        '<link name="b"/>',
+        LINK.format("l", 2.0, -0.2, 0.01),
+        JOINT.format("b", "l", 0.0).replace("<axis", f"{own}<axis"),
+    ]
+    if multiplier:
+        parts += [LINK.format("k", 1e-9, 0.0, 1e-9), JOINT.format("b", "k", 0.0).replace("<axis", f"{follower}<axis")]
+    path.write_text(f'<robot name="p">{"".join(parts)}</robot>')
+    return path
+
+
+def test_dampers_brake_at_the_rate_of_damping_over_inertia(tmp_path):
+    """Also of what follows: it turns, and is braked, multiplier times as fast."""
+    inertia = 0.01 + 2.0 * 0.2**2
+    for multiplier in (0.0, 3.0):
+        path = braked(tmp_path / "p.urdf", 0.7, multiplier)
+        tree = moving_tree(read_urdf(path.read_bytes(), path), RobotSettings())
+        M, _, _ = inertia_and_weight(tree, {1: 0.0}, np.zeros(3))
+        damped = [i for i, part in enumerate(tree.parts) if i and part.moved_by.damping]
+        rate = braking_rate(M, tree, damped)
+        assert rate == pytest.approx(0.7 * (multiplier or 1.0) ** 2 / inertia, rel=1e-6)
+
+
+@pytest.mark.parametrize(("damping", "stiff"), [(1.0, False), (8e3, False), (1e4, True)])
+def test_the_solver_is_implicit_where_dampers_stop_a_joint_at_once(tmp_path, damping, stiff):
+    """By 1000 time constants of 0.09 kg·m² / damping in a step of 0.01 s; the notes tell it."""
+    model = Model.from_urdf(braked(tmp_path / "p.urdf", damping))
+    assert model.default_experiment.stiff is stiff
+    assert any("implicit" in note for note in model.mechanics.notes) is stiff
+    control = Model.from_urdf(tmp_path / "p.urdf", role="inverse-dynamics")
+    assert not control.default_experiment.stiff

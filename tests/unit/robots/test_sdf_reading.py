@@ -185,6 +185,44 @@ def test_a_link_without_inertial_weighs_what_sdf_says(tmp_path: Path) -> None:
     assert worst_against_second_reading(path) < 1.0
 
 
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("1.4", (5.9046581072087765, -3.3627103296665797)),
+        ("1.5", (6.9474368328799185, -5.224105112951894)),
+        ("1.12", (6.9474368328799185, -5.224105112951894)),
+    ],
+)
+def test_axes_are_along_the_model_before_version_1_5(
+    tmp_path: Path, version: str, expected: tuple[float, float]
+) -> None:
+    """Expected are Drake 1.51.1's accelerations."""
+    path = tmp_path / "robot.sdf"
+    first = "<xx>0.1</xx><yy>0.2</yy><zz>0.25</zz>".replace("<", "<i").replace("<i/", "</i")
+    link = '<link name="{}"><pose>{}</pose><inertial><pose>{}</pose><mass>{}</mass>{}</inertial></link>'
+    hinge = (
+        HINGE.replace(' name="j"', ' name="{}"').replace(">a<", ">{}<").replace(">b<", ">{}<").replace("0 0 1", "{}")
+    )
+    text = model(
+        link.format("a", "0.1 0.2 0.3 0.4 0.5 0.6", "0.1 0.02 0.3 0 0 0", 2, f"<inertia>{first}</inertia>"),
+        link.format("b", "0.3 0 1 0 0.7 0", "0 0.1 0.1 0 0 0", 1, ""),
+        hinge.format("x", "world", "a", "1 2 0"),
+        hinge.format("y", "a", "b", "0 1 1"),
+    )
+    path.write_text(text.replace('"1.9"', f'"{version}"'))
+    rates = pipeline.right_hand_side(pipeline.derive(path))(0.0, [0.3, 0.5, 0.1, 0.2], [0.0, 0.0])
+    assert rates[2:] == pytest.approx(expected, rel=1e-11)
+    assert worst_against_second_reading(path) < 1.0
+
+
+def test_versions_that_are_too_old_or_none_are_told() -> None:
+    text = model(TWO, HINGE)
+    assert "version 1.0 of SDF" in faults(text.replace('"1.9"', '"1.0"'))
+    assert 'version of <sdf> is "new"' in faults(text.replace('"1.9"', '"new"'))
+    unsaid = read_sdf(text.replace(' version="1.9"', "").encode(), Path("test.sdf"))
+    assert any("does not say its version" in note for note in unsaid.notes)
+
+
 def test_what_stands_still_in_a_world_is_left_out_and_told(tmp_path: Path) -> None:
     path = tmp_path / "robot.sdf"
     ground = '<model name="ground"><static>true</static><link name="plane"/></model>'
