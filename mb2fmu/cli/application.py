@@ -6,11 +6,12 @@ interrupted, 143 terminated. Results go to stdout, progress (in a pipe only what
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import io
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -94,6 +95,9 @@ class _Commands(click.Group):
         session = ctx.ensure_object(dict)
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            error.possibilities = _closest(error.option_name, error.possibilities or ())
+            raise
         except Mb2FmuError as error:
             if session.get("debug"):
                 traceback.print_exception(error, file=sys.stderr)
@@ -107,6 +111,12 @@ class _Commands(click.Group):
         except KeyboardInterrupt as error:
             click.echo(f"mb2fmu: {str(error) or 'interrupted'}", err=True)
             ctx.exit(exit_code(error))
+
+
+def _closest(name: str, others: Sequence[str]) -> list[str]:
+    """Return of similar options only those that are about as near as the nearest; click offers all of them, by name."""
+    near = {other: difflib.SequenceMatcher(None, name.strip("-"), other.strip("-")).ratio() for other in others}
+    return [other for other, likeness in near.items() if likeness > max(near.values()) - 0.1]
 
 
 def main() -> None:

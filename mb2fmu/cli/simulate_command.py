@@ -111,6 +111,8 @@ def _write(result: Trajectories, shown: tuple[str, ...], files: dict[str, Path |
         pipeline.write(json_file, (text + "\n").encode())
     for line in _summary(result, shown):
         say(line)
+    for departure in result.departures():
+        click.echo(f"note: {departure}", err=True)
     for what, path in files.items():
         if path is not None:
             say(f"{what}: {path}")

@@ -93,7 +93,7 @@ def pieces(load: Load, kinematics: NamedKinematics) -> Iterator[tuple[int, bool,
             if load.reaction >= 0:
                 yield load.reaction, True, scale(-torque, axis)
         case PathwayLoad():
-            directions = kinematics.pathway(load)
+            directions = kinematics.segments(load)
             force = magnitude(load, kinematics)
             for (a, b), e in zip(zip(load.points, load.points[1:], strict=False), directions, strict=True):
                 yield a, False, scale(-force, e)

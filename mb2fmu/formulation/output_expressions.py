@@ -121,9 +121,11 @@ def _known_potential(k: NamedKinematics) -> sm.Expr:
     """
     potential = potential_energy(k)
     if potential is None:
-        names = ", ".join(potential_of_loads(k).unknown)
+        elements = k.mechanism.loads_of_elements
+        unknown = potential_of_loads(k).unknown
+        names = [f"{name} of {elements[name]}" if name in elements else name for name in unknown]
         raise _refusal(
-            f"the potential energy is not known: whether {names} have one, nothing tells",
+            f"the potential energy is not known: nothing tells whether these have one: {', '.join(names)}",
             "give that of all loads by model.potential_energy(...), 0 if there is none",
         )
     return potential

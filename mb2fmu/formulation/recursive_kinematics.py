@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import sympy as sm
 
 from mb2fmu.equations.recursion import Quantity, QuantityKind
-from mb2fmu.mechanism.kinematics import NamedKinematics
+from mb2fmu.mechanism.kinematics import NamedKinematics, add, dot, root_length, scale
 from mb2fmu.mechanism.records import Components, Mechanism, PathwayLoad
 
 _AXES = ("x", "y", "z")
@@ -123,6 +124,21 @@ class RecursiveKinematics(NamedKinematics):
         assert isinstance(load, PathwayLoad)
         self.quantities.append(Quantity("pathway", number, (load.length, load.rate)))
         return []
+
+    def segments(self, load: PathwayLoad) -> list[Components]:
+        """Return the unit vectors of a pathway's segments in N, formed from positions: the recursion hides its own."""
+        return self._remember("segments", self.mechanism.loads.index(load), self._segments)
+
+    def _segments(self, number: int) -> list[Components]:
+        """Form the unit vector of each segment from the positions of its ends."""
+        load = self.mechanism.loads[number]
+        assert isinstance(load, PathwayLoad)
+        found = []
+        for a, b in itertools.pairwise(load.points):
+            d = self.named(add(self.position(b), scale(sm.S.NegativeOne, self.position(a))), f"d_{load.name}")
+            size = self.name(root_length(dot(d, d)), f"size_{load.name}")
+            found.append(self.named(scale(1 / size, d), f"e_{load.name}"))
+        return found
 
     def moving(self) -> set[sm.Symbol]:
         """Return symbols that depend on speeds."""

@@ -8,7 +8,7 @@ remembered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -171,7 +171,25 @@ def _mass_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault
     assert worst is not None
     names = [u.name for u, share in zip(m.u, np.abs(worst), strict=True) if share > 0.1 * np.max(np.abs(worst))]
     what = f"the mass matrix is singular or not positive definite: {', '.join(names)} moves no mass and no inertia"
-    return [Fault(what, remedy="give mass or inertia (not zero, not negative) to what these speeds move")]
+    return [
+        *_negative_masses(numeric),
+        Fault(what, remedy="give mass or inertia (not zero, not negative) to what these speeds move"),
+    ]
+
+
+def _negative_masses(numeric: NumericMechanism) -> Iterator[Fault]:
+    """Yield masses, and moments of inertia about the axes of a body's frame, that are below zero as declared."""
+    m = numeric.mechanism
+    symbols = (*m.p, *(a.symbol for a in m.calculated_parameters))
+    values = dict(zip(symbols, map(sm.Float, numeric.parameters(parameter_values(m))), strict=True))
+    for body in m.bodies:
+        moments = [] if body.inertia is None else [body.inertia[i, i] for i in range(3)]
+        for word, quantity in (("mass", body.mass), *(("moment of inertia", moment) for moment in moments)):
+            expression = sm.sympify(quantity)
+            number = expression.xreplace(values)
+            if number.is_number and number < 0:
+                said = f"{expression} = " if expression.free_symbols else ""
+                yield Fault(f"the {word} of body {body.name} is negative: {said}{float(number):g}")
 
 
 def _surely_positive(M: Array) -> bool:

@@ -399,6 +399,10 @@ class NamedKinematics:
         """Return the unit vectors of the segments; ``load.length`` and ``load.rate`` are assigned."""
         return self._remember("pathway", self.mechanism.loads.index(load), self._pathway)
 
+    def segments(self, load: PathwayLoad) -> list[Components]:
+        """Return the unit vectors of a pathway's segments in N."""
+        return self.pathway(load)
+
     def _pathway(self, number: int) -> list[Components]:
         """Assign length and rate of a pathway, summed over its segments; returns the segments' unit vectors in N."""
         load = self.mechanism.loads[number]
@@ -406,7 +410,7 @@ class NamedKinematics:
         lengths, rates, directions = [], [], []
         for a, b in zip(load.points, load.points[1:], strict=False):
             d = self.named(add(self.position(b), scale(sm.S.NegativeOne, self.position(a))), f"d_{load.name}")
-            size = self.name(_length(dot(d, d)), f"size_{load.name}")
+            size = self.name(root_length(dot(d, d)), f"size_{load.name}")
             e = self.named(scale(1 / size, d), f"e_{load.name}")
             gap = add(self.velocity(b), scale(sm.S.NegativeOne, self.velocity(a)))
             lengths.append(size)
@@ -476,7 +480,7 @@ class NamedKinematics:
         return {j: column for j, column in sorted(named.items()) if any(column)}
 
 
-def _length(square: sm.Expr) -> sm.Expr:
+def root_length(square: sm.Expr) -> sm.Expr:
     """Return the root of a sum of squares; of a single square without Abs, whose kink would be an event."""
     length = sm.sqrt(square)
     return NoEvent(length) if length.has(sm.Abs) else length

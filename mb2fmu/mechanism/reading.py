@@ -173,7 +173,12 @@ class _Reader:
             (frozenset(mechanism.loads[numbers.loads[id(load)]].name for load in loads), self.plain(energy))
             for loads, energy in self.definition.known_potentials
         )
-        return replace(mechanism, outputs=outputs, loops=loops, known_potentials=known)
+        elements = {
+            mechanism.loads[number].name: element
+            for load, element in self.definition.loads_of_elements
+            if (number := numbers.loads.get(id(load))) is not None
+        }
+        return replace(mechanism, outputs=outputs, loops=loops, known_potentials=known, loads_of_elements=elements)
 
     def _ground_scenery(self) -> Scenery | None:
         """Return pictures of a Lagrangian alone, on frames and points that occur nowhere else."""

@@ -257,6 +257,7 @@ class MechanismObservables:
         given_potential: Potential energy of all loads that the model gives, J; None: it is to be found.
         declared_potential: Sum of what the bodies declare, J, not judged yet.
         known_potentials: (names of loads, their potential energy together, J): told by elements, judged where used.
+        loads_of_elements: Name of a load → name of the element that it belongs to, for messages.
         scenery: What pictures need; None where there is nothing to be drawn.
         inverse_dynamics: What ``inverse_effort`` is asked for; None where nobody asks.
     """
@@ -266,6 +267,7 @@ class MechanismObservables:
     given_potential: sm.Expr | None = None
     declared_potential: sm.Expr = sm.S.Zero
     known_potentials: tuple[tuple[frozenset[str], sm.Expr], ...] = ()
+    loads_of_elements: Mapping[str, str] = field(default_factory=dict)
     scenery: Scenery | None = None
     inverse_dynamics: InverseDynamics | None = None
 

@@ -41,10 +41,12 @@ class AddedLoad:
     Attributes:
         load: (point, frame or body, vector), a SymPy actuator, or (joint, effort) of a robot.
         where: For messages.
+        element: Name of the element that added it; empty: the model itself did.
     """
 
     load: Any
     where: str
+    element: str = ""
 
 
 class Additions:
@@ -64,6 +66,7 @@ class Additions:
         self.added_bodies: list[BodyBase] = []
         self.known_potentials: list[tuple[tuple[Any, ...], sm.Expr]] = []
         self.element_faults: list[Fault] = []
+        self._adding: tuple[str, ...] = ()
         super().__init__()
 
     def add(self, element: SomeElement) -> SomeElement:
@@ -78,7 +81,12 @@ class Additions:
         Returns:
             The element.
         """
-        self.element_faults += element.add_to(self)  # type: ignore[arg-type] # a Model
+        outside, name = self._adding, getattr(element, "name", None)
+        self._adding = (*outside, name) if isinstance(name, str) else outside
+        try:
+            self.element_faults += element.add_to(self)  # type: ignore[arg-type] # a Model
+        finally:
+            self._adding = outside
         return element
 
     def add_loads(self, *loads: Any, potential: sm.Expr | None = None) -> None:
@@ -92,7 +100,8 @@ class Additions:
         """
         if potential is not None:
             self.known_potentials.append((loads, potential))
-        self.added_loads += [AddedLoad(load, caller()) for load in loads]
+        element = self._adding[0] if self._adding else ""
+        self.added_loads += [AddedLoad(load, caller(), element) for load in loads]
 
     @property
     def takes_bodies(self) -> bool:

@@ -98,6 +98,7 @@ def check(model: Model) -> ModelDefinition:
         events=counted_together(model.own_events),
         contacts=tuple(model.own_contacts),
         known_potentials=tuple(model.known_potentials),
+        loads_of_elements=tuple((added.load, added.element) for added in model.added_loads if added.element),
         latches=tuple(model.own_latches),
     )
 

@@ -14,6 +14,7 @@ from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.definition import Model
 from mb2fmu.model.expressions import contents, rate_in_time
 from mb2fmu.model.parts import Parts
+from mb2fmu.model.rate_units import rate_unit_faults
 from mb2fmu.model.recorded import RecordedMechanics
 from mb2fmu.variables import AuxiliaryState, ConstraintForce, Coordinate, Speed, plain_name
 
@@ -27,6 +28,7 @@ def mechanics_faults(model: Model) -> list[Fault]:
         *_start_faults(model, Speed, "speed", speeds.all, '0.0, "rad/s"'),
         *_double_faults(model, coordinates, speeds.all),
         *_kinematic_faults(model, coordinates, speeds.all),
+        *rate_unit_faults(model),
         *_constraint_faults(model, speeds),
         *_joint_faults(model, coordinates, speeds.all),
         *_body_faults(model),

@@ -80,6 +80,7 @@ class ModelDefinition(Declarations):
         events: That the model says itself, in order of declaration.
         contacts: Unilateral ones, in order of declaration.
         known_potentials: (loads that were added, their potential energy together in J), as elements tell it.
+        loads_of_elements: (load that was added, name of the element that added it).
         latches: In order of declaration.
 
     Raises:
@@ -97,6 +98,7 @@ class ModelDefinition(Declarations):
     events: tuple[DeclaredEvent, ...] = ()
     contacts: tuple[DeclaredContact, ...] = ()
     known_potentials: tuple[tuple[tuple[Any, ...], sm.Expr], ...] = ()
+    loads_of_elements: tuple[tuple[Any, str], ...] = ()
     latches: tuple[DeclaredLatch, ...] = ()
 
     def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mb2fmu import displays
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.package.publishing import write_whole
+from mb2fmu.variables import Output, Quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,6 +51,35 @@ class MotionPage:
     def _repr_html_(self) -> str:
         """Return the page, for notebooks."""
         return displays.html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A variable that leaves the range that was declared for it.
+
+    Attributes:
+        name: Of the variable.
+        unit: Of the numbers.
+        bound: The bound that it crosses.
+        time: The first time of the result at which it is beyond, s.
+        farthest: Its value farthest beyond.
+    """
+
+    name: str
+    unit: str
+    bound: float
+    time: float
+    farthest: float
+
+    def __str__(self) -> str:
+        """Return a line for the terminal."""
+        above = self.farthest > self.bound
+        side, limit, way = ("above", "largest", "up") if above else ("below", "smallest", "down")
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        return (
+            f"{self.name} is {side} {self.bound:g}{unit}, the {limit} value that is declared for it, "
+            f"from t = {self.time:g} s on: {way} to {self.farthest:.6g}{unit}"
+        )
 
 
 class Trajectories(ABC):
@@ -159,6 +189,27 @@ class Trajectories(ABC):
             write_whole(Path(save), drawn(figure, Path(save).suffix.lower().lstrip(".") or "svg"))
         return figure
 
+    @property
+    @abstractmethod
+    def ranges(self) -> Mapping[str, tuple[float | None, float | None]]:
+        """Variable → smallest and largest value that are declared for it; None: there is none."""
+
+    def departures(self) -> Iterator[Departure]:
+        """Yield where variables leave the ranges that are declared for them, by more than a millionth of their own."""
+        for name, bounds in self.ranges.items():
+            if name not in self.names:
+                continue
+            values = self[name]
+            margin = 1e-6 * float(np.ptp(values))
+            for sign, bound in zip((-1.0, 1.0), bounds, strict=True):
+                if bound is None:
+                    continue
+                beyond = sign * (values - bound)
+                if np.any(far := beyond > margin):
+                    row = int(np.argmax(beyond))
+                    time = float(self.time[int(np.argmax(far))])
+                    yield Departure(name, self.units[name], bound, time, float(values[row]))
+
     def interesting(self, most: int = 4) -> tuple[str, ...]:
         """Return the variables that deserve a first look: moving ones, outputs before states, at most two of a unit."""
         from mb2fmu.animation.interest import interesting
@@ -223,6 +274,14 @@ class Simulated(Trajectories):
         """Times in s, shape (n_t,)."""
         return self.motion.time
 
+    @property
+    def ranges(self) -> Mapping[str, tuple[float | None, float | None]]:
+        """Ranges of the model's variables."""
+        d = self.derivation.definition
+        outputs = (each for each in self.derivation.checked.outputs if isinstance(each, Output))
+        items: tuple[Quantity, ...] = (*d.coordinates, *d.speeds, *d.auxiliary_states, *d.inputs, *outputs)
+        return {each.name: (each.minimum, each.maximum) for each in items}
+
     def drawing(self) -> Drawing:
         """Return the mechanism in motion."""
         from mb2fmu import animation
@@ -245,6 +304,7 @@ class SimulatedUnit(Trajectories):
         inputs: What it was given, shape (n_t, n_r); row k holds up to ``time[k + 1]``.
         input_names: One per column.
         parameters: FMU name → value that was set.
+        ranges: Variable → ``min`` and ``max`` as the unit declares them.
     """
 
     name: str
@@ -256,6 +316,7 @@ class SimulatedUnit(Trajectories):
     inputs: Floats
     input_names: tuple[str, ...]
     parameters: dict[str, float]
+    ranges: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)  # type: ignore[misc]
 
     def drawing(self) -> Drawing:
         """Return the mechanism in motion, as the scene in the unit shows it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -95,6 +96,7 @@ def simulate_unit(
         inputs=np.concatenate([held, held[-1:]]), input_names=run.input_names,
         parameters={name: starts.get(name, _number((v.start or ("0",))[0], 0.0)) for name, v in reals.items()
                     if v.causality in {"parameter", "input"} or v.start},
+        ranges={name: _range(reals[name]) for name in shown},
     )  # fmt: skip
 
 
@@ -170,6 +172,14 @@ def _unknown(name: str, variables: Mapping[str, Variable]) -> Fault:
 def _unit(variable: Variable) -> str:
     """Return a variable's unit: its own, else that of its declared type, else "1"."""
     return variable.written.get("unit") or variable.declared.get("unit") or "1"
+
+
+def _range(variable: Variable) -> tuple[float | None, float | None]:
+    """Return a variable's ``min`` and ``max``: its own, else those of its declared type; None where there is none."""
+    texts = (variable.written.get(key) or variable.declared.get(key) for key in ("min", "max"))
+    found = (_number(text, math.nan) for text in texts)
+    low, high = (None if math.isnan(number) else number for number in found)
+    return low, high
 
 
 def _held(signals: tuple[InputSignal, ...], time: Floats) -> Floats:

@@ -24,6 +24,7 @@ _STYLES = {"passed": "green", "failed": "bold red", "unjudged": "bold yellow"}
 def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableType]:
     """Yield blocks for a terminal of that ``width``."""
     yield _variables(result, wide=width >= NARROW)
+    yield from _horizon(result)
     if result.invariants:
         yield _invariants(result, wide=width >= NARROW)
     for other in result.others:
@@ -143,6 +144,18 @@ def _variables(result: ValidationResult, *, wide: bool) -> Table:
         kept = columns if wide else [f"{columns[0]} ({columns[1]})", *columns[3:]]
         table.add_row(*kept, _number(variable.ratio), *horizon, verdict)
     return table
+
+
+def _horizon(result: ValidationResult) -> Iterator[Text]:
+    """Yield why variables are judged to an earlier time than the end, if any is."""
+    stop = float(result.reference.trajectory.time[-1])
+    early = [variable for variable in result.variables if variable.horizon < stop]
+    if early:
+        first = min(early, key=lambda variable: variable.horizon)
+        text = f"Judged to less than the end at {_number(stop)} s: {len(early)} of {len(result.variables)} variables, "
+        text += f"the first is {first.name}, to {_number(first.horizon)} s. Small differences grow in this motion, and "
+        text += "beyond that time the reference itself does not know the variable well enough; balances are judged to "
+        yield Text(f"{text}the end.")
 
 
 def _invariants(result: ValidationResult, *, wide: bool) -> Table:

@@ -335,3 +335,10 @@ def test_tables_fit_a_narrow_terminal(
         assert max(map(len, text.splitlines())) <= width
         assert "pin.angle" in text
         assert ("judged to" in text) == (width == 100)
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("--outt", "--output"), ("--out", "--output"), ("--metod", "--method")])
+def test_an_option_that_is_misspelt_is_answered_with_the_nearest_alone(wrong: str, meant: str) -> None:
+    result = call("run", "crane.py", wrong, "x")
+    assert result.exit_code == 2
+    assert f"Did you mean '{meant}'?" in result.output

@@ -8,7 +8,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu import CoulombFriction, Model, Parts, load, rhs
-from mb2fmu.errors import ModelError
+from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.model import check
 from mb2fmu.model import mechanics as mechanics_source
 
@@ -141,3 +141,25 @@ def test_everything_wrong_with_elements_is_told_at_once():
         "test_additions.py:",
     ):
         assert part in told, (part, told)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_load_without_a_known_potential_is_told_with_its_element(kind):
+    """The numbers of loads are ours; whoever added an element knows its name."""
+    model, _, N, P = block(kind)
+    x = model.declared[0].symbol
+
+    class Odd:
+        name = "odd"
+
+        def add_to(self, model):
+            model.add_loads((P, sm.asinh(x) * sm.exp(sm.sin(x) ** 2) * N.x))
+            return ()
+
+    model.add_loads((P, sm.acosh(2 + x**2) * sm.exp(sm.cos(x) ** 2) * N.x))
+    model.add(Odd())
+    model.output_potential_energy()
+    with pytest.raises(FormulationError) as error:
+        rhs(model)
+    assert "load[3] at P of odd" in str(error.value)
+    assert "load[2] at P," in str(error.value)

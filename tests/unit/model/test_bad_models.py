@@ -1,6 +1,7 @@
 """Bad input in models: each fault names the symbol, the place, and what to do."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import sympy as sm
@@ -8,6 +9,8 @@ import sympy.physics.mechanics as me
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Model, check
+from mb2fmu.model.rate_units import rate_unit_faults
+from mb2fmu.variables import Coordinate, Speed
 
 TIME = me.dynamicsymbols._t
 THIS = "test_bad_models.py:"
@@ -497,3 +500,37 @@ def test_what_repeats_has_a_period_and_begins_at_zero_or_later(pendulum, faults_
     model = pendulum.model()
     model.every(period, {pendulum.q: 0}, offset=offset)
     assert any(words in fault.what for fault in faults_of(model))
+
+
+@pytest.mark.parametrize("source", ["parts", "kane", "system", "lagrange"])
+@pytest.mark.parametrize("unit", ["m/s", "deg/s", "rad"])
+def test_a_speed_that_is_a_rate_has_the_unit_of_a_rate(pendulum, faults_of, source, unit):
+    """q' = u with q in rad and u in m/s gives right numbers, and says something wrong of each."""
+    model = pendulum.model(getattr(pendulum, source)())
+    model.declared = [replace(item, unit=unit) if isinstance(item, Speed) else item for item in model.declared]
+    fault = only(faults_of(model))
+    assert f"is q' by the kinematic equations, and is in {unit}, though q is in rad" in fault.what
+    assert "the unit rad/s" in fault.remedy
+
+
+@pytest.mark.parametrize(
+    ("equation", "q_unit", "u_unit"),
+    [
+        (lambda q, u: q.diff() - u, "1", "rad/s"),
+        (lambda q, u: q.diff() - u, "rad", "1/s"),
+        (lambda q, u: q.diff() - u, "1", "1"),
+        (lambda q, u: u - q.diff(), "mm", "mm/s"),
+        (lambda q, u: q.diff() - 1000 * u, "mm", "m/s"),
+        (lambda q, u: q.diff() - sm.Symbol("l") * u, "m", "rad/s"),
+        (lambda q, u: q.diff() - u / sm.cos(q), "rad", "m/s"),
+    ],
+)
+def test_rates_that_go_with_their_coordinates(pendulum, equation, q_unit, u_unit):
+    """Radians are pure numbers here, numbers may convert, and what else stands in an equation may have a unit."""
+    model = pendulum.model(pendulum.parts(kinematic_equations=[equation(pendulum.q, pendulum.u)]))
+    units = {Coordinate: q_unit, Speed: u_unit}
+    model.declared = [
+        replace(item, unit=units[type(item)], display_unit=None) if type(item) in units else item
+        for item in model.declared
+    ]
+    assert list(rate_unit_faults(model)) == []

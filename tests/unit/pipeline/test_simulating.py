@@ -283,3 +283,24 @@ def test_a_start_without_slope_is_refused_and_not_tried_for_ever(tmp_path: Path)
         pipeline.run(path, tmp_path / "out")
     assert not list(tmp_path.glob("out/*"))
     assert pipeline.export(path, tmp_path).path.is_file()
+
+
+RANGES = {'model.coordinate(x, 1.0, "m")': 'model.coordinate(x, 1.0, "m", min=-0.5, max=1.0)',
+          'model.speed(v, 0.0, "m/s")': 'model.speed(v, 0.0, "m/s", min=-3.0)'}  # fmt: skip
+
+
+def test_a_range_that_is_left_is_told(tmp_path: Path) -> None:
+    """x = cos 2t is below -0.5 from t = pi/3 on; it touches 1 m and v stays above -3 m/s, which is nothing to tell."""
+    text = OSCILLATOR
+    for old, new in RANGES.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    path = tmp_path / "oscillator.py"
+    path.write_text(text)
+    for source in (path, pipeline.export(path, tmp_path / "out").path):
+        [left] = mb2fmu.simulate(source).departures()
+        assert (left.name, left.unit, left.bound) == ("x", "m", -0.5)
+        assert left.time == pytest.approx(math.pi / 3, abs=0.01)
+        assert left.farthest == pytest.approx(-1.0, abs=1e-4)
+        result = CliRunner().invoke(commands, ["simulate", str(source)])
+        assert "note: x is below -0.5 m, the smallest value that is declared for it, from t = 1.05 s" in result.stderr

@@ -22,7 +22,7 @@ from mb2fmu import animation
 from mb2fmu.audit.checkers import Finding
 from mb2fmu.formulation import formulate
 from mb2fmu.report import Provenance, describe, render
-from mb2fmu.report.terminal import verdict_line
+from mb2fmu.report.terminal import verdict_blocks, verdict_line
 from mb2fmu.validation import Independence, Rung
 
 HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
@@ -177,6 +177,12 @@ def test_numbers_in_the_tables_are_the_results_to_the_last_bit(pendulum):
     rows = root.findall(".//section[@aria-labelledby='balances']//tbody/tr")
     found = {row.find("th").text: [float(d.get("value")) for d in row.iter("data")] for row in rows}
     assert found == {i.name: [i.ratio, i.value, i.bound, i.at] for i in case.result.invariants}
+
+
+def test_the_terminal_says_why_a_variable_is_judged_to_an_earlier_time(pendulum):
+    said = "\n".join(str(block) for block in verdict_blocks(pendulum(horizon=1.2).result, 120))
+    assert "Judged to less than the end at 2 s: 4 of 4 variables, the first is" in said
+    assert "Judged to less" not in "\n".join(str(block) for block in verdict_blocks(pendulum().result, 120))
 
 
 def test_a_horizon_is_said_and_shaded(pendulum):
