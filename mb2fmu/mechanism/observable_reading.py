@@ -204,11 +204,15 @@ class _Asked:
     def _located(self, point: Any) -> int:
         """Return the number of a point whose position is known, not only its velocity."""
         number = self._point(point)
-        if not self._m.points[number].located:
-            raise _RefusedError(
-                f"no chain of positions leads from the origin to point {point}", "locate it by set_pos or locatenew"
-            )
-        return number
+        if self._m.points[number].located:
+            return number
+        if any(each.located for each in self._m.points[1:]):
+            what = f"no chain of positions leads from the origin to point {point}"
+            raise _RefusedError(what, "locate it by set_pos or locatenew")
+        raise _RefusedError(
+            f"where point {point} is cannot be told: no point joined to it has velocity zero, so there is no origin",
+            f"join one that is at rest:  F = Point('F'); F.set_vel(N, 0); {point}.set_pos(F, …)",
+        )
 
     def _load(self, load: Any) -> int:
         """Return a load's number; it must be the very object given to the mechanics, an equal one is refused."""

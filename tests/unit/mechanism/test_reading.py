@@ -7,7 +7,8 @@ import sympy as sm
 from mechanisms import cart_with_pathways, mechanism_of, model_of, moving_pivot, sympy_rolling_disc
 from sympy.physics import mechanics as me
 
-from mb2fmu.errors import MechanismError
+from mb2fmu.errors import FormulationError, MechanismError
+from mb2fmu.formulation import formulate
 from mb2fmu.model.definition import Parts
 
 
@@ -167,3 +168,32 @@ def test_constraint_force_that_moves_the_mechanism_is_refused():
     model.constraint_force(push)
     with pytest.raises(MechanismError, match="push is declared a constraint force"):
         mechanism_of(model)
+
+
+def test_an_auxiliary_speed_at_the_pivot_leaves_no_origin_and_the_message_says_how_to_give_one():
+    """SymPy's own way to bring a pin's force to light; a point at rest makes positions known."""
+    m, l, R = *sm.symbols("m l"), me.dynamicsymbols("R")
+    q, u, aux = me.dynamicsymbols("q u u_a")
+    N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
+    A.orient_axis(N, N.z, q)
+    A.set_ang_vel(N, u * N.z)
+    for joined in (False, True):
+        O = me.Point("O")
+        if joined:
+            F = me.Point("F")
+            F.set_vel(N, 0)
+            O.set_pos(F, 0)
+        O.set_vel(N, aux * N.x)
+        P = O.locatenew("P", l * A.x)
+        P.v2pt_theory(O, N, A)
+        kane = me.KanesMethod(N, [q], [u], [q.diff() - u], u_auxiliary=[aux])
+        kane.kanes_equations([me.Particle("bob", P, m)], [(O, R * N.x)])
+        model = model_of("Rod", kane, [q], [u], m=1.0, l=0.5)
+        model.constraint_force(R, "N")
+        model.output_position("bob", P)
+        if joined:
+            assert mechanism_of(model).points[mechanism_of(model).bodies[0].masscenter].located
+            continue
+        with pytest.raises(FormulationError, match="where point P is cannot be told") as error:
+            formulate(mechanism_of(model), "kane")
+        assert "F.set_vel(N, 0)" in str(error.value)
