@@ -96,8 +96,8 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
-            error.possibilities = _closest(error.option_name, error.possibilities or ())
-            raise
+            near = _closest(error.option_name, error.possibilities or ())
+            raise click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx) from error
         except Mb2FmuError as error:
             if session.get("debug"):
                 traceback.print_exception(error, file=sys.stderr)

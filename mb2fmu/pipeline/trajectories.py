@@ -316,7 +316,7 @@ class SimulatedUnit(Trajectories):
     inputs: Floats
     input_names: tuple[str, ...]
     parameters: dict[str, float]
-    ranges: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)  # type: ignore[misc]
+    ranges: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
     def drawing(self) -> Drawing:
         """Return the mechanism in motion, as the scene in the unit shows it.
