@@ -169,15 +169,13 @@ class _Reader:
         """Return outputs and closed forms; their rows and points are those of the finished mechanism."""
         outputs = read_outputs(self.definition, mechanism, self.plain, numbers)
         loops = tuple(read_loops(self.definition, mechanism, self.plain))
+        names = {load: mechanism.loads[number].name for load, number in numbers.loads.items()}
+        potentials = self.definition.known_potentials
         known = tuple(
-            (frozenset(mechanism.loads[numbers.loads[id(load)]].name for load in loads), self.plain(energy))
-            for loads, energy in self.definition.known_potentials
+            (frozenset(names[id(load)] for load in loads), self.plain(energy)) for loads, energy in potentials
         )
-        elements = {
-            mechanism.loads[number].name: element
-            for load, element in self.definition.loads_of_elements
-            if (number := numbers.loads.get(id(load))) is not None
-        }
+        added = self.definition.loads_of_elements
+        elements = {names[id(load)]: element for load, element in added if id(load) in names}
         return replace(mechanism, outputs=outputs, loops=loops, known_potentials=known, loads_of_elements=elements)
 
     def _ground_scenery(self) -> Scenery | None:
