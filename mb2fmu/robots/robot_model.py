@@ -126,9 +126,8 @@ class _Modeller:
         weights = self._weights(gravity)
         self._add_elements(model, weights)
         stop = experiment_length(self.settings, weights.fall, by_laws=bool(self.actuation.controls))
-        stiff = self.settings.role == "plant" and weights.braking * self.settings.step > _STIFF
-        mechanics.notes += _told_as_stiff(weights.braking) if stiff else ()
-        model.experiment(stop=stop, step=self.settings.step, stiff=stiff, signals=self._experiment(weights))
+        mechanics.notes += _told_if_stiff(self.settings, weights.braking)
+        model.experiment(stop=stop, step=self.settings.step, signals=self._experiment(weights))
         return model
 
     def _add_elements(self, model: Model, weights: Weights) -> None:
@@ -485,9 +484,11 @@ class _Modeller:
         return signals | self.actuation.signals(starts, holding, swinging)
 
 
-def _told_as_stiff(rate: float) -> tuple[str]:
-    """Return the note that dampers stop joints at a rate, in 1/s, which an explicit method could follow slowly only."""
-    return (f"dampers stop joints within {1.0 / rate:.1g} s, far below a step: the unit's solver is the implicit one",)
+def _told_if_stiff(settings: RobotSettings, rate: float) -> tuple[str, ...]:
+    """Return a note if dampers stop joints at such a rate, in 1/s, that the explicit method takes very small steps."""
+    if settings.role != "plant" or rate * settings.step <= _STIFF:
+        return ()
+    return (f"dampers stop joints within {1.0 / rate:.1g} s, far below a step: --solver implicit is faster then",)
 
 
 def _function(name: str) -> sm.Expr:

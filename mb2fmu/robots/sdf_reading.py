@@ -51,6 +51,8 @@ _OF_WORLDS = {
 """Element of a world that would place or hold the robot → what to do about it."""
 STANDARD = (0.0, 0.0, -9.81)
 _SECOND = ("axis", "axis2")
+_ROTOR = ("rotor_inertia", "gear_ratio")
+"""Of Drake's own namespace."""
 _ENDLESS = 1e16
 """Bounds from which on SDF means none."""
 _TINY = 1e-12
@@ -257,7 +259,7 @@ class _SdfModel:
 
     def _joint(self, element: Element, links: set[str]) -> None:
         """Read a joint as one link per axis; a joint to a link that another joint moves closes a loop."""
-        element.allow({"pose", "parent", "child", "axis", "axis2", "physics"}, _SILENT)
+        element.allow({"pose", "parent", "child", "axis", "axis2", "physics", *_ROTOR}, _SILENT)
         name, kind = element.attribute("name"), element.attribute("type", required=True)
         if kind and kind not in _KINDS:
             remedy = f"honoured are {', '.join(_KINDS)}"
@@ -284,7 +286,8 @@ class _SdfModel:
             own = name if len(_KINDS[kind]) == 1 else f"{name}_{word}"
             between = behind(child, own)
             self.links.append(LinkRecord(between, line=element.line))
-            self.joints.append(self._along(element, word, own, one, before, between, at))
+            along = self._along(element, word, own, one, before, between, at)
+            self.joints.append(replace(along, armature=self._armature(element, name, kind)))
             at, before = Pose(), between
         self.joints.append(
             _fixed(f"{name} (to {child})", before, child, self._between(name, child, element.line), element.line)
@@ -309,6 +312,16 @@ class _SdfModel:
             name=name, kind=_CLOSING[kind], first=ends[0], second=ends[1], at=at, other=other, line=element.line
         )
         self.loops.append(loop)
+
+    def _armature(self, element: Element, name: str, kind: str) -> float:
+        """Return a rotor's inertia as felt at the joint, by Drake's words for it; 0 if it has several axes."""
+        inertia, ratio = _number(element, "rotor_inertia", 0.0), _number(element, "gear_ratio", 1.0)
+        if inertia < 0:
+            self.faults.add(element.line, f"rotor_inertia of joint {name} is {inertia:g}", "give a number ≥ 0")
+        if inertia and len(_KINDS[kind]) + (kind == "ball") != 1:
+            self.faults.note(f"the rotor of joint {name} is left out: a {kind} joint has none")
+            return 0.0
+        return inertia * ratio**2
 
     def _along(
         self, element: Element, word: str, name: str, kind: JointKind, parent: str, child: str, at: Pose

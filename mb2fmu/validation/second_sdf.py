@@ -110,7 +110,11 @@ class _Places:
         name, kind = element.get("name", ""), element.get("type", "")
         R, p = _seen_from(frame, self.of(name))
         if kind != "universal":
-            yield self._along(element, "axis", TreeJoint(name, kind, parent, child, R, p, np.array([0.0, 0.0, 1.0])))
+            joint = self._along(element, "axis", TreeJoint(name, kind, parent, child, R, p, np.array([0.0, 0.0, 1.0])))
+            if kind != "ball":
+                inertia, ratio = (_told(element, word) for word in ("rotor_inertia", "gear_ratio"))
+                joint.armature = (inertia or 0.0) * (1.0 if ratio is None else ratio) ** 2
+            yield joint
             return
         between = f"{child} behind {name}"
         for word, ends, place in (("axis", (parent, between), (R, p)), ("axis2", (between, child), _NO_PLACE)):
@@ -167,6 +171,12 @@ def _pose(element: ET.Element) -> tuple[Place, str]:
     factor = np.pi / 180 if pose.get("degrees", "").lower() in {"true", "1"} else 1.0
     roll, pitch, yaw = (factor * angle for angle in numbers[3:])
     return (turn_about(z, yaw) @ turn_about(y, pitch) @ turn_about(x, roll), np.array(numbers[:3])), relative
+
+
+def _told(element: ET.Element, word: str) -> float | None:
+    """Return the number in a child of any namespace; None without one."""
+    found = [child for child in element if child.tag.rpartition("}")[2] == word]
+    return float(found[0].text or "") if found else None
 
 
 def _text(element: ET.Element, path: str) -> str:

@@ -215,6 +215,28 @@ def test_axes_are_along_the_model_before_version_1_5(
     assert worst_against_second_reading(path) < 1.0
 
 
+def test_rotors_in_drakes_words_are_felt_at_their_joints(tmp_path: Path) -> None:
+    """Expected are Drake 1.51.1's accelerations."""
+    path = tmp_path / "robot.sdf"
+    rotor = "<drake:rotor_inertia>{}</drake:rotor_inertia>{}</joint>"
+    hinge = HINGE.replace(' name="j"', ' name="x"').replace(">a<", ">world<").replace(">b<", ">a<")
+    slide = HINGE.replace(' name="j" type="revolute"', ' name="y" type="prismatic"').replace("0 0 1", "0 1 1")
+    inertia = "<inertia><ixx>0.1</ixx><iyy>0.2</iyy><izz>0.25</izz></inertia>"
+    text = model(
+        '<link name="a"><pose>0.1 0.2 0.3 0.4 0.5 0.6</pose><inertial><pose>0.1 0.02 0.3 0 0 0</pose>'
+        f"<mass>2</mass>{inertia}</inertial></link>",
+        '<link name="b"><pose>0.3 0 1 0 0.7 0</pose><inertial><pose>0 0.1 0.1 0 0 0</pose></inertial></link>',
+        hinge.replace("0 0 1", "1 2 0").replace(
+            "</joint>", rotor.format(0.001, "<drake:gear_ratio>20</drake:gear_ratio>")
+        ),
+        slide.replace("</joint>", rotor.format(0.3, "")),
+    )
+    path.write_text(text.replace("<sdf", '<sdf xmlns:drake="http://drake.mit.edu"'))
+    rates = pipeline.right_hand_side(pipeline.derive(path))(0.0, [0.3, 0.5, 0.1, 0.2], [0.0, 0.0])
+    assert rates[2:] == pytest.approx((4.584774662620683, -3.721667728427285), rel=1e-11)
+    assert worst_against_second_reading(path) < 1.0
+
+
 def test_versions_that_are_too_old_or_none_are_told() -> None:
     text = model(TWO, HINGE)
     assert "version 1.0 of SDF" in faults(text.replace('"1.9"', '"1.0"'))
