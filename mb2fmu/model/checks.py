@@ -169,7 +169,7 @@ def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
     symbol = getattr(item, "symbol", None)
     if symbol is None or isinstance(item, ConstraintForce):
         return
-    kind = type(item).__name__.lower()
+    kind = _kind(item)
     if isinstance(item, Parameter):
         if not isinstance(symbol, sm.Symbol):
             remedy = "make it by sympy.symbols, or declare it as an input"

@@ -181,16 +181,35 @@ def _beside(reference: Reference, occasion: Occasion, rates: Sequence[int]) -> t
     return here, (_continued(reference, occasion, occasion.time + h, rates) - here) / h
 
 
-def _continued(reference: Reference, occasion: Occasion, time: float, rates: Sequence[int]) -> Floats:
-    """Return all watched values on both sides of an event, extrapolated to an instant; shape (2, n)."""
+def _continued(
+    reference: Reference, occasion: Occasion, time: float, rates: Sequence[int], step: int | None = None
+) -> Floats:
+    """Return all watched values on both sides of an event, extrapolated to an instant; shape (2, n).
+
+    ``step``: whose inputs hold; the event's own by default.
+    """
     numeric, run = reference.numeric, reference.conditions
     assert isinstance(numeric, HybridEquations)
-    prepared, r = numeric.prepare(run.parameters), run.inputs[occasion.first.step].tolist()
+    prepared = numeric.prepare(run.parameters)
+    r = run.inputs[occasion.first.step if step is None else step].tolist()
     rows = []
     for y, modes in both_sides(numeric, occasion, time, r, prepared):
         motion = numeric.motion_in(time, y[:-1], r, prepared, modes)
         rows.append(np.append(compared(numeric, y[:-1], motion), motion.x_dot[list(rates)]))
     return np.array(rows)
+
+
+def _steps(reference: Reference, limit: EventLimit) -> tuple[int, ...]:
+    """Return the steps whose inputs may hold at an event: its own, and at a communication point the one beside it, too.
+
+    There inputs may jump: an event at 0.1 s comes at the end of a step to one who finds it a little early, and at the
+    beginning of the next to one who finds it a little late.
+    """
+    time, own, reach = reference.conditions.time, limit.occasion.first.step, limit.widest
+    instant, last = limit.occasion.time, len(time) - 2
+    at_start = own > 0 and instant - float(time[own]) <= reach
+    at_end = own < last and float(time[own + 1]) - instant <= reach
+    return (own, *([own - 1] if at_start else []), *([own + 1] if at_end else []))
 
 
 def _beside_bounds(reference: Reference, limits: Bounds, time: float) -> Floats:
@@ -322,9 +341,10 @@ def _values_off(
     off = np.full((2, n), np.inf)
     for side, others in enumerate((watch.early, watch.late)):
         blur = 2.0 * fine * np.abs(watch.slopes[side, :n])
-        for occasion in (watch.limit.occasion, *(other.occasion for other in others)):
+        own = ((watch.limit.occasion, step) for step in _steps(reference, watch.limit))
+        for occasion, step in (*own, *((other.occasion, other.occasion.first.step) for other in others)):
             instants = (times[side], watch.limit.occasion.time)
-            rows = np.array([_continued(reference, occasion, each, rates)[side, :n] for each in instants])
+            rows = np.array([_continued(reference, occasion, each, rates, step)[side, :n] for each in instants])
             away = np.min(np.abs(np.array(unit[side][:n]) - rows), axis=0)
             found = np.maximum(away - blur, 0.0) / bound
             if np.any(found > 1.0):  # else it passes, whatever outputs make of the states

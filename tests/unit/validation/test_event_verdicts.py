@@ -11,7 +11,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import ball, belt, particle, reference_of
 
-from mb2fmu import Impact, Model
+from mb2fmu import Impact, Model, pre
 from mb2fmu.validation import event_verdicts
 from mb2fmu.validation.compare import bounds
 from mb2fmu.validation.event_verdicts import event_sessions, judge_events, left_out, watched_names, watches
@@ -193,3 +193,28 @@ def test_a_contact_that_is_pulled_from_the_start_on_is_judged():
     assert not parted.grazing
     assert parted.occasion.time == pytest.approx(0.05 / 4000 / 10.0, rel=1e-6)
     assert parted.widest < parted.occasion.time
+
+
+def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it():
+    """At a communication point: the unit may come to it in the step before, the reference in the step behind it."""
+    F = me.dynamicsymbols("F")
+    model, _, v = particle(0.0, 1.0, lambda *_: F)
+    model.input(F, 0.0, "N")
+    model.output("push", 2 * F, "N")
+    model.when(me.dynamicsymbols._t >= sm.Rational(2, 5), {v: -pre(v) / 2}, name="kick")
+    model.experiment(stop=0.8, step=0.05, tolerance=1e-8, signals={F: sm.sin(40 * me.dynamicsymbols._t)})
+    reference = reference_of(model)
+    limits = bounds(reference, measure_sensitivity(reference))
+    looked = watches(reference, limits, DESCRIPTION)
+    (watch,) = looked
+    push = [variable.name for variable in reference.variables].index("push")
+    inputs = reference.conditions.inputs[:, 0]
+
+    def judged_with(step: int) -> str:
+        (found,) = seen(looked)
+        found[1][push] = 2.0 * float(inputs[step])
+        (result,) = results((reference, limits, looked), "CoSimulation", [found])
+        return result.verdict
+
+    assert watch.limit.occasion.time == pytest.approx(0.4, abs=1e-13)
+    assert [judged_with(step) for step in (6, 7, 8, 9)] == ["failed", "passed", "passed", "failed"]
