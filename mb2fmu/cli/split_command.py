@@ -96,7 +96,7 @@ def split(
             model, places, folder, way=way, arguments=arguments, settings=settings, step=step, observer=progress
         )
     if not written_as_json(_facts(done, places), json_file):
-        _tell(done, places, way, settings)
+        _tell(done, places, settings)
 
 
 def _facts(done: Split, places: tuple[str, ...]) -> dict[str, Any]:
@@ -132,17 +132,17 @@ def _left_out(done: Split) -> list[str]:
     return sorted(set.intersection(*(set(part.left_out) for part in done.parts)))
 
 
-def _tell(done: Split, places: tuple[str, ...], way: Way | None, settings: Settings) -> None:
+def _tell(done: Split, places: tuple[str, ...], settings: Settings) -> None:
     """Say what was cut and written."""
     say(f"Cut at {', '.join(places)} by {done.cut.way}")
     for part, unit in zip(done.parts, done.units, strict=True):
         say(f"  {part.name}: {unit}; states {', '.join(_states(part))}; takes {', '.join(_taken(part))}")
     if lost := _left_out(done):
         say(f"Note: in no part are the outputs {', '.join(lost)}")
-    if way == "bushing":
+    if done.cut.way == "bushing":
         k, damping = done.settings.stiffness, done.settings.damping
         say(f"Each bushing: stiffness {k:.3g} N/m (compliance {1.0 / k:.3g} m/N), damping {damping:.3g} N.s/m")
-    if way == "line":
+    if done.cut.way == "line":
         k, late = done.settings.stiffness, settings.delay
         say(f"Each line: compliance {1.0 / k:.3g} m/N, parasitic inertia {k * late**2:.3g} kg along each axis")
     say(f"System: {done.system} (mb2fmu system {done.system})")

@@ -230,7 +230,7 @@ def couple(
         observer: Is told of each stage.
 
     Raises:
-        CouplingError: If the system is wrong, or its coupling is foretold to explode.
+        CouplingError: If the system is wrong, or its coupling is foretold to explode; nothing is written.
         SystemRunError: If a component fails in mid-run; files and results up to there are written all the same.
     """
     _check_request(masters, parquet=parquet)
@@ -242,15 +242,14 @@ def couple(
     if isinstance(system, Path | str) and Path(system).suffix == ".ssp":  # what was read is not written again
         archive = Path(system)
         files = FileTree({key: files[key] for key in files if key != f"{name}.ssp"})
-    with stage("write the system"):
-        written = list(package.write_tree(files, target))
     try:
         with stage("run the system"):
             motion = simulate_system(joined, _advanced(observer, "run the system"))
     except SystemRunError as error:
-        package.write_tree(_results(name, error.motion, parquet=parquet), target)
+        package.write_tree(files.joined(_results(name, error.motion, parquet=parquet)), target)
         raise
-    written += package.write_tree(_results(name, motion, parquet=parquet), target)  # kept, whatever the whole says
+    with stage("write the system"):  # kept, whatever the whole says
+        written = list(package.write_tree(files.joined(_results(name, motion, parquet=parquet)), target))
     truth: tuple[Deviation, ...] = ()
     if joined.system.whole is not None:
         with stage("run the whole"):

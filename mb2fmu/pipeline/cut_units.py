@@ -17,7 +17,7 @@ from mb2fmu.pipeline.building import build
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.outcomes import Derivation, Observer
 from mb2fmu.pipeline.right_hand_side import RightHandSide
-from mb2fmu.systems.splitting import Cut, Part, Settings, Way, cut, joints_among, parts
+from mb2fmu.systems.splitting import Cut, Part, Settings, Way, cut, joints_among, parts, usual_way
 from mb2fmu.systems.splitting.exchanged_forces import identifier
 from mb2fmu.systems.splitting.splitting_settings import fitting
 from mb2fmu.systems.splitting.system_file import SystemRun, system_file
@@ -102,7 +102,7 @@ def started(whole: Derivation, at: Sequence[str], way: Way | None, settings: Set
     """Return the settings with start values of the whole, and with choices for unspecified elements."""
     rates, starts = _start(whole)
     known = replace(settings, accelerations=rates, starts=starts)
-    if way not in {"bushing", "line"}:
+    if (way or usual_way(whole.mechanism, at)) not in {"bushing", "line"}:
         return known
     period = known.delay if way == "line" else step
     known = fitting(known, whole.mechanism, _sides(whole, at), period)

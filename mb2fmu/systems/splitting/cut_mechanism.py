@@ -25,6 +25,10 @@ WAYS: dict[Kind, tuple[Way, ...]] = {
     "constraint": ("bushing",),
 }
 """Kind of what is cut → ways in which it can be, the usual one first."""
+_APART = (
+    "a chain that is closed to a loop has no cut: measure the bodies of one side from the ground, by coordinates of "
+    "their own, hold the joints between the sides by constraints, and cut at all of these by bushing"
+)
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,12 @@ def joints_among(mechanism: Mechanism, at: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in at if name in known and known[name][0] == "joint")
 
 
+def usual_way(mechanism: Mechanism, at: Sequence[str]) -> Way | None:
+    """Return the usual way to cut what the first name stands for; None if there is none of this name."""
+    known = _names(mechanism)
+    return WAYS[known[at[0]][0]][0] if at and at[0] in known else None
+
+
 def _opened(m: Mechanism, at: Sequence[str], way: Compliance, settings: Settings, headline: str) -> Cut:
     """Return the mechanism with joints opened, and the loads that hold them cut."""
     waves: list[Wave] = []
@@ -171,7 +181,9 @@ def _unknown(m: Mechanism, at: Sequence[str]) -> Iterator[Fault]:
         yield Fault("nothing is named", "--at", "name a joint, a point, loads or constraints")
     for name in at:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=4, cutoff=0.3) or list(known)
+            between = _between(m)
+            cuttable = [each for each, (kind, _) in known.items() if kind != "joint" or each in between]
+            near = difflib.get_close_matches(name, cuttable, n=4, cutoff=0.3) or cuttable
             yield Fault(f"there is no {name!r}", "--at", f"there are {', '.join(near)}")
 
 
@@ -183,12 +195,13 @@ def _resolved(m: Mechanism, name: str) -> tuple[Kind, int]:
 def _at_joint(m: Mechanism, point: int, name: str, way: Way, headline: str) -> Cut:
     """Assign to the outer part all that is located from the joint's point."""
     movement = Movement(m)
-    beyond = [point in list(movement.above(b.masscenter))[1:] for b in m.bodies]
+    beyond = _beyond(m, movement, point)
     inner = frozenset().union(*(movement.of_body(b) for b, far in zip(m.bodies, beyond, strict=True) if not far))
     outer = frozenset().union(*(movement.of_body(b) for b, far in zip(m.bodies, beyond, strict=True) if far)) - inner
     if not any(beyond) or all(beyond) or not inner:
         what = "no body hangs on it" if not any(beyond) else "all bodies hang on it, none is before it"
-        raise CouplingError(headline, [Fault(f"{what}: {name}", "--at", "cut between two bodies")])
+        between = f", at {' or '.join(names)}" if (names := _between(m)) else "; it has no such joint"
+        raise CouplingError(headline, [Fault(f"{what}: {name}", "--at", f"cut between two bodies{between}")])
     if not outer:
         what = "the bodies that hang on it have no states of their own: others before it move with the same"
         raise CouplingError(headline, [Fault(what, name, "cut elsewhere")])
@@ -196,14 +209,24 @@ def _at_joint(m: Mechanism, point: int, name: str, way: Way, headline: str) -> C
         point = m.points[point].parent
     owners = dict.fromkeys(movement.states, 0) | _grown(m, movement, outer)
     made = Cut(m, movement, "joint", way, name, (point,), owners, tuple(map(int, beyond)), _frame(m, movement, point))
-    faults = [
-        Fault(f"{what} holds both sides", name, "cut there, or open the loop first by a bushing")
-        for what, states in _rows(m, movement)
-        if len(made.parts_of(states)) > 1
-    ]
-    if faults:
-        raise CouplingError(headline, faults)
+    if rows := [row for row, states in _rows(m, movement) if len(made.parts_of(states)) > 1]:
+        what = f"{', '.join(rows)} {'hold' if len(rows) > 1 else 'holds'} both sides"
+        chain = len(_pieces(m, movement, [])) < 2
+        remedy = _APART if chain else "cut at all constraints and loads between the sides, by bushing"
+        raise CouplingError(headline, [Fault(what, name, remedy)])
     return made
+
+
+def _beyond(m: Mechanism, movement: Movement, point: int) -> list[bool]:
+    """Return of each body whether it is located from a point."""
+    return [point in list(movement.above(body.masscenter))[1:] for body in m.bodies]
+
+
+def _between(m: Mechanism) -> list[str]:
+    """Return the names of joints and points that have bodies on both sides."""
+    movement = Movement(m)
+    joints = [(name, number) for name, (kind, number) in _names(m).items() if kind == "joint"]
+    return [name for name, point in joints if len(set(_beyond(m, movement, point))) > 1]
 
 
 def _grown(m: Mechanism, movement: Movement, outer: Symbols) -> dict[sm.Symbol, int]:
@@ -244,23 +267,36 @@ def _at_ties(m: Mechanism, kind: Kind, numbers: Sequence[int], at: Sequence[str]
     movement = Movement(m)
     ties = list(_ties(m, movement))
     bound = [states for what, number, states in ties if (what, number) not in {(kind, n) for n in numbers}]
-    order = (*m.q, *m.u, *m.z)
-    groups = _groups(order, [*_firm(m, movement), *bound])
-    groups = [group for group in groups if any(movement.of_body(body) & group for body in m.bodies)]
+    groups = _pieces(m, movement, bound)
     if len(groups) < 2:
-        free = _groups(order, list(_firm(m, movement)))
-        holding = [
-            m.loads[number].name if what == "load" else list(_rows(m, movement))[number][0]
-            for what, number, states in ties
-            if sum(bool(states & group) for group in free) > 1
-        ]
-        what = f"without {', '.join(at)} it is still one piece"
-        remedy = f"what ties bodies together: {', '.join(holding) or 'joints only'}; name all between two sides"
-        raise CouplingError(headline, [Fault(what, "--at", remedy)])
+        raise CouplingError(headline, [_one_piece(m, movement, at)])
     owners = {state: k for k, group in enumerate(groups) for state in group}
     owners |= dict.fromkeys(movement.states - set(owners), 0)
     bodies = tuple(min((owners[s] for s in movement.of_body(body)), default=0) for body in m.bodies)
     return Cut(m, movement, kind, way, "_".join(at), tuple(numbers), owners, bodies)
+
+
+def _pieces(m: Mechanism, movement: Movement, bound: Sequence[Symbols]) -> list[Symbols]:
+    """Return the states of each piece that has bodies, if only some ties hold pieces together."""
+    groups = _groups((*m.q, *m.u, *m.z), [*_firm(m, movement), *bound])
+    return [group for group in groups if any(movement.of_body(body) & group for body in m.bodies)]
+
+
+def _one_piece(m: Mechanism, movement: Movement, at: Sequence[str]) -> Fault:
+    """Return the fault of a cut that separates nothing, with the ties that do, or joints where there are none."""
+    free = _pieces(m, movement, [])
+    what = f"without {', '.join(at)} it is still one piece"
+    if len(free) < 2:
+        what += ": its bodies are a chain, in which each moves with the coordinates of the one before it"
+        closed = any(True for _ in _rows(m, movement))
+        joints = f"cut the chain at {' or '.join(names)}" if (names := _between(m)) else "it has nothing to cut"
+        return Fault(what, "--at", _APART if closed else joints)
+    holding = [
+        m.loads[number].name if kind == "load" else list(_rows(m, movement))[number][0]
+        for kind, number, states in _ties(m, movement)
+        if sum(bool(states & group) for group in free) > 1
+    ]
+    return Fault(what, "--at", f"ties between bodies are {', '.join(holding)}; name all between two sides")
 
 
 def _firm(m: Mechanism, movement: Movement) -> Iterator[Symbols]:

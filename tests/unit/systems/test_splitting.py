@@ -25,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 ROOT = Path(__file__).parents[3]
 PENDULUM = ROOT / "systems" / "cut_pendulum" / "whole.py"
 CHAIN = ROOT / "models" / "chain.py"
+FOUR_BAR = ROOT / "models" / "four_bar.py"
 MASSES = ROOT / "systems" / "two_masses" / "whole.py"
 
 
@@ -196,6 +197,14 @@ def test_a_bushing_comes_near_to_its_constraint_as_it_stiffens() -> None:
     assert found[0] / found[1] == pytest.approx(4.0, rel=0.2)
 
 
+def test_a_constraint_is_cut_by_a_bushing_that_holds_also_if_nothing_is_said() -> None:
+    """Neither the way nor a stiffness is named."""
+    chosen = started(pipeline.derive(springs(rigid=True)), ["level"], None, Settings(), step=0.01)
+    assert chosen.stiffness * 0.01**2 > 0.0
+    assert chosen.damping > 0.0
+    assert chosen == started(pipeline.derive(springs(rigid=True)), ["level"], "bushing", Settings(), step=0.01)
+
+
 @pytest.mark.repeats  # by day: what the sides push with at the start, and the command's own run
 @pytest.mark.parametrize(
     ("model", "arguments", "at", "stop"),
@@ -282,13 +291,16 @@ def tilted() -> Model:
 @pytest.mark.parametrize(
     ("model", "at", "way", "text"),
     [
-        (MASSES, ["load[1]"], None, "what ties bodies together: load[1] at P1, load[2] at P2"),
+        (MASSES, ["load[1]"], None, "ties between bodies are load[1] at P1, load[2] at P2"),
         (MASSES, ["P9"], None, "there are"),
         (MASSES, ["load[1]", "load[2]"], "bushing", "take motion or force"),
         (PENDULUM, ["P4"], None, "there are"),
         (PENDULUM, ["C1"], None, "no body hangs on it"),
         (PENDULUM, ["P1", "P2"], None, "2 joints at once"),
         (ROOT / "models" / "robot_arm.py", ["joint4"], None, "no states of their own"),
+        (FOUR_BAR, ["holonomic[1]", "holonomic[2]"], None, "a chain that is closed to a loop has no cut"),
+        (FOUR_BAR, ["P2"], None, "holonomic[1], holonomic[2] hold both sides"),
+        (FOUR_BAR, ["P3"], "bushing", "cut between two bodies, at P2"),
     ],
 )
 def test_what_cannot_be_cut_is_told(model: Path, at: list[str], way: Way | None, text: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from coupled_masses import exact
 
 from mb2fmu.driving.instances import Log, Unit2
+from mb2fmu.pipeline.coupled import couple
 from mb2fmu.systems import (
     CoupledSystem,
     CouplingError,
@@ -126,6 +127,12 @@ def test_a_coupling_that_would_explode_is_refused_beforehand(mass_units: Units) 
         simulate(joined(system))
     assert "per step of 0.1 s" in str(told.value)
     assert "gauss-seidel" in str(told.value)
+
+
+def test_a_refused_coupling_leaves_nothing(mass_units: Units, tmp_path: Path) -> None:
+    with pytest.raises(CouplingError, match=r"would be unstable"):
+        couple(two_masses(mass_units["2"], stop=20.0, step=0.1, method="jacobi", order=2), tmp_path / "out")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_request_is_plain_data(mass_units: Units, tmp_path: Path) -> None:
