@@ -190,7 +190,7 @@ def _limits(declared: Description, definition: Declarations, equations: Equation
     meant = {
         item.name: {"min": item.minimum, "max": item.maximum, "nominal": item.nominal} for item in definition.quantities
     }
-    meant |= {output.name: {"nominal": output.nominal} for output in equations.outputs}
+    meant |= {output.name: {"min": None, "max": None, "nominal": output.nominal} for output in equations.outputs}
     for name, limits in meant.items():
         variable = there.get(name)
         if variable is None or variable.dimensions:

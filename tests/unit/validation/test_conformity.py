@@ -94,7 +94,7 @@ def test_limits_and_experiment_are_the_models(name, fmi):
     faults = [
         *(("//DefaultExperiment", each) for each in ("startTime", "stopTime", "stepSize", "tolerance")),
         *((f"//ModelVariables/*[@name='{first.name}']", each) for each in ("min", "max", "nominal")),
-        (f"//ModelVariables/*[@name='{named}']", "nominal"),
+        *((f"//ModelVariables/*[@name='{named}']", each) for each in ("min", "max", "nominal")),
     ]
     for path, attribute in faults:
         root = etree.fromstring(described)
