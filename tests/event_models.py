@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Impact, Model, formulation, pre, sticking_sign
+from mb2fmu import Clutch, CoulombFriction, Impact, Model, OneWayClutch, formulation, pre, sticking_sign
 from mb2fmu.mechanism import read
 from mb2fmu.model import check
 from mb2fmu.validation.reference import Reference, make_reference
@@ -65,4 +65,30 @@ def trampoline(start: float = 1.0) -> Model:
     model, x, _ = particle(start, 0.0, lambda x, _: -sm.Float(9.81) - sm.Piecewise((2000 * x, x < 0), (0, True)))
     model.output("force", -sm.Piecewise((2000 * x, x < 0), (0, True)), "N")
     model.experiment(stop=2.4, step=0.01, tolerance=1e-3)
+    return model
+
+
+def behind_a_clutch(pressed: sm.Expr | float = 0.0) -> Model:
+    """A motor, a clutch, a freewheel that drives a flywheel, and dry friction in the flywheel's bearing."""
+    q, u = me.dynamicsymbols("q1:4"), me.dynamicsymbols("u1:4")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    wheels, bodies = [], []
+    for number, (angle, rate, inertia) in enumerate(zip(q, u, (0.1, 0.05, 0.2), strict=True)):
+        wheels.append(N.orientnew(f"wheel{number}", "Axis", (angle, N.z)))
+        wheels[-1].set_ang_vel(N, rate * N.z)
+        bodies.append(me.RigidBody(f"rotor{number}", O, wheels[-1], 1, (me.inertia(wheels[-1], 0, 0, inertia), O)))
+    torque = 6 * sm.sin(5 * me.dynamicsymbols._t)
+    rates = [angle.diff() - rate for angle, rate in zip(q, u, strict=True)]
+    kane = me.KanesMethod(N, list(q), list(u), rates, bodies=bodies, forcelist=[(wheels[0], torque * N.z)])
+    model = Model("BehindAClutch", kane)
+    for angle, rate in zip(q, u, strict=True):
+        model.coordinate(angle, 0.0, "rad")
+        model.speed(rate, 0.0, "rad/s")
+    pressing = me.dynamicsymbols("pressing")
+    model.input(pressing, 0.0)
+    model.add(Clutch("clutch", (wheels[0], wheels[1], N.z), capacity=3.0, engagement=pressing))
+    model.add(OneWayClutch("free", (wheels[1], wheels[2], N.z), capacity=5.0))
+    model.add(CoulombFriction("bearing", (N, wheels[2], N.z), kinetic=0.2))
+    model.experiment(stop=2.0, step=0.05, tolerance=1e-8, signals={pressing: pressed})
     return model

@@ -65,6 +65,7 @@ Floats = npt.NDArray[np.float64]
 FACTOR = 50.0
 MINIMUM_POINTS = 10
 _SAMPLES = 10
+_LOOKS = 8  # points of a motion at which held efforts are looked at
 _CONTRADICTED = 1e-6
 """What a switch's margin may be below zero, over its size, by the unit's own state: root searches are not exact."""
 
@@ -124,7 +125,22 @@ def variable_sizes(reference: Reference, at_start: Floats) -> tuple[Floats, Floa
     moves = moving(values, reference.trajectory.uncertainty, reference.typical)
     beside = largest_of_unit([v.unit for v in variables], values, moves, reference.typical)
     sensitive = np.array([0.0 if v.nominal else s for v, s in zip(variables, at_start.tolist(), strict=True)])
-    return own_sizes(values, moves, reference.typical, beside, sensitive), ROUNDING * beside
+    rounding = ROUNDING * (beside + _held_efforts(reference))
+    return own_sizes(values, moves, reference.typical, beside, sensitive), rounding
+
+
+def _held_efforts(reference: Reference) -> Floats:
+    """Return for each variable how large the efforts of its unit are that cancel while signs hold, shape (n,)."""
+    numeric, run = reference.numeric, reference.conditions
+    found = np.zeros(len(reference.variables))
+    if isinstance(numeric, HybridEquations) and numeric.frozen.outputs:
+        prepared = numeric.prepare(run.parameters)
+        for k in np.unique(np.linspace(0, len(run.time) - 1, _LOOKS).astype(np.int64)).tolist():
+            t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()
+            held = numeric.effects_of_holding(t, x, r, prepared, reference.modes[k])
+            found[-len(held) :] = np.fmax(found[-len(held) :], held)
+    units = [v.unit for v in reference.variables]
+    return np.array([max(size for size, other in zip(found, units, strict=True) if other == unit) for unit in units])
 
 
 def _enough(values: Floats) -> int:

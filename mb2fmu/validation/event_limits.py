@@ -7,7 +7,8 @@ bound at the communication point before. So m may be off by
 
 and falls with the rate m'. The event may be early or late by the δ that solves |m'| δ − |m''| δ² / 2 = b, by twice
 the uncertainty of the reference's own instant, and by round-off. Where m'² ≤ 4 b |m''| the margin only touches zero as
-far as can be told: the event is *grazing*; its instant, and whether there is one, is not judged.
+far as can be told: the event is *grazing*; its instant, and whether there is one, is not judged. So it is where
+another sign begins to slip by a force that is no larger than what indicators are off by.
 
 Of a condition on time alone no state is off: its δ is round-off.
 """
@@ -109,7 +110,20 @@ def _single(reference: Reference, bounds: Floats, event: EventSeen) -> EventLimi
         late = 2.0 * b / (fall.rate + np.sqrt(max(fall.rate**2 - 2.0 * b * fall.curve, 0.0)) + np.finfo(float).tiny)
         near = 2.0 * np.sqrt(b / fall.curve) if 4.0 * b < fall.curve * step**2 else step
         allowed[kind] = float(near if touching else late) + floor + root
-    return EventLimit(occasion, MappingProxyType(allowed), grazing)
+    return EventLimit(occasion, MappingProxyType(allowed), grazing or _is_indifferent(reference, event))
+
+
+def _is_indifferent(reference: Reference, event: EventSeen) -> bool:
+    """Return whether another sign changes its mode at an event, and could as well not do so."""
+    numeric, run, (before, after) = reference.numeric, reference.conditions, event.sides
+    assert isinstance(numeric, HybridEquations)
+    others = set(np.flatnonzero(before.values != after.values).tolist()) - {event.switch}
+    if not others:
+        return False
+    r, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
+    widest = max(OFFSETS.values())
+    found = numeric.indifferent(event.time, event.states[1][:-1], r, prepared, after, widest)
+    return any(i in others for i, _ in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +178,10 @@ class Sides:
 
 
 def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[int, Sides]:
-    """Return the communication points so near to an event that a unit may be on either side."""
+    """Return the communication points so near to an event that a unit may be on either side.
+
+    And those at which a sign may as well hold as slip.
+    """
     numeric, run = reference.numeric, reference.conditions
     found: dict[int, Sides] = {}
     if not isinstance(numeric, HybridEquations):
@@ -179,6 +196,17 @@ def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[
             for y, side in both_sides(numeric, event.occasion, t, r, prepared):
                 rows.append(compared(numeric, y[:-1], numeric.motion_in(t, y[:-1], r, prepared, side)))
                 modes.append(side)
-            known = found.get(k) or Sides(reference.trajectory.values[k : k + 1], (reference.modes[k],))
-            found[k] = Sides(np.vstack([known.values, rows]), (*known.modes, *modes))
+            _add(found, reference, k, rows, modes)
+    for k in range(1, len(run.time)):
+        t, r, x = float(run.time[k]), run.held(k).tolist(), reference.states[k]
+        known = found[k].modes if k in found else ()
+        for _, other in numeric.indifferent(t, x, r, prepared, reference.modes[k], max(OFFSETS.values())):
+            if not any(np.array_equal(other.values, modes.values) for modes in known):
+                _add(found, reference, k, [compared(numeric, x, numeric.motion_in(t, x, r, prepared, other))], [other])
     return found
+
+
+def _add(found: dict[int, Sides], reference: Reference, k: int, rows: Sequence[Floats], modes: Sequence[Modes]) -> None:
+    """Add possible values at a point to those that are known."""
+    known = found.get(k) or Sides(reference.trajectory.values[k : k + 1], (reference.modes[k],))
+    found[k] = Sides(np.vstack([known.values, rows]), (*known.modes, *modes))

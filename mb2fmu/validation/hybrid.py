@@ -32,6 +32,7 @@ AT_REST = 1e-9
 """Surfaces of signs closer to zero than this, over their sizes, may be held there."""
 
 _MOST_CHANGES = 50
+_PART = 1e-3  # of its limit, that what a sign takes is moved by
 _TRIES = 3  # to find how large a force at a contact is
 
 
@@ -304,6 +305,50 @@ class HybridEquations(NumericEquations):
         surfaces = self._look(t, x, r, prepared, modes.values).surfaces
         slips = [abs(surfaces[i]) for i in self._signs if modes.values[i] == 0.0]
         return float(max(0.0, *slips, *(-self.margins(t, x, r, prepared, modes)), 0.0))
+
+    def indifferent(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, off: float
+    ) -> Iterator[tuple[int, Modes]]:
+        """Yield signs that may as well hold as slip, and the modes with them on the other side.
+
+        A freewheel behind an open clutch transmits, or does not, what the clutch drags it with: next to nothing.
+
+        Args:
+            t: In s.
+            x: States.
+            r: Inputs.
+            prepared: Parameters.
+            modes: At this instant.
+            off: What surfaces and margins may be off by, over their sizes.
+        """
+        if not self._signs:
+            return
+        look, values = self._held(t, x, r, prepared, modes)
+        for i in self._signs:
+            other = modes.copy()
+            if modes.values[i] == 0.0 and look.limits[i] - abs(values[i]) <= off:
+                other.values[i] = np.sign(values[i])
+            elif modes.values[i] != 0.0 and abs(look.surfaces[i]) <= off:
+                other.values[i] = 0.0
+            if other.values[i] != modes.values[i] and self.contradiction(t, x, r, prepared, other) <= off:
+                yield i, other
+
+    def effects_of_holding(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
+    ) -> Floats:
+        """Return what outputs would change by if held signs took their limits, summed over the signs, shape (n_y,).
+
+        An effort that a sign takes is the sum of terms of that size: so much of it is round-off.
+        """
+        look, values = self._held(t, x, r, prepared, modes)
+        base, found = look.motion.outputs[: self.frozen.outputs], np.zeros(self.frozen.outputs)
+        for i in self._signs:
+            if modes.values[i] == 0.0:
+                moved = values.copy()
+                moved[i] += _PART * look.limits[i]
+                there = self._look(t, x, r, prepared, moved).motion.outputs[: self.frozen.outputs]
+                found += np.abs(there - base) / _PART
+        return found
 
     # --- events ------------------------------------------------------------------------------------------------------
 

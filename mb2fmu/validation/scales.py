@@ -24,7 +24,8 @@ Less is what round-off leaves of larger numbers that cancel, or of nothing.
     size_v = max(typical_v, 1e-6 · the largest value among variables of the same unit)      otherwise
 
 **Round-off** of v: 64 units in the last place of the largest value among variables of the same unit; of the typical
-magnitude where all of these stand still.
+magnitude where all of these stand still. While dry friction holds, efforts cancel that may be as large as its limit:
+64 units in the last place of these, too.
 
 **Error scales** of the reference's integrators: the local error of x_j is kept below
 

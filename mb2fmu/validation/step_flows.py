@@ -104,13 +104,24 @@ class StepFlow:
         time = np.array([begin, end, end + reach] if reach else [begin, end])
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
         journey, log = Journey(self._numeric, time, inputs, self._prepared, stiff=run.stiff), StepLog()
-        with self._beginning(step.begins, late):
+        modes, x = self._with_new_inputs(step, x)
+        with self._beginning(modes, late):
             y = journey.travel(np.append(x, 0.0), _TOLERANCE, self._scales, seen=log)[1]
         modes = log.modes[1] if log.modes else None
         near = [event for event in log.events if abs(event.time - end) <= reach]
         if step.beside is not None and near:
             y, modes = self._nearest((y, modes), step.beside, near, (end, run.inputs[step.k].tolist()))
         return Landing(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end), modes)
+
+    def _with_new_inputs(self, step: Step, x: Floats) -> tuple[Modes | None, Floats]:
+        """Return modes and states at the beginning of a step, after the event in which its inputs jump, if they do."""
+        numeric, run, k = self._numeric, self._reference.conditions, step.k
+        if step.begins is None or not k or np.array_equal(run.inputs[k], run.inputs[k - 1]):
+            return step.begins, x
+        assert isinstance(numeric, HybridEquations)
+        modes = step.begins.copy()
+        x, _ = numeric.settle(float(run.time[k]), x, run.inputs[k].tolist(), self._prepared, modes, ())
+        return modes, x
 
     def lateness(self, step: Step, x: Floats, base: Landing, kind: UnitKind) -> Floats:
         """Return the shift of the end if all events are as late as the unit's type may have them, shape (n_x,).

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from event_models import ball, belt, particle, reference_of
+from event_models import ball, behind_a_clutch, belt, particle, reference_of
 
 from mb2fmu import Impact, Model, pre
 from mb2fmu.validation import event_verdicts
@@ -218,3 +218,28 @@ def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it
 
     assert watch.limit.occasion.time == pytest.approx(0.4, abs=1e-13)
     assert [judged_with(step) for step in (6, 7, 8, 9)] == ["failed", "passed", "passed", "failed"]
+
+
+def test_what_next_to_nothing_decides_may_be_either_way():
+    """Behind an open clutch a freewheel holds, or not, against the clutch's drag of 1e-10 N.m: no importer can tell."""
+    open_now = reference_of(behind_a_clutch(-0.5))
+    limits = bounds(open_now, measure_sensitivity(open_now))
+    holds = open_now.trajectory.column("free.sticking")
+    either = [k for k, sides in limits.sides.items() if np.ptp(sides.values[:, holds]) == 1.0]
+    assert len(either) > 0.9 * (len(open_now.trajectory.time) - 1)
+    pressed = reference_of(behind_a_clutch(0.2))
+    limits = bounds(pressed, measure_sensitivity(pressed))
+    still = np.flatnonzero(pressed.trajectory.values[:, holds] == 1.0)
+    assert len(still) > 0
+    clear = [k for k in still if k not in limits.sides or np.ptp(limits.sides[k].values[:, holds]) == 0.0]
+    assert len(clear) > 0.9 * len(still)
+
+
+def test_round_off_of_efforts_is_that_of_the_limits_which_cancel():
+    """A freewheel for 5 N.m transmits 1e-10 N.m; as any solution of the balance it is known to 1e-16 of 5 N.m only."""
+    reference = reference_of(behind_a_clutch())
+    limits = bounds(reference, measure_sensitivity(reference))
+    torque = reference.trajectory.column("free.torque")
+    assert np.max(np.abs(reference.trajectory.values[:, torque])) < 1e-9
+    assert np.min(limits.values[:, torque]) > 5 * 2.2e-16
+    assert np.max(limits.values[:, torque]) <= 0.06 * np.ptp(reference.trajectory.values[:, torque])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from event_models import ball, reference_of
+import sympy as sm
+import sympy.physics.mechanics as me
+from event_models import ball, behind_a_clutch, reference_of
 
 from mb2fmu.validation.compare import compare_invariants
 from mb2fmu.validation.event_limits import OFFSETS
@@ -65,3 +67,14 @@ def test_a_unit_is_allowed_its_offset_and_no_more(falling, later, passes):
     found = {r.name: r.verdict for r in compare_invariants(reference, unit) if r.name.startswith("step defect")}
     assert (set(found.values()) == {"passed"}) is passes
     assert np.all(np.isfinite(values))
+
+
+def test_a_step_that_begins_in_given_modes_has_the_event_of_its_new_inputs():
+    """A clutch is pressed from one step to the next: the modes of the step before are not those of this one."""
+    reference = reference_of(behind_a_clutch(0.3 * sm.sin(4 * me.dynamicsymbols._t)))
+    flow, inputs = StepFlow(reference), reference.conditions.inputs[:, 0]
+    pressed = [k for k in range(1, len(inputs)) if inputs[k - 1] <= 0.0 < inputs[k]]
+    assert pressed
+    for k in pressed:
+        found = flow.landing(Step(k, begins=reference.modes[k]), reference.states[k])
+        assert found.x == pytest.approx(reference.states[k + 1], rel=1e-8, abs=1e-10)
