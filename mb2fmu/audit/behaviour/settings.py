@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 Settings = dict[str, object]
+PROCESSORS = "the set of processors"
 _SIGNALS = ("SIGABRT", "SIGFPE", "SIGILL", "SIGINT", "SIGSEGV", "SIGTERM")
 _LIMITS = ("RLIMIT_STACK", "RLIMIT_NOFILE", "RLIMIT_CPU", "RLIMIT_DATA")
 
@@ -61,6 +62,13 @@ def _environment() -> tuple[tuple[bytes, bytes], ...]:
     return tuple(sorted(found))
 
 
+def spread() -> None:
+    """Let this process run on every processor of the machine, if it may on one only: who pins it would not show."""
+    if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) == 1:
+        with suppress(OSError):
+            os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
 def settings() -> Settings:
     """Return everything that a library can change for the process or its thread, as far as the system tells."""
     small = sys.float_info.min
@@ -91,7 +99,7 @@ def settings() -> Settings:
         found["a limit of the process"] = tuple(resource.getrlimit(getattr(resource, name)) for name in _LIMITS)
         found["a standard descriptor"] = tuple(map(_leads_to, range(3)))
     if hasattr(os, "sched_getaffinity"):
-        found["the set of processors"] = frozenset(os.sched_getaffinity(0))
+        found[PROCESSORS] = frozenset(os.sched_getaffinity(0))
     return found
 
 

@@ -88,7 +88,7 @@ def _lateness(stage: Stage, known: Variable, seen: Sequence[Variable]) -> float 
     lost: list[float] = []
     for k, whole in enumerate(size):
         once, twice, four, fine, longer = (row[k] for row in effects)
-        noise = (stage.tolerance or 1e-4) * max(whole, 1e-3 * stage.scale(seen[k]))
+        noise = _noise(stage, seen[k], whole)
         if not math.isfinite(sum(row[k] for row in effects)) or abs(fine) <= noise:
             continue
         true = (FINE * fine - once) / (FINE - 1)  # where each of n steps less loses the n-th part
@@ -157,13 +157,18 @@ def _acting(stage: Stage, exchange: Stage, known: Variable) -> float | None:
     rows = [_stepped(stage, known, value) for value in (None, other)]
     led = [_led(exchange, known, value) for value in (None, other)]
     parts = []
-    for k, _ in enumerate(stage.states):
+    for k, state in enumerate(stage.states):
         wanted, got = led[1][0][k] - led[0][0][k], rows[1][k] - rows[0][k]
         straight = stage.step * (led[1][1][k] - led[0][1][k])
-        noise = 100 * (stage.tolerance or 1e-4) * 1e-2 * max(abs(rows[0][k]), abs(led[0][0][k]))
+        noise = _noise(stage, state, max(abs(rows[0][k]), abs(led[0][0][k])))
         if abs(straight) > noise and abs(wanted - straight) < STRAIGHT * abs(straight) and math.isfinite(got):
             parts.append(got / wanted)
     return max(parts, default=None)
+
+
+def _noise(stage: Stage, variable: Variable, size: float) -> float:
+    """Return the change of a variable of some size that a solver may make; one at zero has only round-off."""
+    return (stage.tolerance or 1e-4) * max(size, 1e-3 * stage.scale(variable))
 
 
 def _stepped(stage: Stage, known: Variable, value: float | None) -> list[float]:
