@@ -55,9 +55,10 @@ def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variab
     where = f'{stage.kind}, "{parameter.name}"'
     with stage.instance() as instance:
         try:
-            instance.do("EnterConfigurationMode")
-            instance.set({parameter: size})
-            instance.do("ExitConfigurationMode")
+            for each in (started(parameter), size):  # as often as one likes
+                instance.do("EnterConfigurationMode")
+                instance.set({parameter: each})
+                instance.do("ExitConfigurationMode")
             instance.enter(stage.start, None, stage.tolerance)
             found = instance.get([parameter])[0]
         except RefusedError as error:
@@ -77,6 +78,26 @@ def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variab
             elif old != count and _read_elements(instance, array, old) in {OK, WARNING}:
                 text = f'with {size} the array "{array.name}" is read with {old} elements, as before, too'
                 yield Observation("value.structural", text, where)
+            elif array.is_float and array.causality in {"input", "parameter"}:
+                yield from _taken(stage, instance, array, count, where)
+
+
+def _taken(stage: Stage, instance: Instance, array: Variable, count: int, where: str) -> Iterator[Observation]:
+    """Yield the first element that does not have the value it was set to; an array that is refused is no fault."""
+    step = 2.0**-6 * stage.scale(array)
+    given = tuple(stage.inside(array, (k + 1) * step) for k in range(count))
+    if instance.put(array, given) not in {OK, WARNING}:
+        return
+    kind: Any = instance.types[array.type][1]
+    room = (kind * count)()
+    instance.call(f"Get{instance.types[array.type][0]}", (c.c_uint * 1)(array.reference or 0), c.c_size_t(1), room,
+                  c.c_size_t(count))  # fmt: skip
+    for k, (wanted, found) in enumerate(zip(given, room, strict=True)):
+        if abs(found - wanted) > 1e-6 * abs(wanted):
+            text = f'as one of {count} elements, number {k + 1} of "{array.name}" is set to {wanted:.7g}, '
+            text += f"and is {found:.7g}"
+            yield Observation("value.structural", text, where)
+            return
 
 
 def _untouched(stage: Stage, instance: Instance, parameter: Variable, size: int) -> Iterator[Observation]:

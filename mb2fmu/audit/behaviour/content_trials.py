@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes as c
+import struct
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 
 from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError
@@ -18,15 +19,17 @@ from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Run, differing, run
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.behaviour.step_trials import CS, as_exchange
+from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
 
-TEXTS = (b"", b"100 %s %d", "größer ✓".encode(), b"a, \"b\"\\n'c'", b" blanks beside it ", b"two\nlines\t.")
-BYTES = (b"", b"\0", b"a\0b", b"\xff\0\x80")
+TEXTS = (b"", b"100 %s %d", "größer ✓".encode(), b"a, \"b\"\\n'c'", b" blanks beside it ", b"two\nlines\t.",
+         b"Upper and LOWER", "e\u0301 \U0001d11e\r\n".encode(), b"x")  # fmt: skip
+BYTES = (b"", b"\0", b"a\0b", b"\xff\0\x80", b"\x07", bytes(range(256)), b"\x08\x7f")
 
 
 @probe("texts and bytes with unusual contents", "value.set", crash="value.set")
 def contents(stage: Stage) -> Iterator[Observation]:
-    """Check texts and bytes of unusual contents (empty, per cent signs, other letters, zeros); refusals are allowed."""
+    """Check texts and bytes of unusual contents: empty, short after long, of other letters; refusals are allowed."""
     wanted = [
         each for each in stage.variables
         if each.type in {"String", "Binary"} and each.causality in {"parameter", "input"} and not each.dimensions
@@ -47,6 +50,54 @@ def contents(stage: Stage) -> Iterator[Observation]:
                     text = f"set to {value!r}, it is {found!r}"
                     yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
                     break
+
+
+MOST_NUMBERS = 20
+"""Inputs and parameters that are set to the ends of their types."""
+
+
+def _size(kind: str) -> tuple[int, int]:
+    """Return the smallest and largest whole number of a type; both zero if it is another type."""
+    if kind == "Integer":
+        return -(2**31), 2**31 - 1
+    bits = kind.removeprefix("U").removeprefix("Int")
+    if not bits.isdecimal():
+        return 0, 0
+    return (0, 2 ** int(bits) - 1) if kind.startswith("U") else (-(2 ** (int(bits) - 1)), 2 ** (int(bits) - 1) - 1)
+
+
+def _ends(stage: Stage, variable: Variable) -> Iterator[float | int]:
+    """Yield values at the ends of what a variable may have, beside them, and small ones; none for other types."""
+    low, high = _size(variable.type)
+    if high:
+        with suppress(ValueError):
+            low, high = max(low, int(variable.get("min") or low)), min(high, int(variable.get("max") or high))
+            yield from sorted({low, min(low + 1, high), max(high - 1, low), high})
+    elif variable.is_float:
+        for part in (1e-5, -1e-5):
+            value = stage.inside(variable, part * stage.scale(variable))
+            yield struct.unpack("f", struct.pack("f", value))[0] if variable.type == "Float32" else value
+
+
+@probe("numbers at the ends of their types", "value.set", crash="value.extreme")
+def ends(stage: Stage) -> Iterator[Observation]:
+    """Check that all bits of whole numbers, and small fractions, are taken up; refusals are allowed."""
+    wanted = [each for each in stage.variables if each.causality in {"parameter", "input"} and not each.dimensions]
+    with stage.instance() as instance:
+        instance.enter(stage.start, None, stage.tolerance)
+        for variable in wanted[:MOST_NUMBERS]:
+            usual = stage.start_value(variable)
+            for value in _ends(stage, variable):
+                if instance.put(variable, value) not in {OK, WARNING}:
+                    continue
+                with suppress(RefusedError):
+                    found = instance.get([variable])[0]
+                    if found != value:
+                        text = f"set to {value!r}, it is {found!r}"
+                        yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+                        break
+            if usual is not None:
+                instance.put(variable, usual)
 
 
 @probe("a refusal where there is no logger", "life.crash", crash="life.crash")

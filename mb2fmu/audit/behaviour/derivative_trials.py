@@ -131,28 +131,48 @@ def _combined(
 ) -> Iterator[Observation]:  # fmt: skip
     """Check all directions at once, with seeds other than 1: the result is the weighted sum of the single ones.
 
+    Every second seed is zero then, as in importers that ask for one column of a matrix with all its knowns.
+
     Each seed is a change of its variable's own magnitude: beside 1 kg what 1 m/s2 does to a nanogram is round-off.
     """
     name, mode = what
     back = name == "partials.adjoint"
     scales, natural = [*map(stage.scale, knowns)], [*map(stage.magnitudes.natural, unknowns)]
     sizes, answers = ([1.0 / each for each in natural], [1.0 / each for each in scales]) if back else (scales, natural)
-    seed = [size * stage.random.choice((-1.0, 1.0)) * stage.random.uniform(0.3, 3.0) for size in sizes]
-    status, found = instance.directional(unknowns, knowns, seed, adjoint=back)
-    if status not in {OK, WARNING}:
-        text = f"asked for all directions at once in {mode} it answers {in_words(status)}"
-        yield Observation(name, text, stage.kind)
-        return
-    columns = [[factor * row[k] for factor, row in zip(seed, rows, strict=True)] for k in range(len(found))]
+    whole = [size * stage.random.choice((-1.0, 1.0)) * stage.random.uniform(0.3, 3.0) for size in sizes]
+    for first in (None, 0, 1):
+        seed = whole if first is None else [0.0 if k % 2 == first else each for k, each in enumerate(whole)]
+        status, found = instance.directional(unknowns, knowns, seed, adjoint=back)
+        if status not in {OK, WARNING}:
+            text = f"asked for all directions at once in {mode} it answers {in_words(status)}"
+            yield Observation(name, text, stage.kind)
+            return
+        wrong = next(_departing((knowns if back else unknowns), found, (seed, whole), rows, answers), None)
+        if wrong:
+            each, value, total = wrong
+            how = "all directions at once" if first is None else "all directions at once, half of them with zero,"
+            text = f'"{each.name}": for {how} it says {value:.7g} in {mode}, the sum of the directions one by one is '
+            yield Observation(name, f"{text}{total:.7g}", stage.kind)
+            return
+
+
+def _departing(
+    sought: Sequence[Variable], found: Sequence[float], seeds: tuple[Sequence[float], Sequence[float]],
+    rows: Sequence[Sequence[float]], answers: Sequence[float],
+) -> Iterator[tuple[Variable, float, float]]:  # fmt: skip
+    """Yield where the answer to the first seed is another one than the weighted sum of rows, with both.
+
+    The second one, without zeros, gives the magnitudes.
+    """
+    sown, columns = (
+        [[factor * row[k] for factor, row in zip(seed, rows, strict=True)] for k in range(len(found))] for seed in seeds
+    )
     # A derivative that is zero but for round-off has the round-off of the others, with which it was computed.
     totals = [sum(map(abs, parts)) for parts in columns]
     noises = [1e-11 * each for each in shared([size if math.isfinite(size) else 0.0 for size in totals], answers)]
-    judged = zip(knowns if back else unknowns, found, columns, totals, noises, strict=True)
-    for each, value, parts, total, noise in judged:
+    for each, value, parts, total, noise in zip(sought, found, sown, totals, noises, strict=True):
         if math.isfinite(sum(parts)) and not abs(value - sum(parts)) <= 0.1 * AGREEMENT * total + noise:
-            text = f'"{each.name}": for all directions at once it says {value:.7g} in {mode}, '
-            yield Observation(name, text + f"the sum of the directions one by one is {sum(parts):.7g}", stage.kind)
-            return
+            yield each, value, sum(parts)
 
 
 def _wanted(stage: Stage) -> bool:

@@ -46,10 +46,16 @@ def another(stage: Stage, variable: Variable, key: object, spread: float) -> Val
     return _moved(stage, variable, start, draw, spread)
 
 
+def _other_bytes(start: bytes, draw: random.Random) -> bytes:
+    """Return bytes with another last one and one more: what comes first may tell their format."""
+    last = bytes(each ^ draw.randrange(1, 256) for each in start[-1:])
+    return start[:-1] + last + bytes((draw.randrange(256),))
+
+
 def _moved(stage: Stage, variable: Variable, start: Value, draw: random.Random, spread: float) -> Value | None:
     """Return another admissible value of a variable's type; None if there is none."""
     if isinstance(start, bytes):
-        return b"%s %d" % (start, draw.randrange(10, 99)) if variable.type == "String" else start + b"\x5a"
+        return _other_bytes(start, draw) if variable.type == "Binary" else b"%s %d" % (start, draw.randrange(10, 99))
     if isinstance(start, bool):
         return not start
     if isinstance(start, int):

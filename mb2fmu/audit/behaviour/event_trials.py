@@ -13,6 +13,7 @@ from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Integration, Jump, begin
 from mb2fmu.audit.behaviour.stage import EndedError, Stage, same
+from mb2fmu.audit.behaviour.step_trials import watched
 from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
 
@@ -178,6 +179,45 @@ def iteration(stage: Stage) -> Iterator[Observation]:
         yield Observation("exchange.iteration", text, stage.kind)
     elif not events:
         stage.nothing("exchange.iteration", NONE)
+
+
+@probe("values in Event Mode and behind it", "exchange.pure", kinds=ME)
+def across(stage: Stage) -> Iterator[Observation]:
+    """Check that values in Event Mode, when it is settled, are those of Continuous-Time Mode at that point."""
+    seen, found = watched(stage), list[Observation]()
+    with stage.instance() as instance:
+        inside: list[Value] = []
+
+        def note(moment: str) -> None:
+            """Read values in Event Mode, when it is settled."""
+            inside[:] = instance.get(seen) if moment == "settled" else []
+
+        def compare() -> None:
+            """Read them again behind it."""
+            for each, a, b in zip(seen, inside, instance.get(seen), strict=True):
+                if isinstance(a, float) and isinstance(b, float) and not _close(a, b, stage.scale(each)):
+                    text = f"at t = {integration.time:.6g} it is {a:.9g} in Event Mode, when no further iteration "
+                    text += f"is needed, and {b:.9g} in Continuous-Time Mode at the same point"
+                    found.append(Observation("exchange.pure", text, f'{stage.kind}, "{each.name}"'))
+
+        integration = Integration(stage, instance, stage.start, 1e-4, begin(stage, instance))
+        integration.watch, integration.left = note, compare
+        try:
+            integration.advance(stage.start + stage.steps * stage.step)
+        except SpentError:
+            raise
+        except SkippedError:
+            pass
+    yield from found[:1]
+
+
+ROUND_OFF = 1e-9
+"""Relative difference of what is evaluated twice at one point."""
+
+
+def _close(a: float, b: float, scale: float) -> bool:
+    """Return whether two values are one but for round-off."""
+    return abs(a - b) <= ROUND_OFF * max(abs(a), abs(b), scale) or not math.isfinite(a - b)
 
 
 @probe("entering Event Mode where nothing happens", "exchange.unannounced", kinds=ME)

@@ -15,7 +15,15 @@ from mb2fmu.audit.behaviour.binding import RefusedError, Value
 from mb2fmu.audit.behaviour.life import SHORT
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import NEAR, probe
-from mb2fmu.audit.behaviour.settings import PROCESSORS, Settings, mathematics, ordinary_rounding, settings, spread
+from mb2fmu.audit.behaviour.settings import (
+    PROCESSORS,
+    Settings,
+    broken_pipes,
+    mathematics,
+    ordinary_rounding,
+    settings,
+    spread,
+)
 from mb2fmu.audit.behaviour.simulation import Run, cosimulate, differing, integrate, run
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.description.described_model import Variable
@@ -164,6 +172,7 @@ _before: list[Settings] = []
 def remember() -> None:
     """Note the settings before the library is loaded: loading may change them, too."""
     spread()
+    broken_pipes()
     _before[:] = [settings()]
 
 

@@ -6,6 +6,7 @@ import ctypes as c
 import errno
 import locale
 import os
+import platform
 import signal
 import struct
 import sys
@@ -16,7 +17,9 @@ from pathlib import Path
 
 Settings = dict[str, object]
 PROCESSORS = "the set of processors"
-_SIGNALS = ("SIGABRT", "SIGFPE", "SIGILL", "SIGINT", "SIGSEGV", "SIGTERM")
+_NEVER = ("SIGKILL", "SIGSTOP")
+"""Nobody can handle these."""
+
 _LIMITS = ("RLIMIT_STACK", "RLIMIT_NOFILE", "RLIMIT_CPU", "RLIMIT_DATA")
 
 
@@ -44,11 +47,33 @@ def ordinary_rounding() -> None:
 
 
 def _handlers() -> Iterator[int]:
-    """Yield the handler of each watched signal as an address, 0 for the default."""
-    for name in _SIGNALS:
+    """Yield the handler of each signal as an address, 0 for the default, 1 where it is ignored."""
+    for each in sorted(signal.valid_signals()):
+        if getattr(each, "name", "") in _NEVER:
+            continue
         action = _Action()
-        c.CDLL(None).sigaction(int(getattr(signal, name)), None, c.byref(action))
+        c.CDLL(None).sigaction(int(each), None, c.byref(action))
         yield action.handler or 0
+
+
+_PRECISION = 0x300
+"""Bits of the x87 control word: how many bits a number of extended precision is rounded to."""
+
+
+def _extended_precision(library: c.CDLL) -> int:
+    """Return the precision of extended arithmetic on x86 processors; -1 where there is none to set."""
+    room = c.create_string_buffer(256)  # fenv_t: it begins with the control word there
+    if platform.machine() not in {"x86_64", "AMD64"} or library.fegetenv(room):
+        return -1
+    return int.from_bytes(room.raw[:2], "little") & _PRECISION
+
+
+def _cancellable() -> int:
+    """Return whether this thread can be cancelled, as the C library numbers it."""
+    libc, found = c.CDLL(None), c.c_int()
+    libc.pthread_setcancelstate(0, c.byref(found))
+    libc.pthread_setcancelstate(found, None)
+    return found.value
 
 
 def _environment() -> tuple[tuple[bytes, bytes], ...]:
@@ -60,6 +85,12 @@ def _environment() -> tuple[tuple[bytes, bytes], ...]:
         found.append((name, value))
         place += 1
     return tuple(sorted(found))
+
+
+def broken_pipes() -> None:
+    """Let a broken pipe end this process, as in hosts written in C; Python ignores it: who does so would not show."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def spread() -> None:
@@ -84,7 +115,9 @@ def settings() -> Settings:
     if library is not None:
         found["the rounding mode"] = int(library.fegetround())
         found["the set of floating-point traps"] = int(library.fegetexcept())
+        found["the precision of extended arithmetic"] = _extended_precision(library)
         found["the handler of a signal"] = tuple(_handlers())
+        found["whether a thread can be cancelled"] = _cancellable()
         found["the environment"] = _environment()
     if os.name == "posix":
         import resource
@@ -97,6 +130,7 @@ def settings() -> Settings:
         )
         found["the mask of signals"] = frozenset(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
         found["a limit of the process"] = tuple(resource.getrlimit(getattr(resource, name)) for name in _LIMITS)
+        found["the priority"] = os.getpriority(os.PRIO_PROCESS, 0)
         found["a standard descriptor"] = tuple(map(_leads_to, range(3)))
     if hasattr(os, "sched_getaffinity"):
         found[PROCESSORS] = frozenset(os.sched_getaffinity(0))

@@ -155,6 +155,8 @@ class Integration:
         self._span = min(1.0, stage.stop - stage.start)  # by which times are alike: 1e-12 s is much to a microsecond
         self.jumps: list[Jump] = []
         self.watch: Callable[[str], None] = lambda _: None
+        self.left: Callable[[], None] = lambda: None
+        """Called when Event Mode was left, before anything else is."""
         self.moves: Callable[[float], Mapping[Variable, Value]] | None = None
         """Continuous inputs by time, set wherever something is evaluated."""
 
@@ -313,6 +315,7 @@ class Integration:
         events = self._stage.settle(self._instance)
         self.watch("settled")
         self._instance.go_on()
+        self.left()
         announced, self._next = self._next, math.inf if events.next_time is None else events.next_time
         if self._size:
             self.states = self._instance.states(self._size)

@@ -124,7 +124,10 @@ def parts(stage: Stage) -> Iterator[Observation]:
     variables, within = watched(stage), moving(stage, 0)
     cycles = MOST_CYCLES if stage.whole >= 4 * MOST_CYCLES else 1
     middle, runs = stage.start + 2 * cycles * stage.step, []
-    for sizes in ([1.0] * 4 * cycles, [2.0, 2.0] * cycles, [0.5, 1.5, 0.25, 1.75] * cycles):
+    ways = {"": [1.0] * 4, "half as many steps": [2.0] * 2, "steps of changing sizes": [0.5, 1.5, 0.25, 1.75]}
+    if cycles % 2 == 0:  # so that one of them ends where inputs change
+        ways["a quarter as many steps"] = [4.0]
+    for sizes in (cycles * each for each in ways.values()):
         with stage.instance() as instance:
             stage.initialize(instance, within=within)
             run, point = Run([stage.start], [instance.get(variables)]), stage.start
@@ -140,7 +143,7 @@ def parts(stage: Stage) -> Iterator[Observation]:
                 point += size * stage.step
                 run.rows.append(instance.get(variables))
             runs.append(run)
-    for other, how in zip(runs[1:], ("half as many steps", "steps of changing sizes"), strict=True):
+    for other, how in zip(runs[1:], [*ways][1:], strict=True):
         worst = _worst(stage, runs[0], other, variables)
         if worst and worst[0] > _allowed(stage) and (exchange := as_exchange(stage)):
             with exchange.instance() as instance:

@@ -252,3 +252,68 @@ def between(stage: Stage) -> Iterator[Observation]:
                     text = f"goes from {a!r} to {b!r} by way of Event Mode, though the step said that no event is due"
                     yield Observation("exchange.unannounced", text, f'{stage.kind}, "{variable.name}"')
                     return
+
+
+FEW = 3
+"""Ticks after which something has changed."""
+
+
+@probe("ticks of another clock", "clock.ticks")
+def others(stage: Stage) -> Iterator[Observation]:
+    """Check that variables of other clocks change only where one of these ticks, too."""
+    known = {each.reference: each for each in stage.description.variables if each.type == "Clock"}
+    for clock in _clocks(stage):
+        strange = {
+            each: owners for each in stage.description.variables
+            if (owners := _owners(each)) and clock.reference not in owners and each.causality != "input"
+        }  # fmt: skip
+        if not strange or any(not _asked(known.get(each)) for owners in strange.values() for each in owners):
+            continue
+        with stage.instance() as instance, suppress(RefusedError, SkippedError):
+            stage.initialize(instance)
+            instance.event()
+            for _ in range(FEW):
+                before = instance.get([*strange])
+                if not _activate(instance, clock, on=True):
+                    break
+                ticked = {each for owners in strange.values() for each in owners if _active(instance, known[each])}
+                stage.settle(instance)
+                for (variable, owners), a, b in zip(strange.items(), before, instance.get([*strange]), strict=True):
+                    if not same(a, b) and not owners & ticked:
+                        text = f'goes from {a!r} to {b!r} with a tick of "{clock.name}", which is none of its clocks'
+                        yield Observation("clock.ticks", text, f'{stage.kind}, "{variable.name}"')
+                        return
+
+
+def _owners(variable: Variable) -> frozenset[int]:
+    """Return the value references of a variable's clocks; none for clocks."""
+    listed = variable.written.get("clocks", "").split() if variable.type != "Clock" else []
+    return frozenset(int(each) for each in listed if each.isdecimal())
+
+
+def _asked(clock: Variable | None) -> bool:
+    """Return whether a clock tells by itself whether it ticks: output clocks do, input clocks are set."""
+    return clock is not None and clock.causality in {"input", "output"}
+
+
+@probe("a reset after ticks", "life.reset")
+def forgotten(stage: Stage) -> Iterator[Observation]:
+    """Check that a reset forgets what ticks have changed: every value is that of a new instance."""
+    clocks = _clocks(stage)
+    if not clocks:
+        return
+    seen = list(dict.fromkeys([*stage.variables, *(each for clock in clocks for each in _clocked(stage, clock))]))
+    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+        stage.initialize(instance)
+        usual = instance.get(seen)
+        instance.event()
+        for clock in clocks * FEW:
+            if _activate(instance, clock, on=True):
+                stage.settle(instance)
+        instance.reset()
+        stage.initialize(instance)
+        for variable, a, b in zip(seen, usual, instance.get(seen), strict=True):
+            if not same(a, b):
+                text = f"after ticks and a reset it is {b!r}, in a new instance {a!r}"
+                yield Observation("life.reset", text, f'{stage.kind}, "{variable.name}"')
+                return

@@ -177,6 +177,10 @@ def _start_value(description: Description, variable: Variable, text: str) -> Ite
         yield from _start_number(description, variable, text)
 
 
+LARGEST_SINGLE = (2.0 - 2.0**-24) * 2.0**127
+"""From here on a number rounds to infinity in single precision."""
+
+
 def _start_number(description: Description, variable: Variable, text: str) -> Iterator[Observation]:
     """Yield a numeric start value that is malformed, out of range, out of bounds, or no item."""
     value = number(text)
@@ -187,7 +191,9 @@ def _start_number(description: Description, variable: Variable, text: str) -> It
     if math.isnan(value):
         yield Observation("variables.start_type", "start is not a number", variable.place)
     low, high = RANGES.get(variable.type, (-math.inf, math.inf))
-    if integral and not low <= int(text) <= high:
+    too_large = variable.type == "Float32" and LARGEST_SINGLE < abs(value) < math.inf
+    too_large = too_large or (math.isinf(value) and "INF" not in text)
+    if too_large or (integral and not low <= int(text) <= high):
         yield Observation("variables.start_type", f"start {text} does not fit into {variable.type}", variable.place)
     least, most = variable.number("min"), variable.number("max")
     if least is not None and value < least:

@@ -17,6 +17,7 @@ import evening_mutants
 import further_mutants
 import gate_mutants
 import late_mutants
+import limit_mutants
 import mutants
 import protocol_mutants
 import sampler
@@ -84,6 +85,7 @@ def every() -> Iterator[Planted]:
         beside_mutants.BALL,
         gate_mutants.BALL,
         evening_mutants.BALL,
+        limit_mutants.BALL,
     )
     for late in itertools.chain(*tables):
         for version in late.versions:
@@ -96,6 +98,7 @@ def every() -> Iterator[Planted]:
         *beside_mutants.SAMPLER,
         *gate_mutants.SAMPLER,
         *evening_mutants.SAMPLER,
+        *limit_mutants.SAMPLER,
     ):
         yield Planted(late.name, tuple(late.rules.split()), functools.partial(_sampler, late), "sampler")
 
@@ -161,6 +164,9 @@ KINDS = {
     "the wind is half of it after a bounce, FMI 2", "restitution is 0.65 at least, FMI 3",
     "sampler: Configuration Mode forgets what was set", "sampler: a tick that nobody gave",
     "sampler: a smaller array loses its last effect", "the name decides on the restitution, FMI 2",
+    "a child that ends says nothing to its host any more, FMI 2", "energy of before the event in Event Mode, FMI 3",
+    "partials have an offset where nothing is sown, FMI 3", "sampler: sampled by the clock that is told, it says",
+    "sampler: 63 bits of 64", "sampler: a reset counts on", "sampler: a single element is not taken",
 }  # fmt: skip
 """Tried by day for their kind: late, in another instance, in a kept state, of arrays, in units of ours."""
 
