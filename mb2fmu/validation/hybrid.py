@@ -501,8 +501,14 @@ class HybridEquations(NumericEquations):
         return jumps
 
     def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> None:
-        """Make signs slip to the side on which an event has set their surface."""
+        """Make signs slip to the side on which an event has set their surface; comparisons set upon it are settled.
+
+        Motion that comes to a surface goes through it. A counter that is set to 3 stays there: n >= 3 is true.
+        """
         look = self._look(t, x, r, prepared, modes.values)
+        for i, switch in enumerate(self.frozen.switches):
+            if switch.kind == "truth" and look.surfaces[i] == 0.0:
+                modes.values[i] = 0.0
         for i in self._signs:
             if abs(look.surfaces[i]) > AT_REST:
                 modes.values[i] = np.sign(look.surfaces[i])

@@ -7,6 +7,7 @@ import lines
 import numpy as np
 import pytest
 import sympy as sm
+import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -145,3 +146,45 @@ def test_a_latch_sees_it_too():
     found = reference_of(model).trajectory
     assert [found.values[-1, found.column(name)] for name in ("v1", "v2")] == pytest.approx([1.5, 1.5], abs=1e-11)
     assert found.values[-1, found.column("coupling.impulse")] == pytest.approx(0.5, abs=1e-11)
+
+
+# --- values that are set exactly upon a surface ----------------------------------------------------------------------
+
+
+def counting():
+    """Counts at 0 s, 0.1 s, … and begins again as it reaches 3; when it is reset to 0 a flag says so."""
+    n, rounds, empty = me.dynamicsymbols("n rounds empty")
+    model, _, _ = particle(1.0, 0.0, lambda *_: sm.Integer(-1))
+    model.discrete(n, 1.0)
+    model.discrete(rounds, 0.0)
+    model.discrete(empty, 0.0)
+    model.every(0.1, {n: pre(n) + 1})
+    model.when(n >= 3, {n: 0, rounds: pre(rounds) + 1}, name="full")
+    model.when(n <= 0, {empty: pre(empty) + 1}, name="begins again")
+    model.experiment(stop=1.0, step=0.05, tolerance=1e-8)
+    return model
+
+
+def counted(points) -> list[tuple[float, float, float]]:
+    """n, rounds and how often it was 0, by hand: the first instant makes n 2, the second 0."""
+    made = [1 + int(np.floor(10 * point + 1e-6)) for point in points]
+    return [((k + 1) % 3, (k + 1) // 3, (k + 1) // 3) for k in made]
+
+
+BETWEEN = slice(1, None, 2)  # 0.05 s, 0.15 s, …: between the instants
+
+
+def test_a_counter_that_is_set_upon_its_limit_has_reached_it():
+    found = reference_of(counting()).trajectory
+    rows = found.values[BETWEEN][:, [found.column(name) for name in ("n", "rounds", "empty")]]
+    assert [tuple(row) for row in rows.tolist()] == counted(found.time[BETWEEN])
+
+
+@pytest.mark.parametrize("fmi", ["2", "3"])
+def test_the_counter_in_the_unit_has_reached_it(tmp_path, fmi):
+    unit = export(counting(), tmp_path, fmi=fmi).path
+    for kind in KINDS:
+        found = moved(unit, kind, 1.0, 0.05)
+        points = np.arange(0.05, 1.0, 0.1)
+        at = [int(np.flatnonzero(np.abs(found["time"] - point) < 1e-9)[-1]) for point in points]
+        assert [(found["n"][i], found["rounds"][i], found["empty"][i]) for i in at] == counted(points)
