@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
@@ -126,6 +127,9 @@ class _Sampler:
         self._slot = {item.name: k + 1 for k, item in enumerate(self._items)}
         self._of = {item.symbol: self._slot[item.name] for item in self._items}
         self._states = states
+        self._slides: npt.NDArray[np.bool_] = np.zeros(reading.size, dtype=np.bool_)
+        for slot, column in self._speeds():
+            self._slides[column] = self._items[slot - 1].unit.startswith("m")
 
     def motions(self) -> OwnMotions:
         """Return all samples."""
@@ -156,21 +160,25 @@ class _Sampler:
         return values
 
     def _sample(self, values: list[float]) -> Sample:
-        """Return u' and q' by the second reading at one point, with round-off bounds; closed loops included."""
+        """Return u' and q' by the second reading at one point, with round-off bounds; closed loops included.
+
+        A bound is what one unit of round-off of every term makes of u', times ROUNDING. Each column is given terms in
+        its own unit (ω² where a joint turns, ω v where it slides), so that a file of other lengths is judged alike.
+        A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same size.
+        """
         at = self._situation(values)
         M, f = self._reading.equations(at)
+        # ω × I ω, of which each joint's own speed is only a part, cancels where I is the same about all axes
+        turning = self._turning(values)
         held: Array = np.zeros(len(f))
         pulled: Array = np.zeros(len(f))
         if self._closures:
             rows = self._rows(values)
             u_dot, inverse, given = accelerations(M, f, rows)
-            held = np.asarray(given @ (np.abs(rows.gamma) + _turning_of(at) * np.abs(rows.A).sum(axis=1)))
-            # forces that hold the loops act at arms with round-off, and turn a light rod about its own axis
-            pulled += np.max(np.abs(rows.A), axis=1) @ np.abs(given.T @ (f - M @ u_dot))
+            held = np.abs(given) @ (np.abs(rows.gamma) + np.abs(rows.A) @ turning)
+            pulled = self._at_arms(rows.A, np.abs(given.T @ (f - M @ u_dot)))
         else:
             u_dot, inverse = np.asarray(np.linalg.solve(M, f)), np.abs(np.linalg.inv(M))
-        # ω × I ω, of which each joint's own speed is only a part, cancels where I is the same about all axes
-        turning = _turning_of(at)
         scale = held + inverse @ (np.abs(M) @ (np.abs(u_dot) + turning + held) + pulled + self._size_of_forces(values))
         rates, bounds = self._rates_of_coordinates(values)
         for i, each in self._robot.variables.items():
@@ -194,6 +202,31 @@ class _Sampler:
         known = isinstance(self._reading, MujocoReading)
         motions = self._reading.motions_of(links, at) if known else self._reading.motions(at)  # type: ignore[union-attr]
         return rows_of(self._closures, motions)
+
+    def _at_arms(self, A: Array, forces: Array) -> Array:
+        """Return the size by column of Aᵀ λ before arms cancel.
+
+        A row's arm about a joint is a difference of positions: it has the round-off of the longest arm in the row, even
+        where it is 0 itself, as about the axis of a light rod that a loop pulls along. What turns has arms in m, what
+        slides has none: the longest is taken of columns of one kind.
+
+        Args:
+            A: Rows of the loops.
+            forces: |λ|, N and N·m.
+        """
+        size = np.abs(A)
+        longest = [np.max(size[:, of_kind], axis=1, initial=0.0) for of_kind in (~self._slides, self._slides)]
+        return np.asarray(np.where(self._slides, longest[1] @ forces, longest[0] @ forces))
+
+    def _turning(self, values: list[float]) -> Array:
+        """Return by column the size of accelerations that come of turning: ω² where it turns, ω v where it slides."""
+        given = (self._of[each.prescribed[1]] for each in self._robot.variables.values() if each.prescribed is not None)
+        slots = [*(slot for slot, _ in self._speeds()), *given]
+        fastest = {
+            kind: max((abs(values[k]) for k in slots if self._items[k - 1].unit.startswith("m") is kind), default=0.0)
+            for kind in (False, True)
+        }
+        return np.asarray(fastest[False] * np.where(self._slides, fastest[True], fastest[False]))
 
     def _speeds(self) -> Iterator[tuple[int, int]]:
         """Yield slot and column of every speed."""
@@ -294,11 +327,6 @@ class _Sampler:
     def _name(self, symbol: sm.Expr) -> str:
         """Return the name of a symbol's variable."""
         return str(self._items[self._of[symbol] - 1].name)
-
-
-def _turning_of(at: Situation) -> float:
-    """Return the square of the largest speed."""
-    return max((abs(speed) for speeds in at.u.values() for speed in speeds), default=0.0) ** 2
 
 
 def _turned(w: float, axis: Array, v: list[float]) -> list[float]:

@@ -130,9 +130,9 @@ def off_the_rows(A: Array, u: Array) -> Array:
 
 
 def accelerations(M: Array, f: Array, rows: Rows) -> tuple[Array, Array, Array]:
-    """Return u' on the loops, |N| (effect of forces) and |A⁺| (effect of γ).
+    """Return u' on the loops, |N| (effect of forces) and A⁺ (effect of γ).
 
-    u' = −A⁺ γ + Z w, A Z = 0, Zᵀ M u' = Zᵀ f; N = Z (Zᵀ M Z)⁻¹ Zᵀ.
+    u' = −A⁺ γ + Z w, A Z = 0, Zᵀ M u' = Zᵀ f; N = Z (Zᵀ M Z)⁻¹ Zᵀ. The loops' forces are λ = A⁺ᵀ (f − M u').
     """
     _, sizes, Vt = np.linalg.svd(rows.A)
     rank = int(np.count_nonzero(sizes > _RANK * max(float(sizes[0]), 1e-300)))
@@ -140,7 +140,7 @@ def accelerations(M: Array, f: Array, rows: Rows) -> tuple[Array, Array, Array]:
     N = Z @ np.linalg.solve(Z.T @ M @ Z, Z.T) if Z.size else np.zeros_like(M)
     inverse = _inverse(rows.A)
     particular = -inverse @ rows.gamma
-    return particular + N @ (f - M @ particular), np.abs(N), np.abs(inverse)
+    return particular + N @ (f - M @ particular), np.abs(N), inverse
 
 
 def _inverse(A: Array) -> Array:

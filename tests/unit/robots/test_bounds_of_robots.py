@@ -1,0 +1,63 @@
+"""Bounds of the second reading of a robot's file: of the mechanism's own scale, whatever its lengths are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from unit.robots.test_robot_loops import PARALLEL
+
+from mb2fmu import pipeline
+from mb2fmu.robots import RobotMechanics
+from mb2fmu.validation.mujoco_reading import MujocoReading
+from mb2fmu.validation.robot_motion import WAY, _closures, _Sampler
+
+POWERS = {"m": 1, "m/s": 1, "m/s2": 1, "N.m.s/rad": 2}
+"""Of the factor on lengths, where masses and times stay."""
+UNITS_OF_NORM = 4.0
+"""The least-norm part of u' is of columns in m and rad: with other units another part is told, of the same size."""
+POINTS = 4
+
+
+def longer(text: str, factor: float) -> str:
+    """The same file with other lengths and the same masses and stiffnesses."""
+    density = f'<default><geom density="{1000 / factor**3!r}"/></default><worldbody>'
+    text = text.replace("<worldbody>", f'<option gravity="0 0 {-9.81 * factor!r}"/>{density}', 1)
+
+    def moved(match: re.Match[str]) -> str:
+        numbers = " ".join(repr(float(each) * factor) for each in match[2].split())
+        return f'{match[1]}="{numbers}"'
+
+    return re.sub(r'\b(pos|size|fromto|anchor)="([^"]*)"', moved, text)
+
+
+def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path) -> None:
+    """Hinges, slides, balls and a free body in loops: bounds of slides go with the lengths, those of turns stay."""
+    path = tmp_path / "parallel.xml"
+    path.write_text(PARALLEL)
+    definition = pipeline.derive(path).checked
+    robot = definition.mechanics
+    assert isinstance(robot, RobotMechanics)
+    moving = [robot.tree.parts[i].moved_by.name for i in robot.variables]
+
+    def sampler(factor: float) -> _Sampler:
+        path.write_text(longer(PARALLEL, factor))
+        reading = MujocoReading(path, moving, ["m1", "m2"])
+        return _Sampler(definition, robot, reading, _closures(reading, []))
+
+    own = sampler(1.0)
+    points = [sample.point.values for sample in own.motions().samples[:POINTS]]
+    for factor in (1e-3, 1e3):
+        other = sampler(factor)
+        items = [*(p for p in definition.parameters if not p.calculated), *definition.coordinates]
+        items += [*definition.speeds, *definition.inputs]
+        by = [1.0]
+        by += [factor if each.name.endswith(".control") else factor ** POWERS.get(each.unit, 0) for each in items]
+        for point in points:
+            here = own._sample(list(point))
+            there = other._sample([value * k for value, k in zip(point, by, strict=True)])
+            for each in definition.speeds:
+                k, name = factor ** POWERS.get(each.unit, 0), each.name
+                assert there.rates[WAY][name] / k == pytest.approx(here.rates[WAY][name], abs=4 * here.bounds[name])
+                assert 1 / UNITS_OF_NORM < there.bounds[name] / k / here.bounds[name] < UNITS_OF_NORM
