@@ -182,13 +182,16 @@ class March:
         """Step to where all components can meet; None if one has an event at once, before it has moved.
 
         Then it stays where it is, since its inputs' courses may have begun a little beside the values of the inputs
-        there, and all others go back.
+        there, and all others go back. Where one of them stopped there is an event, though it may not see it again when
+        it comes to that instant with slightly other inputs: left to itself it would handle it unseen in the next step.
         """
         values = self.closing.kept()
         done = self._passes(size, states)
+        event = False
         for _ in range(MOST_MEETINGS):
+            event = event or done.event
             if not self._fell_short(done.size, size):
-                return done
+                return replace(done, event=event)
             size = done.size
             at_once = size <= _ROUND_OFF * abs(self.time)
             self._back(states, but=self._stopped if at_once else None)

@@ -285,6 +285,22 @@ def test_all_components_meet_where_one_returns_early() -> None:
     assert max(errors) < 5e-3
 
 
+class Blind(Early):
+    """A slave that does not see its event again when it comes to that instant once more."""
+
+    def advance(self, time: float, size: float, course: np.ndarray) -> Advance:
+        done = super().advance(time, size, course)
+        return done if done.reached < time + size - 1e-12 else Advance(done.reached)
+
+
+def test_an_event_that_is_not_seen_again_is_handled_all_the_same() -> None:
+    """Else the unit handles it unseen in the next step, and inputs go on along parabolas across it."""
+    parts = slaves()
+    blind = Blind(parts[1], 0.0333)
+    tally = run(WIRING, [parts[0], blind], Stepping(step=0.01, **ITERATED), 0.1, lambda *_: None)
+    assert (tally.early, tally.events, blind.settled) == (1, 1, 1)
+
+
 class AtOnce(Early):
     """A slave that has events before it moves, from a time on, until it has had so many."""
 
