@@ -1,4 +1,7 @@
-"""Length of a robot's default experiment: short where the motion becomes chaotic, since chaos proves little."""
+"""Length of a robot's default experiment: short where the motion becomes chaotic, since chaos proves little.
+
+And a note where its steps are far longer than what dampers take to stop a joint.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,9 @@ GROWN = 1000.0
 FEWEST = 25
 """Communication steps at least."""
 
+_STIFF = 1000.0
+"""Times that what dampers stop may die away within a step; beyond that an explicit method takes many small steps."""
+
 
 def experiment_length(settings: RobotSettings, fall: float, *, by_laws: bool) -> float:
     """Return the length in s: as requested, else 2 s or until small deviations have grown a thousandfold.
@@ -30,3 +36,10 @@ def experiment_length(settings: RobotSettings, fall: float, *, by_laws: bool) ->
         return LONGEST
     steps = max(FEWEST, round(math.log(GROWN) / (fall * settings.step)))
     return float(f"{min(LONGEST, steps * settings.step):.12g}")
+
+
+def told_if_stiff(settings: RobotSettings, rate: float) -> tuple[str, ...]:
+    """Return a note if dampers stop joints at such a rate, in 1/s, that the explicit method takes very small steps."""
+    if settings.role != "plant" or rate * settings.step <= _STIFF:
+        return ()
+    return (f"dampers stop joints within {1.0 / rate:.1g} s, far below a step: --solver implicit is faster then",)

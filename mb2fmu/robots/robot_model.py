@@ -13,7 +13,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
 from mb2fmu.model.naming import suggested_name
-from mb2fmu.robots.experiment_length import experiment_length
+from mb2fmu.robots.experiment_length import experiment_length, told_if_stiff
 from mb2fmu.robots.frame_outputs import ask_for_frame
 from mb2fmu.robots.inverse_dynamics import driven_joints, efforts_asked_for, excitation_rate, prescribed_motions
 from mb2fmu.robots.joint_elements import FeltAtJoint, felt_at_joints, friction_element, hard_stops, with_stops
@@ -41,9 +41,6 @@ STANDARD_GRAVITY = 9.81
 _RESERVED = {"time", "gravity"}
 _WITHIN = 0.9
 """Part of an effort's limit that the default experiment uses."""
-
-_STIFF = 1000.0
-"""Times that what dampers stop may die away within a step; beyond that an explicit method takes many small steps."""
 
 _TO_SLIDE = 2.0
 """Part of a joint's friction that the default experiment's efforts swing with, so that it slides and sticks."""
@@ -126,7 +123,7 @@ class _Modeller:
         weights = self._weights(gravity)
         self._add_elements(model, weights)
         stop = experiment_length(self.settings, weights.fall, by_laws=bool(self.actuation.controls))
-        mechanics.notes += _told_if_stiff(self.settings, weights.braking)
+        mechanics.notes += told_if_stiff(self.settings, weights.braking)
         model.experiment(stop=stop, step=self.settings.step, signals=self._experiment(weights))
         return model
 
@@ -192,10 +189,10 @@ class _Modeller:
         word, where = ("angle" if turns else "position"), self._where(joint.line)
         if joint.name in self.settings.prescribed:
             return self._prescribed(joint, name, word, units)
-        q, u = _function(f"q_{name}"), _function(f"u_{name}")
+        q, u = dynamicsymbols(f"q_{name}"), dynamicsymbols(f"u_{name}")
         limits = joint.limits
         stops = self.settings.limits == "stop"  # which are soft: a position may be a little beyond its bound
-        start = _between(joint.start, limits.lower, limits.upper)
+        start = float(np.clip(joint.start, limits.lower, limits.upper))
         self.declared.append(
             Coordinate(
                 symbol=q, name=f"{name}.{word}", kind=self._start_kind(joint), start=start, unit=units[0],
@@ -215,7 +212,7 @@ class _Modeller:
         )  # fmt: skip
         effort = None
         if joint.driven if self.settings.inputs is None else joint.name in self.settings.inputs:
-            effort = _function(f"tau_{name}")
+            effort = dynamicsymbols(f"tau_{name}")
             self.declared.append(
                 Input(
                     symbol=effort, name=f"{name}.effort", unit=units[2], minimum=_finite(-limits.effort),
@@ -249,11 +246,11 @@ class _Modeller:
 
     def _prescribed(self, joint: JointRecord, name: str, word: str, units: tuple[str, ...]) -> JointVariables:
         """Declare position, speed and acceleration of a joint as inputs."""
-        where, q = self._where(joint.line), _function(f"q_{name}")
+        where, q = self._where(joint.line), dynamicsymbols(f"q_{name}")
         t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
         symbols = (q, q.diff(t), q.diff(t, 2))
         limits = joint.limits
-        start = _between(joint.start, limits.lower, limits.upper)
+        start = float(np.clip(joint.start, limits.lower, limits.upper))
         parts = (
             (word, start, units[0], _finite(limits.lower), _finite(limits.upper)),
             ("speed", 0.0, units[1], None, None),
@@ -271,8 +268,8 @@ class _Modeller:
     def _planar(self, joint: JointRecord, name: str) -> JointVariables:
         """Declare position, angle and their rates of a planar joint."""
         where = self._where(joint.line)
-        q = tuple(_function(f"{part}_{name}") for part in ("x", "y", "phi"))
-        u = tuple(_function(f"{part}_{name}") for part in ("vx", "vy", "w"))
+        q = tuple(dynamicsymbols(f"{part}_{name}") for part in ("x", "y", "phi"))
+        u = tuple(dynamicsymbols(f"{part}_{name}") for part in ("vx", "vy", "w"))
         parts = (("position.x", "m"), ("position.y", "m"), ("angle", "rad"))
         rates = (("velocity.x", "m/s"), ("velocity.y", "m/s"), ("speed", "rad/s"))
         for kind, symbols, named in ((Coordinate, q, parts), (Speed, u, rates)):
@@ -292,10 +289,10 @@ class _Modeller:
         w, x, y, z = np.roll(Rotation.from_matrix(joint.start_pose.rotation).as_quat(), 1)
         start = dict(zip("wxyz", map(float, np.array([w, x, y, z]) * (-1.0 if w < 0 else 1.0)), strict=True))
         at = dict(zip("xyz", map(float, joint.start_pose.position), strict=True))
-        q = [(_function(f"{axis}_{name}"), f"position.{axis}", "m", at[axis]) for axis in places]
-        u = [(_function(f"v{axis}_{name}"), f"velocity.{axis}", "m/s", 0.0) for axis in places]
-        q += [(_function(f"e{axis}_{name}"), f"orientation.{axis}", "1", start[axis]) for axis in "wxyz"]
-        u += [(_function(f"w{axis}_{name}"), f"angular_velocity.{axis}", "rad/s", 0.0) for axis in "xyz"]
+        q = [(dynamicsymbols(f"{axis}_{name}"), f"position.{axis}", "m", at[axis]) for axis in places]
+        u = [(dynamicsymbols(f"v{axis}_{name}"), f"velocity.{axis}", "m/s", 0.0) for axis in places]
+        q += [(dynamicsymbols(f"e{axis}_{name}"), f"orientation.{axis}", "1", start[axis]) for axis in "wxyz"]
+        u += [(dynamicsymbols(f"w{axis}_{name}"), f"angular_velocity.{axis}", "rad/s", 0.0) for axis in "xyz"]
         for kind, rows in ((Coordinate, q), (Speed, u)):
             for symbol, word, unit, value in rows:
                 text = f"{_spoken(word)} of joint {joint.name}{', along the moving axes' if kind is Speed else ''}"
@@ -334,7 +331,7 @@ class _Modeller:
         inverse = self.settings.role == "inverse-dynamics"
         for actuator in () if inverse else self.description.actuators:
             name = self._legal(actuator.name, "actuator")
-            symbol = _function(f"control_{name}")
+            symbol = dynamicsymbols(f"control_{name}")
             low, high = actuator.control
             self.declared.append(
                 Input(
@@ -484,18 +481,6 @@ class _Modeller:
         return signals | self.actuation.signals(starts, holding, swinging)
 
 
-def _told_if_stiff(settings: RobotSettings, rate: float) -> tuple[str, ...]:
-    """Return a note if dampers stop joints at such a rate, in 1/s, that the explicit method takes very small steps."""
-    if settings.role != "plant" or rate * settings.step <= _STIFF:
-        return ()
-    return (f"dampers stop joints within {1.0 / rate:.1g} s, far below a step: --solver implicit is faster then",)
-
-
-def _function(name: str) -> sm.Expr:
-    """Return a function of time with this name."""
-    return dynamicsymbols(name)
-
-
 def _spoken(word: str) -> str:
     """Return the last parts of a variable's name as words: ``angular velocity x``."""
     return word.replace("_", " ").replace(".", " ")
@@ -504,11 +489,6 @@ def _spoken(word: str) -> str:
 def _finite(value: float) -> float | None:
     """Return a bound; None if it is infinite."""
     return float(value) if np.isfinite(value) else None
-
-
-def _between(value: float, lower: float, upper: float) -> float:
-    """Return a value moved into its bounds."""
-    return float(min(max(value, lower), upper))
 
 
 def _plural(names: list[str]) -> str:

@@ -56,6 +56,7 @@ from mb2fmu.validation.sensitivity import EPSILON, directions
 from mb2fmu.validation.simulate import Simulation
 from mb2fmu.validation.step_flows import Landing, Step, StepFlow
 from mb2fmu.validation.traversals import traversals
+from mb2fmu.validation.undecided_signs import effects_of_holding
 
 if TYPE_CHECKING:
     from mb2fmu.validation.unit_description import UnitKind
@@ -137,7 +138,7 @@ def _held_efforts(reference: Reference) -> Floats:
         prepared = numeric.prepare(run.parameters)
         for k in np.unique(np.linspace(0, len(run.time) - 1, _LOOKS).astype(np.int64)).tolist():
             t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()
-            held = numeric.effects_of_holding(t, x, r, prepared, reference.modes[k])
+            held = effects_of_holding(numeric, t, x, r, prepared, reference.modes[k])
             found[-len(held) :] = np.fmax(found[-len(held) :], held)
     units = [v.unit for v in reference.variables]
     return np.array([max(size for size, other in zip(found, units, strict=True) if other == unit) for unit in units])

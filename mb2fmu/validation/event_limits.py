@@ -29,6 +29,7 @@ from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.reference import Reference, compared
 from mb2fmu.validation.scales import EPSILON, ROUNDING
 from mb2fmu.validation.touching_starts import mode_places
+from mb2fmu.validation.undecided_signs import indifferent
 
 if TYPE_CHECKING:
     from mb2fmu.validation.unit_description import UnitKind
@@ -122,7 +123,7 @@ def _is_indifferent(reference: Reference, event: EventSeen) -> bool:
         return False
     r, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
     widest = max(OFFSETS.values())
-    found = numeric.indifferent(event.time, event.states[1][:-1], r, prepared, after, widest)
+    found = indifferent(numeric, event.time, event.states[1][:-1], r, prepared, after, widest)
     return any(i in others for i, _ in found)
 
 
@@ -200,7 +201,7 @@ def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[
     for k in range(1, len(run.time)):
         t, r, x = float(run.time[k]), run.held(k).tolist(), reference.states[k]
         known = found[k].modes if k in found else ()
-        for _, other in numeric.indifferent(t, x, r, prepared, reference.modes[k], max(OFFSETS.values())):
+        for _, other in indifferent(numeric, t, x, r, prepared, reference.modes[k], max(OFFSETS.values())):
             if not any(np.array_equal(other.values, modes.values) for modes in known):
                 _add(found, reference, k, [compared(numeric, x, numeric.motion_in(t, x, r, prepared, other))], [other])
     return found

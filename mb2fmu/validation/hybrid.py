@@ -32,7 +32,6 @@ AT_REST = 1e-9
 """Surfaces of signs closer to zero than this, over their sizes, may be held there."""
 
 _MOST_CHANGES = 50
-_PART = 1e-3  # of its limit, that what a sign takes is moved by
 _TRIES = 3  # to find how large a force at a contact is
 
 
@@ -67,7 +66,7 @@ class HybridEquations(NumericEquations):
         self.late, self.begun = 0.0, False
         self._count = len(frozen.switches)
         self.sizes = np.ones(self._count)
-        self._signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
+        self.signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
         self._names = switch_names(frozen)
         self._contacts = len(frozen.contacts.each) if frozen.contacts else 0
         self._rough = rough_contacts(frozen.contacts) if frozen.contacts else ()
@@ -90,10 +89,8 @@ class HybridEquations(NumericEquations):
 
     def surfaces(self, t: float, x: Sequence[float], r: Sequence[float], parameters: Sequence[float]) -> Floats:
         """Return switching functions over their sizes; where signs slip and closed contacts are held."""
-        modes = Modes(
-            np.array([float(i in self._signs) for i in range(self._count)]), np.zeros(len(self.frozen.events))
-        )
-        return self._held(t, np.array(x), r, self.prepare(parameters), modes)[0].surfaces
+        modes = Modes(np.array([float(i in self.signs) for i in range(self._count)]), np.zeros(len(self.frozen.events)))
+        return self.held_at(t, np.array(x), r, self.prepare(parameters), modes)[0].surfaces
 
     # --- one instant -------------------------------------------------------------------------------------------------
 
@@ -108,7 +105,7 @@ class HybridEquations(NumericEquations):
 
     def motion_in(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Motion:
         """Return all quantities at one instant, with given modes."""
-        look = self._held(t, x, r, prepared, modes)[0]
+        look = self.held_at(t, x, r, prepared, modes)[0]
         return replace(look.motion, outputs=look.motion.outputs[: self.frozen.outputs])
 
     def slope(
@@ -130,13 +127,13 @@ class HybridEquations(NumericEquations):
 
     def _holding(self, x: Floats, modes: Modes) -> list[int]:
         """Return the numbers of own inputs that hold something: signs at zero, resting contacts, closed latches."""
-        signs = [i for i in self._signs if modes.values[i] == 0.0]
+        signs = [i for i in self.signs if modes.values[i] == 0.0]
         held = [x[place] > 0.5 for place in self._rests]
         held += [held[k] and abs(x[place]) < 0.5 for k, place in zip(self._rough, self._slides, strict=True)]
         held += [x[place] > 0.5 for place in self._locks]
         return signs + [self._count + k for k, here in enumerate(held) if here]
 
-    def _look(
+    def look_at(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats
     ) -> SwitchedMotion:
         """Evaluate the motion at mode values, with our further outputs: switches, events, contacts, latches."""
@@ -152,7 +149,7 @@ class HybridEquations(NumericEquations):
             self._divided = Counts(self.frozen.outputs, n, c, settings, k, f, m)
         return self._divided
 
-    def _held(
+    def held_at(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> tuple[SwitchedMotion, Floats]:
         """Return the outputs with held signs at their holding values, and all values."""
@@ -160,13 +157,13 @@ class HybridEquations(NumericEquations):
         values = self._whole(modes.values)
         if held:
             values[held] = self._sticking(t, x, r, prepared, modes, held)[1]
-        return self._look(t, x, r, prepared, values), values
+        return self.look_at(t, x, r, prepared, values), values
 
     def _sticking(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, held: Sequence[int]
     ) -> tuple[SwitchedMotion, Floats]:
         """Return the outputs with all holding values 0, and the holding values."""
-        base = self._look(t, x, r, prepared, modes.values)
+        base = self.look_at(t, x, r, prepared, modes.values)
         B, _ = self._reach(t, x, r, prepared, base, modes, held)
         return base, self._solved(B, -base.rates[list(held)], held, base.limits, t)
 
@@ -187,7 +184,7 @@ class HybridEquations(NumericEquations):
                 size = self._pushes[i - self._count] if i >= self._count else 1.0
                 values = self._whole(modes.values)
                 values[i] = size
-                other = self._look(t, x, r, prepared, values)
+                other = self.look_at(t, x, r, prepared, values)
                 found = abs(other.rates[i] - base.rates[i])
                 if i < self._count or not found > 0.0:
                     break
@@ -242,7 +239,7 @@ class HybridEquations(NumericEquations):
         if self._kept is not None:
             return self._kept.copy()
         modes = Modes(np.zeros(self._count), np.zeros(len(self.frozen.events)))
-        look = self._look(t, x, r, prepared, modes.values)
+        look = self.look_at(t, x, r, prepared, modes.values)
         for _ in range(self._count + 1):
             before = modes.values.copy()
             for i, switch in enumerate(self.frozen.switches):
@@ -253,7 +250,7 @@ class HybridEquations(NumericEquations):
                     modes.values[i] = float(at > 0.0)
                 else:
                     modes.values[i] = 0.0 if abs(at) <= AT_REST else np.sign(at)
-            look = self._look(t, x, r, prepared, modes.values)
+            look = self.look_at(t, x, r, prepared, modes.values)
             if np.array_equal(before, modes.values):
                 break
         self._release(t, x, r, prepared, modes)
@@ -262,11 +259,11 @@ class HybridEquations(NumericEquations):
 
     def _release(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> None:
         """Release signs that cannot be held, one after the other, in their driven direction."""
-        for _ in self._signs:
-            held = [i for i in self._signs if modes.values[i] == 0.0]
+        for _ in self.signs:
+            held = [i for i in self.signs if modes.values[i] == 0.0]
             if not held:
                 return
-            look, values = self._held(t, x, r, prepared, modes)
+            look, values = self.held_at(t, x, r, prepared, modes)
             values = self._drives(look, values)
             excess = [abs(values[i]) - look.limits[i] for i in held]
             worst = int(np.argmax(excess))
@@ -277,14 +274,14 @@ class HybridEquations(NumericEquations):
     def _drives(self, look: SwitchedMotion, values: Floats) -> Floats:
         """Return the holding values; of a driven sign without effect, a value beyond its limit in that direction."""
         found = values.copy()
-        for i in self._signs:
+        for i in self.signs:
             if found[i] == 0.0 and abs(look.rates[i]) > AT_REST:
                 found[i] = np.copysign(look.limits[i] + abs(look.rates[i]), look.rates[i])
         return found
 
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
         """Return margins, positive where modes are right, one per switch."""
-        look, values = self._held(t, x, r, prepared, modes)
+        look, values = self.held_at(t, x, r, prepared, modes)
         values = self._drives(look, values)
         found = np.empty(self._count)
         for i, switch in enumerate(self.frozen.switches):
@@ -302,53 +299,9 @@ class HybridEquations(NumericEquations):
 
         What holds contradicts a state that slips, however much it could hold.
         """
-        surfaces = self._look(t, x, r, prepared, modes.values).surfaces
-        slips = [abs(surfaces[i]) for i in self._signs if modes.values[i] == 0.0]
+        surfaces = self.look_at(t, x, r, prepared, modes.values).surfaces
+        slips = [abs(surfaces[i]) for i in self.signs if modes.values[i] == 0.0]
         return float(max(0.0, *slips, *(-self.margins(t, x, r, prepared, modes)), 0.0))
-
-    def indifferent(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, off: float
-    ) -> Iterator[tuple[int, Modes]]:
-        """Yield signs that may as well hold as slip, and the modes with them on the other side.
-
-        A freewheel behind an open clutch transmits, or does not, what the clutch drags it with: next to nothing.
-
-        Args:
-            t: In s.
-            x: States.
-            r: Inputs.
-            prepared: Parameters.
-            modes: At this instant.
-            off: What surfaces and margins may be off by, over their sizes.
-        """
-        if not self._signs:
-            return
-        look, values = self._held(t, x, r, prepared, modes)
-        for i in self._signs:
-            other = modes.copy()
-            if modes.values[i] == 0.0 and look.limits[i] - abs(values[i]) <= off:
-                other.values[i] = np.sign(values[i])
-            elif modes.values[i] != 0.0 and abs(look.surfaces[i]) <= off:
-                other.values[i] = 0.0
-            if other.values[i] != modes.values[i] and self.contradiction(t, x, r, prepared, other) <= off:
-                yield i, other
-
-    def effects_of_holding(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
-    ) -> Floats:
-        """Return what outputs would change by if held signs took their limits, summed over the signs, shape (n_y,).
-
-        An effort that a sign takes is the sum of terms of that size: so much of it is round-off.
-        """
-        look, values = self._held(t, x, r, prepared, modes)
-        base, found = look.motion.outputs[: self.frozen.outputs], np.zeros(self.frozen.outputs)
-        for i in self._signs:
-            if modes.values[i] == 0.0:
-                moved = values.copy()
-                moved[i] += _PART * look.limits[i]
-                there = self._look(t, x, r, prepared, moved).motion.outputs[: self.frozen.outputs]
-                found += np.abs(there - base) / _PART
-        return found
 
     # --- events ------------------------------------------------------------------------------------------------------
 
@@ -395,7 +348,7 @@ class HybridEquations(NumericEquations):
     ) -> Floats:
         """Change the mode of a switch at its event and return the state; a sign is first tried at rest."""
         kind, mode = self.frozen.switches[i].kind, modes.values[i]
-        look, values = self._held(t, x, r, prepared, modes)
+        look, values = self.held_at(t, x, r, prepared, modes)
         if kind == "truth":
             modes.values[i] = 1.0 - mode
         elif kind == "integer":
@@ -403,12 +356,12 @@ class HybridEquations(NumericEquations):
         elif mode == 0.0:
             modes.values[i] = np.sign(self._drives(look, values)[i])
         else:
-            for j in self._signs:  # what rests with it is held by all that could
+            for j in self.signs:  # what rests with it is held by all that could
                 if abs(look.surfaces[j]) <= AT_REST:
                     modes.values[j] = 0.0
             modes.values[i] = 0.0
             x = self._at_rest(t, x, r, prepared, modes)
-            look, values = self._held(t, x, r, prepared, modes)
+            look, values = self.held_at(t, x, r, prepared, modes)
             values = self._drives(look, values)
             if abs(values[i]) > look.limits[i]:
                 still = abs(look.surfaces[i]) <= AT_REST  # what has no effect does not bring itself to rest
@@ -418,7 +371,7 @@ class HybridEquations(NumericEquations):
     def _at_rest(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
         """Return speeds changed by an impulse of the held signs alone, so that their surfaces are at zero."""
         held = self._holding(x, modes)
-        base = self._look(t, x, r, prepared, modes.values)
+        base = self.look_at(t, x, r, prepared, modes.values)
         B, reach = self._reach(t, x, r, prepared, base, modes, held)
         reach[: self.n_q] = 0.0
         reach[len(x) - self.n_z :] = 0.0
@@ -429,11 +382,11 @@ class HybridEquations(NumericEquations):
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> tuple[str, Floats]:
         """Return the first of the model's own events that happens, and what they set, with the values before."""
-        look, values = self._held(t, x, r, prepared, modes)
+        look, values = self.held_at(t, x, r, prepared, modes)
         if self._contacts or self._latched:
             forces = values[: self._count + self._lines + self._latched]
             struck = [*self._blows(look, t, x, r, prepared, modes), *self._closing(t, x, r, prepared, modes)]
-            look = self._look(t, x, r, prepared, np.append(forces, struck))
+            look = self.look_at(t, x, r, prepared, np.append(forces, struck))
         after, place, fired = x.copy(), 0, ""
         setters: dict[int, str] = {}
         events, conditions = self.frozen.events, look.conditions.copy()
@@ -461,7 +414,7 @@ class HybridEquations(NumericEquations):
         contacts = self.frozen.contacts
         if contacts is None:
             return np.empty(0)
-        base = self._look(t, x, r, prepared, modes.values)
+        base = self.look_at(t, x, r, prepared, modes.values)
         every = [self._count + k for k in range(self._lines)]
         every += [self._count + self._lines + int(k) for k in np.flatnonzero(base.held.engaged > 0.5)]
         W, reach = with_rows_held(*self._reach(t, x, r, prepared, base, modes, every), self._lines)
@@ -484,7 +437,7 @@ class HybridEquations(NumericEquations):
 
     def _closing(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
         """Return impulses of latches that close at this instant, and the changes of speeds."""
-        base = self._look(t, x, r, prepared, modes.values)
+        base = self.look_at(t, x, r, prepared, modes.values)
         blows, reached = np.zeros(self._latched), np.zeros(len(x))
         if self._latched and base.held.closing.any():
             rows = np.flatnonzero(base.held.holding > 0.5)
@@ -505,11 +458,11 @@ class HybridEquations(NumericEquations):
 
         Motion that comes to a surface goes through it. A counter that is set to 3 stays there: n >= 3 is true.
         """
-        look = self._look(t, x, r, prepared, modes.values)
+        look = self.look_at(t, x, r, prepared, modes.values)
         for i, switch in enumerate(self.frozen.switches):
             if switch.kind == "truth" and look.surfaces[i] == 0.0:
                 modes.values[i] = 0.0
-        for i in self._signs:
+        for i in self.signs:
             if abs(look.surfaces[i]) > AT_REST:
                 modes.values[i] = np.sign(look.surfaces[i])
 
