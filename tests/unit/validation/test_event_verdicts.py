@@ -201,7 +201,8 @@ def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it
     model, _, v = particle(0.0, 1.0, lambda *_: F)
     model.input(F, 0.0, "N")
     model.output("push", 2 * F, "N")
-    model.when(me.dynamicsymbols._t >= sm.Rational(2, 5), {v: -pre(v) / 2}, name="kick")
+    just_behind = sm.Float(0.4) + sm.Float(2e-15)  # exactly at the point it is part of the event of the input
+    model.when(me.dynamicsymbols._t >= just_behind, {v: -pre(v) / 2}, name="kick")
     model.experiment(stop=0.8, step=0.05, tolerance=1e-8, signals={F: sm.sin(40 * me.dynamicsymbols._t)})
     reference = reference_of(model)
     limits = bounds(reference, measure_sensitivity(reference))
