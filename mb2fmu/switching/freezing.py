@@ -26,13 +26,15 @@ from mb2fmu.program.needed import needed
 from mb2fmu.program.program import Op, Program
 from mb2fmu.program.prune import prune
 from mb2fmu.switching.expression_names import expression_name, surface_name
-from mb2fmu.switching.instants import ENTRY, Courses, next_instant
+from mb2fmu.switching.instants import ENTRY, Course, Courses, next_instant
 from mb2fmu.switching.linear_forms import LinearForms
 from mb2fmu.switching.sliding import Sliding, with_sliding
 
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
 
 _MOTION = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "conditions", "resets")
+_UPON = 4e-10
+"""Of a surface's size: so near to it what is set counts as upon it. More than importers see indicators too late by."""
 _OURS = ("switches", "break_away", "conditions", "resets", "energy", "equations", "outputs")
 
 
@@ -304,7 +306,9 @@ class _Assembly:
         slip = [copy.node[int(plan.program.a[node])] for node in plan.sticking]
         limits = [copy.limit(node) for node in plan.sticking]
         labels = [each.name for each in plan.margins]
-        margins = [self._margin(i, s) for i, s in enumerate(surfaces)]
+        rates = plan.program.entries["rhs"].results
+        set_only = Courses(b, [i for i, rate in enumerate(rates) if b.is_zero(copy.node[rate])], inputs=True)
+        margins = [self._margin(i, s, set_only.of(s)) for i, s in enumerate(surfaces)]
         drives = self._held.drives(b, self._slips, self._factors, limits) if self._held else []
         slipping = [self._sized(len(surfaces) + i, node) for i, node in enumerate(slip)]
         for mode, s, factor, limit in zip(self._slips, slipping, drives, limits, strict=True):
@@ -328,11 +332,17 @@ class _Assembly:
             return s
         return self._builder.mul(self._builder.constant(1.0 / self._sizes[i]), s)
 
-    def _margin(self, i: int, s: int) -> int:
-        """Return the margin of a mode other than a sticking sign's."""
+    def _margin(self, i: int, s: int, course: Course | None) -> int:
+        """Return the margin of a mode other than a sticking sign's.
+
+        Motion that comes to a surface goes through it, and the mode changes behind it. What events set stays: a
+        counter that is set to 3 fulfils ``3 <= n``, so that its mode has to change upon the surface itself.
+        """
         b, mode = self._builder, self._modes[i]
         if self._plan.switches[i].kind == "steps":
             return b.binary(Op.MIN, b.sub(s, mode), b.sub(b.add(mode, b.constant(1.0)), s))
+        if course is not None and b.is_zero(course.slope):
+            return b.select(mode, b.sub(s, b.constant(_UPON)), b.sub(b.constant(2.0 * _UPON), s))
         return b.select(mode, s, b.neg(s))
 
     def _add_instants(self) -> None:

@@ -44,11 +44,13 @@ class Courses:
     Args:
         builder: Has the nodes; takes those of slopes and levels.
         constant: Indices of states whose rate is zero.
+        inputs: Inputs count as constant, too.
     """
 
-    def __init__(self, builder: ProgramBuilder, constant: Collection[int]) -> None:
+    def __init__(self, builder: ProgramBuilder, constant: Collection[int], *, inputs: bool = False) -> None:
         self._builder = builder
         self._constant = constant
+        self._inputs = inputs
         self._known: dict[int, Course | None] = {}
 
     def of(self, node: int) -> Course | None:
@@ -79,6 +81,7 @@ class Courses:
         if op == Op.TIME:
             return Course(b.constant(1.0), zero)
         still = op == Op.MEMORY or (op == Op.STATE and self._index(node) in self._constant)
+        still = still or (self._inputs and op == Op.INPUT)
         if b.rank(node) < 2 or still:  # numbers, parameters
             return Course(zero, node)
         parts = [self._known[each] for each in self._read(node)]

@@ -290,6 +290,8 @@ class HybridEquations(NumericEquations):
                 found[i] = min(at - mode, mode + 1.0 - at)
             elif switch.kind == "truth":
                 found[i] = at if mode > 0.5 else -at
+                if at == 0.0 and mode > 0.5 and switch.set_only:
+                    found[i] = -1.0  # no motion comes to it: it has been set, and is what it says
             else:
                 found[i] = look.limits[i] - abs(values[i]) if mode == 0.0 else mode * at
         return found + self.late
@@ -454,14 +456,8 @@ class HybridEquations(NumericEquations):
         return jumps
 
     def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> None:
-        """Make signs slip to the side on which an event has set their surface; comparisons set upon it are settled.
-
-        Motion that comes to a surface goes through it. A counter that is set to 3 stays there: n >= 3 is true.
-        """
+        """Make signs slip to the side on which an event has set their surface."""
         look = self.look_at(t, x, r, prepared, modes.values)
-        for i, switch in enumerate(self.frozen.switches):
-            if switch.kind == "truth" and look.surfaces[i] == 0.0:
-                modes.values[i] = 0.0
         for i in self.signs:
             if abs(look.surfaces[i]) > AT_REST:
                 modes.values[i] = np.sign(look.surfaces[i])

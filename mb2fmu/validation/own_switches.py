@@ -48,6 +48,8 @@ class OwnSwitch:
         surface: What it looks at.
         limit: Of a sign's magnitude while it holds.
         name: For people.
+        set_only: What it looks at is set by events and from outside, and does not move: a counter that is set to 3
+            stays there, and 3 <= n is true, whereas motion that comes to a surface goes through it.
     """
 
     symbol: sm.Symbol
@@ -55,6 +57,7 @@ class OwnSwitch:
     surface: sm.Expr
     limit: sm.Expr
     name: str
+    set_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,8 @@ class _Finder:
         self._equations = equations
         constant = {*equations.p, *(c.symbol for c in equations.calculated_parameters)}
         self._constant: set[sm.Basic] = constant
+        held = {z for z, rate in zip(equations.z, equations.z_dot, strict=True) if rate == 0}
+        self._set: set[sm.Basic] = constant | held | set(equations.r)
         self.switches: dict[tuple[str, sm.Expr, sm.Expr], OwnSwitch] = {}
         self._done: dict[sm.Basic, sm.Basic] = {}
 
@@ -188,7 +193,9 @@ class _Finder:
         """Return the mode symbol of a surface; equal surfaces of one kind and limit share it."""
         key = (kind, surface, limit)
         if key not in self.switches:
-            self.switches[key] = OwnSwitch(sm.Dummy(f"mode_{len(self.switches)}"), kind, surface, limit, name)
+            mode, set_only = sm.Dummy(f"mode_{len(self.switches)}"), surface.free_symbols <= self._set
+            self.switches[key] = OwnSwitch(mode, kind, surface, limit, name, set_only)
+            self._set.add(mode)
         return self.switches[key].symbol
 
     def equations(self) -> EquationsOfMotion:

@@ -140,6 +140,17 @@ def test_friction_sticks_beside_events_of_the_models_own(tmp_path: Path) -> None
     assert max(errors(path, planted=("0.45 - time", "0.55 - time")).values()) > 1e-2
 
 
+@pytest.mark.parametrize("friction", ["", " - 0.01 * sm.sign(v)"])
+def test_a_counter_that_is_set_upon_its_limit_has_reached_it(tmp_path: Path, friction: str) -> None:
+    """As the mass turns for the first time: pulled harder from there on. Friction holds it just there, for an instant.
+
+    Motion comes to v = 0, and goes on: v >= 0 becomes true once.
+    """
+    path = tmp_path / "counted.py"
+    path.write_text(COUNTED.replace("FRICTION", friction))
+    assert max(errors(path, stop=3.0).values()) <= 1e-6
+
+
 def test_a_planted_friction_is_seen() -> None:
     """Nine tenths of it while it slips: it comes to rest elsewhere."""
     planted = ("else pre(mode1))", "else 0.9 * pre(mode1))")
@@ -277,6 +288,31 @@ def kicked() -> Model:
     model.speed(v, 0.0, "m/s")
     model.once(0.45, {v: 1 - pre(v)}, name="kick")
     model.experiment(stop=1.0, step=0.05, tolerance=1e-10)
+    return model
+"""
+
+COUNTED = """
+import sympy as sm
+import sympy.physics.mechanics as me
+from mb2fmu import Model, pre
+
+
+def counted() -> Model:
+    x, v, n, turned = me.dynamicsymbols("x v n turned")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    force = (P, (-(9 + turned) * xFRICTION) * N.x)
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("mass", P, 1)], forcelist=[force])
+    model = Model("Counted", kane)
+    model.coordinate(x, 1.0, "m")
+    model.speed(v, 0.0, "m/s")
+    model.discrete(n, 0.0)
+    model.discrete(turned, 0.0)
+    model.when(v >= 0, {n: pre(n) + 1})
+    model.when(n >= 1, {turned: 1})
+    model.experiment(stop=3.0, step=0.05, tolerance=1e-10)
     return model
 """
 

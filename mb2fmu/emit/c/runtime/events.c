@@ -105,9 +105,7 @@ static int mb2fmu_change(mb2fmu_settling *s, int k, double t, double x[], const 
     return failed;
 }
 
-/* What was held and has been set in motion slips; with `set` also what has been set to the other side, and a comparison
- * that has been set to its surface, as a counter that reaches 3, is what it says there: motion that comes to a surface
- * goes through it, and what is set stays. */
+/* What was held and has been set in motion slips; with `set` also what has been set to the other side. */
 static int mb2fmu_let_go(mb2fmu_settling *s, double t, const double x[], const double r[], const double p[],
                          mb2fmu_prepared *w, int set)
 {
@@ -119,9 +117,6 @@ static int mb2fmu_let_go(mb2fmu_settling *s, double t, const double x[], const d
             (*mode == 0.0 || (set && !s->through[k] && *mode != side)) &&
             fabs(s->surface[k]) > MB2FMU_HELD) {
             *mode = side;
-            mb2fmu_note(s, k);
-        } else if (model_switches[k].kind == MB2FMU_SWITCH_RELATION && set && *mode != 0.0 && s->surface[k] == 0.0) {
-            *mode = 0.0;
             mb2fmu_note(s, k);
         }
     }
