@@ -7,9 +7,11 @@ at their argument. Between events its mode m is a number:
     floor, ceiling               m = the largest integer <= s     margin min(s − m, m + 1 − s)
     sign that can be held        m = −1, 1, or 0: held            margin m s; held: limit − |factor|
 
-A margin is positive as long as its mode is right. A sign whose argument its own value can keep at zero (dry friction:
-s is a speed, and ds/dt falls as the sign grows) has the mode "held", in which its value is the factor that keeps
-ds/dt = 0 (Filippov 1988, section 2.2; ``sliding``).
+A margin is positive as long as its mode is right. Where a comparison looks only at what events and inputs set, its
+margin ends upon the surface (``_UPON``): a counter that is set to 3 fulfils ``3 <= n``.
+
+A sign whose argument its own value can keep at zero (dry friction: s is a speed, and ds/dt falls as the sign grows) has
+the mode "held", in which its value is the factor that keeps ds/dt = 0 (Filippov 1988, section 2.2; ``sliding``).
 """
 
 from __future__ import annotations
@@ -306,8 +308,7 @@ class _Assembly:
         slip = [copy.node[int(plan.program.a[node])] for node in plan.sticking]
         limits = [copy.limit(node) for node in plan.sticking]
         labels = [each.name for each in plan.margins]
-        rates = plan.program.entries["rhs"].results
-        set_only = Courses(b, [i for i, rate in enumerate(rates) if b.is_zero(copy.node[rate])], inputs=True)
+        set_only = Courses(b, self._resting_states(), inputs=True)
         margins = [self._margin(i, s, set_only.of(s)) for i, s in enumerate(surfaces)]
         drives = self._held.drives(b, self._slips, self._factors, limits) if self._held else []
         slipping = [self._sized(len(surfaces) + i, node) for i, node in enumerate(slip)]
@@ -345,11 +346,15 @@ class _Assembly:
             return b.select(mode, b.sub(s, b.constant(_UPON)), b.sub(b.constant(2.0 * _UPON), s))
         return b.select(mode, s, b.neg(s))
 
+    def _resting_states(self) -> list[int]:
+        """Return the states whose rate is zero: only events set them."""
+        rates = self._plan.program.entries["rhs"].results
+        return [i for i, rate in enumerate(rates) if self._builder.is_zero(self._copy.node[rate])]
+
     def _add_instants(self) -> None:
         """Add when each switch of time alone changes next."""
         b, plan = self._builder, self._plan
-        rates = plan.program.entries["rhs"].results
-        courses = Courses(b, [i for i, rate in enumerate(rates) if b.is_zero(self._copy.node[rate])])
+        courses = Courses(b, self._resting_states())
         labels, instants = [], []
         for surface, i in plan.modes.items():
             course = courses.of(self._copy.surface(surface))

@@ -67,7 +67,7 @@ def _size(kind: str) -> tuple[int, int]:
 
 
 def _ends(stage: Stage, variable: Variable) -> Iterator[float | int]:
-    """Yield values at the ends of what a variable may have, beside them, and small ones; none for other types."""
+    """Yield the ends of a whole number's range and what is next to them, or small fractions; none for other types."""
     low, high = _size(variable.type)
     if high:
         with suppress(ValueError):

@@ -124,7 +124,7 @@ def joints_among(mechanism: Mechanism, at: Sequence[str]) -> tuple[str, ...]:
 
 
 def usual_way(mechanism: Mechanism, at: Sequence[str]) -> Way | None:
-    """Return the usual way to cut what the first name stands for; None if there is none of this name."""
+    """Return the usual way to cut the joint, row or load of the first name; None if nothing has this name."""
     known = _names(mechanism)
     return WAYS[known[at[0]][0]][0] if at and at[0] in known else None
 
