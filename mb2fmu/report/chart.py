@@ -26,6 +26,7 @@ WIDTH = 440
 _LEFT, _RIGHT, _HEAD, _FOOT = 50, 8, 27, 32
 _HEIGHTS = {"linear": 120, "log": 92}
 _STRIP = 34
+_LETTERS = 66  # of a strip's label that fit
 _NOTHING = "no finite values"
 _COLUMNS = WIDTH - _LEFT - _RIGHT
 
@@ -207,7 +208,9 @@ def _ticks(time_axis: Axis, instants: tuple[float, ...], lower: int) -> Iterator
 
 def _strip(time_axis: Axis, strip: Strip, top: int) -> Iterator[str]:
     """Yield a label and, below it, a row of spans, each with its meaning as a tooltip."""
-    yield f'<text class="label" x="4" y="{top + 12}">{escape(strip.label)}</text>'
+    shown = strip.label if len(strip.label) <= _LETTERS else f"{strip.label[: _LETTERS - 1].rstrip()}…"
+    whole = "" if shown == strip.label else f"<title>{escape(strip.label)}</title>"
+    yield f'<text class="label" x="4" y="{top + 12}">{whole}{escape(shown)}</text>'
     for begin, end, style, text in strip.spans:
         x, to = _across(time_axis, begin), _across(time_axis, end)
         said = f"<title>{escape(text)}: {begin:.6g} s to {end:.6g} s</title>"

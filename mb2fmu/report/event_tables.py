@@ -1,22 +1,18 @@
-"""Events in the page's records: their table, ticks in charts, the strip of modes."""
+"""Events in the page's records: their table, and ticks in charts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
-from mb2fmu.report.chart import Chart, Strip, draw
-from mb2fmu.report.content import EventRow, EventTable, Figure, Number, State
+from mb2fmu.report.content import EventRow, EventTable, Number, State
 from mb2fmu.report.numbers import exact, short
-from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.result import KIND_NAMES, EventResult, ValidationResult
 
 _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
 _SHOWN = 40  # events of one run, the failed ones always
 _MOST_TICKS = 400
-_MOST_STRIPS = 12
-_BRIEF = 1e-3  # part of the run below which a mode is not drawn
 
 
 def events_text(result: ValidationResult) -> str:
@@ -91,43 +87,3 @@ def ticks(reference: Reference) -> tuple[float, ...]:
     """Return the instants of the reference's events, s; none where they would form a black bar."""
     times = tuple(event.time for event in reference.events)
     return times if len(times) <= _MOST_TICKS else ()
-
-
-def modes(reference: Reference) -> Figure | None:
-    """Return modes of the switches over time, each as a strip; None if none changes."""
-    numeric = reference.numeric
-    if not isinstance(numeric, HybridEquations) or not reference.modes:
-        return None
-    strips = tuple(_strips(reference, numeric))[:_MOST_STRIPS]
-    if not strips:
-        return None
-    chart = Chart("modes", "Modes of the reference over time", (), ticks=ticks(reference), strips=strips)
-    text = "Of each switch what it is between events; marks above are the events."
-    return Figure("modes", "Modes", text, draw(chart), ())
-
-
-def _strips(reference: Reference, numeric: HybridEquations) -> Iterator[Strip]:
-    """Yield the spans of time that each switch with several lasting modes stays in one."""
-    end = float(reference.trajectory.time[-1])
-    for k, switch in enumerate(numeric.frozen.switches):
-        spans, since, mode = [], 0.0, float(reference.modes[0].values[k])
-        for event in reference.events:
-            if event.after[k] != mode:
-                spans.append((since, event.time, mode))
-                since, mode = event.time, event.after[k]
-        spans.append((since, end, mode))
-        lasting = [span for span in spans if span[1] - span[0] > _BRIEF * end]
-        if len({mode for _, _, mode in lasting}) > 1:
-            yield Strip(switch.name, tuple((a, b, _level(m), _word(switch.kind, m)) for a, b, m in lasting))
-
-
-def _level(mode: float) -> str:
-    """Return the class of a span in the style sheet."""
-    return "none" if mode == 0.0 else "up" if mode > 0.0 else "down"
-
-
-def _word(kind: str, mode: float) -> str:
-    """Return the meaning of a mode."""
-    if kind == "sign":
-        return "held" if mode == 0.0 else "positive" if mode > 0.0 else "negative"
-    return ("true" if mode > 0.5 else "false") if kind == "truth" else f"{mode:g}"

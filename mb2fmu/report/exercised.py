@@ -39,7 +39,7 @@ def exercise(result: ValidationResult) -> Exercise | None:
 def limits(result: ValidationResult) -> tuple[Fact, ...]:
     """Say what the experiments do not cover, so that nobody overrates a pass."""
     moved = "" if result.moved is None else " and in the moved one, whose values are in the table of influence"
-    stop = plain(float(result.reference.trajectory.time[-1]))
+    stop = short(float(result.reference.trajectory.time[-1]), 9)
     parts = [f"Judged in the default experiment up to {stop} s{moved}. Not judged: other values, longer times"]
     if result.events_at_defaults_only:
         names = ", ".join(result.events_at_defaults_only)

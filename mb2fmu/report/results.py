@@ -10,7 +10,8 @@ import numpy as np
 
 from mb2fmu.report.chart import Chart, Line, Panel, draw
 from mb2fmu.report.content import CheckRow, ErrorRow, Fact, Figure, FigureGroup, Number, State, Verdict
-from mb2fmu.report.event_tables import modes, ticks
+from mb2fmu.report.event_tables import ticks
+from mb2fmu.report.mode_strips import modes
 from mb2fmu.report.numbers import exact, plain, short
 from mb2fmu.validation.compare import FACTOR
 from mb2fmu.validation.result import KIND_NAMES, InvariantResult, ValidationResult, VariableResult
@@ -212,7 +213,7 @@ def _importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
     version = versions.get("fmpy", "") if isinstance(versions, Mapping) else ""
     for simulation in (result.simulation, *(other.simulation for other in result.others)):
         steps = _count(len(simulation.time) - 1, "step")
-        said = f"{steps} to {plain(float(simulation.time[-1]))} s; " + (
+        said = f"{steps} to {short(float(simulation.time[-1]), 9)} s; " + (
             _count(len(simulation.log), "message") + " from the unit" if simulation.log else "no message from the unit"
         )
         yield CheckRow(
@@ -351,11 +352,11 @@ def _horizons(result: ValidationResult) -> tuple[str, ...]:
     stop = float(result.reference.trajectory.time[-1])
     early = [v for v in result.variables if v.horizon < stop]
     if not early:
-        return (f"All variables are judged over the whole run of {plain(stop)} s.",)
+        return (f"All variables are judged over the whole run of {short(stop, 9)} s.",)
     first = min(early, key=lambda v: v.horizon)
     part = f"{len(early)} of {_count(len(result.variables), 'variable')}"
     earliest = f"the earliest at {short(first.horizon)} s ({first.name})"
-    text = f"{part} judged up to a horizon before the end at {plain(stop)} s, {earliest}"
+    text = f"{part} judged up to a horizon before the end at {short(stop, 9)} s, {earliest}"
     return (f"{text}; beyond it the balances alone are judged.",)
 
 

@@ -32,6 +32,7 @@ from mb2fmu.functions import NoEvent, Pre, StickingSign
 
 OwnKind = Literal["truth", "integer", "sign"]
 _HALF = sm.Rational(1, 2)
+_SIDES = ("negative", "positive")
 _FOUND = (
     sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.floor, sm.ceiling, sm.Mod, sm.frac, StickingSign, Relational,
 )  # fmt: skip
@@ -50,6 +51,7 @@ class OwnSwitch:
         name: For people.
         set_only: What it looks at is set by events and from outside, and does not move: a counter that is set to 3
             stays there, and 3 <= n is true, whereas motion that comes to a surface goes through it.
+        words: Of a truth, for people: what its modes 0 and 1 mean of what is named.
     """
 
     symbol: sm.Symbol
@@ -58,6 +60,7 @@ class OwnSwitch:
     limit: sm.Expr
     name: str
     set_only: bool = False
+    words: tuple[str, str] = ("false", "true")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +160,9 @@ class _Finder:
         if isinstance(node, StickingSign):
             return self._switch("sign", arguments[0], name, arguments[1])
         if isinstance(node, sm.Abs):
-            return arguments[0] * (2 * self._switch("truth", arguments[0], name) - 1)
+            return arguments[0] * (2 * self._switch("truth", arguments[0], name, words=_SIDES) - 1)
         if isinstance(node, sm.Heaviside):
-            above = self._switch("truth", arguments[0], name)
+            above = self._switch("truth", arguments[0], name, words=("0", "1"))
             return sm.Piecewise((arguments[1], sm.Eq(arguments[0], 0)), (above, True))
         if isinstance(node, (sm.floor, sm.frac)):
             below = self._switch("integer", arguments[0], name)
@@ -176,8 +179,8 @@ class _Finder:
         """Return Min and Max of several arguments, two by two."""
         result = arguments[0]
         for other in arguments[1:]:
-            first = self._switch("truth", result - other, name)
             pair = (other, result) if isinstance(node, sm.Max) else (result, other)
+            first = self._switch("truth", result - other, name, words=(str(pair[0]), str(pair[1])))
             result = sm.Piecewise((pair[1], first > _HALF), (pair[0], True))
         return result
 
@@ -186,15 +189,24 @@ class _Finder:
         left, right = arguments
         if isinstance(node, (sm.LessThan, sm.StrictGreaterThan)):
             left, right = right, left
-        mode = self._switch("truth", right - left, name)
-        return mode > _HALF if isinstance(node, (sm.StrictLessThan, sm.StrictGreaterThan)) else mode < _HALF
+        strict = isinstance(node, (sm.StrictLessThan, sm.StrictGreaterThan))
+        words = ("false", "true") if strict else ("true", "false")
+        mode = self._switch("truth", right - left, name, words=words)
+        return mode > _HALF if strict else mode < _HALF
 
-    def _switch(self, kind: OwnKind, surface: sm.Expr, name: str, limit: sm.Expr = sm.S.One) -> sm.Symbol:
-        """Return the mode symbol of a surface; equal surfaces of one kind and limit share it."""
+    def _switch(
+        self,
+        kind: OwnKind,
+        surface: sm.Expr,
+        name: str,
+        limit: sm.Expr = sm.S.One,
+        words: tuple[str, str] = ("false", "true"),
+    ) -> sm.Symbol:
+        """Return the mode symbol of a surface; equal surfaces of one kind and limit share the first's."""
         key = (kind, surface, limit)
         if key not in self.switches:
             mode, set_only = sm.Dummy(f"mode_{len(self.switches)}"), surface.free_symbols <= self._set
-            self.switches[key] = OwnSwitch(mode, kind, surface, limit, name, set_only)
+            self.switches[key] = OwnSwitch(mode, kind, surface, limit, name, set_only, words)
             self._set.add(mode)
         return self.switches[key].symbol
 

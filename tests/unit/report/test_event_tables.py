@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from event_models import belt, reference_of
+import sympy as sm
+import sympy.physics.mechanics as me
+from event_models import belt, dropped, particle, reference_of
 from lxml import etree
 
 from mb2fmu.report import render
 from mb2fmu.report.chart import Chart, Strip, draw
-from mb2fmu.report.event_tables import modes, ticks
+from mb2fmu.report.event_tables import ticks
 from mb2fmu.report.exercised import limits
+from mb2fmu.report.mode_strips import modes
 from mb2fmu.report.terminal import verdict_blocks, verdict_line
 from mb2fmu.validation.result import EventResult, Jump, MovedResult
 
@@ -68,6 +71,51 @@ def test_strips_say_what_is_held_and_ticks_when_it_changes():
     assert spans[0][1] == "held: 0 s to 0.5 s"
     (tick,) = ticks(reference)
     assert abs(tick - 0.5) < 1e-9
+
+
+def strips_of(model) -> dict[str, list[str]]:
+    """Return label → meanings of its spans with their ends."""
+    root = etree.fromstring(modes(reference_of(model)).picture)
+    found: dict[str, list[str]] = {}
+    for item in root.iter("text", "rect"):
+        if item.get("class") == "label":
+            found["".join(item.itertext())] = spans = []
+        elif item.tag == "rect":
+            spans.append(item.find("title").text)
+    return found
+
+
+def test_strips_say_what_is_true_and_not_how_it_is_asked():
+    """The mode of t <= 0.3 is that of t > 0.3, the other way round; those of Max and Abs are no truths at all."""
+    t = me.dynamicsymbols._t
+
+    def force(*_: sm.Expr) -> sm.Expr:
+        early, late = sm.Piecewise((1, t <= 0.3), (0, True)), sm.Piecewise((1, t >= 0.6), (0, True))
+        return early + 2 * late + sm.Max(t, sm.Rational(1, 4)) + sm.Abs(t - sm.Rational(1, 2))
+
+    model, *_ = particle(0.0, 0.0, force)
+    found = strips_of(model)
+    assert found["t <= 0.3"] == ["true: 0 s to 0.3 s", "false: 0.3 s to 0.8 s"]
+    assert found["t >= 0.6"] == ["false: 0 s to 0.6 s", "true: 0.6 s to 0.8 s"]
+    assert found["Max(1/4, t)"] == ["1/4: 0 s to 0.25 s", "t: 0.25 s to 0.8 s"]
+    assert found["Abs(t - 1/2)"] == ["negative: 0 s to 0.5 s", "positive: 0.5 s to 0.8 s"]
+
+
+def test_a_contact_has_one_strip_under_its_name():
+    found = strips_of(dropped())
+    assert list(found) == ["ground"]
+    first, last = found["ground"]
+    assert first.startswith("open: 0 s to ")
+    assert last.startswith("rests: ")
+    assert last.endswith(" to 1.2 s")
+
+
+def test_long_labels_of_strips_are_cut_and_told_whole():
+    label = "a" * 100
+    root = etree.fromstring(draw(Chart("c", "t", (), strips=(Strip(label, ((0.0, 1.0, "up", "true"),)),))))
+    (text,) = (each for each in root.iter("text") if each.get("class") == "label")
+    assert text.find("title").text == label
+    assert len(text.find("title").tail) <= 66
 
 
 def test_spans_share_the_time_axis():
