@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import io
+import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -122,6 +123,8 @@ def _closest(name: str, others: Sequence[str]) -> list[str]:
 def main() -> None:
     """Runs the command line and ends the process."""
     session: dict[str, bool] = {}
+    # Matrices here have some hundred rows at most: more threads would wait for each other longer than they work.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show θ or → still shows the rest

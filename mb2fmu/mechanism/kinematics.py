@@ -254,14 +254,18 @@ class NamedKinematics:
 
     def kinetic_energy(self) -> sm.Expr:
         """Return T of all bodies in J: the sum of m v·v/2 + w·I w/2."""
-        total = sm.S.Zero
+        return self.once("kinetic energy", self._kinetic_energy)
+
+    def _kinetic_energy(self, _: int) -> sm.Expr:
+        """Form the sum."""
+        terms = []
         for body in self.mechanism.bodies:
             v = self.velocity(body.masscenter)
-            total += body.mass * dot(v, v) / 2
+            terms.append(body.mass * dot(v, v) / 2)
             if body.inertia is not None and not body.inertia.is_zero_matrix:
                 w = self.named(times(self.rotation(body.frame).T, self.omega(body.frame)), f"wb_{body.name}")
-                total += dot(w, times(body.inertia, w)) / 2
-        return total
+                terms.append(dot(w, times(body.inertia, w)) / 2)
+        return sm.Add(*terms)
 
     def moving(self) -> set[sm.Symbol]:
         """Return symbols that depend on speeds: the speeds, and the intermediates computed from them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import sympy as sm
@@ -85,6 +86,8 @@ class _Grown:
                 if frame > 0 and any(components):
                     self._frame_body.setdefault(frame, number)
         self._moving = {*m.q, m.t, *m.r}
+        self._moved: dict[int, AbstractSet[sm.Basic]] = {}
+        self._turning: dict[int, AbstractSet[sm.Basic]] = {}
         self._base_body = self._bases()
 
     def graph(self) -> MechanismGraph:
@@ -116,7 +119,7 @@ class _Grown:
             if number not in told and body.frame > 0 and self._of_frame(self.m.frames[body.frame].parent) == GROUND:
                 # Located from what hangs on it, as a frame from the contact of its wheel: it turns against the ground.
                 parent = carriers[number] = GROUND if _in_ring(carriers, number) else parent
-            free = self._coordinates_above(body, parent)
+            free = self._coordinates_above(number, parent)
             yield Bond("joint", told[number].name if number in told else "", parent, number, free)
 
     def _carrier(self, number: int, body: Body) -> int:
@@ -127,25 +130,33 @@ class _Grown:
             return found
         return self._of_place(self.m.points[body.masscenter].parent, without=number)
 
-    def _coordinates_above(self, body: Body, parent: int) -> tuple[str, ...]:
+    def _coordinates_above(self, number: int, parent: int) -> tuple[str, ...]:
         """Return the coordinates that move a body but not its carrier."""
-        found = self._movers(body) - (self._movers(self.m.bodies[parent]) if parent >= 0 else set())
+        found = self._movers(number) - (self._movers(parent) if parent >= 0 else set())
         return tuple(q.name for q in self.m.q if q in found)
 
-    def _movers(self, body: Body) -> set[sm.Basic]:
+    def _movers(self, number: int) -> AbstractSet[sm.Basic]:
         """Return the symbols that a body's position and its frame's orientation depend on."""
-        m, found, frames = self.m, set[sm.Basic](), {body.frame}
-        point = body.masscenter
-        while m.points[point].parent >= 0:
-            terms = m.points[point].position or ()
-            found |= _symbols(terms)
-            frames |= {frame for frame, components in terms if any(components)}
-            point = m.points[point].parent
-        for number in frames:
-            frame = number
-            while frame > 0:
-                found |= m.frames[frame].rotation.free_symbols
-                frame = m.frames[frame].parent
+        if number not in self._moved:
+            m, found, frames = self.m, set[sm.Basic](), {self.m.bodies[number].frame}
+            point = m.bodies[number].masscenter
+            while m.points[point].parent >= 0:
+                terms = m.points[point].position or ()
+                found |= _symbols(terms)
+                frames |= {frame for frame, components in terms if any(components)}
+                point = m.points[point].parent
+            self._moved[number] = found.union(*(self._turned_by(frame) for frame in frames))
+        return self._moved[number]
+
+    def _turned_by(self, frame: int) -> AbstractSet[sm.Basic]:
+        """Return the symbols that the orientation of a frame depends on."""
+        way = []
+        while frame > 0 and frame not in self._turning:
+            way.append(frame)
+            frame = self.m.frames[frame].parent
+        found: AbstractSet[sm.Basic] = self._turning[frame] if frame > 0 else frozenset()
+        for node in reversed(way):
+            found = self._turning[node] = found | self.m.frames[node].rotation.free_symbols
         return found
 
     def _loops(self) -> Iterator[Bond]:

@@ -61,6 +61,7 @@ class _Instruments:
         self.m, self.equations = mechanism, equations
         self.sights = Sights(len(mechanism.u))
         self._cuts = Cuts(mechanism, self.sights)
+        self._kinetic: sm.Expr | None = None
 
     def outputs(self) -> Iterator[OutputExpression]:
         """Yield the outputs of the equations, each with its new expression."""
@@ -74,15 +75,19 @@ class _Instruments:
             yield from (replace(told[name], expression=e) for name, e in scalars if name in told)
 
     def kinetic(self) -> sm.Expr:
-        """Return the sum of m v·v/2 + w·I w/2."""
-        total = sm.S.Zero
+        """Return the sum of m v·v/2 + w·I w/2, formed once."""
+        if self._kinetic is None:
+            self._kinetic = sm.Add(*self._energies())
+        return self._kinetic
+
+    def _energies(self) -> Iterator[sm.Expr]:
+        """Yield the terms."""
         for body in self.m.bodies:
             v = self.sights.vector("velocity", body.masscenter)
-            total += body.mass * v.dot(v) / 2
+            yield body.mass * v.dot(v) / 2
             if body.inertia is not None and not body.inertia.is_zero_matrix:
                 w = self.sights.rotation(body.frame).T * self.sights.vector("omega", body.frame)
-                total += w.dot(body.inertia * w) / 2
-        return total
+                yield w.dot(body.inertia * w) / 2
 
     def pathways(self) -> Iterator[Assignment]:
         """Yield length and rate: sums over the segments."""

@@ -26,6 +26,8 @@ HeldSlopes = Callable[[int], Slopes]
 TIGHTEST = 2.3e-14
 _NOISY = 1e-10  # tolerances from here on are not far from round-off
 _LOOKS = 6
+_WEIGHTS = float(np.sum(np.abs(DOP853.E5)))
+"""So many times the round-off of one slope may stand in the estimated error of a step, over its size."""
 
 
 def integrate(
@@ -70,7 +72,7 @@ def integrate(
             first_step=min(step, most) if np.isfinite(step) else None,
             max_step=most,
             rtol=max(tolerance, TIGHTEST),
-            atol=tolerance * scales + min(step, most) * noise,  # SciPy takes one per component
+            atol=tolerance * scales + min(step, most) * _WEIGHTS * noise,  # SciPy takes one per component
         )
         while solver.status == "running":
             why = solver.step()

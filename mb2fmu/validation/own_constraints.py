@@ -58,8 +58,11 @@ class OwnConstraints:
 
     def _rows(self, values: list[Any], count: int) -> Numbers:
         """Return kinematic equations, then velocity constraints."""
-        found = [np.broadcast_to(np.asarray(value), (count,)) for value in self._evaluate(values)]
-        return np.array(found).reshape(-1, count)
+        found = [np.asarray(value) for value in self._evaluate(values)]
+        table = np.empty((len(found), count), dtype=np.result_type(float, *(value.dtype for value in found)))
+        for k, value in enumerate(found):
+            table[k] = value
+        return table
 
     def kinematics(self, values: list[Any]) -> tuple[Numbers, Numbers]:
         """Return K and k0 of q' = K u + k0 at one state, complex at a complex one."""
@@ -70,8 +73,8 @@ class OwnConstraints:
         if not free:
             return K, k0
         batch = list(values)
-        for column, k in enumerate(moving):
-            batch[k] = np.eye(len(moving) + 1)[column]
+        for k, alone in zip(moving, np.eye(len(moving) + 1), strict=False):
+            batch[k] = alone
         rows = self._rows(batch, len(moving) + 1)[: self._kinematic]
         slopes = rows[:, :-1] - rows[:, -1:]
         right = np.column_stack([slopes[:, len(free) :], rows[:, -1:]])

@@ -134,7 +134,7 @@ class OwnEquations:
 
 
 def expected_work(mechanics: Mechanics, parts: Handed) -> float:
-    """Estimate the operations that SymPy will compose to form the equations, before it is tried.
+    """Estimate the operations that SymPy will compose to form the equations, before it is tried; up to ``MOST_WORK``.
 
     SymPy multiplies vectors of different frames by the direction cosines between those, composed without expanding:
     three terms per entry and frame on the way, so that their size grows exponentially with the length of a chain.
@@ -148,7 +148,12 @@ def expected_work(mechanics: Mechanics, parts: Handed) -> float:
     ways = _ways(parts)
     given = [body.masscenter._vel_dict.get(parts.frame, 0) for body in parts.bodies]
     sizes = [_operations(c) for vector in given for part, _ in getattr(vector, "args", ()) for c in part]
-    return sum(_pairs(way) * len(way) for way in ways) + len(parts.u) * sum(size for size in sizes if size > 0)
+    total = len(parts.u) * sum(size for size in sizes if size > 0)
+    for way in ways:
+        if total > MOST_WORK:
+            break
+        total += _pairs(way) * len(way)
+    return total
 
 
 def _ways(parts: Handed) -> list[list[sm.Matrix]]:
@@ -215,10 +220,12 @@ def _depth(frame: Any, parents: dict[Any, Any]) -> int:
 
 
 def _pairs(way: list[sm.Matrix]) -> float:
-    """Return the operations of the products of all successive matrices of a path."""
+    """Return the operations of the products of all successive matrices of a path, as far as ``MOST_WORK``."""
     sizes = [np.array([_operations(entry) for entry in matrix]).reshape(3, 3) for matrix in way]
     total = 0.0
     for first in range(len(sizes)):
+        if total > MOST_WORK:
+            break
         product = sizes[first]
         total += float(np.sum(product[product >= 0]))
         for matrix in sizes[first + 1 :]:

@@ -90,6 +90,25 @@ class _Velocities:
     rotations: dict[Any, Numbers]
 
 
+_Terms = list[tuple[list[int], Any]]
+"""A vector: places of its components, and their frame; one pair for each frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How a point gets its velocity: as it is given, or from the point before it.
+
+    Attributes:
+        before: Number of the step of the point before; -1: the velocity is given.
+        rates: The given velocity, or the rates of the components of the position from the point before.
+        arms: That position; none where the velocity is given.
+    """
+
+    before: int
+    rates: _Terms
+    arms: _Terms
+
+
 class OwnKinematics:
     """Evaluates the user's objects. Call it within ``untouched``.
 
@@ -123,8 +142,11 @@ class OwnKinematics:
         self._spinning += [place for place, _ in parts.loads if not isinstance(place, Point)]
         self._asked_frames = [frame for frame in frames if frame in self._turning]
         self._spinning += self._asked_frames
-        self._omegas: dict[Any, list[tuple[list[int], Any]]] = {}
-        self._paths = [self._path(point) for point in dict.fromkeys(self._points)]
+        self._omegas: dict[Any, _Terms] = {}
+        self._steps: list[_Step] = []
+        self._stops: list[Any] = []
+        self._numbers: dict[tuple[int, Any], int] = {}
+        self._ends = {point: self._path(point) for point in dict.fromkeys(self._points)}
         for frame in self._spinning:
             self._need_omega(frame)
         self._masses = self._add([body.mass for body in parts.bodies])
@@ -151,14 +173,15 @@ class OwnKinematics:
         """Return (components, frame) of a vector, which may be written 0."""
         return [(list(components), frame) for components, frame in getattr(vector, "args", ())]
 
-    def _terms(self, vector: Vector) -> list[tuple[list[int], Any]]:
+    def _terms(self, vector: Vector) -> _Terms:
         """Return a vector as places of its components per frame."""
         return [(self._add(components), frame) for components, frame in self._constants(vector)]
 
-    def _rates(self, vector: Vector) -> list[tuple[list[int], Any]]:
-        """Return a vector as places of its components' time derivatives per frame."""
+    def _rates(self, vector: Vector) -> _Terms:
+        """Return a vector as places of its components' time derivatives per frame; what is constant has none."""
         t = self._symbols.t
-        return [(self._add(c.diff(t) for c in components), frame) for components, frame in self._constants(vector)]
+        found = [([c.diff(t) for c in components], frame) for components, frame in self._constants(vector)]
+        return [(self._add(rates), frame) for rates, frame in found if any(rate != 0 for rate in rates)]
 
     def _need_omega(self, frame: Any) -> None:
         """Add angular velocities on the path from the inertial frame."""
@@ -171,8 +194,8 @@ class OwnKinematics:
                 return
             frame = parent
 
-    def _path(self, point: Any) -> tuple[Any, list[Any], list[tuple[Any, Any]]]:
-        """Return (point, terms of its given velocity, pairs of terms of each position from there and of their rates).
+    def _path(self, point: Any) -> int:
+        """Return the number of the step that ends at a point; the way there is shared with other points.
 
         Raises:
             NotFormedError: If no velocity of any point near by is set.
@@ -183,25 +206,37 @@ class OwnKinematics:
         while queue:
             node = queue.popleft()
             if N in node._vel_dict:
-                path = []
-                given = self._terms(node._vel_dict[N])
+                number = self._step(-1, node)
                 while parents[node] is not None:
-                    position = parents[node]._pos_dict[node]
-                    for _, frame in self._constants(position):
-                        self._need_omega(frame)
-                    path.append((self._terms(position), self._rates(position)))
                     node = parents[node]
-                return point, given, path
+                    number = self._step(number, node)
+                return number
             for neighbour in node._pos_dict:
                 if neighbour not in parents:
                     parents[neighbour] = node
                     queue.append(neighbour)
         raise NotFormedError(f"the velocity of point {point.name} is not known")
 
-    def _positions(self, points: Sequence[Any]) -> dict[Any, list[tuple[list[int], Any]]]:
+    def _step(self, before: int, point: Any) -> int:
+        """Return the number of the step from the point of the step before to a point; -1: its velocity is given."""
+        key = (before, point)
+        if key not in self._numbers:
+            if before < 0:
+                step = _Step(before, self._terms(point._vel_dict[self._parts.frame]), [])
+            else:
+                position = point._pos_dict[self._stops[before]]
+                for _, frame in self._constants(position):
+                    self._need_omega(frame)
+                step = _Step(before, self._rates(position), self._terms(position))
+            self._numbers[key] = len(self._steps)
+            self._steps.append(step)
+            self._stops.append(point)
+        return self._numbers[key]
+
+    def _positions(self, points: Sequence[Any]) -> dict[Any, _Terms]:
         """Return terms of the positions from the origin."""
         parents = tree(self._parts.origin, lambda point: point._pos_dict) if self._parts.origin is not None else {}
-        found: dict[Any, list[tuple[list[int], Any]]] = {}
+        found: dict[Any, _Terms] = {}
         for point in dict.fromkeys(point for point in points if point in parents):
             found[point], node = [], point
             while parents[node] is not None:
@@ -209,13 +244,11 @@ class OwnKinematics:
                 node = parents[node]
         return found
 
-    def _asked(self, found: list[Numbers], moving: _Velocities) -> AskedMotion:
+    def _asked(self, found: Numbers, moving: _Velocities) -> AskedMotion:
         """Return velocities of points and frames at a state a complex step along the motion."""
         positions, velocities = {}, {}
         for point, terms in self._places.items():
-            parts = [
-                moving.rotations[frame][:, :, 0] @ np.array([found[k][0] for k in places]) for places, frame in terms
-            ]
+            parts = [moving.rotations[frame][:, :, 0] @ found[places, 0] for places, frame in terms]
             total = sum(parts, np.zeros(3, dtype=complex))
             positions[point] = (total.real, float(sum(np.max(np.abs(part.real)) for part in parts)))
             velocities[point] = total.imag / _STEP
@@ -225,42 +258,44 @@ class OwnKinematics:
 
     # ------------------------------------------------------------------ numbers
 
-    def _velocities(self, found: list[Numbers], dtype: Any) -> _Velocities:
+    def _velocities(self, found: Numbers) -> _Velocities:
         """Return velocities of points and frames in inertial components, for all columns of numbers at once."""
-        count = max(len(value) for value in found)
+        count, dtype = found.shape[1], found.dtype
 
-        def expressed(terms: list[tuple[list[int], Any]], rotations: dict[Any, Numbers]) -> Numbers:
+        def expressed(terms: _Terms, rotations: dict[Any, Numbers]) -> Numbers:
             """Sum vectors of several frames in components of the inertial frame, shape (3, count)."""
             total = np.zeros((3, count), dtype=dtype)
             for places, frame in terms:
-                total += np.einsum("ijk,jk->ik", rotations[frame], np.array([found[i] + 0 * found[-1] for i in places]))
+                total += np.einsum("ijk,jk->ik", rotations[frame], found[places])
             return total
 
         R: dict[Any, Numbers] = {self._parts.frame: np.eye(3, dtype=dtype)[:, :, None] * np.ones(count)}
         for frame, parent in self._frames.items():
             if parent is not None:
-                local = np.array([found[i] + 0 * found[-1] for i in self._rotations[frame]]).reshape(3, 3, count)
+                local = found[self._rotations[frame]].reshape(3, 3, count)
                 R[frame] = np.einsum("ijk,jlk->ilk", R[parent], local)
         omegas: dict[Any, Numbers] = {}
         for frame, parent in self._turning.items():
             if frame in self._omegas:
                 own = expressed(self._omegas[frame], R)
                 omegas[frame] = own if parent is None else omegas[parent] + own
-        moving: dict[Any, Numbers] = {}
-        for point, given, path in self._paths:
-            velocity = expressed(given, R)
-            for position, rates in path:
-                velocity = velocity + expressed(rates, R)
-                for places, frame in position:
-                    arm = expressed([(places, frame)], R)
-                    velocity = velocity + np.cross(omegas[frame], arm, axis=0)
-            moving[point] = velocity
-        linear = np.array([moving[point] for point in self._points])
+        moving: list[Numbers] = []
+        for step in self._steps:
+            velocity = expressed(step.rates, R)
+            if step.before >= 0:
+                velocity += moving[step.before]
+            for places, frame in step.arms:
+                velocity += _cross(omegas[frame], expressed([(places, frame)], R))
+            moving.append(velocity)
+        linear = np.array([moving[self._ends[point]] for point in self._points])
         return _Velocities(linear, np.array([omegas[frame] for frame in self._spinning]), R)
 
-    def _found(self, values: list[Any], count: int) -> list[Numbers]:
-        """Return all expressions, each of shape (count,)."""
-        return [np.broadcast_to(np.asarray(value), (count,)) for value in (*self._evaluate(values), 1.0)]
+    def _found(self, values: list[Any], count: int, dtype: Any) -> Numbers:
+        """Return all expressions, shape (number of expressions, count)."""
+        found = np.empty((len(self._expressions), count), dtype=dtype)
+        for k, value in enumerate(self._evaluate(values)):
+            found[k] = value
+        return found
 
     def second_rates(self, values: list[float], u_dot: Mapping[Any, float]) -> list[float]:
         """Return q'', by the u' of each speed, in the order of the coordinates."""
@@ -276,13 +311,13 @@ class OwnKinematics:
         n, rows = len(self._symbols.u), self.constraints
         K, k0, A, b = rows.linear(values)
         values = rows.with_rates(values)
-        alone = self._velocities(self._found(rows.unit_speeds(values, K, k0), n + 1), float)
+        alone = self._velocities(self._found(rows.unit_speeds(values, K, k0), n + 1, float))
         J = alone.linear[:, :, :-1] - alone.linear[:, :, -1:]
         W = alone.angular[:, :, :-1] - alone.angular[:, :, -1:]
         along = self.along(values)
-        found = self._found(along, 1)
+        found = self._found(along, 1, complex)
         gamma = rows.rows(along, 1)[:, 0].imag / _STEP
-        return self._put_together(values, (K, k0, A, b, gamma), (J, W), found, self._velocities(found, complex))
+        return self._put_together(values, (K, k0, A, b, gamma), (J, W), found, self._velocities(found))
 
     def along(self, values: list[float], u_dot: Mapping[Any, float] = MappingProxyType({})) -> list[Any]:
         """Return the state a complex step further along the motion, with u' zero or as given by speed."""
@@ -303,7 +338,7 @@ class OwnKinematics:
         values: list[float],
         rows: tuple[Floats, Floats, Floats, Floats, Floats],
         partials: tuple[Floats, Floats],
-        found: list[Numbers],
+        found: Numbers,
         moving: _Velocities,
     ) -> OwnMotion:
         """Return M u' = f of all bodies and loads, solved on the constraints."""
@@ -344,12 +379,12 @@ class OwnKinematics:
             q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, mixed(Q_size, 1 / unit), self._asked(found, moving)
         )
 
-    def _inertia(self, i: int, found: list[Numbers], moving: _Velocities) -> Numbers:
+    def _inertia(self, i: int, found: Numbers, moving: _Velocities) -> Numbers:
         """Return a body's central inertia in the inertial frame's axes, shape (3, 3), complex, since it turns."""
         total = np.zeros((3, 3), dtype=complex)
         for factor, *pair in self._inertias[i]:
             a, b = (
-                sum((moving.rotations[frame][:, :, 0] @ np.array([found[k][0] for k in places]) for places, frame in v),
+                sum((moving.rotations[frame][:, :, 0] @ found[places, 0] for places, frame in v),
                     np.zeros(3)) for v in pair
             )  # fmt: skip
             total += found[factor][0] * np.outer(a, b)
@@ -369,6 +404,11 @@ class OwnKinematics:
             Q += partial.T @ vector
             size += np.abs(partial).T @ magnitude
         return Q, size
+
+
+def _cross(a: Numbers, b: Numbers) -> Numbers:
+    """Return the cross product of vectors, each of shape (3, k)."""
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
 def _on_constraints(M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats) -> tuple[Floats, Floats]:

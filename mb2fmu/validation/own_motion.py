@@ -197,10 +197,8 @@ class _Maker:
 
     def _form_equations(self) -> OwnEquations | None:
         """Form the object's own equations; None, with the reason kept, where SymPy could not in a reasonable time."""
-        work = expected_work(self._definition.mechanics, self._parts)
-        if work > MOST_WORK:
-            text = f"SymPy would compose about {work:.1e} operations to form them"
-            self.missing["equations"] = f"{text}, more than {MOST_WORK:.1e}"
+        if expected_work(self._definition.mechanics, self._parts) > MOST_WORK:
+            self.missing["equations"] = f"SymPy would compose more than {MOST_WORK:.1e} operations to form them"
             return None
         try:
             return OwnEquations(self._definition.mechanics, self._parts, self.symbols)
@@ -352,9 +350,10 @@ class _Maker:
     ) -> tuple[Floats, Floats]:
         """Return values and scales in the order of the definition, with those of z."""
         d = self._definition
-        at = {symbol: k for k, symbol in enumerate(symbols)}
         # A speed that is q' itself stands twice among them: its derivative comes after the coordinates' ones.
-        places = [list(symbols).index(c.symbol) for c in d.coordinates] + [at[s.symbol] for s in d.speeds]
+        last = {symbol: k for k, symbol in enumerate(symbols)}
+        first = {symbol: k for k, symbol in reversed([*enumerate(symbols)])}
+        places = [first[c.symbol] for c in d.coordinates] + [last[s.symbol] for s in d.speeds]
         z_dot = np.array(self.symbols.z_dot(values))
         return np.concatenate([x_dot[places], z_dot]), np.concatenate([scale[places], np.abs(z_dot)])
 

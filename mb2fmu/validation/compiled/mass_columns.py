@@ -178,16 +178,19 @@ class MassColumns:
     def _turning_stem(self, node: int, moved: Moved) -> Stem | None:
         """Return the stem of all that turns with a frame about one point."""
         roots: set[int] = set()
+        met: set[int] = set()
         for k in moved.bodies:
             body = self._m.bodies[k]
             if body.inertia is not None and body.frame not in moved.turned:
                 return None
             point = body.masscenter
-            while point in moved.points:
+            while point in moved.points and point not in met:
                 if self._given(point) or any(term.frame not in moved.turned for term in self._points.terms[point]):
                     return None
+                met.add(point)
                 point = self._points.above[point]
-            roots.add(point)
+            if point not in moved.points:
+                roots.add(point)
         return Stem(node, turns=True, point=roots.pop(), frame=node) if len(roots) == 1 else None
 
     def _shifting_stem(self, node: int, moved: Moved) -> Stem | None:

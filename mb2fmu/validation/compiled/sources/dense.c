@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { TOGETHER = 4 };
+
 int all_finite(int64_t n, const double a[])
 {
     for (int64_t i = 0; i < n; i++) {
@@ -82,23 +84,50 @@ int solve_square(int64_t n, int64_t k, double a[], double b[])
     return 0;
 }
 
+/* Subtracts from row r, from column r on, its parts in the directions of ``count`` rows that are eliminated together. */
+static void eliminate(int64_t n, int64_t r, int64_t first, int64_t count, double a[], double b[])
+{
+    double *restrict other = a + r * n;
+    double factor[TOGETHER];
+    for (int64_t k = 0; k < count; k++) {
+        const double *row = a + (first + k) * n;
+        factor[k] = row[r] / row[first + k];
+        b[r] -= factor[k] * b[first + k];
+    }
+    if (count == TOGETHER) {
+        const double *restrict row = a + first * n;
+        for (int64_t c = r; c < n; c++) {
+            double sum = other[c];
+            for (int64_t k = 0; k < TOGETHER; k++) {
+                sum -= factor[k] * row[k * n + c];
+            }
+            other[c] = sum;
+        }
+        return;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        const double *row = a + (first + k) * n;
+        for (int64_t c = r; factor[k] != 0.0 && c < n; c++) {
+            other[c] -= factor[k] * row[c];
+        }
+    }
+}
+
 int solve_symmetric(int64_t n, double a[], double b[])
 {
-    for (int64_t i = 0; i < n; i++) {
-        const double *row = a + i * n;
-        if (!(row[i] > 0.0)) {
-            return 1;
+    /* A row is read and written once for several rows that it is freed of: the order of the terms stays the same. */
+    for (int64_t first = 0; first < n; first += TOGETHER) {
+        const int64_t count = first + TOGETHER <= n ? TOGETHER : n - first;
+        for (int64_t k = 0; k < count; k++) {
+            if (k > 0) {
+                eliminate(n, first + k, first, k, a, b);
+            }
+            if (!(a[(first + k) * n + first + k] > 0.0)) {
+                return 1;
+            }
         }
-        for (int64_t r = i + 1; r < n; r++) {
-            const double factor = row[r] / row[i];
-            double *other = a + r * n;
-            if (factor == 0.0) {
-                continue;
-            }
-            for (int64_t c = r; c < n; c++) {
-                other[c] -= factor * row[c];
-            }
-            b[r] -= factor * b[i];
+        for (int64_t r = first + count; r < n; r++) {
+            eliminate(n, r, first, count, a, b);
         }
     }
     for (int64_t i = n - 1; i >= 0; i--) {

@@ -24,7 +24,7 @@ struct solver {
     double *scale;
     double *work;
     int64_t looks;
-    double *noise; /* what a unit of round-off in y makes of the slopes */
+    double *noise; /* what a unit of round-off in y makes of the estimated error over the step size */
 };
 
 static int slope(struct solver *s, double t, const double y[], double f[])
@@ -43,7 +43,8 @@ static double norm(int64_t n, const double a[], const double scale[])
     return sqrt(sum / (double)n);
 }
 
-/* How far slopes are known: their largest change so far if every y_i changes by some units of round-off.
+/* What round-off of the slopes makes of the estimated error of a step: their largest change so far if every y_i changes
+   by some units of round-off, times the magnitudes of all weights of the estimate.
 
    A state that is nothing but round-off (a rate of a parallelogram's coupler) has no scale of its own that steps could
    be steered by; below h times this no step makes its error smaller. Looked at where a step begins between two points,
@@ -59,8 +60,12 @@ static int measure_noise(struct solver *s, double t)
         s->trial[i] = s->y[i] * (1.0 + units * DBL_EPSILON);
     }
     const int status = slope(s, t, s->trial, s->work);
+    double weights = 0.0;
+    for (int k = 0; k <= STAGES; k++) {
+        weights += fabs(s->j->tableau->E5[k]);
+    }
     for (int64_t i = 0; i < s->n; i++) {
-        const double change = fabs(s->work[i] - s->K[i]);
+        const double change = weights * fabs(s->work[i] - s->K[i]);
         if (isfinite(change) && change > s->noise[i]) {
             s->noise[i] = change;
         }
