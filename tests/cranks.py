@@ -48,3 +48,38 @@ def platform(*, cranks: int = 3) -> Model:
     for symbol in speeds:
         model.speed(symbol, 0.0, kind="guess")
     return model
+
+
+def carried() -> Model:
+    """A bar that three massless cranks carry, two rows for each but the first: one follows from the others."""
+    q, u = me.dynamicsymbols("q1:5"), me.dynamicsymbols("u1:5")
+    lengths, b = sm.symbols("l1:4"), sm.Symbol("b")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    *arms, D = (me.ReferenceFrame(name) for name in "ABCD")
+    for frame, angle, rate in zip((*arms, D), q, u, strict=True):
+        frame.orient_axis(N, N.z, angle)
+        frame.set_ang_vel(N, rate * N.z)
+    first = O.locatenew("first", lengths[0] * arms[0].x)
+    first.v2pt_theory(O, N, arms[0])
+    centre = first.locatenew("centre", b * D.x)
+    centre.v2pt_theory(first, N, D)
+    rows: list[sm.Expr] = []
+    for i in (1, 2):
+        gap = i * b * N.x + lengths[i] * arms[i].x - first.locatenew(f"ear{i}", i * b * D.x).pos_from(O)
+        rows += [gap.dot(N.x), gap.dot(N.y)]
+    bar = me.RigidBody("bar", centre, D, m, (me.inertia(D, 0, 0, m * b**2 / 3), centre))
+    parts = Parts(
+        frame=N, origin=O, q=q, u=u, kinematic_equations=[c.diff() - s for c, s in zip(q, u, strict=True)],
+        bodies=[bar], loads=[(centre, -m * g * N.y)], holonomic_constraints=rows, q_dependent=q[1:], u_dependent=u[1:],
+    )  # fmt: skip
+    model = model_of("Carried", parts, [], [], m=1.0, g=9.81)
+    for length in lengths:
+        model.parameter(length, 0.5, "m")
+    model.parameter(b, 0.8, "m")
+    for symbol, start, kind in zip(q, (1.0, 1.0, 1.0, 0.0), ("fixed", "guess", "guess", "guess"), strict=True):
+        model.coordinate(symbol, start, "rad", kind=kind)
+    for symbol, start, kind in zip(u, (2.0, 0.0, 0.0, 0.0), ("fixed", "guess", "guess", "guess"), strict=True):
+        model.speed(symbol, start, "rad/s", kind=kind)
+    model.experiment(stop=0.5, step=0.01)
+    return model

@@ -183,9 +183,13 @@ class _Reader:
         ground = self.definition.ground
         if ground is None:
             return None
-        trees = Trees(ground[0], self.plain)
+        trees = Trees(ground[0], self.plain, self._declared())
         frames, points = trees.read_frames({}), trees.read_points(ground[1], [*looked_at(self.definition)])
         return replace(read_scenery(self.definition, trees, {}, self._moving()), frames=frames, points=points)
+
+    def _declared(self) -> set[sm.Basic]:
+        """Return all symbols and functions of time that the model declares, as its mechanics have them."""
+        return {self.t, *self.to_plain, *(p.symbol for p in self.definition.parameters)}
 
     def _moving(self) -> tuple[sm.Symbol, ...]:
         """Return t, q, u, z and r: all that can change while the unit runs."""
@@ -210,7 +214,7 @@ class _Reader:
 
     def _with_bodies(self, **more: Any) -> Mechanism:
         """Read frames, points, bodies, loads and constraints of mechanics that have bodies."""
-        trees = Trees(mechanics_source.inertial_frame(self.mechanics), self.plain)
+        trees = Trees(mechanics_source.inertial_frame(self.mechanics), self.plain, self._declared())
         frames = self._frames(trees)
         constraints = self._constraints()
         bodies = mechanics_source.bodies(self.mechanics)

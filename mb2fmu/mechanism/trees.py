@@ -8,10 +8,11 @@ velocities go the way SymPy's ``ang_vel_in`` goes, the shortest chain of given o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import sympy as sm
+from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
@@ -20,6 +21,7 @@ from mb2fmu.mechanism.records import Frame, KinematicPoint, VectorTerms
 from mb2fmu.mechanism.symbols import SymbolMap
 
 Node = TypeVar("Node")
+_Tree = dict[Node, Node | None]
 
 
 class Trees:
@@ -28,11 +30,15 @@ class Trees:
     Args:
         inertial: The inertial frame N.
         plain: Translation to plain symbols.
+        declared: Symbols and functions that the model declares. A frame whose orientation contains others is used by
+            nothing (all that is used was checked), and is left out.
     """
 
-    def __init__(self, inertial: ReferenceFrame, plain: SymbolMap) -> None:
+    def __init__(self, inertial: ReferenceFrame, plain: SymbolMap, declared: Collection[sm.Basic]) -> None:
         self.N = inertial
         self.plain = plain
+        self._declared = frozenset(declared)
+        self._rates = {item: sm.S.Zero for item in declared if isinstance(item, sm.Derivative)}
         self.frame_of: dict[ReferenceFrame, int] = {}
         self.point_of: dict[Point, int] = {}
         self._axes_of: dict[ReferenceFrame, ReferenceFrame] = {}  # of frames that are not oriented
@@ -69,9 +75,9 @@ class Trees:
             wanted: Frame → the frame whose axes are to stand for its own if it is not oriented; None: of the frame that
                 it turns in.
         """
-        parents = _tree([self.N], lambda frame: frame._dcm_dict)
-        self.frame_of = {frame: number for number, frame in enumerate(parents)}
         references = _tree([self.N], lambda frame: frame._ang_vel_dict)
+        parents = self._declared_ones(_tree([self.N], lambda frame: frame._dcm_dict), references)
+        self.frame_of = {frame: number for number, frame in enumerate(parents)}
         frames = [Frame(self.N.name, -1, sm.ImmutableMatrix.eye(3), 0, ())]
         faults = []
         for frame, parent in parents.items():
@@ -91,6 +97,31 @@ class Trees:
         for frame, axes in wanted.items():
             self._add_turning(frame, axes, references, frames)
         return tuple(frames)
+
+    def _declared_ones(
+        self, parents: _Tree[ReferenceFrame], references: _Tree[ReferenceFrame]
+    ) -> _Tree[ReferenceFrame]:
+        """Return the frames of which all is declared, and that rest on such; parents come first."""
+        unknown = {frame for frame, reference in references.items() if not self._is_declared(frame, reference)}
+        found: _Tree[ReferenceFrame] = {}
+        for frame, parent in parents.items():
+            rotation = () if parent is None else parent._dcm_dict[frame].flat()
+            told = all(self._tells(entry) for entry in rotation)
+            if told and frame not in unknown and (parent is None or parent in found):
+                found[frame] = parent
+        return found
+
+    def _is_declared(self, frame: ReferenceFrame, reference: ReferenceFrame | None) -> bool:
+        """Return whether all symbols of a frame's angular velocity are declared."""
+        omega = 0 if reference is None else frame._ang_vel_dict[reference]
+        return all(self._tells(entry) for components, _ in getattr(omega, "args", ()) for entry in components)
+
+    def _tells(self, expression: sm.Basic) -> bool:
+        """Return whether all symbols and functions of time are declared."""
+        if not expression.args:
+            return not isinstance(expression, sm.Symbol) or expression in self._declared
+        left = expression.xreplace(self._rates)  # a rate may be declared where what it is the rate of is not
+        return self._declared.issuperset(left.free_symbols | left.atoms(AppliedUndef))
 
     def _add_turning(
         self,

@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.validation.own_constraints import OwnConstraints
+from mb2fmu.validation.own_constraints import OwnConstraints, independence
 from mb2fmu.validation.own_objects import Handed
 from mb2fmu.validation.own_symbols import Floats, OwnSymbols
 from mb2fmu.variables import Coordinate, Input, Quantity, Speed
@@ -18,9 +18,12 @@ from mb2fmu.variables import Coordinate, Input, Quantity, Speed
 SEED = 11
 _SPREADS = (0.3, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1, 0.03, 0.03)
 """Of parameters, relative to their values, attempt after attempt; then those of the geometry keep theirs."""
-_ASKED = 3  # points that tell how many constraints follow from others
+_ASKED, _TRIED = 3, 9  # points that tell how many constraints follow from others, and how many are tried for them
+_VANISHES = 1e-2
+"""Of its longest: a row that is shorter has no direction that is known well enough to tell whether it is redundant."""
 _LEFT = (1e-4, 1e-2)
 """What other rows leave of a row, as a part of it: below the first it follows from them, below the second nearly."""
+_NOTHING = 1e-9  # the same, of a row that follows from others to round-off; what is more holds the speeds
 
 _TURN = 0.6
 """How far angles and numbers without a unit go from their start values."""
@@ -86,6 +89,8 @@ class Admissible:
             for other in sm.sympify(p.value).free_symbols
         }
         self._random = np.random.default_rng(SEED)
+        self._lengths: Floats = np.zeros(())
+        """The longest that each row of the velocity constraints was."""
         self._independent = self._rows_by_default()
 
     def draw(self) -> Iterator[Point]:
@@ -119,14 +124,42 @@ class Admissible:
         """
         if not self._geometry:
             return {}
-        kept, self._random = self._random, np.random.default_rng(SEED + 1)
-        drawn = [each for each in (self._projected(self._drawn(len(_SPREADS))) for _ in range(_ASKED)) if each]
-        self._random = kept
-        seen = [self._constraints.independence(each, self._speed_scale(each)) for each in drawn]
-        counts = {part: max(int(np.sum(each > part)) for each in seen) for part in _LEFT if seen}
-        whole = bool(seen) and counts[_LEFT[0]] == len(seen[0])
+        seen = [independence(rows) for rows in self._clear_rows()]
+        if not seen:
+            return {}
+        counts = {part: max(int(np.sum(each > part)) for each in seen) for part in _LEFT}
+        follow = counts[_LEFT[0]]
         # Near a place where still more constraints follow from others, those that do are known badly.
-        return {_LEFT[0]: counts[_LEFT[0]]} if whole or len(set(counts.values())) > 1 else counts
+        if follow == len(seen[0]) or len(set(counts.values())) > 1:
+            counts = {_LEFT[0]: follow}
+        # Lengths that nearly fit leave next to nothing of a row, which would hold the speeds all the same.
+        if all(int(np.sum(each > _NOTHING)) <= follow for each in seen):
+            counts[_NOTHING] = follow
+        return counts
+
+    def _clear_rows(self) -> list[Floats]:
+        """Return the rows of points where none of them vanishes, lengths having their values.
+
+        Newton's method is drawn to places where rows vanish, such as all cranks in line with what they carry; the
+        round-off that is left of a row there has any direction, and would follow from no others.
+        """
+        kept, self._random = self._random, np.random.default_rng(SEED + 1)
+        drawn: list[Floats] = []
+        clear: list[Floats] = []
+        for _ in range(_TRIED):
+            found = self._projected(self._drawn(len(_SPREADS)))
+            if found is not None:
+                drawn.append(self._constraints.scaled_rows(found, self._speed_scale(found)))
+                self._lengths = np.maximum(self._lengths, np.linalg.norm(drawn[-1], axis=1))
+                clear = [rows for rows in drawn if self._is_clear(rows)]
+            if len(clear) == _ASKED:
+                break
+        self._random = kept
+        return clear
+
+    def _is_clear(self, rows: Floats) -> bool:
+        """Return whether no row vanishes."""
+        return bool(np.all(np.linalg.norm(rows, axis=1) >= _VANISHES * self._lengths))
 
     def _as_free(self, found: list[float]) -> bool:
         """Return whether the constraints at a point leave as many degrees of freedom as with the lengths by default.
@@ -135,8 +168,11 @@ class Admissible:
         """
         if not self._independent:
             return True
-        here = self._constraints.independence(found, self._speed_scale(found))
-        return all(int(np.sum(here > part)) == count for part, count in self._independent.items())
+        rows = self._constraints.scaled_rows(found, self._speed_scale(found))
+        here = independence(rows)
+        redundant = min(self._independent.values()) < len(rows)
+        as_many = all(int(np.sum(here > part)) == count for part, count in self._independent.items())
+        return as_many and (not redundant or self._is_clear(rows))
 
     def _alike_assembled(self, found: list[float]) -> bool:
         """Return whether the coordinates that the unit computes are on the branch of the start."""

@@ -137,12 +137,9 @@ class OwnConstraints:
             values[k] = value
         return self.with_rates(values)
 
-    def independence(self, values: list[float], u_scale: Floats) -> Floats:
-        """Return the singular values of the velocity constraints, rows brought to one length, largest first."""
-        A = self.linear(values)[2] * u_scale
-        lengths = np.linalg.norm(A, axis=1)
-        lengths[lengths == 0] = 1.0
-        return np.asarray(np.linalg.svd(A / lengths[:, None], compute_uv=False)) if len(A) else np.ones(0)
+    def scaled_rows(self, values: list[float], u_scale: Floats) -> Floats:
+        """Return A of the velocity constraints, each speed measured in its scale."""
+        return self.linear(values)[2] * u_scale
 
     def assembled_alike(
         self, start: list[float], values: list[float], computed: Sequence[int], scale: Mapping[int, float]
@@ -225,6 +222,13 @@ def _loops(slopes: Floats) -> Iterator[tuple[Places, Places]]:
     for block in range(blocks):
         rows = np.flatnonzero(labels == block)
         yield rows, own[rows]
+
+
+def independence(rows: Floats) -> Floats:
+    """Return the singular values of rows that are brought to one length, largest first."""
+    lengths = np.linalg.norm(rows, axis=1)
+    lengths[lengths == 0] = 1.0
+    return np.asarray(np.linalg.svd(rows / lengths[:, None], compute_uv=False)) if len(rows) else np.ones(0)
 
 
 def _least_norm(J: Floats, residual: Floats) -> Floats:

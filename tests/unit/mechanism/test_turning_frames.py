@@ -70,3 +70,39 @@ def test_nothing_is_written_in_axes_that_nobody_knows():
     model.output_orientation("turned", R)
     with pytest.raises(FormulationError, match="nothing but the angular velocity is known"):
         pipeline.derive(model)
+
+
+@pytest.mark.parametrize("tilt", [sm.Symbol("tilt"), me.dynamicsymbols("tilt"), me.dynamicsymbols("tilt").diff()])
+def test_a_frame_that_nothing_uses_may_be_turned_by_what_nobody_declares(tilt):
+    """Seen: NameError, a fault of mb2fmu, for a frame that a script left over."""
+    q, u = me.dynamicsymbols("q u")
+    m, l, g = sm.symbols("m l g")
+    N, A, spare, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.ReferenceFrame("S"), me.Point("O")
+    O.set_vel(N, 0)
+    A.orient_axis(N, N.z, q)
+    A.set_ang_vel(N, u * N.z)
+    spare.orient_axis(N, N.z, tilt)
+    me.ReferenceFrame("beyond").orient_axis(spare, spare.x, q)
+    P = O.locatenew("P", -l * A.y)
+    P.v2pt_theory(O, N, A)
+    bob = me.Particle("bob", P, m)
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[bob], forcelist=[(P, -m * g * N.y)])
+    found = pipeline.rhs(model_of("Bob", kane, [q], [u], m=1.0, l=0.5, g=9.81))(0.0, np.array([0.3, 0.2]))
+    np.testing.assert_allclose(found, [0.2, -9.81 * np.sin(0.3) / 0.5], rtol=1e-12)
+
+
+def test_an_angular_velocity_may_be_an_input_that_is_the_rate_of_nothing_declared():
+    """A rotor whose speed is prescribed, and whose angle occurs nowhere."""
+    q, u, angle = me.dynamicsymbols("q u angle")
+    J, spin = sm.Symbol("J"), angle.diff()
+    N, A, rotor, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.ReferenceFrame("rotor"), me.Point("O")
+    O.set_vel(N, 0)
+    A.orient_axis(N, N.x, q)
+    A.set_ang_vel(N, u * N.x)
+    rotor.set_ang_vel(A, spin * A.z)
+    body = me.RigidBody("rotor", O, rotor, 1.0, (me.inertia(A, J, J, 2 * J), O))
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[body], forcelist=[(A, J * N.x)])
+    model = model_of("Rotor", kane, [q], [u], J=1.5)
+    model.input(spin, 3.0, "rad/s")
+    model.input(angle.diff(me.dynamicsymbols._t, 2), 0.0, "rad/s2")
+    np.testing.assert_allclose(pipeline.rhs(model)(0.0, np.array([0.3, 0.2]), r=[3.0, 0.0]), [0.2, 1.0], rtol=1e-12)
