@@ -36,7 +36,7 @@ class Closing:
         slaves: Its components.
 
     Attributes:
-        u: Inputs, shape (n_inputs,).
+        u: Inputs, shape (n_inputs,); at first their start values: at zeros, outputs may not exist.
         y: Outputs, shape (n_outputs,).
     """
 
@@ -47,13 +47,14 @@ class Closing:
         self._outs = [np.array(wiring.outputs_of(k), dtype=int) for k in range(len(slaves))]
         self._source = np.full(len(wiring.inputs), -1)
         self._factor, self._offset = np.ones(len(wiring.inputs)), np.zeros(len(wiring.inputs))
+        self.u, self.y = np.zeros(len(wiring.inputs)), np.zeros(len(wiring.outputs))
         for link in wiring.links:
+            self.u[link.target] = link.start
             if link.delay:  # arrives by itself: see ``delays``
                 continue
             self._source[link.target] = link.source
             self._factor[link.target], self._offset[link.target] = link.factor, link.offset
         self._jacobians: dict[tuple[int, ...], Floats] = {}
-        self.u, self.y = np.zeros(len(wiring.inputs)), np.zeros(len(wiring.outputs))
 
     def kept(self) -> KeptValues:
         """Return the argument for :meth:`restore`."""

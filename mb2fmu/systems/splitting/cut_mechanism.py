@@ -25,6 +25,8 @@ WAYS: dict[Kind, tuple[Way, ...]] = {
     "constraint": ("bushing",),
 }
 """Kind of what is cut → ways in which it can be, the usual one first."""
+_LISTED = 20
+"""Most names that are offered for one that is unknown."""
 _APART = (
     "a chain that is closed to a loop has no cut: measure the bodies of one side from the ground, by coordinates of "
     "their own, hold the joints between the sides by constraints, and cut at all of these by bushing"
@@ -175,16 +177,17 @@ def _names(m: Mechanism) -> dict[str, tuple[Kind, int]]:
 
 
 def _unknown(m: Mechanism, at: Sequence[str]) -> Iterator[Fault]:
-    """Yield a fault for each name that the mechanism does not have, with similar ones."""
-    known = _names(m)
+    """Yield a fault for each name that the mechanism does not have, with those that it has, similar ones first."""
+    known, between = _names(m), _between(m)
     if not at:
         yield Fault("nothing is named", "--at", "name a joint, a point, loads or constraints")
     for name in at:
         if name not in known:
-            between = _between(m)
-            cuttable = [each for each, (kind, _) in known.items() if kind != "joint" or each in between]
-            near = difflib.get_close_matches(name, cuttable, n=4, cutoff=0.3) or cuttable
-            yield Fault(f"there is no {name!r}", "--at", f"there are {', '.join(near)}")
+            listed = [each for each, (kind, _) in known.items() if kind != "joint" or each in between]
+            listed = [each for each in listed if known[each][0] != "load" or each == m.loads[known[each][1]].name]
+            listed = list(dict.fromkeys((*difflib.get_close_matches(name, listed, n=4, cutoff=0.3), *listed)))
+            more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+            yield Fault(f"there is no {name!r}", "--at", f"there are {', '.join(listed[:_LISTED])}{more}")
 
 
 def _resolved(m: Mechanism, name: str) -> tuple[Kind, int]:

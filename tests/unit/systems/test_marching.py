@@ -249,6 +249,34 @@ def test_a_failure_names_component_and_time_and_keeps_what_was_recorded() -> Non
     assert rows == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04, 0.05])
 
 
+class Divides(LinearSlave):
+    """A slave whose output is one by its input: there is none at zero."""
+
+    def __init__(self) -> None:
+        super().__init__(np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), np.zeros((1, 1)))
+
+    def read(self) -> np.ndarray:
+        if self.u[0] == 0.0:
+            raise SlaveError("its output is infinite")
+        return 1.0 / self.u
+
+
+@pytest.mark.parametrize(("start", "fails"), [(2.0, False), (0.0, True)])
+def test_outputs_are_first_read_of_the_start_values_of_inputs(start: float, fails: bool) -> None:
+    """At zeros there may be none: orientations, lengths, ratios; a loop has its solution near the start values."""
+    ports = [Port(k, name, k) for k, name in enumerate("ab")]
+    links = (Link(1, 0, start=start), Link(0, 1, start=start))
+    wiring = Wiring(("one", "other"), tuple(ports), tuple(ports), links, frozenset({(0, 0)}))
+    other = LinearSlave(-np.ones((1, 1)), np.zeros((1, 1)), np.ones((1, 1)), np.zeros((1, 1)), x=np.array([4.0]))
+    march = March(wiring, [Divides(), other], Stepping(step=0.1))
+    if fails:
+        with pytest.raises(MarchError, match="infinite"):
+            march.begin()
+    else:
+        march.begin()
+        assert march.closing.y == pytest.approx([0.25, 4.0])
+
+
 class Early:
     """A slave that returns early at a time, with an event, once."""
 

@@ -292,9 +292,9 @@ def tilted() -> Model:
     ("model", "at", "way", "text"),
     [
         (MASSES, ["load[1]"], None, "ties between bodies are load[1] at P1, load[2] at P2"),
-        (MASSES, ["P9"], None, "there are"),
+        (MASSES, ["P9"], None, "→ there are load[1] at P1, load[2] at P2"),
         (MASSES, ["load[1]", "load[2]"], "bushing", "take motion or force"),
-        (PENDULUM, ["P4"], None, "there are"),
+        (PENDULUM, ["P4"], None, "→ there are P3, P2, P1, load"),
         (PENDULUM, ["C1"], None, "no body hangs on it"),
         (PENDULUM, ["P1", "P2"], None, "2 joints at once"),
         (ROOT / "models" / "robot_arm.py", ["joint4"], None, "no states of their own"),
