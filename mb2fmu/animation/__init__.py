@@ -12,7 +12,8 @@ Must not: integrate anything, judge, touch the disk, or run code that came with 
 """
 
 from mb2fmu.animation.animation_page import Element, Ghost, element, page
-from mb2fmu.animation.drawing import Drawing, draw, draw_start
+from mb2fmu.animation.drawing import draw, draw_start
+from mb2fmu.animation.drawn import Drawing
 from mb2fmu.animation.meshes import Triangles, triangles
 from mb2fmu.animation.poses import Motion, Signals
 from mb2fmu.animation.scene import FILE, Scene

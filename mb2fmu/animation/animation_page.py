@@ -15,14 +15,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mb2fmu.animation import three
-from mb2fmu.animation.drawing import Anchor, Drawing, Poses
+from mb2fmu.animation.drawn import Anchor, Drawing, Poses
 from mb2fmu.animation.encoding import encoded
 from mb2fmu.animation.poses import Signals
 from mb2fmu.animation.still import still
 from mb2fmu.animation.thinning import fitting, thinning_note
+from mb2fmu.animation.touches import Touches, touches_along
 
 FRAMES_PER_SECOND = 60
-MOST_FRAMES = 4000
+FEWEST_FRAMES, MOST_FRAMES = 240, 4000
 PLOTTED = 24
 """Variables that a page offers for its plot."""
 
@@ -84,6 +85,7 @@ def element(
     environment = _environment()
     script = _script()
     library = three.library()
+    touches = touches_along(drawing, signals)
     signals = _plotted(signals, shown) if signals else None
     light = sum(len(mesh.faces) for mesh in drawing.meshes) <= _STROBED and len(drawing.poses.time) > 1
     picture = still(drawing, float(drawing.poses.time[-1]), strobe=_STROBE if light else 0)
@@ -92,7 +94,7 @@ def element(
     if room is not None:
         drawing = replace(drawing, meshes=fitting(drawing.meshes, room // 2))
     kept = sum(len(mesh.faces) for mesh in drawing.meshes)
-    data = _data(drawing, signals, shown, ghost or Ghost(), room)
+    data = _data(drawing, signals, touches, shown, ghost or Ghost(), room)
     body = environment.get_template("animation.html.jinja").render(
         name=drawing.name,
         data=Markup(_json(data)),  # noqa: S704 (no "<" is left in it)
@@ -103,7 +105,8 @@ def element(
         ghost=data["apart"] is not None,
         ghost_name=data["ghostName"],
         autoplay=autoplay,
-        arrows=bool(drawing.arrows),
+        arrows=bool(drawing.arrows or (touches and touches.pushed)),
+        touches=touches is not None,
         traces=bool(drawing.traces),
         plot=bool(data["signals"]["names"]),
         moves=len(drawing.poses.time) > 1,
@@ -135,25 +138,34 @@ def page(
 
 
 def frames(time: npt.NDArray[np.float64], most: int = MOST_FRAMES) -> npt.NDArray[np.intp]:
-    """Return which of many times are shown: as many as a screen shows, at most ``most``, first and last among them."""
-    wanted = max(2, min(most, int(np.ceil((time[-1] - time[0]) * FRAMES_PER_SECOND)) + 1))
+    """Return which of many times are shown: as many as a screen shows, at most ``most``, first and last among them.
+
+    What lasts less than four seconds is watched more slowly than it is: it has 240.
+    """
+    shown = int(np.ceil((time[-1] - time[0]) * FRAMES_PER_SECOND)) + 1
+    wanted = max(2, min(most, max(FEWEST_FRAMES, shown)))
     if len(time) <= wanted:
         return np.arange(len(time))
     return np.unique(np.rint(np.linspace(0, len(time) - 1, wanted)).astype(np.intp))
 
 
 def _data(
-    drawing: Drawing, signals: Signals | None, shown: tuple[str, ...], ghost: Ghost, limit: int | None
+    drawing: Drawing,
+    signals: Signals | None,
+    touches: Touches | None,
+    shown: tuple[str, ...],
+    ghost: Ghost,
+    limit: int | None,
 ) -> dict[str, Any]:
     """Return the data that ``viewer.js`` reads, thinned out until they fit."""
     rows = frames(drawing.poses.time)
-    moving = _moving(drawing, signals, rows)
+    moving = _moving(drawing, signals, touches, rows)
     parts = _still_parts(drawing)
     if limit is not None:
         limit -= len(_json(parts)) + sum(len(_json(part["ranges"])) for part in moving.values() if part)
     while limit is not None and (size := _size(moving) + _TIME * len(rows)) > limit and len(rows) > 2:
         rows = frames(drawing.poses.time, max(2, int(len(rows) * max(limit, 0) / size * 0.97)))
-        moving = _moving(drawing, signals, rows)
+        moving = _moving(drawing, signals, touches, rows)
     names = list(signals.names) if signals else []
     return {
         "name": drawing.name,
@@ -163,6 +175,7 @@ def _data(
         "apart": moving["apart"],
         "ghostName": ghost.name,
         "vectors": moving["vectors"],
+        "touches": {**touches.parts, "values": moving["touches"]} if touches else None,
         "signals": {
             "names": names,
             "units": list(signals.units) if signals else [],
@@ -186,14 +199,17 @@ def _size(moving: dict[str, Any]) -> int:
     return sum(len(part["data"]) for part in moving.values() if part)
 
 
-def _moving(drawing: Drawing, signals: Signals | None, rows: npt.NDArray[np.intp]) -> dict[str, Any]:
-    """Return what changes with time, encoded: poses, reference's poses, vectors and signals, at these rows."""
+def _moving(
+    drawing: Drawing, signals: Signals | None, touches: Touches | None, rows: npt.NDArray[np.intp]
+) -> dict[str, Any]:
+    """Return what changes with time, encoded: poses, reference's poses, vectors, touches and signals, at these rows."""
     poses = drawing.poses
     plotted = signals.values[rows] if signals else np.zeros((len(rows), 0))
     return {
         "poses": encoded(_pose_channels(poses, rows)),
         "apart": encoded(_apart(poses, drawing.ghost, rows)) if drawing.ghost is not None else None,
         "vectors": encoded(poses.vectors[rows].reshape(len(rows), -1)),
+        "touches": encoded(_finite(touches.values[rows])) if touches else None,
         "signals": encoded(_finite(plotted)),
     }
 

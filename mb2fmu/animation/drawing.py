@@ -6,165 +6,39 @@ What does not move relative to a body is fixed in that body's pose once, so that
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.animation.drawn import (
+    WORLD,
+    Anchor,
+    ArrowOf,
+    Drawing,
+    Followed,
+    Line,
+    Poses,
+    Pushed,
+    Solid,
+    Trace,
+)
 from mb2fmu.animation.ellipsoid import ellipsoid
 from mb2fmu.animation.meshes import Triangles
 from mb2fmu.animation.poses import Motion, Places, places, start_of
-from mb2fmu.animation.scene import Scene, SceneBody, SceneLink, ShapeKind
+from mb2fmu.animation.scene import Scene, SceneBody, SceneLink
+from mb2fmu.animation.touch_places import TouchPlace, touch_places
 from mb2fmu.animation.turns import continuous, quaternions, rotated, turn_of_y
 from mb2fmu.animation.viewpoint import viewpoint
 
 Floats = npt.NDArray[np.float64]
-Role = Literal["shape", "inertia", "centre", "rod", "joint"]
 
 PALETTE = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#3d9a94", "#c9a227", "#9d755d")
 GREY, SPRING, FORCE, TORQUE = "#8a94a3", "#c4620f", "#d62728", "#9467bd"
-WORLD = -1
-"""The pose that never moves."""
 FAR = 5.0
 """Times its extent that a mechanism goes if it travels."""
 
 _RIGID = 1e-7  # of the extent: what moves less than this relative to a body is fixed in it
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """A point fixed in a pose: its index (or ``WORLD``) and the point's components in it, m."""
-
-    pose: int
-    local: tuple[float, float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Solid:
-    """A shape fixed in a pose.
-
-    Attributes:
-        kind: Of the shape.
-        sizes: Cylinder: length, radius. Box: edges. Sphere: radius. Ellipsoid: half axes. Mesh: scale.
-        anchor: Where its middle is.
-        turn: Quaternion (w, x, y, z) from the shape's axes to the pose's.
-        color: ``#rrggbb``.
-        opacity: 0 … 1.
-        role: Why it is drawn.
-        mesh: Index among the meshes, or -1.
-    """
-
-    kind: ShapeKind
-    sizes: tuple[float, ...]
-    anchor: Anchor
-    turn: tuple[float, float, float, float]
-    color: str
-    opacity: float
-    role: Role
-    mesh: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A thin line through anchors: a rail that a body slides along, a spring, a cable round obstacles."""
-
-    anchors: tuple[Anchor, ...]
-    color: str
-    kind: Literal["rail", "pathway", "cable"]
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """The path of an anchor."""
-
-    name: str
-    anchor: Anchor
-    color: str
-
-
-@dataclass(frozen=True, slots=True)
-class ArrowOf:
-    """An arrow from an anchor: index of its vector, which is already in m of the picture."""
-
-    name: str
-    anchor: Anchor
-    vector: int
-    torque: bool
-    color: str
-
-
-@dataclass(frozen=True, slots=True)
-class Followed:
-    """A body that a camera can follow, by its pose."""
-
-    name: str
-    pose: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Poses:
-    """Poses over time.
-
-    Attributes:
-        time: s, shape (n_t,).
-        positions: m, shape (n_t, n_poses, 3).
-        turns: Unit quaternions (w, x, y, z) without jumps, shape (n_t, n_poses, 4).
-        vectors: Arrows in m of the picture, shape (n_t, n_vectors, 3).
-    """
-
-    time: Floats
-    positions: Floats
-    turns: Floats
-    vectors: Floats
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
-    """Everything that a viewer or a still picture shows.
-
-    Attributes:
-        name: Of the model.
-        poses: Over time.
-        solids, lines, traces, arrows, bodies: What is seen.
-        meshes: Of the solids.
-        unit: Radius of a joint's ball in m: the measure of all that has no size of its own.
-        centre: Middle of all that is ever seen, m.
-        span: Edges of a box about it, to the right, up and towards the eye, m.
-        up: Unit vector.
-        toward: Unit vector from the centre to the eye.
-        flat: True: all happens in a plane, and ``toward`` is its normal.
-        near: Largest extent of what moves at one instant, m.
-        travels: What moves goes many times its own extent; a ball alone does not count, for seen from near it shows
-            nothing.
-        floor: Of the lowest point that is ever seen, its component along ``up``, m.
-        ghost: The reference's poses; None if there is none.
-        keys: (point, frame) of the scene that each pose is.
-        arrow_scales: m of the picture per unit, of each vector.
-        notes: What is simplified or not drawn, one sentence each.
-    """
-
-    name: str
-    poses: Poses
-    solids: tuple[Solid, ...]
-    lines: tuple[Line, ...]
-    traces: tuple[Trace, ...]
-    arrows: tuple[ArrowOf, ...]
-    bodies: tuple[Followed, ...]
-    meshes: tuple[Triangles, ...]
-    unit: float
-    centre: Floats
-    span: tuple[float, float, float]
-    up: Floats
-    toward: Floats
-    flat: bool
-    near: float
-    travels: bool
-    floor: float
-    ghost: Poses | None = None
-    keys: tuple[tuple[int, int], ...] = ()
-    arrow_scales: tuple[float, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def draw(scene: Scene, motion: Motion, ghost: Motion | None = None) -> Drawing:
@@ -176,7 +50,7 @@ def draw(scene: Scene, motion: Motion, ghost: Motion | None = None) -> Drawing:
         ghost: The same mechanism, as the reference moves.
     """
     artist = _Artist(scene, places(scene, motion))
-    drawing = artist.drawing()
+    drawing = artist.drawing(touch_places(scene, motion))
     if ghost is None:
         return drawing
     return replace(drawing, ghost=artist.poses(places(scene, ghost)))
@@ -206,8 +80,12 @@ class _Artist:
         self.colors = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(named)}
         self.scales = self._arrow_scales()
 
-    def drawing(self) -> Drawing:
-        """Return solids and lines of all bodies in drawing order, and the poses that move them."""
+    def drawing(self, touching: Sequence[TouchPlace] = ()) -> Drawing:
+        """Return solids and lines of all bodies in drawing order, and the poses that move them.
+
+        Args:
+            touching: Where contacts and latches push.
+        """
         dressed = {shape.body for shape in self.scene.shapes}
         solids = [*self._shapes(), *self._bodies(dressed)]
         lines: list[Line] = []
@@ -230,6 +108,7 @@ class _Artist:
             ArrowOf(a.name, self._anchor(a.point), a.vector, a.torque, a.color or (TORQUE if a.torque else FORCE))
             for a in self.scene.arrows
         )
+        pushed = tuple(Pushed(p.touch, p.gap, self._anchor(p.point), p.directions) for p in touching)
         followed = tuple(Followed(b.name, self.keys.index((b.point, b.frame))) for b in self.bodies)
         poses = self.poses(self.where)
         near = _near(poses, solids, self.scene.meshes)
@@ -260,6 +139,8 @@ class _Artist:
             floor=float((self.where.points @ up).min()),
             keys=tuple(self.keys),
             arrow_scales=tuple(self.scales),
+            touches=self.scene.touches,
+            pushed=pushed,
         )
 
     def _mechanism(self) -> list[int]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.animation.drawing import Drawing
+from mb2fmu.animation.drawn import Drawing
 from mb2fmu.animation.scene import Scene
 from mb2fmu.operations import Op
 from mb2fmu.program.program import Block, Program, first_memory

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from mb2fmu.animation.meshes import Triangles
+from mb2fmu.animation.scene_touches import SceneTouch
 from mb2fmu.animation.soundness import check_experiment, check_types
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.program import from_record, to_record
@@ -143,10 +144,12 @@ class Scene:
         outputs: What else a plot can show.
         stop, step, tolerance: Of the default experiment, s.
         bodies, shapes, links, joints, traces, arrows: What there is to be seen.
+        touches: Contacts, latches and frictions.
         meshes: Triangles of the shapes that come from files.
         program: Entry points ``points`` (x, y, z of each, m), ``rotations`` (N_C_B of each frame row by row),
             ``vectors`` (components in N of each arrow), ``sizes`` (of parameters alone), ``gravity`` (direction, empty
-            where it is not known) and ``signals`` (the inputs of the default experiment, of time).
+            where it is not known), ``signals`` (the inputs of the default experiment, of time) and, where there are
+            touches, ``gaps``.
         notes: What is simplified or not drawn, one sentence each; a unit does not carry them.
     """
 
@@ -165,6 +168,7 @@ class Scene:
     joints: tuple[SceneJoint, ...] = ()
     traces: tuple[SceneTrace, ...] = ()
     arrows: tuple[SceneArrow, ...] = ()
+    touches: tuple[SceneTouch, ...] = ()
     meshes: tuple[Triangles, ...] = ()
     program: Program = field(repr=False)
     notes: tuple[str, ...] = ()
@@ -174,8 +178,8 @@ class Scene:
         record: dict[str, Any] = {"version": VERSION}
         for item in fields(self):
             value = getattr(self, item.name)
-            if item.name == "notes":
-                continue
+            if item.name == "notes" or (item.name == "touches" and not value):
+                continue  # scenes without touches are as they were before there were any
             if item.name == "program":
                 record[item.name] = to_record(value)
             elif item.name == "meshes":
@@ -216,6 +220,7 @@ _PARTS: Mapping[str, type] = {
     "joints": SceneJoint,
     "traces": SceneTrace,
     "arrows": SceneArrow,
+    "touches": SceneTouch,
 }
 
 
@@ -227,7 +232,7 @@ def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
     for name, kind in _PARTS.items():
         values[name] = tuple(
             kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in part.items()})
-            for part in record[name]
+            for part in (record.get(name, []) if name == "touches" else record[name])
         )
     values["meshes"] = tuple(Triangles.from_record(mesh) for mesh in record["meshes"])
     values["program"] = from_record(record["program"])
@@ -259,6 +264,9 @@ def _check(scene: Scene) -> None:
     used += [(joint.point, points) for joint in scene.joints] + [(trace.point, points) for trace in scene.traces]
     used += [(joint.axis + 2, sizes) for joint in scene.joints] + [(arrow.point, points) for arrow in scene.arrows]
     used += [(arrow.vector, vectors) for arrow in scene.arrows]
+    used += [(gap, entries.get("gaps", 0)) for touch in scene.touches for gap in touch.gaps]
+    if any(not len(touch.efforts) == len(touch.units) == (len(touch.gaps) or 1) for touch in scene.touches):
+        raise ValueError("efforts of a touch are not those of its gaps")
     if any(not 0 <= index < size for index, size in used):
         raise ValueError("it refers to what is not there")
     layout = scene.program.layout

@@ -20,6 +20,7 @@ from mb2fmu.animation.scene import (
     SceneTrace,
     SceneVariable,
 )
+from mb2fmu.animation.scene_touches import touches_of
 from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.generalized_forces import in_inertial_frame, pieces
@@ -72,6 +73,7 @@ class _Describer:
         self.frames: dict[int, int] = {0: 0}
         self.vectors: list[Components] = []
         self.sizes: list[sm.Expr] = []
+        self.gaps: list[sm.Expr] = []
         self.used_meshes: dict[str, int] = {}
 
     @cached_property
@@ -92,6 +94,8 @@ class _Describer:
         links, joints = tuple(self._links()), tuple(self._joints())
         traces, arrows = tuple(self._traces()), tuple(self._arrows())
         states, inputs, parameters = variables(d, self.equations)
+        names = dict(zip(self.equations.states, (state.name for state in states), strict=True))
+        touches, self.gaps = touches_of(self.equations, names)
         return Scene(
             name=d.name,
             description=d.description,
@@ -108,6 +112,7 @@ class _Describer:
             joints=joints,
             traces=traces,
             arrows=arrows,
+            touches=tuple(touches),
             meshes=tuple(self.meshes[path] for path in self.used_meshes),
             program=self._program(located),
         )
@@ -132,6 +137,8 @@ class _Describer:
         beside.entry("rotations", [node for i in self.frames for node in rotations[i]])
         beside.entry("vectors", beside.nodes([c for vector in self.vectors for c in vector]))
         beside.entry("sizes", beside.nodes(self.sizes))
+        if self.gaps:
+            beside.entry("gaps", beside.nodes(self.gaps))
         beside.entry("gravity", beside.nodes(find_gravity(self.mechanism).pull or ()))
         signals = self._signals()
         beside.entry("signals", beside.nodes([signal for _, signal in signals]), [name for name, _ in signals])

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.animation import occlusion
-from mb2fmu.animation.drawing import FAR, Anchor, ArrowOf, Drawing, Line, Poses, Solid, is_ball, place_of
+from mb2fmu.animation.drawing import FAR, is_ball, place_of
+from mb2fmu.animation.drawn import Anchor, ArrowOf, Drawing, Line, Poses, Solid
 from mb2fmu.animation.meshes import Triangles
 from mb2fmu.animation.occlusion import Hull
 from mb2fmu.animation.thinning import thinned, thinned_together

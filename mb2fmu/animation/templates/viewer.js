@@ -73,6 +73,7 @@
       this.lines = data.lines.map((line) => this.line(line));
       this.traces = data.traces.map((trace) => this.trace(trace));
       this.arrows = data.arrows.map((arrow) => this.arrow(arrow));
+      this.touches = moving.touches ? new Touches(THREE, this, moving.touches) : null;
       this.floor = this.grid();
       if (this.floor) this.ground();
       this.scene.add(new THREE.HemisphereLight(0xffffff, 0x8a8f9c, 0.8));
@@ -240,9 +241,14 @@
       return { arrow, group, shaft, heads };
     }
 
-    moveArrow({ arrow, group, shaft, heads }, i, share) {
-      const c = this.moving.vectors.slice(3 * arrow.vector, 3 * arrow.vector + 3);
-      const v = new this.THREE.Vector3(...c.map((channel) => between(channel, i, share)));
+    moveArrow(object, i, share) {
+      const first = 3 * object.arrow.vector;
+      const c = this.moving.vectors.slice(first, first + 3);
+      this.point(object, new this.THREE.Vector3(...c.map((channel) => between(channel, i, share))));
+    }
+
+    /** An arrow of this length from where it acts. */
+    point({ arrow, group, shaft, heads }, v) {
       const length = v.length();
       group.visible = length > 0.05 * data.unit && arrowsWanted();
       if (!group.visible) return;
@@ -342,6 +348,81 @@
       this.lines.forEach((line) => this.moveLine(line));
       this.traces.forEach(({ strong }) => this.fade(strong.geometry, i + 1));
       this.arrows.forEach((arrow) => this.moveArrow(arrow, i, share));
+      if (this.touches) this.touches.set(t, i);
+    }
+  }
+
+  /** Contacts, latches and frictions: what they are as words beside the picture; where that is known, arrows of their
+   * forces, marks of what is held, and flashes of blows. Data: see touches.py. */
+  class Touches {
+    constructor(THREE, scene, values) {
+      this.THREE = THREE;
+      this.scene = scene;
+      this.values = values;
+      this.each = data.touches.each;
+      this.lasts = (data.time[data.time.length - 1] - data.time[0]) / 25; // of a flash, in s of the motion
+      this.known = true; // false: another run is shown, with forces that the page does not have
+      this.places = data.touches.pushed.map((place) => this.place(place));
+      this.chips = this.each.map((touch) => {
+        const chip = document.createElement("li");
+        part("touches").append(chip);
+        return chip;
+      });
+    }
+
+    place(place) {
+      const THREE = this.THREE;
+      const material = new THREE.MeshBasicMaterial({ color: 0xffb000, transparent: true, depthWrite: false });
+      const flash = new THREE.Mesh(new THREE.SphereGeometry(1, 32, 16), material);
+      const mark = new THREE.Mesh(new THREE.SphereGeometry(1, 24, 12), new THREE.MeshBasicMaterial());
+      this.scene.world.add(flash, mark);
+      return { place, flash, mark, arrow: this.scene.arrow({ ...place, color: "#d62728", torque: false }) };
+    }
+
+    /** The latest blow that still shows, and how much of its light is left. */
+    blow(touch, t) {
+      for (let k = touch.blows.length - 1; k >= 0; k--) {
+        const passed = t - touch.blows[k][0];
+        if (passed >= 0) return passed < this.lasts ? [touch.blows[k], 1 - passed / this.lasts] : null;
+      }
+      return null;
+    }
+
+    set(t, i) {
+      const last = t >= data.time[data.time.length - 1];
+      const row = last ? data.count - 1 : i;
+      const now = this.each.map((touch, k) => ({
+        state: Math.round(sample(this.values[2 * k], row)),
+        effort: sample(this.values[2 * k + 1], row),
+        blow: this.blow(touch, t),
+      }));
+      this.each.forEach((touch, k) => this.tell(this.chips[k], touch, now[k]));
+      this.places.forEach((each, k) => this.show(each, 2 * this.each.length + 3 * k, row, now[each.place.touch]));
+    }
+
+    tell(chip, touch, { state, effort, blow }) {
+      const held = state ? ` ${number(effort, 3)} ${touch.unit}` : "";
+      const struck = blow && blow[0][2] ? ` ⚡ ${number(blow[0][2], 3)} ${touch.impulseUnit}` : blow ? " ⚡" : "";
+      const text = this.known ? `${touch.name}: ${touch.words[state]}${held}${struck}` : `${touch.name}: not known here`;
+      if (chip.textContent !== text) chip.textContent = text;
+      chip.dataset.state = this.known ? ["open", "held", "slides"][state] : "open";
+      chip.dataset.blow = this.known && blow ? "yes" : "no";
+    }
+
+    show({ place, flash, mark, arrow }, first, row, { state, blow }) {
+      const at = this.scene.place(place);
+      const wanted = this.known && arrowsWanted();
+      const c = this.values.slice(first, first + 3).map((channel) => sample(channel, row));
+      this.scene.point(arrow, new this.THREE.Vector3(...(this.known && state ? c : [0, 0, 0])));
+      mark.visible = wanted && state > 0;
+      mark.material.color.set(state === 1 ? 0x14713d : 0xc4620f);
+      mark.scale.setScalar(1.3 * data.unit);
+      mark.position.copy(at);
+      flash.visible = wanted && Boolean(blow);
+      if (!blow) return;
+      flash.position.copy(at);
+      flash.scale.setScalar((2.5 + 5 * Math.sqrt(blow[0][1])) * data.unit);
+      flash.material.opacity = 0.75 * blow[1];
     }
   }
 
@@ -803,6 +884,7 @@
     /** Shows another run over the same times. */
     replace(poses, vectors, values) {
       this.scene.replace(poses, vectors);
+      if (this.scene.touches) this.scene.touches.known = poses === this.scene.base;
       this.plot.values = values;
       this.plot.draw();
       this.seek(this.t);
@@ -886,11 +968,12 @@
     const script = document.createElement("script");
     script.textContent = text;
     document.head.append(script);
-    const [poses, apart, vectors, signals] = await Promise.all(
-      [data.poses, data.apart, data.vectors, data.signals.values].map((record) => record && channels(record)),
+    const touched = data.touches && data.touches.values;
+    const [poses, apart, vectors, signals, touches] = await Promise.all(
+      [data.poses, data.apart, data.vectors, data.signals.values, touched].map((record) => record && channels(record)),
     );
     root.dataset.state = "ready"; // what is hidden has no size
-    const player = new Player(window.THREE, { poses, apart, vectors, signals });
+    const player = new Player(window.THREE, { poses, apart, vectors, signals, touches });
     const wish = new URLSearchParams(location.hash.slice(1));
     if (wish.has("t")) player.seek(Number(wish.get("t")) || 0);
     const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 import sympy as sm
@@ -106,3 +109,23 @@ def motion(scene):
 @pytest.fixture
 def drawing(scene, motion):
     return animation.draw(scene, motion)
+
+
+@pytest.fixture
+def browser(tmp_path):
+    name = shutil.which("chromium") or shutil.which("chromium-browser")
+    if name is None:
+        pytest.skip("chromium is not installed on this machine")
+
+    def run(page, *options, fragment="", size="900,900", patience=4000, clean=True):
+        (tmp_path / "page.html").write_bytes(page)
+        command = [name, "--headless=new", "--no-sandbox", "--no-first-run", "--disable-sync", "--hide-scrollbars"]
+        command += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", f"--window-size={size}"]
+        command += ["--disable-background-networking", "--disable-component-update"]
+        command += [f"--user-data-dir={tmp_path / 'user'}", f"--virtual-time-budget={patience}"]
+        command += ["--enable-logging=stderr", "--v=0", *options, (tmp_path / "page.html").as_uri() + fragment]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        assert not clean or "CONSOLE" not in done.stderr, done.stderr
+        return done.stdout
+
+    return run

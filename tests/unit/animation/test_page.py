@@ -6,8 +6,6 @@ import base64
 import hashlib
 import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -78,7 +76,8 @@ def data_of(page):
 
 def test_frames_are_as_many_as_a_screen_shows_and_as_fit(scene, wander):
     """Whatever the number of points: 60 per second of motion, first and last among them; fewer where a limit is."""
-    assert len(frames(np.linspace(0, 2, 100_000))) == 121
+    assert len(frames(np.linspace(0, 10, 100_000))) == 601
+    assert len(frames(np.linspace(0, 0.15, 100_000))) == 240
     assert len(frames(np.linspace(0, 2, 30))) == 30
     assert frames(np.linspace(0, 1000, 100_000))[[0, -1]].tolist() == [0, 99_999]
     assert len(frames(np.linspace(0, 1000, 100_000))) == 4000
@@ -134,26 +133,6 @@ def test_a_plot_offers_what_is_to_be_shown_and_the_first_others(motion, drawing)
     assert data["names"] == [*names[:23], "y90"]
     assert [data["names"][k] for k in data["shown"]] == ["y90", "y7"]
     assert data["values"]["ranges"][-1] == [0, 180]
-
-
-@pytest.fixture
-def browser(tmp_path):
-    name = shutil.which("chromium") or shutil.which("chromium-browser")
-    if name is None:
-        pytest.skip("chromium is not installed on this machine")
-
-    def run(page, *options, fragment="", size="900,900", patience=4000, clean=True):
-        (tmp_path / "page.html").write_bytes(page)
-        command = [name, "--headless=new", "--no-sandbox", "--no-first-run", "--disable-sync", "--hide-scrollbars"]
-        command += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", f"--window-size={size}"]
-        command += ["--disable-background-networking", "--disable-component-update"]
-        command += [f"--user-data-dir={tmp_path / 'user'}", f"--virtual-time-budget={patience}"]
-        command += ["--enable-logging=stderr", "--v=0", *options, (tmp_path / "page.html").as_uri() + fragment]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-        assert not clean or "CONSOLE" not in done.stderr, done.stderr
-        return done.stdout
-
-    return run
 
 
 def test_in_a_browser_time_goes_on_and_bodies_move(scene, motion, browser):

@@ -15,7 +15,8 @@ from lxml import etree
 from scipy.spatial.transform import Rotation
 
 from mb2fmu import animation
-from mb2fmu.animation.drawing import PALETTE, WORLD, Anchor, Solid, is_ball, place_of
+from mb2fmu.animation.drawing import PALETTE, is_ball, place_of
+from mb2fmu.animation.drawn import WORLD, Anchor, Solid
 from mb2fmu.animation.ellipsoid import ellipsoid
 from mb2fmu.animation.encoding import STEPS, decoded, encoded
 from mb2fmu.animation.thinning import thinned

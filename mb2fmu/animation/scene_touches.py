@@ -1,0 +1,131 @@
+"""What touches, holds and sticks in a model, for its scene: contacts, latches, frictions, by the names of variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import sympy as sm
+
+from mb2fmu.equations.motion import EquationsOfMotion, OutputExpression
+
+TouchKind = Literal["contact", "latch", "friction"]
+
+
+@dataclass(frozen=True, slots=True)
+class SceneTouch:
+    """A contact, latch or friction; its variables are the unit's, empty names where it has none.
+
+    Attributes:
+        name: Of the element.
+        kind: Of the element.
+        gaps: Indices among the results of the program's entry ``gaps``: what its efforts drive up.
+        efforts: Output of each gap; of a friction, which has no gap, its one effort.
+        units: Of the efforts.
+        holds: Is above one half while it rests, is closed or sticks.
+        slides: Is not 0 while it slides.
+        counts: Grows by one with each blow.
+        impulse: Of the last blow.
+        impulse_unit: Its unit.
+    """
+
+    name: str
+    kind: TouchKind
+    gaps: tuple[int, ...]
+    efforts: tuple[str, ...]
+    units: tuple[str, ...]
+    holds: str
+    slides: str
+    counts: str
+    impulse: str
+    impulse_unit: str
+
+
+def touches_of(equations: EquationsOfMotion, names: Mapping[sm.Symbol, str]) -> tuple[list[SceneTouch], list[sm.Expr]]:
+    """Return what can touch, in the order of the equations, and the expressions of its gaps.
+
+    Args:
+        equations: With their contacts, latches and outputs.
+        names: State → its variable.
+    """
+    gaps: list[sm.Expr] = []
+    outputs = {output.name: output for output in equations.outputs}
+    found = [*_contacts(equations, outputs, names, gaps), *_latches(equations, outputs, names, gaps)]
+    return [*found, *_by_outputs(outputs, gaps)], gaps
+
+
+def _contacts(
+    equations: EquationsOfMotion,
+    outputs: Mapping[str, OutputExpression],
+    names: Mapping[sm.Symbol, str],
+    gaps: list[sm.Expr],
+) -> Iterator[SceneTouch]:
+    """Yield the rigid contacts."""
+    for contact in equations.contacts.each if equations.contacts else ():
+        effort = f"{contact.name}.force"
+        unit = outputs[effort].unit if effort in outputs else "N"
+        gaps.append(contact.gap)
+        yield SceneTouch(
+            name=contact.name,
+            kind="contact",
+            gaps=(len(gaps) - 1,),
+            efforts=(effort,),
+            units=(unit,),
+            holds=names[contact.resting],
+            slides=names[contact.friction.sliding] if contact.friction else "",
+            counts=names[contact.count],
+            impulse=names[contact.impulse],
+            impulse_unit=f"{unit}.s",
+        )
+
+
+def _latches(
+    equations: EquationsOfMotion,
+    outputs: Mapping[str, OutputExpression],
+    names: Mapping[sm.Symbol, str],
+    gaps: list[sm.Expr],
+) -> Iterator[SceneTouch]:
+    """Yield the latches."""
+    for latch in equations.latches.each if equations.latches else ():
+        first = len(gaps)
+        gaps += [row.position for row in latch.rows]
+        efforts = tuple(row.name for row in latch.rows)
+        yield SceneTouch(
+            name=latch.name,
+            kind="latch",
+            gaps=tuple(range(first, len(gaps))),
+            efforts=efforts,
+            units=tuple(outputs[each].unit if each in outputs else "N" for each in efforts),
+            holds=names[latch.engaged],
+            slides="",
+            counts=names[latch.changes],
+            impulse="",
+            impulse_unit="",
+        )
+
+
+def _by_outputs(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) -> Iterator[SceneTouch]:
+    """Yield compliant contacts (outputs gap, approach and force) and frictions (slip and sticking)."""
+    ends = (".approach", ".sticking")
+    for name in dict.fromkeys(each.rpartition(".")[0] for each in outputs if each.endswith(ends)):
+        parts = {part: f"{name}.{part}" for part in ("gap", "approach", "force", "torque", "slip", "sticking")}
+        has = {part: full for part, full in parts.items() if full in outputs}
+        effort = has.get("force") or has.get("torque")
+        touches = {"gap", "approach", "force"} <= has.keys()
+        if effort is None or not (touches or {"slip", "sticking"} <= has.keys()):
+            continue
+        if touches:
+            gaps.append(outputs[has["gap"]].expression)
+        yield SceneTouch(
+            name=name,
+            kind="contact" if touches else "friction",
+            gaps=(len(gaps) - 1,) if touches else (),
+            efforts=(effort,),
+            units=(outputs[effort].unit,),
+            holds=has.get("sticking", ""),
+            slides="",
+            counts="",
+            impulse="",
+            impulse_unit="",
+        )

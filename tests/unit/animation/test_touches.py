@@ -1,0 +1,145 @@
+"""Contacts, latches and frictions in the moving picture: where they push, what they are, when they are struck."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+
+from mb2fmu import CoulombFriction, Impact, Latch, Model, animation, pipeline
+from mb2fmu.animation.poses import Motion
+from mb2fmu.animation.scene import Scene
+from mb2fmu.animation.touch_places import touch_places
+from mb2fmu.animation.touches import HELD, OPEN, SLIDES, touches_along
+from mb2fmu.errors import PackageError
+from mb2fmu.pipeline.drawings import scene_needed
+
+ALPHA = 0.3
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    """Two masses in a plane: one against a wall that leans, one against the other, a bolt, a slide; an odd gap."""
+    x, y, s, v, w, r = me.dynamicsymbols("x y s v w r")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P, Q = O.locatenew("P", x * N.x + y * N.y), O.locatenew("Q", s * N.x)
+    P.set_vel(N, v * N.x + w * N.y)
+    Q.set_vel(N, r * N.x)
+    bodies = [me.Particle("first", P, 1), me.Particle("second", Q, 2)]
+    rates = [x.diff() - v, y.diff() - w, s.diff() - r]
+    kane = me.KanesMethod(N, [x, y, s], [v, w, r], rates, bodies=bodies, forcelist=[(P, -9.81 * N.y)])
+    model = Model("Touching", kane)
+    for coordinate, start in ((x, 0.5), (y, 0.2), (s, 2.0)):
+        model.coordinate(coordinate, start, "m")
+    for speed in (v, w, r):
+        model.speed(speed, 0.1, "m/s")
+    tangent = -sm.sin(ALPHA) * v + sm.cos(ALPHA) * w
+    model.add(Impact("wall", x * sm.cos(ALPHA) + y * sm.sin(ALPHA), slip=tangent, friction=0.3))
+    model.add(Impact("other", sm.sqrt((s - x) ** 2 + y**2) - sm.Rational(1, 2)))
+    model.add(Impact("far", 3 * s - x**2))
+    model.add(Latch("bolt", [s - x - 1], within=0.1, close=s - x <= 1))
+    model.add(CoulombFriction("slide", (O, Q, N.x), kinetic=0.2))
+    return scene_needed(pipeline.derive(model))
+
+
+def motion_of(scene: Scene) -> tuple[Motion, animation.Signals]:
+    """Ten instants made by hand: the wall is struck in the step to the fourth, slides from there and sticks at last."""
+    n, names = 10, [state.name for state in scene.states]
+    time = np.arange(n) * 0.1
+    values = np.tile([state.start for state in scene.states], (n, 1))
+    values[:, names.index("x")] += 0.03 * np.arange(n)
+    values[:, names.index("y")] += 0.02 * np.arange(n)
+    columns = dict(zip(names, values.T, strict=True))
+    columns["wall.impacts"][3:], columns["wall.impulse"][3:] = 1, 2.5
+    columns["wall.resting"][3:], columns["wall.sliding"][3:7] = 1, -1
+    columns["bolt.engaged"][5:] = 1
+    outputs = {output.name: np.zeros(n) for output in scene.outputs}
+    outputs["wall.force"][3:], outputs["bolt.force"][5:] = 4.0, -8.0
+    outputs["slide.force"][:], outputs["slide.sticking"][:5] = 0.2, 1
+    values = np.stack([columns[name] for name in names], axis=1)
+    signals = animation.Signals(
+        (*names, *outputs), ("1",) * (len(names) + len(outputs)), np.column_stack([values, *outputs.values()])
+    )
+    return Motion(time, values, np.zeros((n, 0)), np.array([p.start for p in scene.parameters])), signals
+
+
+def test_a_touch_is_where_a_point_moves_as_its_gap(scene):
+    motion, _ = motion_of(scene)
+    found = {}
+    for place in touch_places(scene, motion):
+        found.setdefault(scene.touches[place.touch].name, []).append(place)
+    assert sorted(found) == ["bolt", "other", "wall"]  # "far" is no distance, "slide" has no gap
+    (wall,) = found["wall"]
+    assert wall.directions == pytest.approx(np.tile([np.cos(ALPHA), np.sin(ALPHA), 0.0], (10, 1)), abs=1e-8)
+    first, second = found["other"]
+    names = [state.name for state in scene.states]
+    x, y, s = (motion.states[:, names.index(name)] for name in "xys")
+    line = np.stack([s - x, -y, 0 * x], axis=1) / np.hypot(s - x, y)[:, None]
+    pushes = {p.point: p.directions for p in (first, second)}
+    assert np.allclose(sorted([d[0, 0] for d in pushes.values()]), sorted([-line[0, 0], line[0, 0]]), atol=1e-6)
+    for directions in pushes.values():
+        assert np.allclose(directions, line * np.sign(directions[0, 0]), atol=1e-6)
+    assert [p.directions[0].round(6).tolist() for p in found["bolt"]] in (
+        [[1, 0, 0], [-1, 0, 0]],
+        [[-1, 0, 0], [1, 0, 0]],
+    )
+
+
+def test_efforts_states_and_blows_are_the_variables(scene):
+    motion, signals = motion_of(scene)
+    drawing = animation.draw(scene, motion)
+    found = touches_along(drawing, signals)
+    each = {touch["name"]: touch for touch in found.parts["each"]}
+    assert list(each) == ["wall", "other", "far", "bolt", "slide"]
+    assert each["wall"]["blows"] == [[0.3, 1.0, 2.5]]
+    assert each["wall"]["words"] == ["open", "sticks", "slides"]
+    states = dict(zip(each, found.values[:, 0 : 2 * len(each) : 2].T.tolist(), strict=True))
+    assert states["wall"] == [OPEN] * 3 + [SLIDES] * 4 + [HELD] * 3
+    assert states["bolt"] == [OPEN] * 5 + [HELD] * 5
+    assert states["slide"] == [HELD] * 5 + [OPEN] * 5
+    sizes = dict(zip(each, found.values[:, 1 : 2 * len(each) : 2].T.tolist(), strict=True))
+    assert sizes["wall"][-1] == 4.0
+    assert sizes["bolt"][-1] == 8.0
+    arrows = found.values[-1, 2 * len(each) :].reshape(-1, 3)
+    lengths = {
+        each_place["touch"]: np.linalg.norm(a) for each_place, a in zip(found.parts["pushed"], arrows, strict=True)
+    }
+    assert lengths[3] == pytest.approx(0.25 * max(drawing.span))  # the largest force
+    assert lengths[0] == pytest.approx(lengths[3] / 2)
+    assert touches_along(drawing, None) is None
+    assert touches_along(drawing, replace(signals, names=tuple(f"no {name}" for name in signals.names))) is None
+
+
+def test_scenes_travel_with_touches_and_read_those_without(scene):
+    content = scene.to_json()
+    assert animation.Scene.from_json(content, "unit").touches == scene.touches
+    record = json.loads(content)
+    del record["touches"]
+    assert animation.Scene.from_json(json.dumps(record).encode(), "unit").touches == ()
+    record["touches"] = json.loads(content)["touches"]
+    record["touches"][0]["gaps"] = [99]
+    with pytest.raises(PackageError, match="refers to what is not there"):
+        animation.Scene.from_json(json.dumps(record).encode(), "unit")
+
+
+def test_in_a_browser_words_and_flashes_follow_the_motion(scene, browser):
+    motion, signals = motion_of(scene)
+    page = animation.page(animation.draw(scene, motion), signals)
+
+    def chips(t: float) -> list[tuple[str, str, str]]:
+        shown = browser(page, "--dump-dom", fragment=f"#t={t}&pause")
+        found = re.findall(r'<li data-state="(\w+)" data-blow="(\w+)">([^<]*)</li>', shown)
+        return [(text, state, blow) for state, blow, text in found]
+
+    struck, after = chips(0.31), chips(0.85)
+    assert struck[0] == ("wall: slides 4 N ⚡ 2.5 N.s", "slides", "yes")
+    assert after[0] == ("wall: sticks 4 N", "held", "no")
+    assert after[1] == ("other: open", "open", "no")
+    assert after[3] == ("bolt: closed 8 N", "held", "no")
+    assert struck[4] == ("slide: sticks 0.2 N", "held", "no")
