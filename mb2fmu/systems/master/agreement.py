@@ -113,7 +113,7 @@ class Closing:
             self.read(component)
             change = (self.y - present) / (shifted[moved] - self.u[moved])
             slave.write(self.u[ins])
-            self.y = present
+            self.y[:] = present  # who asked may hold the array
             for k, (i, j) in enumerate(pairs):
                 found[k] = change[j] if i == moved else found[k]
         return found

@@ -1,11 +1,12 @@
 """Energy over bonds: the sum over the sides of a connection; zero for an exact coupling.
 
 Over a step each signal is a polynomial: an input its course, an output one of a degree more, through its values at the
-step's ends and at the communication points before. With the same degree, inputs that were iterated would go through the
-same points as the outputs they come from, and no defect could be seen. The integral of effort times flow, of degree six
-at most, is exact by Gauss's rule of four points. At the end of a step an input jumps from its course to what the
-outputs give; a held one may also jump at the beginning. A position that jumps does work: the mean effort before and
-after, times the jump.
+step's ends and at the communication points before; of two degrees more where inputs are iterated, since what they err
+by is of a higher order then. With the same degree, inputs that were iterated would go through the same points as the
+outputs they come from, and no defect could be seen. Where inputs jump at each point, outputs bend there, and more
+points make it worse. The integral of effort times flow, of degree eight at most, is exact by Gauss's rule of five
+points. At the end of a step an input jumps from its course to what the outputs give; a held one may also jump at the
+beginning. A position that jumps does work: the mean effort before and after, times the jump.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mb2fmu.systems.master.marching import Stepped
 
 Floats = npt.NDArray[np.float64]
 
-_POINTS, _WEIGHTS = (np.polynomial.legendre.leggauss(4) + np.array([[1.0], [0.0]])) / 2.0
+_POINTS, _WEIGHTS = (np.polynomial.legendre.leggauss(5) + np.array([[1.0], [0.0]])) / 2.0
 
 
 class BondAccount:
@@ -28,6 +29,7 @@ class BondAccount:
     Args:
         wiring: The system.
         order: Of the inputs' courses.
+        iterated: Inputs agree with outputs at the ends of steps, so that nothing jumps there.
         time: Of the first communication point, in s.
         inputs: There, shape (n_inputs,).
         outputs: There, shape (n_outputs,).
@@ -37,9 +39,11 @@ class BondAccount:
         pairs: (input, output) of bonds whose outputs depend on the input at the same moment.
     """
 
-    def __init__(self, wiring: Wiring, order: int, time: float, inputs: Floats, outputs: Floats) -> None:
+    def __init__(
+        self, wiring: Wiring, order: int, time: float, inputs: Floats, outputs: Floats, *, iterated: bool = False
+    ) -> None:
         self._bonds = wiring.bonds
-        self._known = order + 1
+        self._known = order + 1 + iterated
         self._past = [(time, np.concatenate([outputs, inputs]))]
         self._inputs = inputs.copy()
         signals = [s for bond in wiring.bonds for side in bond.sides for s in (side.effort, side.flow)]

@@ -93,7 +93,9 @@ def run(
         march = March(wiring, slaves, stepping)
         march.begin()
         _foretell(tally, wiring, models(), stepping, stop)
-        account = BondAccount(wiring, stepping.order, 0.0, march.closing.u, march.closing.y)
+        account = BondAccount(
+            wiring, stepping.order, 0.0, march.closing.u, march.closing.y, iterated=stepping.passes > 1
+        )
         record(0.0, march.closing.y, account.defects(), account.exchanged())
         _march(tally, march, stepping, stop, account, record)
     except MarchError as error:
