@@ -39,7 +39,8 @@ def experiment_length(settings: RobotSettings, fall: float, *, by_laws: bool) ->
 
 
 def told_if_stiff(settings: RobotSettings, rate: float) -> tuple[str, ...]:
-    """Return a note if dampers stop joints at such a rate, in 1/s, that the explicit method takes very small steps."""
+    """Return a note if dampers stop joints at such a rate, in 1/s, that an explicit method takes very small steps."""
     if settings.role != "plant" or rate * settings.step <= _STIFF:
         return ()
-    return (f"dampers stop joints within {1.0 / rate:.1g} s, far below a step: --solver implicit is faster then",)
+    when = f"dampers stop joints within {1.0 / rate:.1g} s, far below a step"
+    return (f"{when}: the unit's own solver is implicit (--solver explicit: it is not)",)

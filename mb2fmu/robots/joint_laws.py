@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -61,14 +61,14 @@ class JointLaws:
             self.efforts[joint] = self.efforts.get(joint, sm.S.Zero) + _times(factor, force)
 
     def signals(
-        self, start: Mapping[sm.Expr, float], hold: Mapping[str, float], swing: Mapping[str, float]
+        self, start: Mapping[sm.Expr, float], hold: Mapping[str, float], swing: Callable[[str, float], float]
     ) -> dict[sm.Expr, sm.Expr]:
         """Return controls that hold the joints against gravity and move each at its own frequency.
 
         Args:
             start: Coordinate → value.
             hold: Joint → effort that its weight asks for.
-            swing: Joint → effort that moves it.
+            swing: Joint, angular frequency in rad/s → effort that moves it.
         """
         t, found = dynamicsymbols._t, {}  # noqa: SLF001 - SymPy has no public name for it
         for k, actuator in enumerate(self._actuators):
@@ -78,12 +78,12 @@ class JointLaws:
             squares = sum(factor**2 for _, factor in actuator.terms) or 1.0
             gain = actuator.gain or 1.0
             wanted = sum(factor * hold.get(joint, 0.0) for joint, factor in actuator.terms) / squares
-            moving = sum(abs(factor) * swing.get(joint, 0.0) for joint, factor in actuator.terms) / squares
+            frequency = round(2.0 + 3.0 * ((0.618034 * (k + 1)) % 1.0), 3)
+            moving = sum(abs(factor) * swing(joint, frequency) for joint, factor in actuator.terms) / squares
             middle = float(np.clip((wanted - b0 - b1 * length) / gain, low, high))
             room = _ROOM * (high - low) if np.isfinite(high - low) else np.inf
             size = float(f"{min(abs(moving / gain), room):.6g}")
             middle = float(f"{np.clip(middle, low + size, high - size):.6g}")
-            frequency = round(2.0 + 3.0 * ((0.618034 * (k + 1)) % 1.0), 3)
             found[self.controls[actuator.name]] = middle + size * sm.sin(frequency * t)
         return found
 

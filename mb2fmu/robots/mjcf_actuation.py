@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mb2fmu.robots.mjcf_bodies import WORLD, read_range
-from mb2fmu.robots.mjcf_frames import Compiler, called, check_attributes, word
+from mb2fmu.robots.mjcf_frames import Compiler, called, check_attributes, from_quaternion, word
 from mb2fmu.robots.moving_tree import locked_joint
 from mb2fmu.robots.robot_description import (
     UNBOUNDED,
@@ -19,6 +19,7 @@ from mb2fmu.robots.robot_description import (
     Mimic,
     Pose,
     TendonRecord,
+    cleaned,
 )
 from mb2fmu.robots.strict_xml import Element, Faults
 
@@ -36,6 +37,7 @@ _SOFT = ("solref", "solimp")
 _OF_TENDONS = ("stiffness", "damping", "springlength", "frictionloss")
 _SOLVER = ("group", "material", "margin", "range", "limited", "rgba", "width", "solimpfriction", "solimplimit",
            "solreffriction", "solreflimit")  # fmt: skip
+_OF_LOOPS = ("body1", "body2", "site1", "site2", "anchor", "active")
 _NUMBERS = 10
 """Parameters that a gain or bias may have; the laws that are honoured use the first three."""
 
@@ -235,7 +237,8 @@ class Actuation:
 
     def _close(self, element: Element) -> None:
         """Add a loop: points that coincide in the file stay together; a weld also keeps the orientation."""
-        check_attributes(element, ("body1", "body2", "site1", "site2", "anchor", "active"), (*_SOFT, "torquescale"))
+        own = ("relpose",) if element.name == "weld" else ()
+        check_attributes(element, (*_OF_LOOPS, *own), (*_SOFT, "torquescale"))
         sites = "site1" in element.node.attrib
         ends = [element.attribute(f"{'site' if sites else 'body'}{k}") or WORLD for k in (1, 2)]
         for end in ends:
@@ -253,8 +256,8 @@ class Actuation:
             at, other = Pose(), Pose()
         elif element.name == "connect":
             at, other = anchor, second.inverse() @ first @ anchor
-        else:  # the anchor of a weld is in the second body
-            at, other = first.inverse() @ second @ anchor, anchor
+        else:  # the anchor of a weld is in the second body; a given pose is that of the anchor
+            at, other = _relative_pose(element) or first.inverse() @ second @ anchor, anchor
         name = element.attribute("name") or f"{ends[0]}_{ends[1]}"
         kind: LoopKind = "point" if element.name == "connect" else "weld"
         loop = LoopRecord(name=name, kind=kind, first=ends[0], second=ends[1], at=at, other=other, line=element.line)
@@ -281,3 +284,14 @@ class Actuation:
         elif leader in joints:
             offset = self.zero[name] + a[0] - a[1] * self.zero.get(leader, 0.0)
             joints[name] = replace(joint, mimic=Mimic(leader, a[1], offset), start=0.0)
+
+
+def _relative_pose(element: Element) -> Pose | None:
+    """Return where a weld holds its anchor, seen from the first body; None if where the file draws it."""
+    text = element.attribute("relpose")
+    numbers = element.numbers_of(text, "relpose", 7) if text else None
+    quaternion = np.array(numbers[3:] if numbers else (0.0, 0.0, 0.0, 0.0))
+    length = float(np.linalg.norm(quaternion))
+    if numbers is None or length == 0.0:  # MuJoCo's sign that nothing is said
+        return None
+    return Pose(cleaned(from_quaternion(quaternion / length)), np.array(numbers[:3]))

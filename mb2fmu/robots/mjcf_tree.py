@@ -15,6 +15,9 @@ ACTUATORS = ("general", "motor", "position", "velocity", "damper", "intvelocity"
              "dcmotor", "pid", "orientation")  # fmt: skip
 _OWN = {"kp", "kv", "dampratio", "timeconst", "inheritrange"}
 """Attributes of actuators that mean another thing in each kind, or nothing."""
+_GAINS = {"kp", "kv", "dampratio"}
+_BIAS = 3
+"""Numbers that an affine bias has."""
 _TYPES = {"gaintype", "biastype"}
 _OVERWRITTEN = {
     "motor": {*_TYPES, "gainprm", "biasprm", "dyntype", "dynprm"}, "position": _TYPES, "velocity": _TYPES,
@@ -131,16 +134,24 @@ def _write_out(element: etree._Element, childclass: str, classes: Mapping[str, C
         _write_out(child, inside if inside in classes else childclass, classes, faults)
 
 
+def _says_all(child: etree._Element) -> bool:
+    """Return whether <general> itself says all that gains of another kind's defaults would be."""
+    bias = child.get("biastype")
+    whole = bias == "none" or (bias == "affine" and len(child.get("biasprm", "").split()) >= _BIAS)
+    return whole and bool(child.get("gainprm", "").split())
+
+
 def _defaults(name: str, child: etree._Element, of: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
     """Yield the defaults of one element; actuators share theirs, rows of equality take those of ``equality``."""
     parent = child.getparent()
     section = "" if parent is None else tag(parent)
     if section == "actuator":
+        overruled = _GAINS if name == "general" and _says_all(child) else set()
         for word in (name, *(other for other in ACTUATORS if other != name)):
             for key, value in of.get(word, {}).items():
                 # <general> takes the gains that another kind's defaults make; there it is refused by its attribute
                 kept = key not in _OWN or (name == "general" and key != "inheritrange")
-                if word == name or (kept and key not in _OVERWRITTEN.get(name, ())):
+                if word == name or (kept and key not in _OVERWRITTEN.get(name, ()) and key not in overruled):
                     yield key, value
     elif section in {"equality", "tendon"}:
         yield from deepcopy(of.get(section, {})).items()

@@ -29,6 +29,7 @@ from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree_inertia import (
     Weights,
     braking_rate,
+    damping_of_joints,
     directions,
     falling_rate,
     inertia_and_weight,
@@ -123,8 +124,9 @@ class _Modeller:
         weights = self._weights(gravity)
         self._add_elements(model, weights)
         stop = experiment_length(self.settings, weights.fall, by_laws=bool(self.actuation.controls))
-        mechanics.notes += told_if_stiff(self.settings, weights.braking)
-        model.experiment(stop=stop, step=self.settings.step, signals=self._experiment(weights))
+        told = told_if_stiff(self.settings, weights.braking)
+        mechanics.notes += told
+        model.experiment(stop=stop, step=self.settings.step, signals=self._experiment(weights), stiff=bool(told))
         return model
 
     def _add_elements(self, model: Model, weights: Weights) -> None:
@@ -450,7 +452,8 @@ class _Modeller:
         falling = self.tree.behind(loose)
         carried = [j for j, (part, _) in enumerate(directions(self.tree)) if part in falling]
         weight[carried], K[carried], K[:, carried] = 0.0, 0.0, 0.0
-        return Weights(M, weight, row, falling_rate(M, K), braking_rate(M, self.tree, self.damping))
+        D = damping_of_joints(self.tree, self.damping)
+        return Weights(M, weight, row, falling_rate(M, K, D), D, braking_rate(M, D))
 
     def _experiment(self, weights: Weights) -> dict[sm.Expr, sm.Expr]:
         """Return efforts that hold the robot at the start and move every joint at its own frequency."""
@@ -459,25 +462,27 @@ class _Modeller:
             return prescribed_motions(self.tree, self.variables, starts, self.settings.excitation)
         driven = [i for i, each in self.variables.items() if each.effort is not None]
         rubbing = {each.part: each.friction for each in self.rubbing}
-        M, weight, row = weights.M, weights.weight, weights.row
+        size, weight, row = self.settings.excitation, weights.weight, weights.row
         t, signals = dynamicsymbols._t, {}  # noqa: SLF001 - SymPy has no public name for it
         for k, i in enumerate(driven):
             most = _WITHIN * self.tree.parts[i].moved_by.limits.effort
             hold = float(f"{np.clip(weight[row[i]], -most, most):.6g}")
-            wanted = self.settings.excitation * (M[row[i], row[i]] + _TO_SLIDE * rubbing.get(i, 0.0))
-            swing = float(f"{min(wanted, most - abs(hold)):.6g}")
             rate = excitation_rate(k)
+            wanted = size * (weights.to_swing(row[i], rate) + _TO_SLIDE * rubbing.get(i, 0.0))
+            swing = float(f"{min(wanted, most - abs(hold)):.6g}")
             effort = self.variables[i].effort
             assert effort is not None
             signals[effort] = hold + swing * sm.sin(rate * t)
-        size = self.settings.excitation
         signals |= {a: size * sm.sin(excitation_rate(k) * t) for k, a in enumerate(self.desired)}
         starts = {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate | Input)}
         rows = {p.moved_by.name: row[p.coordinate[0]] for p in self.tree.parts[1:] if p.coordinate is not None}
         holding = {name: float(weight[j]) for name, j in rows.items() if j < len(weight)}
-        swinging = {name: self.settings.excitation * float(M[j, j]) for name, j in rows.items()}
-        for each in self.rubbing:
-            swinging[each.joint] += self.settings.excitation * _TO_SLIDE * each.friction
+        dry = {each.joint: _TO_SLIDE * each.friction for each in self.rubbing}
+
+        def swinging(joint: str, rate: float) -> float:
+            """Return the effort that swings a joint at an angular frequency."""
+            return size * (weights.to_swing(rows[joint], rate) + dry.get(joint, 0.0)) if joint in rows else 0.0
+
         return signals | self.actuation.signals(starts, holding, swinging)
 
 

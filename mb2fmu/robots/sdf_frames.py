@@ -58,7 +58,7 @@ class SdfFrames:
         elif name and name not in self.doubled and known:
             self.doubled.add(name)
             self.faults.add(placed.line, f"2 links, joints or frames are called {name}", "rename all but one")
-        if not (known and name in _RESERVED):
+        if not known:  # of what is told to stand twice the first counts, lest poses seem to go in a circle
             self.placed[name] = placed
 
     def pose(self, name: str, line: int) -> Pose:

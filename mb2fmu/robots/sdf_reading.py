@@ -173,7 +173,7 @@ class _SdfModel:
         return (x, y, z)
 
     def _place_all(self) -> None:
-        """Place all links, frames and joints; a frame without attached_to hangs on the canonical link."""
+        """Place all links, frames and joints; a frame attached to nothing or the model hangs on the canonical link."""
         for child in self.element.children("link"):
             self.frames.add(child.attribute("name", required=True), read_pose(child, MODEL))
         for child in self.element.children("frame"):
@@ -181,7 +181,7 @@ class _SdfModel:
             self.frames.add(child.attribute("name", required=True), read_pose(child, attached or MODEL))
             first = next((link.attribute("name") for link in self.element.children("link")), "")
             canonical = self.element.attribute("canonical_link") or first
-            self.frames.attached[child.attribute("name")] = attached or canonical
+            self.frames.attached[child.attribute("name")] = canonical if attached in {"", MODEL} else attached
         for child in self.element.children("joint"):
             end = child.child("child", required=True)
             on = _text(end) if end else MODEL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -23,18 +24,27 @@ class Weights:
     """Values at the start: mass matrix, weight along each speed, first row of each part.
 
     ``fall`` is how fast the robot falls from there if its weight is held: rate of the fastest exponential, 1/s; 0 where
-    it hangs. ``braking`` is how fast its dampers stop it, likewise.
+    it hangs. ``braking`` is how fast its dampers stop it, likewise. ``D`` is what joint dampers make of the speeds.
     """
 
     M: Array
     weight: Array
     row: dict[int, int]
     fall: float
+    D: Array
     braking: float
 
     def inertia_of(self, part: int) -> float:
         """Return the inertia along a joint with all others held, kg·m² or kg."""
         return float(self.M[self.row[part], self.row[part]])
+
+    def to_swing(self, row: int, rate: float) -> float:
+        """Return the effort along a joint over the acceleration that it causes, with all others held, kg·m² or kg.
+
+        A swing of this angular frequency takes m a against the inertia and, a quarter of a period later, d a/rate
+        against the dampers.
+        """
+        return math.hypot(self.M[row, row], self.D[row, row] / rate)
 
 
 def directions(tree: MovingTree) -> list[Dof]:
@@ -95,20 +105,29 @@ def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity
     return M, weight, K
 
 
-def falling_rate(M: Array, K: Array) -> float:
-    """Return the rate of the fastest exponential of M q'' + K q = 0, 1/s; 0 where nothing falls."""
-    squares = np.linalg.eigvals(np.linalg.solve(M, -K)).real if len(M) else np.zeros(1)
-    return float(np.sqrt(max(0.0, float(squares.max()))))
+def falling_rate(M: Array, K: Array, D: Array) -> float:
+    """Return the rate of the fastest growing exponential of M q'' + D q' + K q = 0, 1/s; 0 where nothing falls."""
+    if not len(M):
+        return 0.0
+    slopes = np.linalg.solve(M, -np.hstack([K, D]))
+    rates = np.linalg.eigvals(np.vstack([np.eye(*slopes.shape, k=len(M)), slopes]))
+    return max(0.0, float(rates.real.max()))
 
 
-def braking_rate(M: Array, tree: MovingTree, damped: Iterable[int]) -> float:
-    """Return the rate of the fastest exponential of M u' + D u = 0, 1/s; D is made of these parts' joint dampers."""
-    dofs, D = directions(tree), np.zeros_like(M)
+def damping_of_joints(tree: MovingTree, damped: Iterable[int]) -> Array:
+    """Return D, by which these parts' joint dampers brake the speeds with D u."""
+    dofs = directions(tree)
+    D = np.zeros((len(dofs), len(dofs)))
     for i in damped:
         joint, coordinate = tree.parts[i].moved_by, tree.parts[i].coordinate
         owner, factor = coordinate[:2] if coordinate else (i, 1.0)  # what follows brakes its leader
         for j, (part, _) in enumerate(dofs):
             D[j, j] += joint.damping * factor**2 if part == owner else 0.0
+    return D
+
+
+def braking_rate(M: Array, D: Array) -> float:
+    """Return the rate of the fastest exponential of M u' + D u = 0, 1/s."""
     return float(np.linalg.eigvals(np.linalg.solve(M, D)).real.max()) if len(M) else 0.0
 
 

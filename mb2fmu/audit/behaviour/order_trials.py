@@ -251,6 +251,7 @@ ACTIONS: Mapping[str, Sequence[tuple[str, Action]]] = {
     ),
     T: (("reading", _get), ("a reset", _reset), ("a reset", _reset), *_STATE),
 }  # fmt: skip
+_READING = ("fmi2GetReal", "fmi3GetFloat")
 _EXCHANGE_ONLY = frozenset({_event, _evaluate})
 
 
@@ -265,10 +266,10 @@ def _refused_anyway(walk: Walk) -> bool:
     return False
 
 
-def _discarded_anyway(walk: Walk) -> bool:
+def _discarded_anyway(walk: Walk, refused: RefusedError) -> bool:
     """Return whether a new instance with only the same sets and steps also discards the step: values are to blame.
 
-    A solver that was chosen at random may be unable to make it.
+    A solver that was chosen at random may be unable to make it, or make one so large that nothing can be read.
     """
     with walk.stage.instance(name=b"straight") as instance:
         *before, last = walk.way
@@ -280,6 +281,8 @@ def _discarded_anyway(walk: Walk) -> bool:
             return False
         try:
             _repeat(walk, instance, last)
+            if refused.function.startswith(_READING):
+                instance.get(walk.stage.variables)
         except RefusedError as error:
             return error.status == DISCARD
     return False
@@ -309,7 +312,7 @@ def orders(stage: Stage) -> Iterator[Observation]:
             except RefusedError as error:
                 if instance.mode in {I, M} and _refused_anyway(walk):
                     continue
-                if instance.mode == S and error.status == DISCARD and walk.way and _discarded_anyway(walk):
+                if instance.mode == S and error.status == DISCARD and walk.way and _discarded_anyway(walk, error):
                     continue
                 yield Observation("life.order", f"{error}; {walk.past()}", stage.kind)
                 return

@@ -412,11 +412,11 @@ class Stage:
 
     def initialize(
         self, instance: Instance, before: Mapping[Variable, Value] | None = None,
-        within: Mapping[Variable, Value] | None = None, start: float | None = None,
+        within: Mapping[Variable, Value] | None = None, start: float | None = None, tolerance: float | None = None,
     ) -> None:  # fmt: skip
         """Move from Instantiated to Continuous-Time or Step Mode, with variables set before and in initialization."""
         instance.set(before or {})
-        instance.enter(self.start if start is None else start, None, self.tolerance)
+        instance.enter(self.start if start is None else start, None, tolerance or self.tolerance)
         instance.set(within or {})
         instance.exit()
         if instance.mode == "Event Mode":

@@ -6,14 +6,16 @@ import math
 
 import numpy as np
 import pytest
+import sympy as sm
 from hypothesis import given
 from hypothesis import strategies as st
+from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu import Model
 from mb2fmu.robots.experiment_length import GROWN, LONGEST
 from mb2fmu.robots.moving_tree import moving_tree
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree_inertia import braking_rate, falling_rate, inertia_and_weight
+from mb2fmu.robots.tree_inertia import braking_rate, damping_of_joints, falling_rate, inertia_and_weight
 from mb2fmu.robots.urdf_reading import read_urdf
 
 LINK = """<link name="{0}"><inertial><origin xyz="0 0 {2}"/><mass value="{1}"/>
@@ -46,15 +48,24 @@ def test_what_hangs_and_what_is_asked_for_is_not_shortened(tmp_path):
     assert Model.from_urdf(path, gravity=(0.0, 0.0, 0.0)).default_experiment.stop == LONGEST
 
 
-@given(st.integers(1, 5), st.randoms(use_true_random=False))
-def test_the_rate_is_that_of_the_linear_equations(n, random):
-    """M q'' + K q = 0 with K = −M (X D X⁻¹): the largest positive λ² is the largest of D."""
+@given(st.integers(1, 5), st.floats(0.0, 1e4), st.randoms(use_true_random=False))
+def test_the_rate_is_that_of_the_linear_equations(n, braked, random):
+    """M q'' + a M q' + K q = 0 with K = −M (X D X⁻¹): the largest λ² + a λ is the largest of D."""
     draw = np.random.default_rng(random.randrange(2**32))
     A = draw.normal(size=(n, n))
     M = A @ A.T + n * np.eye(n)
     squares, X = draw.uniform(-5.0, 5.0, n), draw.normal(size=(n, n)) + n * np.eye(n)
     K = -M @ X @ np.diag(squares) @ np.linalg.inv(X)
-    assert falling_rate(M, K) == pytest.approx(math.sqrt(max(0.0, squares.max())), rel=1e-6, abs=1e-5)
+    largest, half = max(0.0, squares.max()), braked / 2.0
+    expected = largest / (half + math.sqrt(half**2 + largest)) if largest else 0.0
+    assert falling_rate(M, K, braked * M) == pytest.approx(expected, rel=1e-6, abs=1e-5)
+
+
+def test_what_strong_dampers_hold_does_not_fall(tmp_path):
+    """An upright pendulum that takes minutes to tip over is followed for as long as one that hangs."""
+    path = braked(tmp_path / "p.urdf", 5e3)
+    path.write_text(path.read_text().replace("0 0 -0.2", "0 0 0.2"))
+    assert Model.from_urdf(path).default_experiment.stop == LONGEST
 
 
 @given(
@@ -106,14 +117,29 @@ def test_dampers_brake_at_the_rate_of_damping_over_inertia(tmp_path):
         tree = moving_tree(read_urdf(path.read_bytes(), path), RobotSettings())
         M, _, _ = inertia_and_weight(tree, {1: 0.0}, np.zeros(3))
         damped = [i for i, part in enumerate(tree.parts) if i and part.moved_by.damping]
-        rate = braking_rate(M, tree, damped)
+        rate = braking_rate(M, damping_of_joints(tree, damped))
         assert rate == pytest.approx(0.7 * (multiplier or 1.0) ** 2 / inertia, rel=1e-6)
 
 
+@pytest.mark.parametrize("multiplier", [0.0, 3.0])
+@pytest.mark.parametrize("damping", [0.0, 0.1, 5.0])
+def test_what_is_damped_swings_by_the_accelerations_asked_for(tmp_path, damping, multiplier):
+    """As phasors, F = (m + d/(i w)) a: a strong damper does not hold the joint still."""
+    path = braked(tmp_path / "p.urdf", damping, multiplier)
+    model = Model.from_urdf(path, gravity=(0.0, 0.0, 0.0), excitation=0.7)
+    ((_, effort),) = model.default_experiment.signals.items()
+    (swing,) = effort.atoms(sm.sin)
+    size, rate = float(effort.coeff(swing)), float(sm.diff(swing.args[0], dynamicsymbols._t))
+    inertia = 0.01 + 2.0 * 0.2**2 + 1e-9 * multiplier**2
+    assert abs(size / (inertia + damping * (multiplier or 1.0) ** 2 / (1j * rate))) == pytest.approx(0.7, rel=1e-5)
+
+
 @pytest.mark.parametrize(("damping", "stiff"), [(1.0, False), (8e3, False), (1e4, True)])
-def test_a_note_names_the_implicit_method_where_dampers_stop_a_joint_at_once(tmp_path, damping, stiff):
-    """By 1000 time constants of 0.09 kg·m² / damping in a step of 0.01 s."""
+def test_a_robot_is_stiff_where_dampers_stop_a_joint_at_once(tmp_path, damping, stiff):
+    """By 1000 time constants of 0.09 kg·m² / damping in a step of 0.01 s; the notes tell it."""
     model = Model.from_urdf(braked(tmp_path / "p.urdf", damping))
-    assert any("--solver implicit" in note for note in model.mechanics.notes) is stiff
+    assert model.default_experiment.stiff is stiff
+    assert any("--solver explicit" in note for note in model.mechanics.notes) is stiff
     control = Model.from_urdf(tmp_path / "p.urdf", role="inverse-dynamics")
+    assert not control.default_experiment.stiff
     assert not any("implicit" in note for note in control.mechanics.notes)

@@ -130,3 +130,15 @@ def test_classes_do_not_change_what_a_drive_sets_itself(file: Path) -> None:
     assert worst_against_second_reading(file) < 0.1
     notes = pipeline.derive(file).checked.mechanics.description.notes
     assert "dry friction of joint ball is left out: it has more than one coordinate" in notes
+
+
+@pytest.mark.parametrize("own", ['biastype="affine" gainprm="4" biasprm="0.1 -4 -0.3"', 'biastype="none" gainprm="4"'])
+def test_a_general_drive_that_says_all_of_its_law_has_nothing_from_other_kinds(file: Path, own: str) -> None:
+    """In MuJoCo all kinds of a class share one set of gains; what the drive says goes before them."""
+    position = '<default><position kp="120" kv="9"/></default>'
+    text = DRIVES.partition("<actuator>")[0].replace("</default>\n", f"</default>{position}\n", 1)
+    file.write_text(f'{text}<actuator><general name="g" joint="hip" {own}/></actuator></mujoco>')
+    assert worst_against_second_reading(file) < 0.1
+    file.write_text(f'{text}<actuator><general name="g" joint="hip" gainprm="4"/></actuator></mujoco>')
+    with pytest.raises(ModelError, match='kp="120" of <general name="g"> is not honoured'):
+        pipeline.derive(file)

@@ -228,3 +228,14 @@ def test_what_is_misread_of_a_loop_is_found(tmp_path: Path, monkeypatch: pytest.
     worst = worst_of(pipeline.derive(path))
     assert (worst < 1) == fault.startswith("none")
     assert worst < 1 or worst > 1e6
+
+
+@pytest.mark.parametrize("turn", ["1 0.1 -0.2 0.3", "0 0 0 0"])
+def test_a_weld_holds_the_pose_that_it_is_given(tmp_path: Path, turn: str) -> None:
+    """A quaternion of zeros is MuJoCo's word for the pose that the file draws; else it is that of the anchor."""
+    path = tmp_path / "welded.xml"
+    path.write_text(WELDED.replace("/></equality>", f' relpose="0.1 0.2 0.3 {turn}" anchor="0.1 0 0.2"/></equality>'))
+    assert worst_of(pipeline.derive(path)) < 1.0
+    drawn = mujoco.MjModel.from_xml_path(str(path)).eq_data[0]
+    loop = pipeline.derive(path).checked.mechanics.description.loops[0]
+    assert loop.at.position == pytest.approx(drawn[3:6], abs=1e-12)

@@ -161,6 +161,7 @@ def test_a_fault_is_told_with_its_line(inside: str, word: str) -> None:
         '<link name="a"/><link name="a"/>',
         '<frame name="b"/>',
         HINGE.replace('name="j"', 'name="a"').replace(">b<", ">c<") + '<link name="c"/>',
+        HINGE.replace('name="j"', 'name="c"').replace(">b<", ">c<") + '<link name="c"/>',
     ],
 )
 def test_a_name_that_stands_twice_is_one_fault(inside: str) -> None:
@@ -324,3 +325,15 @@ def test_a_ball_has_the_damping_of_its_axis(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("<friction>0.2</friction>", "<spring_stiffness>2</spring_stiffness>"))
     with pytest.raises(ModelError, match="spring_stiffness of the ball joint free is not honoured"):
         pipeline.derive(path)
+
+
+def test_a_frame_attached_to_the_model_hangs_on_its_canonical_link(tmp_path: Path) -> None:
+    """As one that is attached to nothing does, by the standard."""
+    found = []
+    for word in ("", 'attached_to="__model__"', 'attached_to="a"'):
+        path = tmp_path / "robot.sdf"
+        path.write_text(model(TWO, HINGE, f'<frame name="tip" {word}><pose>0.1 0.2 0.3 0.4 0 0</pose></frame>'))
+        robot = pipeline.derive(path).checked.mechanics.description
+        held = next(joint for joint in robot.joints if joint.child == "tip")
+        found.append((held.parent, *held.origin.position.round(12)))
+    assert found[0] == found[1] == found[2] == ("a", 0.1, 0.2, 0.3)
