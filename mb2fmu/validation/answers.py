@@ -290,6 +290,9 @@ class _Answers:
     ) -> Modes | None:
         """Compare states step by step with the reference's, from the unit's own, with the changed parameters.
 
+        Co-Simulation reconsiders modes at the beginning of the first step, Model Exchange has done so in its event:
+        a contact whose gap the new parameters lift opens there.
+
         ``modes``: in which the first step begins; None: those of the state.
 
         Returns:
@@ -301,9 +304,11 @@ class _Answers:
         states = [[found[reference.trajectory.names[c]] for c in reference.state_columns]]
         states += [[row[c] for c in columns] for row in rows]
         run, flow = reference.conditions, StepFlow(reference, chance.changed)
+        told = None if self.asked.kind == "ModelExchange" else run.parameters
         for k, (before, after) in enumerate(pairwise(states), chance.row):
             try:
-                step = Step(k, modes, np.array(after) if k + 1 in self.limits.sides else None)
+                beside = np.array(after) if k + 1 in self.limits.sides else None
+                step = Step(k, modes, beside, tuple(told) if told is not None and k == chance.row else None)
                 landing = flow.landing(step, np.array(before))
             except (ValidationError, ArithmeticError, ValueError):
                 return None

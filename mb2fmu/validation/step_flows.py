@@ -66,11 +66,13 @@ class Step:
         k: Its number.
         begins: Modes at its beginning, where they do not follow from the state.
         beside: Where it ends so near to an event that a unit may be on either side of it: the unit's state there.
+        before: Free parameters before its beginning, where they change there and the state is that before the change.
     """
 
     k: int
     begins: Modes | None = None
     beside: Floats | None = None
+    before: tuple[float, ...] | None = None
 
 
 class StepFlow:
@@ -104,7 +106,7 @@ class StepFlow:
         time = np.array([begin, end, end + reach] if reach else [begin, end])
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
         journey, log = Journey(self._numeric, time, inputs, self._prepared, stiff=run.stiff), StepLog()
-        modes, x = self._with_new_inputs(step, x)
+        modes, x = self._after_changes(step, x)
         with self._beginning(modes, late):
             y = journey.travel(np.append(x, 0.0), _TOLERANCE, self._scales, seen=log)[1]
         modes = log.modes[1] if log.modes else None
@@ -113,14 +115,20 @@ class StepFlow:
             y, modes = self._nearest((y, modes), step.beside, near, (end, run.inputs[step.k].tolist()))
         return Landing(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end), modes)
 
-    def _with_new_inputs(self, step: Step, x: Floats) -> tuple[Modes | None, Floats]:
-        """Return modes and states at the beginning of a step, after the event in which its inputs jump, if they do."""
+    def _after_changes(self, step: Step, x: Floats) -> tuple[Modes | None, Floats]:
+        """Return modes and states at the beginning of a step, after the event in which inputs or parameters jump."""
         numeric, run, k = self._numeric, self._reference.conditions, step.k
-        if step.begins is None or not k or np.array_equal(run.inputs[k], run.inputs[k - 1]):
+        if not isinstance(numeric, HybridEquations):
             return step.begins, x
-        assert isinstance(numeric, HybridEquations)
-        modes = step.begins.copy()
-        x, _ = numeric.settle(float(run.time[k]), x, run.inputs[k].tolist(), self._prepared, modes, ())
+        t, r = float(run.time[k]), run.inputs[k].tolist()
+        jumped = step.begins is not None and k > 0 and not np.array_equal(run.inputs[k], run.inputs[k - 1])
+        if step.before is None and not jumped:
+            return step.begins, x
+        if step.begins is None:
+            modes = numeric.modes_at(t, x, r, numeric.prepare(list(step.before or ())))
+        else:
+            modes = step.begins.copy()
+        x, _ = numeric.settle(t, x, r, self._prepared, modes, ())
         return modes, x
 
     def lateness(self, step: Step, x: Floats, base: Landing, kind: UnitKind) -> Floats:

@@ -9,7 +9,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import particle, reference_of
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mb2fmu import CoulombFriction, Impact, Latch, derive, export, pre, sticking_sign
@@ -63,21 +63,27 @@ def test_the_unit_on_feet_does_so(on_feet, kind):
 
 @settings(deadline=None, max_examples=40)
 @given(st.floats(0.01, 100.0), st.floats(0.01, 100.0), st.floats(1.0, 3.0), st.floats(1.0, 3.0), st.floats(-1.0, 1.0))
+@example(63.0, 0.0625, 1.0, 1.0, 1.0)
+@example(0.01, 100.0, 1.0, 3.0, 0.5)
 def test_any_two_share_in_proportion_to_what_they_hold(first, second, one, other, pull):
-    """By the elimination with filters, and by the group inverse of the reference: B = -[[F, G], [F, G]] / m."""
+    """By the elimination with filters, and by the group inverse of the reference: B = -[[F, G], [F, G]] / m.
+
+    In closed form: factors are as the limits, each at least a thousandth of |(F, G)| over its own force (what can take
+    next to nothing of what others can, such as an open clutch, is taken for more), and F σ + G σ' is the pull.
+    """
     frozen, names = shared()
     m = [0.0] * len(names)
     p = (first, one, second, other, pull)
     factors = evaluator(frozen, "surfaces")(0.0, [0.0, 0.0], (), p, m)[-2:]
-    most = {"v": first * one, "2*v": second * other}
-    limits = {"v": one, "2*v": other}
-    whole = sum(most.values())
+    size = np.hypot(first, second)
+    parts = {"v": max(one, 1e-3 * size / first), "2*v": max(other, 1e-3 * size / second)}
+    whole = first * parts["v"] + second * parts["2*v"]
     for name, factor in zip(names, factors, strict=True):
-        assert factor / limits[name] == pytest.approx(pull / whole, rel=1e-8, abs=1e-14)
+        assert factor == pytest.approx(pull * parts[name] / whole, rel=1e-8, abs=1e-14)
     assert evaluator(frozen, "rhs")(0.0, [0.0, 0.0], (), p, m)[1] == pytest.approx(0.0, abs=1e-14 * whole)
     B = -np.array([[first, second], [2 * first, 2 * second]])
     own = holding(B, -pull * np.array([1.0, 2.0]), np.array([one, other]))
-    assert own == pytest.approx([pull * one / whole, pull * other / whole], rel=1e-8, abs=1e-14)
+    assert own == pytest.approx([pull * parts["v"] / whole, pull * parts["2*v"] / whole], rel=1e-8, abs=1e-14)
 
 
 _SHARED = []

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from event_models import ball, behind_a_clutch, reference_of
+from event_models import ball, behind_a_clutch, particle, reference_of
 
+from mb2fmu import Impact
 from mb2fmu.validation.compare import compare_invariants
 from mb2fmu.validation.event_limits import OFFSETS
 from mb2fmu.validation.simulate import Simulation
@@ -78,3 +79,23 @@ def test_a_step_that_begins_in_given_modes_has_the_event_of_its_new_inputs():
     for k in pressed:
         found = flow.landing(Step(k, begins=reference.modes[k]), reference.states[k])
         assert found.x == pytest.approx(reference.states[k + 1], rel=1e-8, abs=1e-10)
+
+
+def test_a_step_at_which_parameters_change_opens_what_they_lift():
+    """A floor is lowered by 1 mm under what rests on it, as in a unit: it opens, falls, and is struck 14 ms later."""
+    height = sm.Symbol("height")
+    model, x, _ = particle(0.1, 0.0, lambda *_: -sm.Float(G))
+    model.parameter(height, 0.1, "m")
+    model.add(Impact("floor", x - height, restitution=0.5, rest_below=0.01, starts_resting=True))
+    reference = reference_of(model)
+    before = tuple(reference.conditions.parameters)
+    names = [p.name for p in model.declared if type(p).__name__ == "Parameter"]
+    lowered = list(before)
+    lowered[names.index("height")] = 0.099
+    flow, k = StepFlow(reference, lowered), 4
+    held = flow.landing(Step(k), reference.states[k])
+    assert not held.events  # as if it had always been so: what rests keeps its gap
+    found = flow.landing(Step(k, before=before), reference.states[k])
+    first = next(event for event in found.events if event.jumped)
+    assert first.name == "impact of floor"
+    assert first.time - reference.conditions.time[k] == pytest.approx(np.sqrt(2e-3 / G), rel=1e-9)
