@@ -44,6 +44,8 @@ def limits(result: ValidationResult) -> tuple[Fact, ...]:
     if result.events_at_defaults_only:
         names = ", ".join(result.events_at_defaults_only)
         parts.append(f"events with other values than the defaults, of which the moved experiment has none ({names})")
+    if result.never_switched:
+        parts.append(f"what lies beyond switches that never changed ({'; '.join(result.never_switched)})")
     if result.unproven:
         parts.append("what is listed as not proven")
     return (Fact("Covered", ", ".join(parts)),)

@@ -16,6 +16,7 @@ from mb2fmu.validation.event_naming import switch_names
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.own_switches import FrozenEquations, OwnSwitch
 from mb2fmu.validation.reference import Reference
+from mb2fmu.validation.unreached import mode_word
 
 _MOST_STRIPS = 12
 _BRIEF = 1e-3  # part of the run below which a mode is not drawn
@@ -88,10 +89,7 @@ def _of_latch(latch: Latch, state: State) -> Word:
 
 def _of_switch(switch: OwnSwitch, mode: float) -> Word:
     """Return what the mode of a switch means of what it is named by."""
+    word = mode_word(switch, mode)
     if switch.kind == "truth":
-        word = switch.words[mode > 0.5]
         return ("none" if word == "false" or (mode <= 0.5 and word != "true") else "up", word)
-    level = "none" if mode == 0.0 else "up" if mode > 0.0 else "down"
-    if switch.kind == "sign":
-        return (level, "held" if mode == 0.0 else "positive" if mode > 0.0 else "negative")
-    return (level, f"{mode:g}")
+    return ("none" if mode == 0.0 else "up" if mode > 0.0 else "down", word)

@@ -98,6 +98,8 @@ def _exercised(result: ValidationResult) -> Iterator[Text]:
                 yield Text(f"  {call.name}: {call.verdict}: {call.reason or call.where}", style=style)
     for name in result.events_at_defaults_only:
         yield Text(f"not proven: event {name}: it is not in the moved experiment", style=_STYLES["unjudged"])
+    for told in result.never_switched:
+        yield Text(f"not proven: what lies beyond {told}", style=_STYLES["unjudged"])
     for item in result.unproven:
         yield Text(f"not proven: {item.role} {item.name}: {item.reason}", style=_STYLES["unjudged"])
 

@@ -177,11 +177,14 @@ class _Finder:
 
     def _extreme(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Expr:
         """Return Min and Max of several arguments, two by two."""
-        result = arguments[0]
-        for other in arguments[1:]:
-            pair = (other, result) if isinstance(node, sm.Max) else (result, other)
-            first = self._switch("truth", result - other, name, words=(str(pair[0]), str(pair[1])))
+        result, so_far = arguments[0], str(node.args[0])
+        for k, other in enumerate(arguments[1:], start=1):
+            largest = isinstance(node, sm.Max)
+            words = (str(node.args[k]), so_far) if largest else (so_far, str(node.args[k]))
+            first = self._switch("truth", result - other, name, words=words)
+            pair = (other, result) if largest else (result, other)
             result = sm.Piecewise((pair[1], first > _HALF), (pair[0], True))
+            so_far = f"{node.func.__name__}({', '.join(map(str, node.args[: k + 1]))})"
         return result
 
     def _comparison(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Basic:

@@ -20,6 +20,7 @@ from mb2fmu.validation.reference import Kind, Reference
 from mb2fmu.validation.simulate import Simulation
 from mb2fmu.validation.solving import Solving
 from mb2fmu.validation.unit_description import UnitKind
+from mb2fmu.validation.unreached import unreached
 
 Floats = npt.NDArray[np.float64]
 Verdict = Literal["passed", "failed", "unjudged"]
@@ -360,6 +361,12 @@ class ValidationResult:
         return tuple(name for name in here if name not in there)
 
     @property
+    def never_switched(self) -> tuple[str, ...]:
+        """Switches that stayed as they were in all experiments: what is on their other side was not tried."""
+        moved = self.moved.reference if self.moved else None
+        return unreached([self.reference, *([moved] if moved else [])])
+
+    @property
     def judged(self) -> tuple[VariableResult | InvariantResult, ...]:
         """Every variable and invariant of every kind and experiment."""
         kinds = (*self.others, *(self.moved.kinds if self.moved else ()))
@@ -437,6 +444,7 @@ class ValidationResult:
             "solving": _scalars(self.independence.solving) if self.independence and self.independence.solving else None,
             "moved": _moved(self.moved),
             "events_at_defaults_only": list(self.events_at_defaults_only),
+            **({"never_switched": list(found)} if (found := self.never_switched) else {}),
             "calls": [_scalars(call) for call in self.calls],
             "ladder": [_scalars(rung) for rung in self.ladder],
             "tables": [table.to_record() for table in self.tables],

@@ -1,0 +1,36 @@
+"""Switches that never change are told: a limit that nothing reaches is not proven by what happens below it."""
+
+from __future__ import annotations
+
+import sympy as sm
+import sympy.physics.mechanics as me
+from event_models import dropped, particle, reference_of
+
+from mb2fmu.validation.unreached import unreached
+
+
+def controlled(top: float, start: float = 0.3):
+    """A sampled controller whose push is limited to ``top`` and to -60 N."""
+    push, limit = me.dynamicsymbols("push"), sm.Symbol("top")
+    model, x, v = particle(start, 0.0, lambda *_: push)
+    model.discrete(push, 0.0, "N")
+    model.parameter(limit, top, "N")
+    model.every(0.05, {push: sm.Max(sm.Min(-40 * x - 5 * v, limit), -60)}, name="controller")
+    return model
+
+
+def test_limits_that_nothing_reaches_are_told_with_what_they_are():
+    told = unreached([reference_of(controlled(50.0))])
+    assert len(told) == 2
+    assert "Min(top, -5*v - 40*x): -5*v - 40*x all the time" in told
+    assert "Max(-60, Min(top, -5*v - 40*x)): Min(top, -5*v - 40*x) all the time" in told
+
+
+def test_limits_that_another_experiment_reaches_are_not():
+    low = reference_of(controlled(1.0))
+    assert not any(each.startswith("Min(") for each in unreached([reference_of(controlled(50.0)), low]))
+    assert any(each.startswith("Max(") for each in unreached([low]))
+
+
+def test_what_switches_and_what_contacts_do_is_not_told():
+    assert unreached([reference_of(dropped())]) == ()
