@@ -6,8 +6,8 @@ anew with that one quantity at its default, wherever this is cheap (compiled equ
 and where that motion cannot be run, the change is followed to first order by the variational equation d' = J d + g:
 J (by the states) and g (by the quantity) from differences of the reference's own x', d carried from sample to sample by
 the matrix exponential, and put back onto the constraints there. It is judged as the unit is: against the bounds, within
-the horizons. A start value is judged where it is set: at t = 0. What is a thousand
-times its bound after an eighth, a quarter or half of the experiment is not followed any further.
+the horizons. A start value is judged where it is set: at t = 0. What is a hundred
+times its bound after a sixteenth, an eighth, a quarter or half of the experiment is not followed any further.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 
 _PROBE = 1e-6
 _TOLERANCE = 1e-10
-_CLEAR = 1e3  # times its bound: no need to follow a change further
+_CLEAR = 1e2  # times its bound: no need to follow a change further
 _NOTHING = 1e-2  # of a bound: as much as round-off makes of differences
 _MOST_SAMPLES = 20
 _FEWEST_SAMPLES = 3
@@ -151,7 +151,7 @@ def _integrated(reference: Reference, limits: Bounds, change: _Change) -> Floats
 def _ends(reference: Reference) -> list[int]:
     """Return the points up to which a change is followed before the next look; where there are events all at once."""
     last = len(reference.conditions.time) - 1
-    parts = (1,) if isinstance(reference.numeric, HybridEquations) else (8, 4, 2, 1)
+    parts = (1,) if isinstance(reference.numeric, HybridEquations) else (16, 8, 4, 2, 1)
     return sorted({max(1, last // part) for part in parts})
 
 

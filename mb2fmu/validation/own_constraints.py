@@ -78,7 +78,9 @@ class OwnConstraints:
         rows = self._rows(batch, len(moving) + 1)[: self._kinematic]
         slopes = rows[:, :-1] - rows[:, -1:]
         right = np.column_stack([slopes[:, len(free) :], rows[:, -1:]])
-        solved = -np.linalg.solve(slopes[:, : len(free)], right)
+        own = slopes[:, : len(free)]
+        separate = np.count_nonzero(own) == len(free) and bool(np.all(np.diagonal(own)))
+        solved = -right / np.diagonal(own)[:, None] if separate else -np.linalg.solve(own, right)
         K, k0 = K.astype(solved.dtype), k0.astype(solved.dtype)
         K[free], k0[free] = solved[:, :-1], solved[:, -1]
         return K, k0

@@ -11,6 +11,7 @@ Review 40(1), 1998). Neither the reading nor any formulation of mb2fmu is used.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -129,6 +130,8 @@ class OwnKinematics:
             raise NotFormedError("there are no bodies")
         self._parts, self._symbols = parts, symbols
         self._expressions: list[sm.Expr] = []
+        slot = symbols.slot
+        self._moving = [(slot[s], slot.get(s.diff(symbols.t), -1)) for s in (*symbols.q, *symbols.r)]
         N = parts.frame
         self._frames = tree(N, lambda frame: frame._dcm_dict)
         self._turning = tree(N, lambda frame: frame._ang_vel_dict)
@@ -324,9 +327,8 @@ class OwnKinematics:
         s = self._symbols
         along: list[Any] = list(values)
         along[0] = values[0] + 1j * _STEP
-        for symbol in (*s.q, *s.r):
-            k = s.slot.get(symbol.diff(s.t), -1)
-            along[s.slot[symbol]] = values[s.slot[symbol]] + (1j * _STEP * values[k] if k >= 0 else 0.0)
+        for slot, rate_slot in self._moving:
+            along[slot] = values[slot] + (1j * _STEP * values[rate_slot] if rate_slot >= 0 else 0.0)
         for symbol, rate in u_dot.items():
             along[s.slot[symbol]] = values[s.slot[symbol]] + 1j * _STEP * rate
         for z, rate in zip(s.z, s.z_dot(values), strict=True):
@@ -381,14 +383,14 @@ class OwnKinematics:
 
     def _inertia(self, i: int, found: Numbers, moving: _Velocities) -> Numbers:
         """Return a body's central inertia in the inertial frame's axes, shape (3, 3), complex, since it turns."""
-        total = np.zeros((3, 3), dtype=complex)
-        for factor, *pair in self._inertias[i]:
-            a, b = (
-                sum((moving.rotations[frame][:, :, 0] @ found[places, 0] for places, frame in v),
-                    np.zeros(3)) for v in pair
-            )  # fmt: skip
-            total += found[factor][0] * np.outer(a, b)
-        return total
+        by_frames: dict[tuple[Any, Any], Numbers] = {}
+        for factor, left, right in self._inertias[i]:
+            for (a, frame), (b, other) in itertools.product(left, right):
+                part = found[factor, 0] * np.outer(found[a, 0], found[b, 0])
+                by_frames[frame, other] = by_frames.get((frame, other), 0.0) + part
+        R = moving.rotations
+        turned = (R[a][:, :, 0] @ part @ R[b][:, :, 0].T for (a, b), part in by_frames.items())
+        return np.asarray(sum(turned, np.zeros((3, 3), dtype=complex)))
 
     def _forces(self, values: list[float], J: Floats, W: Floats, moving: _Velocities) -> tuple[Floats, Floats]:
         """Return generalized active forces and the sums of the magnitudes of their terms, loads in order."""

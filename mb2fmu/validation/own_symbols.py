@@ -63,6 +63,7 @@ class OwnSymbols:
         self.slot = {symbol: k for k, symbol in enumerate(known)}
         # No Dummies: lambdify would replace them once more, in every expression.
         self._stand_ins = [stand_in(k) for k in range(len(known))]
+        self._known = set(self._stand_ins)
         self._plain: dict[sm.Basic, sm.Expr] = dict(zip(known, self._stand_ins, strict=True))
         still = [*parts.auxiliary, *(force.symbol for force in definition.constraint_forces)]
         self._plain |= dict.fromkeys([*still, *(s.diff(t) for s in still)], sm.S.Zero)
@@ -87,11 +88,13 @@ class OwnSymbols:
     ) -> Callable[[Sequence[float]], list[float]]:
         """Return a function of the slots' values, followed by those of ``more``, on floats; nothing is expanded."""
         self._stand_ins += more
+        self._known.update(more)
         try:
             plain = [self._translated(expression) for expression in expressions]
             made = scalar_function(self._stand_ins, plain)
         finally:  # also where something has no number: the next function would have them twice
             del self._stand_ins[len(self.slot) :]
+            self._known.difference_update(more)
         return lambda values: list(map(float, made(*values)))
 
     def array_function(
@@ -134,7 +137,7 @@ class OwnSymbols:
         left = plain.atoms(AppliedUndef, sm.Derivative)
         if left:
             raise NotFormedError(f"{', '.join(sorted(map(str, left)))} has no number")
-        unknown = sorted(plain.free_symbols - set(self._stand_ins), key=str)
+        unknown = sorted(plain.free_symbols - self._known, key=str)
         for symbol in unknown:
             self._plain.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._plain) % 41)))
         return translate(plain, {symbol: self._plain[symbol] for symbol in unknown})

@@ -19,6 +19,7 @@ from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad, VectorTerms
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.c_writer import Tables
+from mb2fmu.validation.compiled.link_tree import Articulated, articulated
 from mb2fmu.validation.compiled.mass_columns import MassColumns, Nodes, Stem, Term
 from mb2fmu.validation.compiled.values_code import ValuesCode
 from mb2fmu.validation.sights import KINDS, Sight
@@ -52,6 +53,7 @@ class MechanismTables:
         own = tuple(v if p.velocity is not None else x for p, v, x in zip(m.points, velocities, positions, strict=True))
         self._places = Nodes(positions, tuple(p.parent for p in m.points))
         self._moving = Nodes(own, tuple(p.parent if p.velocity is None else -1 for p in m.points))
+        self._first_terms = [*itertools.accumulate(map(len, own), initial=0)]
         self._motion = self.values.write(self._expressions_of_motion())
         self._acting = self.values.write([*self._expressions_of_loads(), *m.z_dot])
 
@@ -251,16 +253,33 @@ class MechanismTables:
         s.composites.begin, s.composites.piece = self._lists(
             [[piece for piece, _ in composite.pieces] for composite in columns.composites]
         )
-        first = [0, *itertools.accumulate(len(terms) for terms in self._moving.terms)]
-        s.composites.path_begin, s.composites.path = self._lists(
-            [[term for point in path for term in range(first[point], first[point + 1])] for _, path in pieces]
-        )
+        s.composites.path_begin, s.composites.path = self._lists([self._terms_of(path) for _, path in pieces])
         stems = [stem or Stem(-1, turns=False, point=-1, frame=-1) for stem in columns.stems]
         s.rigid.node, s.rigid.point, s.rigid.frame, s.rigid.turns = (
             self._whole(getattr(stem, name) for stem in stems) for name in ("node", "point", "frame", "turns")
         )
         s.rigid.composite = self._whole(columns.numbers)
         s.rigid.rows_begin, s.rigid.rows = self._lists(columns.rows)
+        self._add_articulated(s, articulated(self._m, columns, self._frames, self._moving))
+
+    def _add_articulated(self, s: layout.Mechanism, tree: Articulated | None) -> None:
+        """Add the tree of links, if the mechanism is one."""
+        if tree is None:
+            return
+        s.articulated.count = len(tree.order)
+        s.articulated.order, s.articulated.parent = self._whole(tree.order), self._whole(tree.parents)
+        s.articulated.path_begin, s.articulated.path = self._lists([self._terms_of(path) for path in tree.shifts])
+        s.articulated.sign = self._whole(tree.signs)
+        for name in ("bodies", "points", "frames"):
+            places = getattr(tree, name)
+            begin, path = self._lists([self._terms_of(place.path) for place in places])
+            node, link = self._whole(place.node for place in places), self._whole(place.speed for place in places)
+            setattr(s.articulated, name, layout.Places(len(places), node, link, begin, path))
+
+    def _terms_of(self, path: Sequence[int]) -> list[int]:
+        """Return the numbers of the terms of some points."""
+        first = self._first_terms
+        return [term for point in path for term in range(first[point], first[point + 1])]
 
     def _lists(self, lists: Sequence[Sequence[int]]) -> tuple[int, int]:
         """Return where each of some lists begins, and the end, and all their numbers one after the other."""

@@ -146,6 +146,24 @@ class Rigid(ctypes.Structure):
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = pointers("node turns composite point frame rows_begin rows")
 
 
+class Places(ctypes.Structure):
+    """``struct places``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("count"), *pointers("node link path_begin path")]
+
+
+class Articulated(ctypes.Structure):
+    """``struct articulated``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *whole("count"),
+        *pointers("order parent path_begin path sign"),
+        ("bodies", Places),
+        ("points", Places),
+        ("frames", Places),
+    ]
+
+
 class Mechanism(ctypes.Structure):
     """``struct mechanism``."""
 
@@ -180,6 +198,7 @@ class Mechanism(ctypes.Structure):
         *pointers("frames_begin frames_of points_begin points_of bodies_begin bodies_of"),
         ("composites", Composites),
         ("rigid", Rigid),
+        ("articulated", Articulated),
         *pointers("memory g R omega alpha position velocity acceleration F T Q"),
-        *pointers("frame_numbers point_numbers place_numbers inertia_N composite"),
+        *pointers("frame_numbers point_numbers place_numbers inertia_N composite links"),
     ]

@@ -27,7 +27,7 @@ from mb2fmu.validation.sights import Sight
 Floats = npt.NDArray[np.float64]
 
 _CHUNK = 64  # communication points between two looks at whether the user wants to stop
-_UNITS = ("bodies", "dense", "dop853", "equations", "mass_matrix")
+_UNITS = ("articulated", "bodies", "dense", "dop853", "equations", "mass_matrix")
 _RUNTIME = (*(f"{name}.{kind}" for name in _UNITS for kind in "ch"), "nodes.h")
 
 

@@ -187,10 +187,10 @@ def test_no_length_locks_what_moves_by_default():
 
 
 def followed(off: np.ndarray) -> float:
-    """The largest of all ratios, shape (points, variables), or of the first part in which one is above a thousand."""
+    """The largest of all ratios, shape (points, variables), or of the first part in which one is above a hundred."""
     last = len(off) - 1
-    largest = [float(np.max(off[: last // part + 1])) for part in (8, 4, 2, 1)]
-    return next((ratio for ratio in largest if ratio > 1e3), largest[-1])
+    largest = [float(np.max(off[: last // part + 1])) for part in (16, 8, 4, 2, 1)]
+    return next((ratio for ratio in largest if ratio > 1e2), largest[-1])
 
 
 @pytest.mark.parametrize("name", ["oscillator", "pendulum", "double_pendulum"])

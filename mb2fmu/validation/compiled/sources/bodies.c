@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "articulated.h"
 #include "mass_matrix.h"
 #include "nodes.h"
 
@@ -43,6 +44,7 @@ static int64_t distribute(struct mechanism *s, double *memory)
     s->place_numbers = take(memory, &used, numbers_of(&s->place_terms) + 1);
     s->inertia_N = take(memory, &used, 9 * s->n_bodies + 1);
     s->composite = take(memory, &used, COMPOSITE * s->composites.count + 1);
+    s->links = take(memory, &used, LINK * s->articulated.count + 1);
     return used;
 }
 
@@ -331,15 +333,21 @@ static void find_motion(struct mechanism *s)
     find_inertias(s);
 }
 
-static void find_forcing(struct mechanism *s, double f[])
+/* What acts on points and frames, less what accelerates the bodies at u' = 0. */
+static void find_loads(struct mechanism *s)
 {
     zero(s->F, 3 * s->moving.count);
     zero(s->T, 3 * s->n_frames);
-    zero(s->Q, s->n_all);
     act(s, &s->forces, s->F);
     act(s, &s->torques, s->T);
     push_pathways(s);
     resist(s);
+}
+
+static void find_forcing(struct mechanism *s, double f[])
+{
+    find_loads(s);
+    zero(s->Q, s->n_all);
     for (int64_t k = s->moving.count - 1; k >= 0; k--) {
         point_back(s, s->moving.order[k]);
     }
@@ -352,19 +360,35 @@ static void find_forcing(struct mechanism *s, double f[])
     }
 }
 
-void mechanism_dynamics(struct mechanism *s, const double v[], int again, double numbers[])
+/* Everything but forces and accelerations; q'. */
+static void find_rates(struct mechanism *s, const double v[], int again, double q_dot[])
 {
     if (again) {
         set(s, v);
     }
     find_motion(s);
-    double *f = numbers + s->n_q + s->n_u * s->n_u;
     for (int64_t i = 0; i < s->n_q; i++) {
-        numbers[i] = s->w[s->k0[i]];
+        q_dot[i] = s->w[s->k0[i]];
     }
     for (int64_t i = 0; i < s->K.count; i++) {
-        numbers[s->K.row[i]] += s->w[s->K.place[i]] * v[1 + s->n_q + s->K.column[i]];
+        q_dot[s->K.row[i]] += s->w[s->K.place[i]] * v[1 + s->n_q + s->K.column[i]];
     }
+}
+
+int mechanism_accelerations(struct mechanism *s, const double v[], int again, double q_dot[], double u_dot[])
+{
+    if (!s->articulated.count) {
+        return 1;
+    }
+    find_rates(s, v, again, q_dot);
+    find_loads(s);
+    return link_after_link(s, u_dot);
+}
+
+void mechanism_dynamics(struct mechanism *s, const double v[], int again, double numbers[])
+{
+    find_rates(s, v, again, numbers);
+    double *f = numbers + s->n_q + s->n_u * s->n_u;
     find_forcing(s, f);
     mass_matrix(s, numbers + s->n_q);
     for (int64_t i = 0; i < s->m; i++) {

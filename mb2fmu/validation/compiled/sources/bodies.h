@@ -94,6 +94,29 @@ struct rigid {
     const int64_t *rows;       /* rows that the column gives, and the same columns of its row */
 };
 
+/* Bodies, points or frames on links: which one, the speed of its link, and for all but frames the terms of points that
+   lead from the link's point to it. */
+struct places {
+    int64_t count;
+    const int64_t *node;
+    const int64_t *link;
+    const int64_t *path_begin; /* of each among ``path``, and one more */
+    const int64_t *path;
+};
+
+/* A tree of rigid links with one speed each; a link's point is that of ``struct rigid``. */
+struct articulated {
+    int64_t count; /* of links, n_u; 0: the mechanism is no such tree */
+    const int64_t *order; /* speeds, those nearer to the ground first */
+    const int64_t *parent; /* of each speed: that of the link before, -1: the ground */
+    const int64_t *path_begin; /* of each speed: terms of points between the two links' points, and one more */
+    const int64_t *path;
+    const int64_t *sign; /* 1: they lead from the link before to the link, -1: back */
+    struct places bodies;
+    struct places points; /* on which there are forces */
+    struct places frames;
+};
+
 /* Of a frame, of a point, of a speed; all components are in N. The last four are over all speeds, row by row. */
 enum sight {
     ROTATION,
@@ -162,6 +185,7 @@ struct mechanism {
     const int64_t *bodies_of;
     struct composites composites;
     struct rigid rigid;
+    struct articulated articulated;
     /* From here on private. */
     double *memory;
     double *g;
@@ -179,6 +203,7 @@ struct mechanism {
     double *place_numbers;
     double *inertia_N;
     double *composite;
+    double *links;
 };
 
 /* Memory, once; 0, or 1 if there is none. */
@@ -190,6 +215,9 @@ void mechanism_rates(struct mechanism *s, const double v[], double rates[]);
 
 /* Writes q', M row by row, f and gamma; ``again``: speeds in v are others than mechanism_rates had. */
 void mechanism_dynamics(struct mechanism *s, const double v[], int again, double numbers[]);
+
+/* Writes q' and u', link after link; returns 1 where the mechanism is no tree of links, or a link has no inertia. */
+int mechanism_accelerations(struct mechanism *s, const double v[], int again, double q_dot[], double u_dot[]);
 
 /* Writes z' and the power of all loads in W; of the state that the dynamics were asked for. */
 void mechanism_late(struct mechanism *s, double z_dot[], double *power);

@@ -388,8 +388,12 @@ static int advance(struct equations *e, double t, const double x[], const double
     if (status == OK && e->n_independent < n_u) {
         status = find_dependent_speeds(e);
     }
-    if (status == OK && e->mechanism) {
-        mechanism_dynamics(e->mechanism, e->v, e->n_independent < n_u, e->numbers);
+    const int again = e->n_independent < n_u;
+    const int found = status == OK && e->mechanism && !mechanism_accelerations(e->mechanism, e->v, again, q_dot, u_dot);
+    if (found) {
+        /* nothing is left to solve */
+    } else if (status == OK && e->mechanism) {
+        mechanism_dynamics(e->mechanism, e->v, again, e->numbers);
     } else if (status == OK) {
         status = run(e, &e->dynamics, e->v);
         copy(e->numbers, e->results, n_q + e->rows * n_u + e->rows + e->m);
@@ -397,7 +401,9 @@ static int advance(struct equations *e, double t, const double x[], const double
     if (status != OK) {
         return status;
     }
-    if (e->m && e->rows == n_u) {
+    if (found) {
+        status = OK;
+    } else if (e->m && e->rows == n_u) {
         status = in_null_space(e, M, f, gamma, u_dot);
     } else {
         status = by_square(e, M, f, gamma, u_dot);
@@ -405,7 +411,7 @@ static int advance(struct equations *e, double t, const double x[], const double
     if (status != OK) {
         return status;
     }
-    if (e->multipliers >= 0) {
+    if (!found && e->multipliers >= 0) {
         find_multipliers(e, M, f, u_dot);
     }
     copy(x_dot, q_dot, n_q);

@@ -1,0 +1,203 @@
+"""``Articulated``: a tree of rigid links, each with one speed, for the articulated-body algorithm of ``articulated.c``.
+
+A long chain's mass matrix is ill conditioned: of 300 links, M u' = f loses seven digits of u'. Link after link nothing
+is lost, and the work grows with the number of links instead of its cube. A link is what a speed moves and no speed
+behind it; several speeds of one body make links without mass.
+
+Source: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, ch. 7.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.validation.compiled.mass_columns import MassColumns, Nodes
+
+FEWEST = 24
+"""Speeds from which on it is worth it: below that M u' = f is faster, and loses no digits to speak of."""
+
+
+class _OtherwiseError(Exception):
+    """The mechanism is no tree of rigid links with one speed each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A body, point or frame on a link: its number, the speed of the link, and the points on the path to the link's."""
+
+    node: int
+    speed: int
+    path: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Articulated:
+    """The tree.
+
+    Attributes:
+        order: Speeds, those nearer to the ground first.
+        parents: Of each speed, the speed of the link before; -1: the ground.
+        shifts: Of each speed, the points on the path between its own point and that of the link before.
+        signs: Of each speed: 1: that path leads from the link before to it; -1: the other way.
+        bodies: With the paths from the links' points to their mass centres.
+        points: On which forces act, or inertia.
+        frames: On which torques act, or inertia.
+    """
+
+    order: tuple[int, ...]
+    parents: tuple[int, ...]
+    shifts: tuple[tuple[int, ...], ...]
+    signs: tuple[int, ...]
+    bodies: tuple[Place, ...]
+    points: tuple[Place, ...]
+    frames: tuple[Place, ...]
+
+
+def articulated(mechanism: Mechanism, columns: MassColumns, frames: Nodes, points: Nodes) -> Articulated | None:
+    """Return the tree of a mechanism; None if it is none, has few speeds, or constraints.
+
+    Args:
+        mechanism: With bodies.
+        columns: What each of its speeds moves.
+        frames: Its frames.
+        points: Its points.
+    """
+    free = not mechanism.velocity_constraints and not mechanism.u_auxiliary
+    if len(mechanism.u) < FEWEST or not free or not all(columns.stems):
+        return None
+    try:
+        return _Tree(mechanism, columns, frames, points).articulated()
+    except _OtherwiseError:
+        return None
+
+
+class _Tree:
+    """Finds which link each node is on."""
+
+    def __init__(self, mechanism: Mechanism, columns: MassColumns, frames: Nodes, points: Nodes) -> None:
+        self._m, self._columns, self._frames, self._points = mechanism, columns, frames, points
+        stems = [stem for stem in columns.stems if stem is not None]
+        self._stems, speeds = stems, range(len(stems))
+        depth = [len(points.with_paths([stem.point])) for stem in stems]
+        self._order = sorted(speeds, key=lambda j: (-len(columns.moved[j].bodies), depth[j], stems[j].turns, j))
+        self._chains = self._chains_of([columns.moved[j].bodies for j in speeds], range(len(mechanism.bodies)))
+        self._parents = [-1] * len(stems)
+        for chain in self._chains.values():
+            for before, after in itertools.pairwise(chain):
+                if self._parents[after] not in (-1, before):
+                    raise _OtherwiseError
+                self._parents[after] = before
+        if any(self._parents[chain[0]] != -1 for chain in self._chains.values() if chain):
+            raise _OtherwiseError
+        self._lineages = {self._lineage(j): j for j in speeds}
+
+    def articulated(self) -> Articulated:
+        """Return the tree."""
+        m = self._m
+        bodies = tuple(
+            self._on_link(body.masscenter, self._chains[k][-1], number=k)
+            for k, body in enumerate(m.bodies)
+            if self._chains[k]
+        )
+        for place in bodies:
+            body = m.bodies[place.node]
+            if body.inertia is not None and self._turners(body.frame) != self._turning(place.speed):
+                raise _OtherwiseError
+        shifts, signs = zip(*(self._shift(j) for j in range(len(self._stems))), strict=True)
+        return Articulated(
+            tuple(self._order), tuple(self._parents), shifts, signs, bodies,
+            tuple(self._at_points()), tuple(self._at_frames()),
+        )  # fmt: skip
+
+    def _chains_of(self, sets: list[tuple[int, ...]], things: Iterable[int]) -> dict[int, list[int]]:
+        """Return for each body the speeds that move it, those nearer to the ground first."""
+        chains: dict[int, list[int]] = {thing: [] for thing in things}
+        for j in self._order:
+            for thing in sets[j]:
+                chains[thing].append(j)
+        return chains
+
+    def _lineage(self, speed: int) -> frozenset[int]:
+        """Return a speed and those of all links before."""
+        found = []
+        while speed >= 0:
+            found.append(speed)
+            speed = self._parents[speed]
+        return frozenset(found)
+
+    def _turning(self, speed: int) -> frozenset[int]:
+        """Return the speeds that turn a link."""
+        return frozenset(j for j in self._lineage(speed) if self._stems[j].turns)
+
+    def _turners(self, frame: int) -> frozenset[int]:
+        """Return the speeds that turn a frame."""
+        return frozenset(j for j, moved in enumerate(self._columns.moved) if frame in moved.turned)
+
+    def _on_link(self, point: int, speed: int, number: int | None = None) -> Place:
+        """Return the place of a point that goes with a link as one rigid whole."""
+        way = self._points.up(point, self._stems[speed].point)
+        if way is None or not self._rigid(way, speed):
+            raise _OtherwiseError
+        return Place(point if number is None else number, speed, tuple(way))
+
+    def _rigid(self, way: list[int], speed: int) -> bool:
+        """Return whether the points of a path are fixed to each other on a link: its frames are, and nothing moves."""
+        turning = self._turning(speed)
+        terms = [term for point in way for term in self._points.terms[point]]
+        given = any(self._m.points[point].velocity is not None for point in way)
+        return not given and all(not term.speeds and self._turners(term.frame) == turning for term in terms)
+
+    def _plain(self, node: int, *, turns: bool) -> bool:
+        """Return whether a frame turns, or a point moves, by speeds as the links before it do, and by nothing else."""
+        nodes = self._frames if turns else self._points
+        return all(
+            self._stems[speed].turns == turns and self._stems[speed].node == at
+            for at in nodes.with_paths([node])
+            for term in nodes.terms[at]
+            for speed in term.speeds
+        )
+
+    def _shift(self, speed: int) -> tuple[tuple[int, ...], int]:
+        """Return the path between a link's point and that of the link before, and its sign."""
+        parent, stems = self._parents[speed], self._stems
+        if parent < 0 or stems[speed].point == stems[parent].point:
+            return (), 1
+        for start, end, sign in ((speed, parent, 1), (parent, speed, -1)):
+            way = self._points.up(stems[start].point, stems[end].point)
+            if way is not None and not any(self._m.points[point].velocity is not None for point in way):
+                return tuple(way), sign
+        raise _OtherwiseError
+
+    def _at_points(self) -> Iterable[Place]:
+        """Yield the places of all points on which forces act, or inertia."""
+        loads = self._m.loads
+        nodes = [load.point for load in loads if isinstance(load, ForceLoad)]
+        nodes += [point for load in loads if isinstance(load, PathwayLoad) for point in load.points]
+        nodes += [body.masscenter for body in self._m.bodies]
+        for node in dict.fromkeys(nodes):
+            movers = frozenset(j for j, moved in enumerate(self._columns.moved) if node in moved.points)
+            # A point about which a whole turns is not moved by that speed, and yet on its link or on the one before.
+            if not self._plain(node, turns=False) or (movers and movers not in self._lineages):
+                raise _OtherwiseError
+            if movers:
+                yield self._on_link(node, self._lineages[movers])
+
+    def _at_frames(self) -> Iterable[Place]:
+        """Yield the places of all frames on which torques act, or inertia."""
+        links = {self._turning(j): j for j in reversed(self._order)}
+        nodes = [body.frame for body in self._m.bodies if body.inertia is not None]
+        for load in self._m.loads:
+            if isinstance(load, TorqueLoad):
+                nodes.append(load.frame)
+            elif isinstance(load, TorqueActuatorLoad):
+                nodes += [frame for frame in (load.frame, load.reaction) if frame >= 0]
+        for node in dict.fromkeys(nodes):
+            turners = self._turners(node)
+            if not self._plain(node, turns=True) or (turners and turners not in links):
+                raise _OtherwiseError
+            if turners:
+                yield Place(node, links[turners])

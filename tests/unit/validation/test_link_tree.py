@@ -1,0 +1,133 @@
+"""u' of the reference link after link: the same as M u' = f, wherever the mechanism is a tree of rigid links."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanisms import mechanism_of, model_of, random_states
+from trees import AXES, DEGREES, KINDS, build
+from unit.robots.robot_texts import joint, link, robot
+
+from mb2fmu import pipeline
+from mb2fmu.formulation import formulate_motion
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.validation.compiled import bodies_tables, link_tree
+from mb2fmu.validation.compiled.link_tree import Articulated
+from mb2fmu.validation.newton_euler import NewtonEuler
+from models.chain import chain
+
+ROBOT = robot(
+    link("base", 3.0),
+    link("a"),
+    link("b", 0.5),
+    link("c", 0.8, 0.03),
+    link("d", 0.3),
+    joint("swing", "continuous", "base", "a"),
+    joint("slide", "prismatic", "a", "b", '<limit lower="-1" upper="1" effort="9" velocity="9"/>', axis="1 2 2"),
+    joint("wrist", "continuous", "b", "c", axis="1 0 0"),
+    joint("loose", "floating", "a", "d"),
+)
+
+
+def trees_of(monkeypatch: pytest.MonkeyPatch, spoilt=lambda tree: tree) -> list[Articulated]:
+    """Return the trees that :func:`difference` will use, of few speeds too, after ``spoilt`` has changed them."""
+    found: list[Articulated] = []
+
+    def kept(*args):
+        tree = link_tree.articulated(*args)
+        if tree is not None:
+            found.append(spoilt(tree))
+        return found[-1] if found else None
+
+    monkeypatch.setattr(link_tree, "FEWEST", 1)
+    monkeypatch.setattr(bodies_tables, "articulated", kept)
+    return found
+
+
+def difference(mechanism: Mechanism) -> float:
+    """Of x' by C from that by NumPy, which solves M u' = f, over the largest, at random states."""
+    compiled, python = (NewtonEuler(mechanism, formulate_motion(mechanism)) for _ in range(2))
+    assert compiled.compile()
+    worst = 0.0
+    for state in random_states(mechanism, 4, seed=5):
+        r, p = list(state.r), tuple(state.p.tolist())
+        found, wanted = (each.x_dot(state.t, state.x, r, each.prepare(p))[0] for each in (compiled, python))
+        worst = max(worst, float(np.max(np.abs(found - wanted)) / np.max(np.abs(wanted))))
+    return worst
+
+
+@pytest.fixture
+def floating(tmp_path: Path) -> Mechanism:
+    path = tmp_path / "tree.urdf"
+    path.write_text(ROBOT)
+    return pipeline.derive(path, arguments={"base": "floating"}).mechanism
+
+
+def test_a_floating_tree_with_a_free_body_moves_as_its_mass_matrix_says(floating, monkeypatch) -> None:
+    found = trees_of(monkeypatch)
+    assert difference(floating) < 1e-12
+    assert len(found) == 1
+    assert found[0].parents.count(-1) == 1
+    assert len(found[0].order) == len(floating.u) == 15
+
+
+TREES = st.lists(
+    st.tuples(st.sampled_from(KINDS), st.sampled_from(AXES), st.integers(0, 3)), min_size=1, max_size=4
+).filter(lambda kinds: any(DEGREES[kind] for kind, *_ in kinds))
+
+
+@settings(max_examples=6, deadline=None)
+@given(TREES, st.booleans())
+def test_trees_of_any_joints_move_as_their_mass_matrices_say(kinds, tilted):
+    agree(kinds, tilted)
+
+
+@pytest.mark.repeats
+@settings(max_examples=40, deadline=None)
+@given(TREES, st.booleans())
+def test_more_trees(kinds, tilted):
+    agree(kinds, tilted)
+
+
+def agree(kinds, tilted):
+    system = build(kinds, tilted=tilted)
+    mechanism = mechanism_of(model_of("Tree", system, list(system.q), list(system.u), m=1.2, J=0.05, g=9.81, T=0.3))
+    with pytest.MonkeyPatch.context() as patch:
+        found = trees_of(patch)
+        assert difference(mechanism) < 1e-10
+        assert found
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lambda tree: replace(tree, shifts=((),) * len(tree.shifts)),
+        lambda tree: replace(tree, signs=tuple(-sign for sign in tree.signs)),
+        lambda tree: replace(tree, bodies=tuple(replace(place, path=()) for place in tree.bodies)),
+        lambda tree: replace(tree, points=tree.points[1:]),
+        lambda tree: replace(tree, frames=tree.frames[1:]),
+    ],
+    ids=["no arms", "arms the other way", "bodies at joints", "a force left out", "a torque left out"],
+)
+def test_a_wrong_tree_is_noticed(floating, monkeypatch, fault) -> None:
+    trees_of(monkeypatch, fault)
+    assert difference(floating) > 1e-6
+
+
+def test_long_chains_alone_are_solved_so(monkeypatch) -> None:
+    """Below the limit M u' = f is faster; from it on more digits are left of the same numbers."""
+    made = []
+
+    def kept(*args):
+        made.append(link_tree.articulated(*args))
+        return made[-1]
+
+    monkeypatch.setattr(bodies_tables, "articulated", kept)
+    for n in (link_tree.FEWEST - 1, link_tree.FEWEST):
+        assert difference(mechanism_of(chain(n))) < 1e-11
+    assert [tree is None for tree in made] == [True, False]
