@@ -30,7 +30,7 @@ from mb2fmu.model.own_contacts import contact_faults
 from mb2fmu.model.own_events import event_faults
 from mb2fmu.model.own_latches import latch_faults
 from mb2fmu.model.parameters import ordered_parameters
-from mb2fmu.model.recorded import RecordedFrame, RecordedJoint, RecordedMechanics, RecordedPoint
+from mb2fmu.model.recorded import RecordedBody, RecordedFrame, RecordedJoint, RecordedMechanics, RecordedPoint
 from mb2fmu.model.symbol_checks import symbol_faults
 from mb2fmu.model.texts import LONGEST_NAME, text_faults
 from mb2fmu.model.usage import uses
@@ -302,12 +302,13 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
     recorded = isinstance(model.mechanics, RecordedMechanics)
     point = (RecordedPoint, "a point of the mechanics: .point(frame)") if recorded else (Point, "a Point")
     frame = (RecordedFrame, "one of the mechanics: .frame(name)") if recorded else (ReferenceFrame, "a ReferenceFrame")
+    held = (RecordedBody, "what a joint carries") if recorded else (Joint | BodyBase, "a joint, or bodies")
     wanted: dict[str, tuple[Any, str]] = {
         **dict.fromkeys(("position", "velocity", "acceleration", "distance"), point),
         **dict.fromkeys(("orientation", "angular_velocity", "angular_acceleration"), frame),
         **dict.fromkeys(_OF_BODIES, (BodyBase, "bodies of the mechanics")),
         "relative_velocity": point,
-        **dict.fromkeys(("reaction_force", "reaction_torque"), (Joint | BodyBase, "a joint, or bodies")),
+        **dict.fromkeys(("reaction_force", "reaction_torque"), held),
         "joint_effort": (RecordedJoint, "joints of a robot"),
     }
     if mechanics_source.inertial_frame(model.mechanics) is None and not request.kind.endswith("energy"):

@@ -38,6 +38,13 @@ class RecordedJoint:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedBody:
+    """A body by its name."""
+
+    name: str
+
+
 @dataclass(eq=False, kw_only=True)
 class RecordedMechanics:
     """Protocol: what every kind of recorded mechanics offers to a ``Model``.

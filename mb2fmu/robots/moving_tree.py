@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.robots.rigid_inertias import inertial_faults, repaired, together
+from mb2fmu.robots.rigid_inertias import REMEDY, inertial_faults, repaired, together
 from mb2fmu.robots.robot_description import (
     Array,
     Inertial,
@@ -32,6 +32,9 @@ BASE = "base"
 """Name of the joint that connects a floating or planar robot with the ground."""
 GROUNDS = ("ground", "world", "inertial", "ground_")
 """What the ground is called: the first that no link is."""
+
+
+DO_NOT_FIT = "the robot's settings do not fit it:"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +139,7 @@ def _with_settings(description: RobotDescription, settings: RobotSettings, where
     known = {joint.name: joint for joint in description.joints}
     asked = {
         "inputs": settings.inputs or (), "locked": settings.locked, "prescribed": settings.prescribed,
-        "start": settings.start, "speeds": settings.speeds,
+        "start": settings.start, "speeds": settings.speeds, "reactions": settings.reactions,
     }  # fmt: skip
     faults = [
         Fault(f"{word} names the joint {name}, which does not exist", where, f"there are {', '.join(known)}")
@@ -148,7 +151,7 @@ def _with_settings(description: RobotDescription, settings: RobotSettings, where
     faults += _starts_out_of_range(known, settings, where)
     faults += _links_that_are_not(description, settings, where)
     if faults:
-        raise ModelError("the robot's settings do not fit it:", faults)
+        raise ModelError(DO_NOT_FIT, faults)
     found = {}
     for name, joint in known.items():
         changed = replace(joint, start=settings.start.get(name, joint.start))
@@ -256,9 +259,8 @@ def _with_possible_inertias(
         elif link.name == description.root and settings.base == "fixed":
             notes.append(f"link {link.name}: {wrong[0]}; it stands still, and nothing depends on it")
         else:
-            remedy = "correct the file; or --inertia repair: the nearest possible one; --inertia keep: as it is"
             line = f"{where}:{link.inertial.line}" if link.inertial.line else where
-            faults += [Fault(f"link {link.name} cannot be a body: {what}", line, remedy) for what in wrong]
+            faults += [Fault(f"link {link.name} cannot be a body: {what}", line, REMEDY) for what in wrong]
     if faults:
         raise ModelError("the robot has inertias that no body can have:", faults)
     return links

@@ -8,6 +8,8 @@ import numpy as np
 
 from mb2fmu.robots.robot_description import Array, Inertial, Pose
 
+REMEDY = "correct the file; or --inertia repair: the nearest possible one; --inertia keep: as it is"
+"""For what no body can have."""
 _SLACK = 1e-9
 """Relative: a thin rod has A + B = C, and files are written with few digits."""
 _ROUNDED = 5e-3

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
 from mb2fmu.robots.mjcf_reading import read_mjcf
+from mb2fmu.robots.moving_tree import DO_NOT_FIT, moving_tree
 from mb2fmu.robots.robot_description import RobotDescription
 from mb2fmu.robots.robot_mechanics import RobotMechanics
 from mb2fmu.robots.robot_model import robot_model
@@ -56,13 +57,29 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
     path = path.absolute()
     arguments = dict(arguments)
     side_file = _side_file(path, arguments.pop("settings", None))
-    settings = RobotSettings() if side_file is None else read_side_file(side_file.read_bytes(), side_file)
-    settings = settings_of(arguments, "argument", settings)
+    settings, faults = (RobotSettings(), []) if side_file is None else read_side_file(side_file.read_bytes(), side_file)
+    settings, further = settings_of(arguments, "argument", settings)
     read, format_ = _READERS[path.suffix.lower()]
+    if faults or further:
+        known = _faults_of_names(lambda: read(path.read_bytes(), path), settings)
+        raise ModelError("the robot's settings cannot be used:", [*faults, *further, *known])
     model = robot_model(read(path.read_bytes(), path), settings, kind, format_)
     assert isinstance(model.mechanics, RobotMechanics)
     model.mechanics.side_file = None if "loops" in arguments else side_file
     return model
+
+
+def _faults_of_names(read: Callable[[], RobotDescription], settings: RobotSettings) -> Sequence[Fault]:
+    """Return the faults of a file, or those of the names in its other settings: no faults that follow from others."""
+    try:
+        description = read()
+    except ModelError as error:
+        return error.faults
+    try:
+        moving_tree(description, settings)
+    except ModelError as error:
+        return error.faults if error.headline == DO_NOT_FIT else ()
+    return ()
 
 
 def content_of(path: Path) -> bytes | None:

@@ -18,6 +18,7 @@ from mb2fmu.robots.frame_outputs import ask_for_frame
 from mb2fmu.robots.inverse_dynamics import driven_joints, efforts_asked_for, excitation_rate, prescribed_motions
 from mb2fmu.robots.joint_elements import FeltAtJoint, felt_at_joints, friction_element, hard_stops, with_stops
 from mb2fmu.robots.joint_laws import JointLaws, laws_of_tendons
+from mb2fmu.robots.joint_reactions import ask_for_reactions, reaction_faults
 from mb2fmu.robots.joint_space_outputs import joint_space_outputs
 from mb2fmu.robots.loops_closed import loops_of
 from mb2fmu.robots.moving_tree import GROUNDS, MovingTree, Part, moving_tree
@@ -79,6 +80,7 @@ class _Modeller:
     taken: set[str] = field(default_factory=lambda: set(_RESERVED))
     notes: list[str] = field(default_factory=list)
     variables: dict[int, JointVariables] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)  # part → name of its joint's variables
     damping: dict[int, sm.Symbol] = field(default_factory=dict)
     outputs: list[Output] = field(default_factory=list)
     signals: dict[int, sm.Expr] = field(default_factory=dict)
@@ -98,6 +100,7 @@ class _Modeller:
         for i, part in enumerate(self.tree.parts[1:], 1):
             if part.coordinate is None or part.coordinate[0] == i:
                 self.variables[i] = self._declare(part)
+                self.names[i] = self.variables[i].name
                 self._declare_damping(i, part.moved_by, self.variables[i].name)
         for i, part in enumerate(self.tree.parts[1:], 1):
             if i not in self.variables:
@@ -314,6 +317,7 @@ class _Modeller:
         leader = self.variables[owner]
         q, u = (leader.q[0], leader.u[0]) if leader.prescribed is None else leader.prescribed[:2]
         name, turns = self._legal(joint.name, "joint"), joint.kind == "revolute"
+        self.names[i] = name
         if leader.prescribed is None or self.settings.role == "inverse-dynamics":
             self._declare_damping(i, joint, name)
         text = f"joint {joint.name}, which follows {leader.name}"
@@ -429,8 +433,10 @@ class _Modeller:
             else:
                 near = ", ".join(mechanics.frames)
                 faults.append(Fault(f"an output is asked of {item.frame!r}, which is no link", "", f"there are {near}"))
+        faults += reaction_faults(mechanics)
         if faults:
             raise ModelError("the robot's settings do not fit it:", faults)
+        ask_for_reactions(model, mechanics, self.names)
         speeds = [item for item in self.declared if isinstance(item, Speed)]
         asked = joint_space_outputs(self.settings, speeds, mechanics)
         self.desired = mechanics.desired = tuple(item.symbol for item in asked.inputs)

@@ -86,6 +86,7 @@ class RobotSettings:
         mimic: ``free``: joints that mimic another one move by themselves.
         packages: Package → folder, for ``package://`` in names of meshes.
         outputs: What the unit tells of frames.
+        reactions: Joints whose force and torque on what they carry are outputs.
         quantities: Of the equations, as outputs: ``inverse-dynamics``, ``mass-matrix``, ``gravity-torques``,
             ``jacobian:LINK``.
         loops: Links that are connected beside the tree.
@@ -111,6 +112,7 @@ class RobotSettings:
     mimic: OnMimic = "couple"
     packages: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[FrameOutput, ...] = ()
+    reactions: tuple[str, ...] = ()
     quantities: tuple[str, ...] = ()
     loops: tuple[LoopSetting, ...] = ()
     arrays: bool = False
@@ -120,16 +122,15 @@ class RobotSettings:
     excitation: float = 1.0
 
 
-def settings_of(table: Mapping[str, Any], where: str, before: RobotSettings | None = None) -> RobotSettings:
-    """Return the settings with some of them replaced.
+def settings_of(
+    table: Mapping[str, Any], where: str, before: RobotSettings | None = None
+) -> tuple[RobotSettings, list[Fault]]:
+    """Return the settings with some of them replaced, and every setting that there is not or that has a wrong value.
 
     Args:
         table: Name → value, as TOML has it; texts are converted, so that arguments of a command line do, too.
         where: For messages: the side file, or ``argument``.
         before: What is replaced; the defaults if None.
-
-    Raises:
-        ModelError: With every setting that there is not, or that has a wrong value.
     """
     known = {each.name for each in fields(RobotSettings)}
     faults: list[Fault] = []
@@ -144,16 +145,14 @@ def settings_of(table: Mapping[str, Any], where: str, before: RobotSettings | No
             found[key] = _READERS[key](_untyped(value))
         except (ValueError, TypeError) as error:
             faults.append(Fault(f"the setting {key} = {value!r} cannot be: {error}", where, "see docs/robots.md"))
-    if faults:
-        raise ModelError("the robot's settings cannot be used:", faults)
-    return replace(before or RobotSettings(), **found)
+    return replace(before or RobotSettings(), **found), faults
 
 
-def read_side_file(content: bytes, path: Path) -> RobotSettings:
-    """Return the settings of a side file.
+def read_side_file(content: bytes, path: Path) -> tuple[RobotSettings, list[Fault]]:
+    """Return the settings of a side file, and its faults.
 
     Raises:
-        ModelError: If it is no TOML, or has wrong settings.
+        ModelError: If it is no TOML.
     """
     try:
         table = tomllib.loads(content.decode())
@@ -323,6 +322,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "mimic": _one_of(OnMimic),
     "packages": lambda value: {name: _text(folder) for name, folder in _pairs(value).items()},
     "outputs": _outputs,
+    "reactions": _names,
     "quantities": _quantities,
     "loops": _loops,
     "arrays": _truth,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from mb2fmu.robots.rigid_inertias import inertial_faults
+from mb2fmu.robots.rigid_inertias import REMEDY, inertial_faults
 from mb2fmu.robots.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.strict_xml import Faults
 
@@ -64,7 +64,7 @@ def _check_masses(description: RobotDescription, faults: Faults) -> None:
     for link in description.links:
         if link.inertial is not None and link.inertial.mass < 0:
             what = f"link {link.name} cannot be a body: {inertial_faults(link.inertial)[0]}"
-            faults.add(link.inertial.line, what, "give a number > 0; or --inertia repair: its magnitude")
+            faults.add(link.inertial.line, what, REMEDY)
 
 
 def _check_ends(joint: JointRecord, links: set[str], doubled: set[str], faults: Faults) -> None:

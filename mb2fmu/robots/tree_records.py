@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from mb2fmu.mechanism.records import Body, Components, ForceLoad, Frame, Kinemat
 from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, rates_of
 from mb2fmu.model.definition import ModelDefinition, OutputRequest
 from mb2fmu.model.expressions import rate_in_time
-from mb2fmu.model.recorded import RecordedFrame, RecordedJoint, RecordedPoint
+from mb2fmu.model.recorded import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
 from mb2fmu.robots.loop_rows import LoopRows, independent_speeds, that_say_something, velocity_rows
 from mb2fmu.robots.moving_tree import Part
 from mb2fmu.robots.robot_description import Array, Pose
@@ -109,7 +109,8 @@ class _RobotReader:
         )
         records = self._closed(records)
         joints = [RecordedJoint(part.moved_by.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
-        numbers = Numbers(frames=self.frame_of, points=self.point_of, joints=joints)
+        asked = _bodies_asked_for(d, {body.name: k for k, body in enumerate(bodies)})
+        numbers = Numbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
 
     def _closed(self, records: Mechanism) -> Mechanism:
@@ -433,6 +434,12 @@ class _RobotReader:
     def _place(self, name: str) -> tuple[int, Pose]:
         """Return the part that carries a link or the ground, and the link's pose on it."""
         return (0, Pose()) if name == self.robot.ground else self.robot.tree.place[name]
+
+
+def _bodies_asked_for(definition: ModelDefinition, numbers: Mapping[str, int]) -> dict[int, int]:
+    """Return the id of each body that an output names → its number."""
+    requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
+    return {id(body): numbers[body.name] for r in requests for body in r.subject if isinstance(body, RecordedBody)}
 
 
 def _along(axis: int, value: sm.Expr) -> Components:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,30 @@ def test_what_the_settings_ask_of_a_joint_does_not_contradict_itself(
 def test_what_goes_together_is_taken(arm: Path) -> None:
     model = pipeline.Model.from_urdf(arm, prescribed=["j2"], start={"j2": 0.5, "j1": 1.0}, locked={"j3": 0.1})
     assert {"j1.angle", "j2.angle"} <= {item.name for item in model.declared}
+
+
+def test_a_setting_that_cannot_be_hides_no_other_fault(arm: Path) -> None:
+    """Neither joints and links that are not there, nor the side file's faults, nor those of the robot's file."""
+    arm.with_suffix(".toml").write_text('step = "often"\n')
+    told = " | ".join(faults(arm, base="flaoting", gravity="1 2", locked={"zz": 1}, outputs=["nope"]))
+    for words in ("step = 'often'", "base = 'flaoting'", "gravity = '1 2'", "the joint zz", "'nope', which is no link"):
+        assert words in told
+    assert told.count(" | ") == 4
+    arm.write_text(ARM.replace("<mass", "<maas", 1))
+    told = " | ".join(faults(arm, base="flaoting"))
+    assert "base = 'flaoting'" in told
+    assert "<maas>" in told
+
+
+def test_the_remedy_of_a_negative_mass_is_one(arm: Path) -> None:
+    """Whether the file is right otherwise or not."""
+    heavy = next(line for line in ARM.splitlines() if "<mass value=" in line)
+    wrong = ARM.replace(heavy, re.sub(r'mass value="[^"]*"', 'mass value="-1"', heavy, count=1))
+    remedies = set()
+    for text in (wrong, wrong.replace('name="j1" type="revolute"', 'name="j1" type="turning"')):
+        assert text != ARM
+        arm.write_text(text)
+        with pytest.raises(ModelError) as caught:
+            pipeline.Model.from_urdf(arm)
+        remedies |= {fault.remedy for fault in caught.value.faults if "its mass is -1" in fault.what}
+    assert len(remedies) == 1
