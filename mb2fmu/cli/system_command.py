@@ -96,6 +96,8 @@ def _tell(done: Coupled, *, asked: bool) -> None:
     for answer in done.answers:
         values = ", ".join(f"{name} = {value:.9g}" for name, value in answer.values.items())
         say(f"  {answer.master}: {answer.failure or values}")
+        if answer.note:
+            say(f"    {answer.note}")
         if far := farthest(answer, done.deviations):
             say(f"    at the end {far[0]:.2e} of its size from the whole: {far[1]}")
     bound = done.joined.system.run.bound

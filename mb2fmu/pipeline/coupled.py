@@ -32,6 +32,7 @@ from mb2fmu.pipeline.trajectories import parquet_file
 from mb2fmu.scratch import work_folder
 from mb2fmu.systems.component import Component, read_component
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolved_path
+from mb2fmu.systems.coupling import converted_inputs
 from mb2fmu.systems.fmpy_script import fmpy_script
 from mb2fmu.systems.held_against import Deviation, deviations
 from mb2fmu.systems.joined import CouplingError, Joined
@@ -101,7 +102,8 @@ class Coupled:
             ],
             "energy_defects": {name: float(motion.defects[-1, k]) for k, name in enumerate(motion.bonds)},
             "masters": [
-                {"master": each.master, "values": dict(each.values), "failure": each.failure} for each in self.answers
+                {"master": each.master, "values": dict(each.values), "failure": each.failure, "note": each.note}
+                for each in self.answers
             ],
             "steps": motion.tally["steps"],
             "passes": motion.tally["all_passes"],
@@ -259,7 +261,9 @@ def couple(
         run = joined.system.run
         with stage("ask other masters"):
             wanted = [each.name for each in truth] or list(motion.names)
-            answers = ask_others(masters, archive, target / name, run.stepping.step, run.stop, wanted)
+            answers = ask_others(
+                masters, archive, target / name, run.stepping.step, run.stop, wanted, converted_inputs(joined.wiring)
+            )
     with stage("report"):
         page = system_page(joined, motion, truth, answers)
     written += package.write_tree(FileTree({f"{name}.html": page}), target)

@@ -140,6 +140,11 @@ def read_at_once(wiring: Wiring, output: int) -> tuple[str, ...]:
     return tuple(wiring.input_name(i) for i, j in sorted(wiring.feedthrough) if j == output and i in fed)
 
 
+def converted_inputs(wiring: Wiring) -> tuple[str, ...]:
+    """Return the inputs whose links have a factor or an offset, as ``component.variable``."""
+    return tuple(wiring.input_name(k.target) for k in wiring.links if (k.factor, k.offset) != (1.0, 0.0))
+
+
 def stale_reads(wiring: Wiring) -> dict[int, str]:
     """Return source of a link → the error of a master that reads outputs before their inputs are updated."""
     found = {}

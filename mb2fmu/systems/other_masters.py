@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,6 +17,7 @@ from mb2fmu.systems.held_against import Deviation
 
 TIME_LIMIT = 120.0
 _LAST = 300
+_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +29,19 @@ class OtherMaster:
         module: What must be installed.
         script: In ``foreign``.
         takes: ``ssp`` or ``osp``.
+        converts: It does the linear transformations of connections.
     """
 
     name: str
     module: str
     script: str
     takes: str
+    converts: bool = True
 
 
 MASTERS: Mapping[str, OtherMaster] = MappingProxyType(
     {
-        "fmpy": OtherMaster("FMPy's SSP simulation", "fmpy", "fmpy_master.py", "ssp"),
+        "fmpy": OtherMaster("FMPy's SSP simulation", "fmpy", "fmpy_master.py", "ssp", converts=False),
         "libcosim": OtherMaster("libcosim", "libcosimpy", "libcosim_master.py", "osp"),
         "ecos": OtherMaster("ecos", "ecospy", "ecos_master.py", "ssp"),
     }
@@ -53,16 +56,19 @@ class Answer:
         master: Its name.
         values: Variable → value at the end; empty if it failed.
         failure: Why it failed, or why it was not asked.
+        note: What it does otherwise than the files say.
     """
 
     master: str
     values: Mapping[str, float]
     failure: str = ""
+    note: str = ""
 
 
 def ask_others(
-    wanted: Sequence[str], ssp: Path, osp: Path, step: float, stop: float, names: Sequence[str]
-) -> tuple[Answer, ...]:
+    wanted: Sequence[str], ssp: Path, osp: Path, step: float, stop: float, names: Sequence[str],
+    converted: Sequence[str] = (),
+) -> tuple[Answer, ...]:  # fmt: skip
     """Run a system in other masters, each in a process of its own.
 
     Args:
@@ -72,8 +78,17 @@ def ask_others(
         step: Communication step in s.
         stop: In s.
         names: ``component.variable`` of what is wanted at the end.
+        converted: ``component.variable`` of inputs whose values are transformed on their way.
     """
-    return tuple(_asked(MASTERS[name], ssp, osp, step, stop, names) for name in wanted)
+    answers = []
+    for name in wanted:
+        answer = _asked(MASTERS[name], ssp, osp, step, stop, names)
+        if converted and not MASTERS[name].converts:
+            many = "" if len(converted) <= _NAMED else f" and {len(converted) - _NAMED} more"
+            what = f"it passes numbers on as they are, without factor and offset: {', '.join(converted[:_NAMED])}{many}"
+            answer = replace(answer, note=what)
+        answers.append(answer)
+    return tuple(answers)
 
 
 def farthest(answer: Answer, deviations: Sequence[Deviation]) -> tuple[float, str] | None:

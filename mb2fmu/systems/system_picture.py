@@ -21,6 +21,9 @@ _TIP = (
     '<path d="M0 0L8 4L0 8z" fill="#1f5fbf"/></marker></defs>'
 )
 _DROP = 16.0
+_EDGE = 4.0
+_LETTER = 6.5
+"""Width of a letter of a factor."""
 
 
 def system_picture(wiring: Wiring, title: str) -> str:
@@ -31,14 +34,9 @@ def system_picture(wiring: Wiring, title: str) -> str:
         title: For those who do not see it.
     """
     places = boxes(wiring)
-    backward = [link for link in wiring.links if _is_backward(wiring, places, link.source, link.target)]
-    width = max(box.right for box in places) + MARGIN
-    height = max(box.bottom for box in places) + MARGIN + _DROP * len(backward)
-    size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
-    shrinks = f"width:100%;min-width:{0.7 * width:.0f}px;max-width:{width:.0f}px;height:auto"  # below that it scrolls
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="{shrinks}" role="img"><title>{escape(title)}</title>'
-    parts = [head, f"<style>{_STYLE}</style>", _TIP]
+    parts = [f"<style>{_STYLE}</style>", _TIP]
     lowest = max(box.bottom for box in places)
+    left, right = 0.0, max(box.right for box in places) + MARGIN
     lane = 0
     for link in wiring.links:
         source, target = wiring.outputs[link.source], wiring.inputs[link.target]
@@ -47,6 +45,7 @@ def system_picture(wiring: Wiring, title: str) -> str:
         if _is_backward(wiring, places, link.source, link.target):
             lane += 1
             parts.append(_around(start, end, lowest + _DROP * lane, lane))
+            left, right = min(left, end[0] - _aside(lane) - _EDGE), max(right, start[0] + _aside(lane) + _EDGE)
         else:
             middle = (start[0] + end[0]) / 2.0
             way = f"M{start[0]:.1f} {start[1]:.1f}C{middle:.1f} {start[1]:.1f} {middle:.1f} {end[1]:.1f}"
@@ -54,9 +53,14 @@ def system_picture(wiring: Wiring, title: str) -> str:
         if (link.factor, link.offset) != (1.0, 0.0):
             text = f"× {link.factor:.4g}" + (f" + {link.offset:.4g}" if link.offset else "")
             parts.append(f'<text class="unit end" x="{end[0] - 12:.1f}" y="{end[1] - 5:.1f}">{escape(text)}</text>')
+            left = min(left, end[0] - 12.0 - _LETTER * len(text) - _EDGE)
     for k, box in enumerate(places):
         parts += _box(wiring, k, box)
-    return "".join([*parts, "</svg>\n"])
+    width, height = right - left, lowest + MARGIN + _DROP * lane
+    size = f'viewBox="{left:.0f} 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    shrinks = f"width:100%;min-width:{0.7 * width:.0f}px;max-width:{width:.0f}px;height:auto"  # below that it scrolls
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="{shrinks}" role="img"><title>{escape(title)}</title>'
+    return "".join([head, *parts, "</svg>\n"])
 
 
 def _is_backward(wiring: Wiring, places: tuple[Box, ...], source: int, target: int) -> bool:
@@ -64,9 +68,14 @@ def _is_backward(wiring: Wiring, places: tuple[Box, ...], source: int, target: i
     return places[wiring.inputs[target].component].left <= places[wiring.outputs[source].component].left
 
 
+def _aside(lane: int) -> float:
+    """Return how far beside the boxes a wire goes that goes back."""
+    return 10.0 + 6.0 * lane
+
+
 def _around(start: tuple[float, float], end: tuple[float, float], low: float, lane: int) -> str:
     """Return a wire that goes back below all boxes."""
-    out, back = start[0] + 10.0 + 6.0 * lane, end[0] - 10.0 - 6.0 * lane
+    out, back = start[0] + _aside(lane), end[0] - _aside(lane)
     way = f"M{start[0]:.1f} {start[1]:.1f}H{out:.1f}V{low:.1f}H{back:.1f}V{end[1]:.1f}H{end[0] - 1:.1f}"
     return f'<path class="wire" d="{way}" marker-end="url(#tip)"/>'
 

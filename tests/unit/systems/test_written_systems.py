@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -172,6 +173,49 @@ def test_the_picture_is_a_document_with_all_names(joined: Joined) -> None:
     text = " ".join(root.itertext())
     for word in ("left", "right", "force", "a < b"):
         assert word in text
+
+
+def test_factors_and_wires_that_go_back_are_inside_of_the_picture() -> None:
+    """Of the leftmost component, and with as many wires as there is no margin for."""
+    many = 9
+    wiring = Wiring(
+        ("one", "two"),
+        (Port(1, "u", 1), *(Port(0, f"u{k}", k) for k in range(many))),
+        (Port(0, "y", 99), *(Port(1, f"y{k}", 10 + k) for k in range(many))),
+        (Link(0, 0), *(Link(1 + k, 1 + k, -0.001234, 0.5) for k in range(many))),
+        frozenset(),
+    )
+    root = etree.fromstring(system_picture(wiring, "title").encode())
+    left, top, width, height = map(float, root.get("viewBox").split())
+    shown = {**root.nsmap, "s": root.nsmap[None]}
+    shown.pop(None)
+    for text in root.xpath("//s:text[contains(@class, 'unit end')]", namespaces=shown):
+        assert left < float(text.get("x")) - 6 * len(text.text)
+    for wire in root.xpath("//s:path[@class='wire']", namespaces=shown):
+        across = [float(x) for x in re.findall(r"[MH](-?[\d.]+)", wire.get("d"))]
+        down = [float(y) for y in re.findall(r"V(-?[\d.]+)", wire.get("d"))]
+        assert left < min(across)
+        assert max(across) < left + width
+        assert all(top < y < top + height for y in down)
+
+
+def test_who_passes_numbers_on_without_their_factors_is_told(mass_units: Units, tmp_path: Path) -> None:
+    """FMPy's SSP simulation: half of the force is passed as the whole of it, as without the factor."""
+    found = {}
+    for factor in (1.0, 0.5):
+        system = two_masses(mass_units["2"])
+        system.connections[1] = replace(system.connections[1], transformation=(factor, 0.0))
+        system.experiment(stop=0.1, step=0.01, order=0)
+        done = couple(system, tmp_path / str(factor), masters=["fmpy", "ecos"])
+        found[factor] = done.answers
+        assert done.answers[1].note == ""
+        assert ("without factor and offset: left.F" in done.answers[0].note) == (factor != 1.0)
+        assert ("without factor and offset" in (tmp_path / str(factor) / "TwoMasses.html").read_text()) == (
+            factor != 1.0
+        )
+    fmpy, ecos = ([found[factor][k].values["left.x"] for factor in (1.0, 0.5)] for k in (0, 1))
+    assert fmpy[0] == fmpy[1]
+    assert abs(ecos[0] - ecos[1]) > 1e-3
 
 
 def test_long_names_of_inputs_and_outputs_do_not_meet() -> None:
