@@ -43,7 +43,7 @@ def ask_for_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[in
     for joint in mechanics.settings.reactions:
         i = joints[joint]
         at = RecordedPoint(mechanics.tree.parts[i].name)
-        model.output_reaction(f"{names[i]}.reaction", _beyond(mechanics.tree, i), at=at)  # type: ignore[arg-type]
+        model.output_reaction(f"{names[i]}.reaction", _beyond(mechanics.tree, i), at=at)
         for k, word in ((-2, "force"), (-1, "torque about its origin")):
             text = f"{word} of joint {joint} and its drive on what it carries, in the inertial frame"
             model.declared[k] = replace(model.declared[k], description=text)

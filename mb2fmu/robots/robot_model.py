@@ -27,6 +27,7 @@ from mb2fmu.robots.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.robot_looks import mesh_uses
 from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
 from mb2fmu.robots.robot_settings import RobotSettings
+from mb2fmu.robots.spoken_names import plural, spoken
 from mb2fmu.robots.tree_inertia import (
     Weights,
     braking_rate,
@@ -279,7 +280,7 @@ class _Modeller:
         rates = (("velocity.x", "m/s"), ("velocity.y", "m/s"), ("speed", "rad/s"))
         for kind, symbols, named in ((Coordinate, q, parts), (Speed, u, rates)):
             for symbol, (word, unit) in zip(symbols, named, strict=True):
-                text = f"{_spoken(word)} of joint {joint.name}"
+                text = f"{spoken(word)} of joint {joint.name}"
                 self.declared.append(
                     kind(symbol=symbol, name=f"{name}.{word}", start=0.0, unit=unit, where=where, description=text)
                 )
@@ -300,7 +301,7 @@ class _Modeller:
         u += [(dynamicsymbols(f"w{axis}_{name}"), f"angular_velocity.{axis}", "rad/s", 0.0) for axis in "xyz"]
         for kind, rows in ((Coordinate, q), (Speed, u)):
             for symbol, word, unit, value in rows:
-                text = f"{_spoken(word)} of joint {joint.name}{', along the moving axes' if kind is Speed else ''}"
+                text = f"{spoken(word)} of joint {joint.name}{', along the moving axes' if kind is Speed else ''}"
                 self.declared.append(
                     kind(
                         symbol=symbol, name=f"{name}.{word}", kind=self._start_kind(joint), start=value, unit=unit,
@@ -413,10 +414,10 @@ class _Modeller:
         ]
         if left_out:
             how = "" if self.settings.friction else " (--friction stick adds it)"
-            self.notes.append(f"Coulomb friction is left out{how}: joint{_plural(left_out)}")
+            self.notes.append(f"Coulomb friction is left out{how}: joint{plural(left_out)}")
         tendons = [tendon.name for tendon in self.description.tendons if tendon.friction]
         if tendons:
-            self.notes.append(f"Coulomb friction is left out: tendon{_plural(tendons)}")
+            self.notes.append(f"Coulomb friction is left out: tendon{plural(tendons)}")
         bounded = [joint.name for joint in joints if np.isfinite(joint.limits.lower) or np.isfinite(joint.limits.upper)]
         if bounded and self.settings.limits is None:
             what = "the range of joints is declared as bounds of their variables, without hard stops"
@@ -492,16 +493,6 @@ class _Modeller:
         return signals | self.actuation.signals(starts, holding, swinging)
 
 
-def _spoken(word: str) -> str:
-    """Return the last parts of a variable's name as words: ``angular velocity x``."""
-    return word.replace("_", " ").replace(".", " ")
-
-
 def _finite(value: float) -> float | None:
     """Return a bound; None if it is infinite."""
     return float(value) if np.isfinite(value) else None
-
-
-def _plural(names: list[str]) -> str:
-    """Return names for a message, with the plural's s in front if there are several."""
-    return f"{'s' if len(names) > 1 else ''} {', '.join(names)}"

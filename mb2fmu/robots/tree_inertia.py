@@ -110,7 +110,7 @@ def falling_rate(M: Array, K: Array, D: Array) -> float:
     if not len(M):
         return 0.0
     slopes = np.linalg.solve(M, -np.hstack([K, D]))
-    rates = np.linalg.eigvals(np.vstack([np.eye(*slopes.shape, k=len(M)), slopes]))
+    rates = np.linalg.eigvals(np.vstack([np.eye(len(M), 2 * len(M), k=len(M)), slopes]))
     return max(0.0, float(rates.real.max()))
 
 

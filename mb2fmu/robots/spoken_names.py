@@ -1,0 +1,13 @@
+"""Names of variables and joints in the words of descriptions and notes."""
+
+from __future__ import annotations
+
+
+def spoken(word: str) -> str:
+    """Return the last parts of a variable's name as words: ``angular velocity x``."""
+    return word.replace("_", " ").replace(".", " ")
+
+
+def plural(names: list[str]) -> str:
+    """Return names for a message, with the plural's s in front if there are several."""
+    return f"{'s' if len(names) > 1 else ''} {', '.join(names)}"
