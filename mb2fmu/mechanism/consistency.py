@@ -8,7 +8,7 @@ remembered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -48,14 +48,14 @@ _STEP = 1e-5  # of typical magnitudes of coordinates, for central differences
 
 
 def settle_kinematics(
-    draft: Mechanism, user_velocities: Mapping[int, VectorTerms], *, origin_was_found: bool
+    draft: Mechanism, user_velocities: Mapping[int, VectorTerms], *, origins_found: Collection[int]
 ) -> Mechanism:
     """Check the kinematics, and decide for each point whether its velocity is derived or taken as given.
 
     Args:
         draft: With the velocities of located points derived from their positions.
         user_velocities: Point number → velocity in N as set by the user.
-        origin_was_found: Nobody named the origin; it is the nearest point of zero velocity.
+        origins_found: As for :func:`settle_points`.
 
     Returns:
         The mechanism with settled velocities.
@@ -67,7 +67,7 @@ def settle_kinematics(
     derived = NumericMechanism(draft, rates=True)
     samples = random_samples(derived)
     faults = _frame_faults(draft, derived, samples) + _inertia_faults(draft, derived, samples)
-    settled, more = settle_points(draft, derived, samples, user_velocities, contact_allowed=origin_was_found)
+    settled, more = settle_points(draft, derived, samples, user_velocities, origins_found=origins_found)
     faults += more
     if not faults:
         numeric = derived if settled is draft else NumericMechanism(settled)
@@ -207,19 +207,24 @@ def _constraint_force_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]
     count, n = len(m.constraint_forces), len(m.u)
     if not count:
         return []
-    numeric = NumericMechanism(m)
-    columns = []
+    numeric, natural = NumericMechanism(m), natural_units(m.declared)
+    # As large as what acts beside it: the difference of a much larger force and itself plus 1 is round-off.
+    size = natural.magnitude("N")
+    speeds = np.array([natural.typical(speed) for speed in m.declared.speeds])
+    # The power at an auxiliary speed, whose unit nobody says: of a force, or of a torque in natural units.
+    auxiliary = np.full(len(m.u_auxiliary), natural.magnitude("m/s"))
+    columns, powers, others = [], [], []
     for sample in samples:
         move(numeric, sample, on_constraints=True)
         base = numeric.generalized_forces([0.0] * count)
-        columns.append(np.array([numeric.generalized_forces(list(unit)) - base for unit in np.eye(count)]))
+        column = np.array([numeric.generalized_forces((size * unit).tolist()) - base for unit in np.eye(count)])
+        columns.append(column / size)
+        powers.append(np.abs(column) * np.concatenate([speeds, auxiliary]))
+        others.append(np.abs(base[:n]) * speeds)
     faults = []
     for i, symbol in enumerate(m.constraint_forces):
-        moved, least = (
-            max(float(np.max(np.abs(part))) for part in parts)
-            for parts in ((column[i, :n] for column in columns), (column[i] for column in columns))
-        )
-        if moved > TOLERANCE * least:
+        least = max(float(np.max(each[i])) for each in powers)
+        if any(np.any(each[i, :n] > TOLERANCE * (least + other)) for each, other in zip(powers, others, strict=True)):
             what = f"{symbol} is declared a constraint force, but it moves the mechanism"
             faults.append(Fault(what, remedy="apply it at a point or frame that only auxiliary speeds move"))
     if not faults and any(np.linalg.matrix_rank(column[:, n:]) < count for column in columns):

@@ -204,6 +204,12 @@ class _Asked:
     def _located(self, point: Any) -> int:
         """Return the number of a point whose position is known, not only its velocity."""
         number = self._point(point)
+        touching = number == 0 and any(each.parent == 0 and not each.located for each in self._m.points)
+        if touching:
+            what = f"where point {point} is cannot be told: its velocity is zero, and what hangs on it moves otherwise"
+            raise _RefusedError(
+                f"{what}, as where a wheel touches the ground", "give the positions from a point at rest, and name it"
+            )
         if self._m.points[number].located:
             return number
         if any(each.located for each in self._m.points[1:]):

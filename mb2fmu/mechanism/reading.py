@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import sympy as sm
-from sympy.physics.mechanics import Dyadic, LagrangesMethod, Point, ReferenceFrame, System
+from sympy.physics.mechanics import LagrangesMethod, Point, ReferenceFrame, System
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import dynamicsymbols
 
@@ -33,6 +33,7 @@ from mb2fmu.mechanism.constraint_reading import (
 )
 from mb2fmu.mechanism.contact_reading import held_by_constraints, read_contacts, said_twice
 from mb2fmu.mechanism.drawn_records import Scenery
+from mb2fmu.mechanism.dyadics import dyadic_components
 from mb2fmu.mechanism.independent_rows import without_redundant_rows
 from mb2fmu.mechanism.latch_reading import held_already, read_latches
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
@@ -43,6 +44,7 @@ from mb2fmu.mechanism.records import Body, ForceApplication, Frame, Lagrangian, 
 from mb2fmu.mechanism.scenery import looked_at, read_scenery
 from mb2fmu.mechanism.symbols import (
     SymbolMap,
+    fresh,
     plain_symbols,
     rates_of,
     slope,
@@ -105,7 +107,7 @@ class _Reader:
         ]
         plain = [plain_symbols(group, self.taken) for group in groups]
         self.q, self.u, self.u_aux, self.z, self.r, self.forces, *_ = plain
-        self.u_dot = tuple(_fresh(f"{ui.name}_d", self.taken) for ui in self.u)
+        self.u_dot = tuple(fresh(f"{ui.name}_d", self.taken) for ui in self.u)
         self.to_plain: dict[sm.Basic, sm.Expr] = {}
         for group, symbols in zip(groups, plain, strict=True):
             self.to_plain.update(zip(group, symbols, strict=True))
@@ -218,7 +220,8 @@ class _Reader:
         frames = self._frames(trees)
         constraints = self._constraints()
         bodies = mechanics_source.bodies(self.mechanics)
-        points = trees.read_points(mechanics_source.origin(self.mechanics) or Point("O"), self._wanted_points())
+        origin, pivot = mechanics_source.origin(self.mechanics), mechanics_source.pivot(self.mechanics)
+        points = trees.read_points(origin or Point("O"), self._wanted_points(), pivot=pivot)
         loads, load_of, z_dot = read_loads(
             mechanics_source.loads(self.mechanics),
             mechanics_source.actuators(self.mechanics),
@@ -245,12 +248,17 @@ class _Reader:
             scenery=read_scenery(self.definition, trees, load_of, self._moving()),
         )
         draft = without_redundant_rows(draft)
-        settled = settle_kinematics(draft, trees.given_velocities(), origin_was_found=self._origin_was_found())
+        feet = self._found_origins(trees, pivot)
+        settled = settle_kinematics(draft, trees.given_velocities(), origins_found=feet)
         return self._with_observables(settled, numbers)
 
-    def _origin_was_found(self) -> bool:
-        """Return True if the origin was inferred (a KanesMethod's is the nearest point of zero velocity)."""
-        return not isinstance(self.mechanics, (System, Parts)) and mechanics_source.origin(self.mechanics) is not None
+    def _found_origins(self, trees: Trees, pivot: Point | None) -> frozenset[int]:
+        """Return the numbers of an origin that nobody named, and of the pivot in it (see :func:`settle_points`)."""
+        if isinstance(self.mechanics, (System, Parts)):
+            return frozenset()
+        if pivot is not None:
+            return frozenset({0, trees.point_of[pivot]})
+        return frozenset({0} if mechanics_source.origin(self.mechanics) is not None else ())
 
     def _shared(self, constraints: Constraints, acts: tuple[tuple[ForceApplication, ...], ...]) -> dict[str, Any]:
         """Return fields common to all mechanics types."""
@@ -424,7 +432,7 @@ class _Reader:
             if not mechanics_source.inertia_matters(body, mechanics_source.inertial_frame(self.mechanics)):
                 bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, sm.ImmutableMatrix.zeros(3)))
                 continue
-            matrix = sm.ImmutableMatrix(3, 3, list(map(self.plain, _components(body.central_inertia, axes))))
+            matrix = sm.ImmutableMatrix(3, 3, list(map(self.plain, dyadic_components(body.central_inertia, axes))))
             if axes != body.frame and matrix.free_symbols & set(self._moving()):
                 what = f"frame {body.frame.name} of body {body.name} has an angular velocity only"
                 faults.append(Fault(f"{what}, and its inertia moves in {axes.name}", remedy="write it in one frame"))
@@ -479,26 +487,5 @@ class _Reader:
         for name, item in zip(names, constraints.said, strict=True):
             own = item.symbol if item else None
             word = re.sub(r"\W+", "_", name).strip("_")
-            symbols.append(_fresh(f"lambda_{word}", self.taken) if own is None else self.to_plain[own])
+            symbols.append(fresh(f"lambda_{word}", self.taken) if own is None else self.to_plain[own])
         return tuple(symbols)
-
-
-def _components(inertia: Dyadic, frame: ReferenceFrame) -> list[sm.Expr]:
-    """Return a dyadic in a frame, row by row; one written in this frame is copied, as SymPy needs 0.1 s for it."""
-    if any(vector.args[0][1] != frame or len(vector.args) != 1 for _, *pair in inertia.args for vector in pair):
-        return list(inertia.to_matrix(frame))
-    terms: dict[tuple[int, int], list[sm.Expr]] = {}
-    for factor, a, b in inertia.args:
-        rows, columns = a.args[0][0].todok(), b.args[0][0].todok()
-        for (i, _), x in rows.items():
-            for (j, _), y in columns.items():
-                terms.setdefault((i, j), []).append(factor * x * y)
-    return [sm.Add(*terms.get((i, j), ())) for i in range(3) for j in range(3)]
-
-
-def _fresh(name: str, taken: set[str]) -> sm.Symbol:
-    """Return a new symbol, with underscores appended until its name is free; mark the name as taken."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return sm.Symbol(name)

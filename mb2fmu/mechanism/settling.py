@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +20,7 @@ def settle_points(
     samples: list[Sample],
     given: Mapping[int, VectorTerms],
     *,
-    contact_allowed: bool,
+    origins_found: Collection[int],
 ) -> tuple[Mechanism, list[Fault]]:
     """Decide for each located point with a given velocity which one is used.
 
@@ -29,7 +29,8 @@ def settle_points(
         derived: The same in numbers.
         samples: Random states.
         given: Point number → velocity in N as the user gave it.
-        contact_allowed: The origin was found as a point of zero velocity: it may be a contact point.
+        origins_found: The origin, if nobody named it (it was found as a point of zero velocity), and the pivot that
+            lies in it and has auxiliary speeds: these may be contact points.
 
     Returns:
         The mechanism with settled velocities, and contradictions.
@@ -52,7 +53,7 @@ def settle_points(
         elif i in on_constraints:
             points[i] = replace(place, velocity=given[i])
             by_constraint.append(place.name)
-        elif contact_allowed and place.parent in {0, *lost}:
+        elif origins_found and place.parent in {*origins_found, *lost}:
             # what was found as the origin is a contact point of zero velocity, not a point fixed in N
             points[i] = replace(place, velocity=given[i], located=False)
             lost.add(i)
@@ -61,6 +62,9 @@ def settle_points(
             points[i] = replace(place, velocity=given[i], passing=True)
         elif i in matters:
             faults.append(_velocity_fault(i, derived, taken, samples[0]))
+    for i in {*origins_found} - {0} if lost else ():
+        points[i] = replace(points[i], velocity=given[i], located=False)
+        lost.add(i)
     _unlocate_after(points, lost)
     return replace(draft, points=tuple(points), given_by_constraint=tuple(by_constraint)), faults
 

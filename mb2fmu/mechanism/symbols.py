@@ -326,3 +326,11 @@ def translate_matrix(matrix: sm.MatrixBase, mapping: Mapping[sm.Basic, sm.Expr])
     """:func:`translate` for all entries at once."""
     entries = translate(sm.Tuple(*matrix), mapping)
     return sm.ImmutableMatrix(matrix.rows, matrix.cols, list(entries.args))
+
+
+def fresh(name: str, taken: set[str]) -> sm.Symbol:
+    """Return a new symbol, with underscores appended until its name is free; mark the name as taken."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return sm.Symbol(name)

@@ -142,17 +142,22 @@ class Trees:
         self.frame_of[frame] = len(frames)
         frames.append(Frame(frame.name, parent, unturned, number, omega, oriented=False))
 
-    def read_points(self, origin: Point, wanted: Sequence[Point]) -> tuple[KinematicPoint, ...]:
+    def read_points(
+        self, origin: Point, wanted: Sequence[Point], *, pivot: Point | None = None
+    ) -> tuple[KinematicPoint, ...]:
         """Return the origin, the wanted points, and those between.
 
-        What no chain of positions joins to the origin hangs on given velocities.
+        What no chain of positions joins to the origin hangs on given velocities. A ``pivot`` lies in the origin, and
+        has a velocity of its own, of auxiliary speeds.
 
         Raises:
             MechanismError: Naming every point whose velocity cannot be told.
         """
         places: list[KinematicPoint] = []
         self._number(origin, KinematicPoint(origin.name, -1, None, (), located=True), places)
-        tree = _tree([origin], lambda point: point._pos_dict)
+        if pivot is not None:
+            self._number(pivot, KinematicPoint(pivot.name, 0, (), None, located=True), places)
+        tree = _tree([pivot or origin], lambda point: point._pos_dict)
         for point in wanted:
             if point in tree:
                 self._add_chain(point, tree, places, located=True)

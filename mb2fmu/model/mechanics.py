@@ -9,7 +9,7 @@ back empty or as None (a Lagrangian alone has no bodies).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -252,13 +252,30 @@ def origin(mechanics: Mechanics) -> Point | RecordedPoint | None:
         case RecordedMechanics():
             return RecordedPoint(mechanics.ground)
     frame = inertial_frame(mechanics)
+    return next((point for point in _joined_points(mechanics) if point._vel_dict.get(frame) == 0), None)
+
+
+def pivot(mechanics: Mechanics) -> Point | None:
+    """Return the origin of positions where no point has velocity zero: a pivot whose velocity is auxiliary speeds.
+
+    They are zero in every motion, so that it rests. It is no ground: what pushes it does work at auxiliary speeds.
+    """
+    if isinstance(mechanics, (System, Parts, RecordedMechanics)) or origin(mechanics) is not None:
+        return None
+    frame, still = inertial_frame(mechanics), dict.fromkeys(speeds(mechanics).auxiliary, sm.S.Zero)
+    for point in _joined_points(mechanics) if still else ():
+        velocity = point._vel_dict.get(frame)
+        if velocity is not None and all(c.xreplace(still) == 0 for m, _ in velocity.args for c in m):
+            return point
+    return None
+
+
+def _joined_points(mechanics: Mechanics) -> Iterator[Point]:
+    """Yield the points that are joined to mass centres and to points of loads by given positions."""
     starts = [body.masscenter for body in bodies(mechanics)]
     starts += [load[0] for load in loads(mechanics) if isinstance(load[0], Point)]
     for start in starts:
-        for point in connected_points(start):
-            if point._vel_dict.get(frame) == 0:
-                return point
-    return None
+        yield from connected_points(start)
 
 
 def connected_points(start: Point) -> list[Point]:

@@ -77,7 +77,7 @@ class _Collector:
 
     def __init__(self, mechanics: Mechanics) -> None:
         self.frame = mechanics_source.inertial_frame(mechanics)
-        self.origin = mechanics_source.origin(mechanics)
+        self.origin = mechanics_source.origin(mechanics) or mechanics_source.pivot(mechanics)
         self.found: list[Use] = []
         self.frames: dict[ReferenceFrame, None] = {}
         self.points: dict[Point, None] = {}

@@ -19,7 +19,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector, dynamicsymbols
 
 from mb2fmu.model.definition import Mechanics
-from mb2fmu.model.mechanics import origin
+from mb2fmu.model.mechanics import origin, pivot
 from mb2fmu.model.parts import Parts
 from mb2fmu.model.snapshot import frames_in, restored
 
@@ -66,7 +66,7 @@ def handed(mechanics: Mechanics, *, actuators: bool = True) -> Handed:
         mechanics: As the model has it.
         actuators: False: without their loads, which may be too long to be composed.
     """
-    return replace(_parts_of(mechanics, actuators=actuators), origin=origin(mechanics))
+    return replace(_parts_of(mechanics, actuators=actuators), origin=origin(mechanics) or pivot(mechanics))
 
 
 def _parts_of(mechanics: Mechanics, *, actuators: bool) -> Handed:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import sympy as sm
 from mechanisms import cart_with_pathways, mechanism_of, model_of, moving_pivot, sympy_rolling_disc
 from sympy.physics import mechanics as me
 
+from mb2fmu import pipeline
 from mb2fmu.errors import FormulationError, MechanismError
 from mb2fmu.formulation import formulate
 from mb2fmu.model.definition import Parts
@@ -170,30 +172,57 @@ def test_constraint_force_that_moves_the_mechanism_is_refused():
         mechanism_of(model)
 
 
-def test_an_auxiliary_speed_at_the_pivot_leaves_no_origin_and_the_message_says_how_to_give_one():
-    """SymPy's own way to bring a pin's force to light; a point at rest makes positions known."""
-    m, l, R = *sm.symbols("m l"), me.dynamicsymbols("R")
-    q, u, aux = me.dynamicsymbols("q u u_a")
-    N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_pivot_with_auxiliary_speeds_is_the_origin(joined):
+    """SymPy's own way to bring a pin's force to light; a point at rest beside it is not needed."""
+    m, l, g = sm.symbols("m l g")
+    q, u, aux, R = me.dynamicsymbols("q u u_a R")
+    N, A, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
     A.orient_axis(N, N.z, q)
     A.set_ang_vel(N, u * N.z)
-    for joined in (False, True):
-        O = me.Point("O")
-        if joined:
-            F = me.Point("F")
-            F.set_vel(N, 0)
-            O.set_pos(F, 0)
-        O.set_vel(N, aux * N.x)
-        P = O.locatenew("P", l * A.x)
-        P.v2pt_theory(O, N, A)
-        kane = me.KanesMethod(N, [q], [u], [q.diff() - u], u_auxiliary=[aux])
-        kane.kanes_equations([me.Particle("bob", P, m)], [(O, R * N.x)])
-        model = model_of("Rod", kane, [q], [u], m=1.0, l=0.5)
+    if joined:
+        F = me.Point("F")
+        F.set_vel(N, 0)
+        O.set_pos(F, 0)
+    O.set_vel(N, aux * N.y)
+    P = O.locatenew("P", l * A.x)
+    P.v2pt_theory(O, N, A)
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], u_auxiliary=[aux])
+    kane.kanes_equations([me.Particle("bob", P, m)], [(O, R * N.y), (P, -m * g * N.y)])
+    model = model_of("Rod", kane, [q], [u], m=2.0, l=0.5, g=9.81)
+    model.constraint_force(R, "N")
+    model.output("pin", R, "N")
+    model.output_position("bob", P)
+    model.output_potential_energy()
+    found = pipeline.rhs(model)
+    state = np.array([0.3, 0.7])
+    outputs = dict(zip(found.output_names, found.outputs(0.0, state), strict=True))
+    assert found(0.0, state)[1] == pytest.approx(-9.81 * np.cos(0.3) / 0.5, rel=1e-12)
+    upwards = -0.5 * 0.7**2 * np.sin(0.3) - 9.81 * np.cos(0.3) ** 2
+    assert outputs["pin"] == pytest.approx(2.0 * (9.81 + upwards), rel=1e-12)
+    assert outputs["bob.x"] == pytest.approx(0.5 * np.cos(0.3), rel=1e-12)
+    assert outputs["bob.y"] == pytest.approx(0.5 * np.sin(0.3), rel=1e-12)
+    assert outputs["potential_energy"] == pytest.approx(2.0 * 9.81 * 0.5 * np.sin(0.3), rel=1e-12)
+
+
+@pytest.mark.parametrize("auxiliary", [False, True])
+@pytest.mark.parametrize("place", ["contact", "centre"])
+def test_where_a_wheel_touches_the_ground_is_no_origin(auxiliary, place):
+    """The contact has velocity zero, or auxiliary speeds, and moves. Seen: its position was put out as zero."""
+    q, u, aux, R = me.dynamicsymbols("q u u_a R")
+    r, m = sm.symbols("r m")
+    N, W, C = me.ReferenceFrame("N"), me.ReferenceFrame("W"), me.Point("C")
+    W.orient_axis(N, N.z, q)
+    W.set_ang_vel(N, u * N.z)
+    C.set_vel(N, aux * N.x if auxiliary else 0)
+    centre = C.locatenew("G", r * N.y)
+    centre.v2pt_theory(C, N, W)
+    wheel = me.RigidBody("wheel", centre, W, m, (me.inertia(W, 0, 0, m * r**2), centre))
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], u_auxiliary=[aux] if auxiliary else [])
+    kane.kanes_equations([wheel], [(C, R * N.x)] if auxiliary else [])
+    model = model_of("Wheel", kane, [q], [u], r=0.5, m=1.0)
+    if auxiliary:
         model.constraint_force(R, "N")
-        model.output_position("bob", P)
-        if joined:
-            assert mechanism_of(model).points[mechanism_of(model).bodies[0].masscenter].located
-            continue
-        with pytest.raises(FormulationError, match="where point P is cannot be told") as error:
-            formulate(mechanism_of(model), "kane")
-        assert "F.set_vel(N, 0)" in str(error.value)
+    model.output_position("place", C if place == "contact" else centre)
+    with pytest.raises(FormulationError, match="cannot be told"):
+        formulate(mechanism_of(model), "kane")
