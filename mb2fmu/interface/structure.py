@@ -15,7 +15,7 @@ Kinds are written where one of them is not ``dependent``: missing ones mean that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mb2fmu.interface.fmu_interface import Dependency, FmuInterface, FmuVariable, Kind, Source
 from mb2fmu.interface.grouping import FmuArray
@@ -87,9 +87,11 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
     def at_start(variable: FmuVariable) -> Unknown:
         """Return a variable as an initial unknown with its dependencies."""
         if variable.start_dependencies:
-            known = {item.on for item in variable.dependencies}
-            further = tuple(item for item in variable.start_dependencies if item.on not in known)
-            return Unknown(numbers[variable.name], *seen_at_start((*variable.dependencies, *further)))
+            # What a switch looks at has no constant factor: q mod 2 pi jumps where q does not.
+            looked_at = {item.on for item in variable.start_dependencies}
+            others = tuple(item for item in variable.dependencies if item.on not in looked_at)
+            further = tuple(replace(item, kind="dependent") for item in variable.start_dependencies)
+            return Unknown(numbers[variable.name], *seen_at_start((*others, *further)))
         return Unknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
 
     def start_of(name: str) -> Unknown:

@@ -20,8 +20,10 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.validation.conditions import Conditions, calculated_values
+from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.moving import Gauge, Signal, parameter_moves, rounded, signals, start_moves
+from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.reference import SCOUT, Reference, constraint_scales
 from mb2fmu.validation.result import Move
 from mb2fmu.validation.touching_starts import Gaps, mode_places
@@ -249,6 +251,7 @@ def _started(intention: _Intention, part: float) -> Conditions | None:
         x = reference.states[0] + part * intention.starts
         x = numeric.project(0.0, x, prepared)
         x = intention.gaps.opened(x, prepared, reference.states[0], numeric.prepare(given.parameters))
+        x = _with_what_is_held_at_rest(numeric, x, inputs[0].tolist(), prepared)
         motion = numeric.motion(0.0, x, inputs[0].tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
         return None
@@ -274,6 +277,18 @@ def _started(intention: _Intention, part: float) -> Conditions | None:
             }
         ),
     )
+
+
+def _with_what_is_held_at_rest(
+    numeric: NumericEquations, x: Floats, r: Sequence[float], prepared: Sequence[float]
+) -> Floats:
+    """Return the state at t = 0 with speeds for which contacts that rest, and what sticks, stand still.
+
+    A contact that rests while its gap grows contradicts itself: it is let go at the next look, and looks differ.
+    """
+    if not isinstance(numeric, HybridEquations):
+        return x
+    return numeric.kept_at_rest(0.0, x, r, prepared, numeric.modes_at(0.0, x, r, prepared))
 
 
 def _calculated_within(definition: Declarations, parameters: Sequence[float]) -> bool:

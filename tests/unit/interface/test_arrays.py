@@ -112,3 +112,21 @@ def test_arrays_that_cannot_be_are_refused(said: str) -> None:
     with pytest.raises(ModelError, match="cannot be used") as caught:
         pipeline.derive(model)
     assert any(said in fault.what for fault in caught.value.faults)
+
+
+def test_what_a_switch_looks_at_has_no_constant_factor_at_the_start() -> None:
+    """x mod 2 jumps where x does not: its factor was called constant. The auditor had found it."""
+    model = two_masses()
+    x = dynamicsymbols("x")
+    model.output("wrapped", sm.Mod(x, 2), "m")
+    model.output("plain", 3 * x, "m")
+    interface = described(model)
+    numbers = {variable.name: variable.value_reference for variable in interface.variables}
+    structure = model_structure(interface)
+
+    def kind(unknowns, name: str) -> str:
+        unknown = next(each for each in unknowns if each.index == numbers[name])
+        return dict(zip(unknown.dependencies, unknown.kinds, strict=True))[numbers["x"]]
+
+    assert kind(structure.initial_unknowns, "wrapped") == "dependent"
+    assert kind(structure.initial_unknowns, "plain") == "constant"

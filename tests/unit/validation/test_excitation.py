@@ -277,6 +277,10 @@ def test_nothing_starts_inside_of_what_it_touches(rests):
     assert moved["c"] != pytest.approx(0.01)
     opening = moved["c"] - np.hypot(moved["X"], moved["Y"])
     assert opening == pytest.approx(0.0, abs=1e-12) if rests else opening >= -1e-15
+    if rests:  # it would be let go if it left what it rests on, and sooner or later by whoever looks
+        rate = moved["X"] * moved["v_x"] + moved["Y"] * moved["v_y"]
+        assert np.hypot(moved["v_x"], moved["v_y"]) > 0.0
+        assert abs(rate) < 1e-12 * np.hypot(moved["X"], moved["Y"]) * np.hypot(moved["v_x"], moved["v_y"])
     assert moved["wall.resting"] == float(rests)
     assert {move.name for move in found.moves if "where bodies are" in move.reason} == {"wall.resting"}
 
