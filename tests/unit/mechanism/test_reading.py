@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import sympy as sm
 from mechanisms import cart_with_pathways, mechanism_of, model_of, moving_pivot, sympy_rolling_disc
+from rescaling import rescale
 from sympy.physics import mechanics as me
 
 from mb2fmu import pipeline
 from mb2fmu.errors import FormulationError, MechanismError
 from mb2fmu.formulation import formulate
 from mb2fmu.model.definition import Parts
+
+MODELS = Path(__file__).parents[3] / "models"
 
 
 def _rod(*, omega_factor: float = 1, velocity_factor: float = 1, mass: float = 1.0, equations: int = 1):
@@ -226,3 +231,10 @@ def test_where_a_wheel_touches_the_ground_is_no_origin(auxiliary, place):
     model.output_position("place", C if place == "contact" else centre)
     with pytest.raises(FormulationError, match="cannot be told"):
         formulate(mechanism_of(model), "kane")
+
+
+@pytest.mark.parametrize("scale", [{"length": 1e6}, {"length": 1e-6}, {"mass": 1e6}, {"time": 1e-6}])
+def test_unknown_forces_are_judged_alike_at_every_scale(scale):
+    """Seen: with lengths of 1e6 m a tension "moved the mechanism", by round-off of much larger weights."""
+    model = pipeline.load(MODELS / "double_simple_pendulum.py")
+    assert mechanism_of(rescale(model, **scale)).constraint_forces
