@@ -88,7 +88,7 @@ def _of_latch(latch: Latch, state: State) -> Word:
 
 
 def _of_switch(switch: OwnSwitch, mode: float) -> Word:
-    """Return what the mode of a switch means of what it is named by."""
+    """Return the style and the word of a switch's mode."""
     word = mode_word(switch, mode)
     if switch.kind == "truth":
         return ("none" if word == "false" or (mode <= 0.5 and word != "true") else "up", word)

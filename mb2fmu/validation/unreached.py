@@ -58,7 +58,7 @@ def _modes(reference: Reference, k: int) -> Iterator[float]:
 
 
 def mode_word(switch: OwnSwitch, mode: float) -> str:
-    """Return what a mode means of what its switch is named by."""
+    """Return the word of a mode: of a comparison whether it is true, of a sign which it is, else the number."""
     if switch.kind == "truth":
         return switch.words[mode > 0.5]
     if switch.kind == "sign":

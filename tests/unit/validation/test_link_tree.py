@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
+from compiled_reference import largest_difference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanisms import mechanism_of, model_of, random_states
+from mechanisms import mechanism_of, model_of
 from trees import AXES, DEGREES, KINDS, build
 from unit.robots.robot_texts import joint, link, robot
 
@@ -50,15 +50,10 @@ def trees_of(monkeypatch: pytest.MonkeyPatch, spoilt=lambda tree: tree) -> list[
 
 
 def difference(mechanism: Mechanism) -> float:
-    """Of x' by C from that by NumPy, which solves M u' = f, over the largest, at random states."""
-    compiled, python = (NewtonEuler(mechanism, formulate_motion(mechanism)) for _ in range(2))
+    """Of x' by C from that by NumPy, over the largest."""
+    compiled = NewtonEuler(mechanism, formulate_motion(mechanism))
     assert compiled.compile()
-    worst = 0.0
-    for state in random_states(mechanism, 4, seed=5):
-        r, p = list(state.r), tuple(state.p.tolist())
-        found, wanted = (each.x_dot(state.t, state.x, r, each.prepare(p))[0] for each in (compiled, python))
-        worst = max(worst, float(np.max(np.abs(found - wanted)) / np.max(np.abs(wanted))))
-    return worst
+    return largest_difference(compiled, mechanism, count=4, seed=5)
 
 
 @pytest.fixture

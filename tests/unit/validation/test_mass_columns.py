@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from mechanisms import random_states
+from compiled_reference import largest_difference
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import pipeline
@@ -47,17 +46,6 @@ def columns_of(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> tuple[N
     return numeric, made[0]
 
 
-def largest_difference(numeric: NewtonEuler, mechanism: Mechanism) -> float:
-    """Of x' by C from that by NumPy, over the largest, at random states."""
-    python = NewtonEuler(mechanism, formulate_motion(mechanism))
-    worst = 0.0
-    for state in random_states(mechanism, 6, seed=3):
-        r, p = list(state.r), tuple(state.p.tolist())
-        found, wanted = (each.x_dot(state.t, state.x, r, each.prepare(p))[0] for each in (numeric, python))
-        worst = max(worst, float(np.max(np.abs(found - wanted)) / np.max(np.abs(wanted))))
-    return worst
-
-
 @pytest.fixture
 def tree(tmp_path: Path) -> Mechanism:
     path = tmp_path / "tree.urdf"
@@ -69,7 +57,7 @@ def test_all_but_the_speed_of_two_joints_move_one_rigid_whole(tree: Mechanism, m
     numeric, columns = columns_of(tree, monkeypatch)
     names = [str(u) for u in tree.u]
     assert [name for name, stem in zip(names, columns.stems, strict=True) if stem is None] == ["u_swing"]
-    assert largest_difference(numeric, tree) < 1e-13
+    assert largest_difference(numeric, tree, count=6, seed=3) < 1e-13
 
 
 @pytest.mark.parametrize("fault", ["no moment", "a step of the path left out"])
@@ -87,4 +75,4 @@ def test_a_wrong_resultant_is_noticed(tree: Mechanism, monkeypatch: pytest.Monke
         monkeypatch.setattr(MassColumns, "_turning_stem", without_moment)
     else:
         monkeypatch.setattr(MassColumns, "_composites", nearer)
-    assert largest_difference(columns_of(tree, monkeypatch)[0], tree) > 1e-6
+    assert largest_difference(columns_of(tree, monkeypatch)[0], tree, count=6, seed=3) > 1e-6
