@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import sympy as sm
@@ -97,6 +98,11 @@ class Diagnostics:
 
 
 DIAGNOSTICS = Diagnostics(*sm.symbols("position_residual velocity_residual rank condition", cls=sm.Dummy))
+
+
+def diagnosed_outputs(outputs: Sequence[OutputExpression]) -> tuple[tuple[str, sm.Symbol], ...]:
+    """Return the names of outputs about a unit's own constraints, each with its symbol of ``DIAGNOSTICS``."""
+    return tuple((o.name, o.expression) for o in outputs if o.expression in DIAGNOSTICS.all)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ Beyond it, chaos has the word, and the invariants alone are judged: they hold fo
 - Integrals of motion, see ``kept_integrals``.
 - Constraints: |φ_i(q, t)| and |A_i u + b_i| of the FMU's own q and u, each over its row's own scale, against
   FACTOR · tolerance and the round-off of the row's terms.
+- What the FMU tells of its constraints, computed again at its own q and u, see ``own_diagnostics``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ import numpy.typing as npt
 
 from mb2fmu.validation.event_limits import EventLimit, Sides, event_limits, sides_at_points
 from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.invariants import invariant
 from mb2fmu.validation.kept_integrals import FORMULA, KeptIntegrals
+from mb2fmu.validation.own_diagnostics import compare_diagnostics
 from mb2fmu.validation.reference import (
     Reference,
     constraint_scales,
@@ -244,10 +247,10 @@ def compare_invariants(
 
     ``limits``: say which points may be on either side of an event. ``integrals``: of motion, of the same experiment.
     """
-    if not np.all(np.isfinite(simulation.values)):
-        return ()
     order = [simulation.names.index(name) for name in reference.trajectory.names]
     values = simulation.values[:, order]
+    if not np.all(np.isfinite(values)):
+        return ()
     states = values[:, list(reference.state_columns)]
     begins = modes_taken(reference, limits, simulation) if limits else {}
     beside = limits.sides if limits else {}
@@ -260,7 +263,7 @@ def compare_invariants(
         results.append(_energy(reference, states, np.array([landing.work for landing in landings])))
     if integrals:
         results += _integrals(reference, integrals, values)
-    return (*results, *_constraints(reference, values))
+    return (*results, *_constraints(reference, values), *compare_diagnostics(reference, simulation))
 
 
 def _defects(
@@ -294,7 +297,7 @@ def _defects(
     time = reference.trajectory.time[1:]
     formula = "|x(t + h) − Φ(x(t))|, Φ the reference's flow over one step"
     return [
-        _invariant(f"step defect of {name}", formula, unit, time, defects[:, j], limits[:, j] + rounding[j])
+        invariant(time, f"step defect of {name}", formula, unit, defects[:, j], limits[:, j] + rounding[j])
         for j, (name, unit) in enumerate(zip(names, units, strict=True))
     ]
 
@@ -331,7 +334,7 @@ def _energy(reference: Reference, states: Floats, work: Floats) -> InvariantResu
     scale = reference.work_scale
     drift = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
     limit = FACTOR * run.tolerance * (scale + exchanged) + ROUNDING * (scale + exchanged) * np.sqrt(len(T))
-    return _invariant("energy balance", "|T − T(0) − W|", "J", run.time, drift, limit)
+    return invariant(run.time, "energy balance", "|T − T(0) − W|", "J", drift, limit)
 
 
 def _integrals(reference: Reference, integrals: KeptIntegrals, values: Floats) -> list[InvariantResult]:
@@ -339,7 +342,7 @@ def _integrals(reference: Reference, integrals: KeptIntegrals, values: Floats) -
     strays = integrals.strays(values)
     limits = integrals.limits(FACTOR * reference.conditions.tolerance)
     return [
-        _invariant(kept.name, FORMULA, kept.unit, integrals.time, strays[i], limits[i])
+        invariant(integrals.time, kept.name, FORMULA, kept.unit, strays[i], limits[i])
         for i, kept in enumerate(integrals.kept)
         if integrals.told(i)
     ]
@@ -368,23 +371,5 @@ def _constraints(reference: Reference, values: Floats) -> list[InvariantResult]:
         if relative[:, part].shape[1]:
             worst = np.argmax(relative[:, part] / limits[:, part], axis=1)[:, None]
             values, bound = (np.take_along_axis(each[:, part], worst, axis=1)[:, 0] for each in (relative, limits))
-            results.append(_invariant(name, formula, "1", run.time, values, bound))
+            results.append(invariant(run.time, name, formula, "1", values, bound))
     return results
-
-
-def _invariant(name: str, formula: str, unit: str, time: Floats, values: Floats, limit: Floats) -> InvariantResult:
-    """Return the result of an invariant: its worst ratio of value to limit over time, and when."""
-    ratios = np.where(values <= 0, 0.0, values / np.where(limit > 0, limit, np.finfo(float).tiny))
-    worst = int(np.argmax(ratios))
-    return InvariantResult(
-        name=name,
-        formula=formula,
-        unit=unit,
-        value=float(values[worst]),
-        at=float(time[worst]),
-        bound=float(limit[worst]),
-        ratio=float(ratios[worst]),
-        verdict="passed" if bool(np.all(ratios <= 1.0)) else "failed",
-        values=values,
-        bounds=limit,
-    )

@@ -280,6 +280,12 @@ class NumericEquations:
         values += self._blank[len(values) :]
         return self._residual(values, u, self._constraints(values))
 
+    def holonomic_slopes(self, t: float, q: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
+        """Return ∂φ/∂q, shape (n_phi, n_q)."""
+        values = [t, *q, *([0.0] * self.n_u), *z, *([0.0] * len(self.equations.r)), *prepared]
+        values += self._blank[len(values) :]
+        return np.array(self._holonomic_slopes(values), dtype=float).reshape(-1, self.n_q)
+
     def keeping_modes(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float] | None = None
     ) -> AbstractContextManager[None]:

@@ -13,6 +13,7 @@ import scipy
 import sympy as sm
 
 from mb2fmu.equations.motion import DIAGNOSTICS, EquationsOfMotion
+from mb2fmu.equations.motion_observables import diagnosed_outputs
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.natural_units import natural_units, typical_motion
@@ -104,6 +105,7 @@ class Reference:
         events: In their order.
         modes: At each communication point, at the end of the step before; empty where nothing switches.
         event_uncertainty: How far the instants of events of two runs are from each other, at most, s.
+        diagnosed: Names of outputs about a unit's own constraints, each with its symbol of ``DIAGNOSTICS``.
     """
 
     trajectory: Trajectory
@@ -120,6 +122,7 @@ class Reference:
     events: tuple[EventSeen, ...] = ()
     modes: tuple[Modes, ...] = ()
     event_uncertainty: float = 0.0
+    diagnosed: tuple[tuple[str, sm.Symbol], ...] = ()
 
     @property
     def state_scales(self) -> Floats:
@@ -200,7 +203,8 @@ def make_reference(
         ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations, a gap of an impact
             that is negative at the start.
     """
-    run, equations = experiment or conditions(definition), comparable(equations)
+    run, diagnosed = experiment or conditions(definition), diagnosed_outputs(equations.outputs)
+    equations = comparable(equations)
     numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else numeric_equations(equations, definition))
     numeric.compile()
     variables, columns = describe(definition, equations), state_columns(numeric)
@@ -233,6 +237,7 @@ def make_reference(
         events=tuple(found.seen.events),
         modes=tuple(found.seen.modes),
         event_uncertainty=found.late,
+        diagnosed=diagnosed,
     )
 
 
@@ -406,7 +411,7 @@ def describe(definition: Declarations, equations: EquationsOfMotion) -> tuple[Va
 
 
 def comparable(equations: EquationsOfMotion) -> EquationsOfMotion:
-    """Return equations without outputs about a unit's own numbers, which a reference cannot know."""
+    """Return equations without outputs about a unit's own constraints: they are not of the reference's motion."""
     outputs = tuple(o for o in equations.outputs if not o.expression.free_symbols & DIAGNOSTICS.all)
     return equations if outputs == equations.outputs else replace(equations, outputs=outputs)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mb2fmu import __version__
+from mb2fmu.equations.motion_observables import diagnosed_outputs
 from mb2fmu.errors import ValidationError
 from mb2fmu.package import unpack
 from mb2fmu.validation.answers import answered
@@ -285,7 +286,7 @@ class _RunPlan:
         """Run the unit through all experiments and sessions, in each of its interface types."""
         reference = self.made.reference
         watched = watched_names(reference, self.description)
-        names = [variable.name for variable in reference.variables]
+        names = [*(variable.name for variable in reference.variables), *dict(reference.diagnosed)]
         found = []
         for kind, each in self.questions.items():
             sessions = dict(each.operations) if each else {}
@@ -382,8 +383,11 @@ def _provenance(fmu: Path, method: Method | None, reference: Reference, toleranc
 
 
 def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[str]:
-    """Return the names of all variables that are compared with the reference."""
-    return [variable.name for variable in describe(definition, equations)]
+    """Return the names of all variables that are compared with the reference, or with the unit's own states."""
+    return [
+        *(variable.name for variable in describe(definition, equations)),
+        *dict(diagnosed_outputs(equations.outputs)),
+    ]
 
 
 def _refusals(driven: Sequence[Driven]) -> tuple[str, ...]:

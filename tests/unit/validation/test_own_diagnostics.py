@@ -1,0 +1,71 @@
+"""What a unit tells of its own constraints, judged at its own states: right as it is, and found where 2 % are wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from mb2fmu import model, pipeline
+from mb2fmu.formulation import formulate
+from mb2fmu.mechanism import close_loops, read
+from mb2fmu.model import check
+from mb2fmu.validation.own_diagnostics import compare_diagnostics
+from mb2fmu.validation.reference import Reference, make_reference
+from mb2fmu.validation.simulate import Simulation
+
+TOLD = ("position_residual", "velocity_residual", "rank", "condition")
+STRAY = 1e-6
+"""How far the states are beside the constraints: rad and rad/s."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a unit told in an experiment, and the reference that judges it."""
+
+    reference: Reference
+    simulation: Simulation
+
+    def judged(self, name: str = "", factor: float = 1.0) -> dict[str, str]:
+        """The verdict of each diagnostic, one of them told wrongly."""
+        names, values = self.simulation.names, self.simulation.values.copy()
+        if name:
+            values[:, names.index(f"diagnostics.{name}")] *= factor
+        results = compare_diagnostics(self.reference, replace(self.simulation, values=values))
+        return {result.name.removeprefix("diagnostics."): result.verdict for result in results}
+
+
+@cache
+def told_by(treatment: str, thrice: bool = False) -> Told:
+    """A four-bar linkage whose states stray from the constraints, as its own right-hand side tells of them."""
+    loaded = model.load("models/four_bar.py")
+    if thrice:
+        rows = loaded.mechanics.holonomic_constraints
+        loaded.mechanics = replace(loaded.mechanics, holonomic_constraints=(*rows, 3 * rows[0]))
+    loaded.experiment(stop=0.2, step=0.02)
+    definition = check(loaded)
+    reference = make_reference(definition, formulate(close_loops(read(definition)), "kane"))
+    f = pipeline.right_hand_side(pipeline.derive(loaded, method="tmt", constraints=treatment))
+    noise = STRAY * np.random.default_rng(5).uniform(-1, 1, reference.states.shape)
+    states = reference.states + noise
+    names = (*reference.trajectory.names[: states.shape[1]], *f.output_names)
+    told = [f.outputs(float(t), x, f.r0, f.p0) for t, x in zip(reference.trajectory.time, states, strict=True)]
+    values = np.concatenate([states, np.array(told)], axis=1)
+    return Told(reference, Simulation(names, reference.trajectory.time, values, (), 0.0))
+
+
+@pytest.mark.parametrize(("treatment", "thrice"), [("attractor", False), ("multipliers", False), ("attractor", True)])
+def test_what_is_told_rightly_passes(treatment, thrice):
+    assert told_by(treatment, thrice).judged() == dict.fromkeys(TOLD, "passed")
+
+
+@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("treatment", ["attractor", "multipliers"])
+def test_two_hundredths_too_much_fail(treatment, name):
+    assert told_by(treatment).judged(name, 1.02) == dict.fromkeys(TOLD, "passed") | {name: "failed"}
+
+
+def test_no_number_fails():
+    assert told_by("attractor").judged("rank", float("nan"))["rank"] == "failed"
