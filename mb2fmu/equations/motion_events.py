@@ -68,7 +68,7 @@ def impact_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Sy
     What is lifted is let go first, and latches close. What rests and approaches slowly waits for changes of modes,
     which put it at rest: it may have drifted.
     """
-    first, others = _struck(contacts, latches, u), _first(contacts, latches)
+    first, others = _struck(contacts, latches, u), _first(contacts, latches, u)
     pressed = sm.And(sm.Or(*(c.pressed(u) for c in contacts.each)), sm.Not(others))
     slow = (1 - contacts.wrong(u)) * sm.Piecewise((1, pressed), (0, True))
     return first + (1 - first) * slow
@@ -81,17 +81,17 @@ def _struck(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol])
 
 def _meets(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
     """Return the condition that closed bodies approach each other, before contact modes change."""
-    return sm.And(sm.Or(*(c.meets(u) for c in contacts.each)), sm.Not(_first(contacts, latches)))
+    return sm.And(sm.Or(*(c.meets(u) for c in contacts.each)), sm.Not(_first(contacts, latches, u)))
 
 
-def _first(contacts: Contacts, latches: Latches | None) -> sm.Basic:
-    """Return the condition that goes first: a gap is lifted, or a latch closes or opens."""
-    return sm.Or(contacts.lifted, latches.pending if latches else sm.false)
+def _first(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
+    """Return the condition that goes first: a contact is lifted, or a latch closes or opens."""
+    return sm.Or(contacts.lifted(u), latches.pending if latches else sm.false)
 
 
 def change_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 1 where contacts must begin to stick, slide or open, else 0; lifting, impacts and latches go first."""
-    waits = sm.Piecewise((0, _first(contacts, latches)), (1, True))
+    waits = sm.Piecewise((0, _first(contacts, latches, u)), (1, True))
     return contacts.wrong(u) * (1 - _struck(contacts, latches, u)) * waits
 
 
@@ -118,19 +118,19 @@ def contact_events(
     if contacts.frictions:
         yield _change(contacts, u, independent)
     for c in each:
-        yield _opening(c, _meets(contacts, latches, u), rough=bool(contacts.frictions))
+        yield _opening(c, u, _meets(contacts, latches, u), rough=bool(contacts.frictions))
     for c in each:
         yield OwnEvent(f"{c.name} is open", "when", c.gone(u), ((c.resting, sm.S.Zero),), late=True)
 
 
-def _opening(contact: UnilateralContact, struck: sm.Basic, *, rough: bool) -> OwnEvent:
-    """Return the event in which a resting contact opens: its force would have to pull, or its gap was lifted.
+def _opening(contact: UnilateralContact, u: Sequence[sm.Symbol], struck: sm.Basic, *, rough: bool) -> OwnEvent:
+    """Return the event in which a resting contact opens: its force would have to pull, or it was lifted.
 
     It happens at the start, too, where a contact is said to rest and does not.
     Where something is ``struck`` at the same instant that goes first, and says what rests then: both set ``resting``.
     With friction (``rough``) pulling is left to the event that changes the modes of all contacts together.
     """
-    name, lifted = f"{contact.name} opens", contact.lifted
+    name, lifted = f"{contact.name} opens", contact.lifted(u)
     if not rough:
         left = sm.Piecewise((0, lifted), (LEAVING, True))
         opens = sm.Or(sm.And(contact.pull < 0, sm.Not(struck)), lifted)

@@ -31,9 +31,11 @@ LEAVING = sm.Rational(1, 4)
 
 
 LIFTED = 2 * SETTLED
-"""Part of the speed below which a contact rests: a resting one is open where its gap is larger than this over s.
+"""Part B of the speed below which a contact rests: a resting one is open where s g or g' + s g is larger than that.
 
-From there its stabilization would draw it back faster than :data:`SETTLED` (s g / e at most) and strike it on its way.
+From there its stabilization would draw it back faster than :data:`SETTLED` and strike it on its way. What is within
+these bounds stays there by g'' = -2 s g' - s^2 g: with y = g' + s g that is y' = -s y, (s g)' = s (y - s g). So it does
+not matter when one looks.
 """
 
 STILL = SETTLED**2
@@ -179,10 +181,9 @@ class UnilateralContact:
         second = sm.Add(*(slope * rate for slope, rate in zip(self.jacobian, u_dot, strict=True)), self.bias)
         return second + 2 * s * self.rate(u) + s**2 * self.gap
 
-    @property
-    def closed(self) -> sm.Basic:
-        """The condition that the bodies touch; a resting contact touches unless its gap was lifted."""
-        return sm.And(self.touches, sm.Not(self.lifted))
+    def closed(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+        """Return the condition that the bodies touch; a resting contact touches unless it was lifted."""
+        return sm.And(self.touches, sm.Not(self.lifted(u)))
 
     @property
     def _rests(self) -> sm.Expr:
@@ -199,11 +200,13 @@ class UnilateralContact:
         # no Piecewise: SymPy would take the comparison out of it
         return (1 - self._rests) * self.gap - self._rests <= 0
 
-    @property
-    def lifted(self) -> sm.Basic:
-        """The condition that a resting contact was parted, by a changed parameter or an event of the model."""
-        parted = self.stabilization * self.gap - LIFTED * self.rest_below
-        return sm.And(above(self.resting), at_events(parted))
+    def lifted(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+        """Return the condition that a resting contact was parted: changed parameters, an event or the start did it."""
+        s = self.stabilization
+        back = s * self.gap
+        least = (1 - (1 - LIFTED) * sm.sign(s)) * self.rest_below  # with s = 0 nothing comes back
+        parted = sm.Or(at_events(back - least), at_events(self.rate(u) + back - least))
+        return sm.And(above(self.resting), parted)
 
     def approaches(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that the gap of an open contact shrinks."""
@@ -211,15 +214,15 @@ class UnilateralContact:
 
     def meets(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that closed bodies approach each other: not at rest, or set moving by an event."""
-        return sm.Or(sm.And(self.touches, self.approaches(u)), self._pressed(self.rate(u) + self.rest_below))
+        return sm.Or(sm.And(self.touches, self.approaches(u)), self._pressed(self.rate(u) + self.rest_below, u))
 
     def pressed(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the rate by which resting bodies approach, whether an event, an importer or drift has caused it."""
-        return self._pressed(self.rate(u) + SETTLED * self.rest_below)
+        return self._pressed(self.rate(u) + SETTLED * self.rest_below, u)
 
-    def _pressed(self, slower: sm.Expr) -> sm.Basic:
-        """Return the condition that a value is negative at a resting contact whose gap was not lifted."""
-        return sm.And(above(self.resting), sm.Not(self.lifted), at_events(-slower))
+    def _pressed(self, slower: sm.Expr, u: Sequence[sm.Symbol]) -> sm.Basic:
+        """Return the condition that a value is negative at a resting contact that was not lifted."""
+        return sm.And(above(self.resting), sm.Not(self.lifted(u)), at_events(-slower))
 
     def gone(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that an opened contact parts faster than round-off; the gap itself shows that later.
@@ -286,10 +289,9 @@ class Contacts:
         """Symbols of all unknowns: forces, results of impacts, whether modes change."""
         return (*self.forces, *self.struck, *((self.due,) if self.due else ()))
 
-    @property
-    def lifted(self) -> sm.Basic:
-        """The condition that any gap is lifted."""
-        return sm.Or(*(contact.lifted for contact in self.each))
+    def lifted(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+        """Return the condition that any contact is lifted."""
+        return sm.Or(*(contact.lifted(u) for contact in self.each))
 
     def named(self, u: Sequence[sm.Symbol]) -> Iterator[tuple[sm.Basic, str, str]]:
         """Yield the conditions that are switches, with what people are told where each holds, and where it does not."""

@@ -44,7 +44,7 @@ class ContactLaws(ContactResponse):
         walker.define(self.forces, [*W, *gaps, *(c.resting for c in each)], self._forces)
         walker.define(e.u_dot, [*self._free, *flat, *self.forces], self._moved)
         blows = [contact.blow for contact in each]
-        needs = [*W, *(c.rate(e.u) for c in each), *(sm.Piecewise((1, c.closed), (0, True)) for c in each)]
+        needs = [*W, *(c.rate(e.u) for c in each), *(sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in each)]
         needs += [*(c.resting for c in each), *(c.restitution for c in each), *(c.rest_below for c in each)]
         walker.define([*blows, *(c.rests for c in each)], needs, self._blows)
 

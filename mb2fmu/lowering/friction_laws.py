@@ -54,7 +54,7 @@ class FrictionLaws(ContactResponse):
         walker.define(contacts.forces, [*known, *levels, *states], self._forces)
         walker.define(e.u_dot, [*self._free, *flat, *contacts.forces], self._moved)
         rates = [*(c.rate(e.u) for c in each), *(f.slip(e.u) for f in frictions)]
-        closed = [sm.Piecewise((1, c.closed), (0, True)) for c in each]
+        closed = [sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in each]
         laws = [*closed, *(c.restitution for c in each), *(c.rest_below for c in each)]
         blows = [*(c.blow for c in each), *(f.blow for f in frictions)]
         behind = [*(c.rests for c in each), *(f.slides for f in frictions)]

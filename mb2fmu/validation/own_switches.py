@@ -311,7 +311,7 @@ def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     yield from (c.rate(e.u) for c in contacts.each)
     yield from (c.restitution for c in contacts.each)
     yield from (c.rest_below for c in contacts.each)
-    yield from (sm.Piecewise((1, c.closed), (0, True)) for c in contacts.each)
+    yield from (sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in contacts.each)
     yield from (c.resting for c in contacts.each)
 
 
