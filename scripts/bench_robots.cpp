@@ -1,8 +1,9 @@
 /* bench_robots.cpp: Pinocchio's articulated-body algorithm of a robot, for scripts/bench_robots.
  *
- * Standard input: how many joints; of each kind (floating, RX, RY, RZ, PX, PY, PZ), parent, rotation (9, row by row) and
- * position (3) in the parent, mass, mass centre (3), central inertia (9); then q, v, effort. Damping is added as in the
- * file: one number per speed. Arguments: how many calls, and (anything): say the accelerations instead of the time.
+ * Standard input: how many joints; of each kind (floating, RX, RY, RZ, PX, PY, PZ; R and its axis), parent, rotation
+ * (9, row by row) and position (3) in the parent, mass, mass centre (3), central inertia (9); then q, v, effort.
+ * Damping is added as in the file: one number per speed. Arguments: how many calls, and (anything): say the
+ * accelerations instead of the time.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -39,6 +40,10 @@ template <typename Matrix> static Matrix read(int rows, int columns)
 
 static pinocchio::JointModel joint(const std::string &kind)
 {
+    if (kind == "R") {
+        const Eigen::Vector3d axis = read<Eigen::MatrixXd>(3, 1);
+        return pinocchio::JointModelRevoluteUnaligned(axis.normalized());
+    }
     if (kind == "floating") { return pinocchio::JointModelFreeFlyer(); }
     if (kind == "RX") { return pinocchio::JointModelRX(); }
     if (kind == "RY") { return pinocchio::JointModelRY(); }
@@ -56,13 +61,14 @@ int main(int count, char **arguments)
     for (int i = 0; i < n; i++) {
         std::string kind;
         std::cin >> kind;
+        const pinocchio::JointModel moved = joint(kind);
         const auto parent = static_cast<pinocchio::JointIndex>(number());
         const Eigen::Matrix3d rotation = read<Eigen::MatrixXd>(3, 3);
         const Eigen::Vector3d position = read<Eigen::MatrixXd>(3, 1);
         const double mass = number();
         const Eigen::Vector3d centre = read<Eigen::MatrixXd>(3, 1);
         const Eigen::Matrix3d inertia = read<Eigen::MatrixXd>(3, 3);
-        const auto own = model.addJoint(parent, joint(kind), pinocchio::SE3(rotation, position), "j" + std::to_string(i));
+        const auto own = model.addJoint(parent, moved, pinocchio::SE3(rotation, position), "j" + std::to_string(i));
         model.appendBodyToJoint(own, pinocchio::Inertia(mass, centre, inertia), pinocchio::SE3::Identity());
     }
     pinocchio::Data data(model);

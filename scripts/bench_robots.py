@@ -27,6 +27,7 @@ from bench_chain import BUILDS, ROOT, compiled_pinocchio, motion_only, total
 from mb2fmu import pipeline
 from mb2fmu.emit import c
 from mb2fmu.interface import Target, describe
+from mb2fmu.robots.robot_mechanics import RobotMechanics
 from mb2fmu.toolchain.compilers import compiling, find
 from mb2fmu.toolchain.platforms import host
 
@@ -76,14 +77,15 @@ def row(file: Path, program: Path, folder: Path, rounds: int) -> str:
     q[: 3 if floating else 0] = 0.1
     effort[: 6 if floating else 0] = 0.0  # no drive holds the base
     damping = np.zeros(model.nv)
-    known = {name: i for i, name in enumerate(model.names)}
+    names = names_in_file(derivation)
     for parameter in derivation.checked.parameters:
         if parameter.name.endswith(".damping"):
-            damping[model.idx_vs[known[parameter.name.removesuffix(".damping")]]] = float(parameter.value)
+            joint = names[parameter.name.removesuffix(".damping")]
+            damping[model.idx_vs[model.getJointId(joint)]] = float(parameter.value)
     theirs = Timed(program, said(model, q, v, effort, damping))
     sides = ours(derivation, model, (q, v, effort), folder)
     accelerations = np.array(theirs.run(1, "say"))
-    speeds = [at(item.name, model, model.idx_vs) for item in derivation.checked.speeds]
+    speeds = [at(item.name, model, model.idx_vs, names) for item in derivation.checked.speeds]
     bound = _AGREE * max(1.0, float(np.linalg.cond(mass_matrix(model, q))) / 1e6)
     for name, side in sides.items():
         found = np.array(side.run(1, "say"))[-len(speeds) :]
@@ -101,11 +103,18 @@ def row(file: Path, program: Path, folder: Path, rounds: int) -> str:
     return f"| {file.stem} | {model.nv} | {operations:,} | {' | '.join(cells)} | {ratio:.2f} |"
 
 
-def at(name: str, model: pin.Model, places: Sequence[int]) -> int:
+def names_in_file(derivation: pipeline.Derivation) -> Mapping[str, str]:
+    """Name of a joint in our variables → its name in the file, which may have signs that FMI does not allow."""
+    robot = derivation.checked.mechanics
+    assert isinstance(robot, RobotMechanics)
+    return {each.name: robot.tree.parts[i].moved_by.name for i, each in robot.variables.items()}
+
+
+def at(name: str, model: pin.Model, places: Sequence[int], names: Mapping[str, str]) -> int:
     """Where a variable of ours stands among Pinocchio's: ``elbow.speed``, ``base.orientation.w``."""
     base, _, word = name.partition(".")
-    if base in model.names and base != "base":
-        return int(places[model.getJointId(base)])
+    if names[base] in model.names and base != "base":
+        return int(places[model.getJointId(names[base])])
     order = {"position": 0, "velocity": 0, "orientation": 3, "angular_velocity": 3}
     kind, axis = word.split(".")
     return order[kind] + "xyzw".index(axis)
@@ -124,7 +133,9 @@ def said(model: pin.Model, q: Array, v: Array, effort: Array, damping: Array) ->
     for i in range(1, model.njoints):
         name = model.joints[i].shortname()
         kind = "floating" if name == "JointModelFreeFlyer" else name.removeprefix("JointModel")
-        assert re.fullmatch(r"floating|[RP][XYZ]", kind), f"{model.names[i]} is {name}: axes along x, y, z are compared"
+        if kind == "RevoluteUnaligned":
+            kind = " ".join(["R", *map(repr, map(float, model.joints[i].extract().axis))])
+        assert re.fullmatch(r"floating|[RP][XYZ]|R .*", kind), f"{model.names[i]} is {name}, which is not compared"
         place, inertia = model.jointPlacements[i], model.inertias[i]
         numbers = [*place.rotation.ravel(), *place.translation, inertia.mass, *inertia.lever, *inertia.inertia.ravel()]
         lines.append(" ".join([kind, str(model.parents[i]), *map(repr, map(float, numbers))]))
@@ -143,13 +154,14 @@ def ours(
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(sources[path])
-    x = [q[at(item.name, model, model.idx_qs)] for item in d.coordinates]
-    last = [at(item.name, model, model.idx_qs) for item in d.coordinates].index(model.nq - 1)  # which theirs moves
-    x += [v[at(item.name, model, model.idx_vs)] for item in d.speeds]
+    names = names_in_file(derivation)
+    places = [at(item.name, model, model.idx_qs, names) for item in d.coordinates]
+    last = places.index(model.nq - 1)  # which theirs moves
+    x = [*q[places], *(v[at(item.name, model, model.idx_vs, names)] for item in d.speeds)]
     given = {
         "PARAMETERS": [p.value for p in derivation.definition.parameters if not p.calculated],
         "STATES": x,
-        "INPUTS": [effort[at(item.name, model, model.idx_vs)] for item in d.inputs],
+        "INPUTS": [effort[at(item.name, model, model.idx_vs, names)] for item in d.inputs],
     }
     defines = [f"-D{name}={','.join(repr(float(value)) for value in values)}" for name, values in given.items()]
     sides = {}

@@ -128,11 +128,16 @@ class _Grower:
     links: list[Link] = field(default_factory=list)
     homes: list[Homes] = field(default_factory=list)
     wanted: set[int] = field(default_factory=set)
+    on_body: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """Axes of a body → points that are fixed in it, from its mass centre inwards."""
 
     def tree(self) -> LinkTree:
         """Return the links of all frames and points that bodies, loads and outputs want, from the ground outwards."""
         self._read_frames()
         self.wanted = {self.frames[frame].axes for frame in self._turned_frames()}
+        self.on_body = {
+            self.frames[body.frame].axes: [*self._fixed_in(body)] for body in self.m.bodies if body.frame >= 0
+        }
         self.links = [Link("ground", -1, 0, ())]
         for i in range(len(self.m.points)):
             self.homes.append(self._home(i))
@@ -167,6 +172,20 @@ class _Grower:
                 yield load.frame
             if isinstance(load, TorqueActuatorLoad) and load.reaction >= 0:
                 yield load.reaction
+
+    def _fixed_in(self, body: Body) -> Iterable[int]:
+        """Yield the points between a body's mass centre and the joint that carries it."""
+        i = body.masscenter
+        while i >= 0:
+            yield i
+            place = self.m.points[i]
+            terms = place.position or ()
+            axes = {self.frames[frame].axes for frame, _ in terms}
+            if not place.located or not axes <= {self.frames[body.frame].axes}:
+                return
+            if not all(self.rates.is_constant(components) for _, components in terms):
+                return
+            i = place.parent
 
     # --- points ------------------------------------------------------------------------------------------------------
 
@@ -211,17 +230,19 @@ class _Grower:
         if axes in homes:
             return homes[axes]
         home = next(iter(homes.values()))
-        for between in self._between(axes, self.links[home.link].frame):
+        for between in self._between(axes, self.links[home.link].frame, homes):
             if between not in homes:
                 homes[between] = Attachment(self._new(self.frames[between].name, home.link, between, home.offset))
             home = homes[between]
         homes[axes] = Attachment(self._new(self.frames[axes].name, home.link, axes, home.offset))
         return homes[axes]
 
-    def _between(self, axes: int, goal: int) -> list[int]:
+    def _between(self, axes: int, goal: int, homes: Homes) -> list[int]:
         """Return axes between a link's and those it is made from that are links of their own, outermost last.
 
-        Those that torques act on; and all of them unless three speeds turn the last one, which then spans space.
+        Those that torques act on; those of bodies that the same point belongs to (where three hinges meet in a point,
+        as in hips and wrists of robots, each turns its own link); and all of them unless three speeds turn the last
+        one, which then spans space.
         """
         chain = []
         current = axes
@@ -229,7 +250,11 @@ class _Grower:
             chain.append(current)
             current = self.frames[self.frames[current].reference].axes
         speeds = {j for k in chain for vector in self.frames[k].spin for j, _ in vector.columns}
-        return [k for k in reversed(chain[1:]) if k in self.wanted or len(speeds) != 3]
+        return [k for k in reversed(chain[1:]) if len(speeds) != 3 or k in self.wanted or self._is_on_body(homes, k)]
+
+    def _is_on_body(self, homes: Homes, axes: int) -> bool:
+        """Return whether a point is fixed in the body that has these axes."""
+        return any(i < len(self.homes) and self.homes[i] is homes for i in self.on_body.get(axes, ()))
 
     def _prefers_given(self, i: int) -> bool:
         """Return whether to take the user's velocity: it uses a constraint, is a particle's, or is simpler."""

@@ -22,6 +22,17 @@ PUBLISHED = {
 }  # fmt: skip
 """Leader of the last joint → mimic, q, v, efforts, accelerations without dampers, what their digits let one ask."""
 
+HIP = robot(
+    link("trunk", 3.0),
+    *(link(f"l{i}") for i in range(1, 6)),
+    joint("hip1", "continuous", "trunk", "l1"),
+    '<joint name="hip2" type="continuous"><parent link="l1"/><child link="l2"/><axis xyz="1 0 0"/></joint>\n',
+    '<joint name="hip3" type="continuous"><parent link="l2"/><child link="l3"/><axis xyz="0 1 0"/></joint>\n',
+    joint("knee", "continuous", "l3", "l4"),
+    joint("ankle", "continuous", "l4", "l5"),
+)
+"""Three axes meet in a point, as in a humanoid's hips and wrists; every link between them has mass."""
+
 ANY_JOINT = robot(
     link("base", 3.0),
     link("a"),
@@ -63,6 +74,17 @@ def worst_of(derivation: pipeline.Derivation) -> float:
         own = sample.rates[WAY]
         worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
     return worst
+
+
+def test_where_three_axes_meet_each_joint_turns_its_own_link(tmp_path: Path) -> None:
+    """Else articulated bodies do not apply, and x' of a whole humanoid costs four times as much."""
+    path = tmp_path / "hip.urdf"
+    path.write_text(HIP)
+    derivation = pipeline.derive(path, method="recursive-articulated")
+    recursion = derivation.equations.recursion
+    assert recursion is not None
+    assert all(len(recursion.speeds(i)) == 1 for i, each in enumerate(recursion.links) if each.massive and i)
+    assert worst_of(derivation) < 1
 
 
 @pytest.mark.parametrize("leader", list(PUBLISHED))
