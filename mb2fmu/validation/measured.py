@@ -251,8 +251,10 @@ class _Plan:
         times = column.values * unit.factor
         if self.points:
             return np.where(np.isnan(times), 0.0, times)
-        if np.isnan(times).any() or not (np.diff(times) > 0.0).all() or times[0] < 0.0:
-            self._fault("times must be in every row, rise, and begin at 0 or later", f"{source}: time", "sort the rows")
+        wrong = np.isnan(times) | ~(np.diff(times, prepend=-np.inf) > 0.0) | (times < 0.0)
+        if wrong.any():
+            where = self.table.where(int(np.argmax(wrong)))
+            self._fault("times must be in every row, rise, and begin at 0 or later", f"{where}: time", "sort the rows")
         return times
 
     def _scalar(self, name: str, where: str) -> Scalar | None:
@@ -286,7 +288,8 @@ class _Plan:
         if scalar.role == "parameter" and not self.points:
             self._fault("is a parameter, which does not change", source, f"set it: --at {column.name}=VALUE")
         elif scalar.role == "input" and not self.points and np.isnan(values).any():
-            self._fault("is an input, and has empty cells", source, "an input needs a value in every row")
+            where = f"{self.table.where(int(np.argmax(np.isnan(values))))}: {column.name}"
+            self._fault("is an input, and has empty cells", where, "an input needs a value in every row")
         self.driven.append((scalar, values))
 
     def _starts(self) -> Iterator[tuple[Scalar | None, float]]:

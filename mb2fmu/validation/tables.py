@@ -8,7 +8,6 @@ that begin with # are left out.
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 import re
@@ -77,10 +76,21 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns of equal length; ``source`` is the file's name."""
+    """Columns of equal length.
+
+    Attributes:
+        source: The file's name.
+        columns: In the file's order.
+        lines: Number of each row's line in the file; () in JSON, where rows are points.
+    """
 
     source: str
     columns: tuple[Column, ...]
+    lines: tuple[int, ...] = ()
+
+    def where(self, row: int) -> str:
+        """Return the place of a row, for people."""
+        return f"{self.source}:{self.lines[row]}" if self.lines else f"{self.source}: point {row + 1}"
 
     def column(self, name: str) -> Column | None:
         """Return a column by its name."""
@@ -129,9 +139,12 @@ def _from_csv(path: Path, text: str) -> tuple[Table, list[Fault]]:
     if not lines:
         return Table(path.name, ()), []
     delimiter = max(",;\t", key=lines[0][1].count)
-    rows = list(csv.reader(io.StringIO("\n".join(line for _, line in lines)), delimiter=delimiter, strict=False))
+    faults: list[Fault] = []
+    rows = [_cells(line, delimiter, f"{path.name}:{number}", faults) for number, line in lines]
+    if faults:
+        return Table(path.name, ()), faults
     head = [_head(cell) for cell in rows[0]]
-    faults = [
+    faults += [
         Fault(f"column {k} has no name", f"{path.name}:{lines[0][0]}") for k, (n, _) in enumerate(head, 1) if not n
     ]
     numbers = [number for number, _ in lines]
@@ -139,6 +152,8 @@ def _from_csv(path: Path, text: str) -> tuple[Table, list[Fault]]:
     first = 1
     if len(rows) > 1 and rows[1] and rows[1][0].strip().lower() == TOLERANCE:
         first = 2
+        if len(rows[1]) > len(head):
+            faults.append(Fault(f"{len(rows[1])} cells below {len(head)} names", f"{path.name}:{numbers[1]}"))
         for k, cell in enumerate(rows[1][1 : len(head)], 1):
             tolerances[k] = _tolerance(cell, f"{path.name}:{numbers[1]}", head[k][0], faults)
     values = np.full((len(rows) - first, len(head)), np.nan)
@@ -149,14 +164,24 @@ def _from_csv(path: Path, text: str) -> tuple[Table, list[Fault]]:
         for column, cell in enumerate(cells):
             values[row, column] = _number(cell, f"{path.name}:{number}", head[column][0], faults)
     columns = [Column(*head[k], values[:, k], tolerances[k]) for k in range(len(head))]
-    return Table(path.name, tuple(columns)), faults
+    return Table(path.name, tuple(columns), tuple(numbers[first:])), faults
+
+
+def _cells(line: str, delimiter: str, where: str, faults: list[Fault]) -> list[str]:
+    """Return the cells of a line; with a fault, none, where its quotation marks do not close, for example."""
+    try:
+        (cells,) = csv.reader([line], delimiter=delimiter, strict=True)
+    except csv.Error as error:
+        faults.append(Fault(f"is no line of cells: {error}", where, "every quotation mark needs one that closes it"))
+        return []
+    return cells
 
 
 def _from_json(path: Path, text: str) -> tuple[Table, list[Fault]]:
     """Read a list of points, or ``{"tolerance": {…}, "points": […]}``; a point is name → number."""
     try:
         record = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Table(path.name, ()), [Fault(f"is no JSON: {error}", path.name)]
     given: Any = record if isinstance(record, dict) else {"points": record}
     points, tolerances = given.get("points"), given.get(TOLERANCE, {})

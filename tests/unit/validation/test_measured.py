@@ -255,7 +255,8 @@ def test_columns_that_do_not_fit_are_told(unit, tmp_path, head, told):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("time,x\n0,1\n0,2\n", "rise"),
+        ("time,x\n0,1\n0,2\n", "table.csv:3: time: times must be in every row, rise"),
+        ("# at 20 °C\ntime,x\n0,1\n1,2\n\n,3\n2,4\n", "table.csv:6: time: times must be in every row"),
         ("time,x\n-1,1\n0,2\n", "0 or later"),
         ("time,x\n,1\n0,2\n", "in every row"),
         ("time,x\n0,1\n1,2,3\n", ":3: 3 cells below 2 names"),
@@ -269,7 +270,10 @@ def test_columns_that_do_not_fit_are_told(unit, tmp_path, head, told):
         ("time,x\n0,1\n", "it has no tolerance"),
         ("time,x\ntolerance,1\n0,\n", "is empty"),
         ("time,x\ntolerance,1%\n0,0\n", "0 everywhere"),
-        ("time,x,force\ntolerance,1,\n0,1,1\n1,1,\n", "a value in every row"),
+        ("time,x,force\ntolerance,1,\n0,1,1\n1,1,\n", "table.csv:4: force: is an input, and has empty cells"),
+        ("time,x\ntolerance,1,2\n0,1\n", ":2: 3 cells below 2 names"),
+        ('time,x\n0,"1\n1,2\n', ":2: is no line of cells"),
+        ("time,x\n0," + "1" * 200_000 + "\n", ":2: is no line of cells"),
     ],
 )
 def test_tables_that_cannot_be_used_are_told(unit, tmp_path, text, told):
@@ -278,7 +282,9 @@ def test_tables_that_cannot_be_used_are_told(unit, tmp_path, text, told):
     assert told in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '{"points": 1}', '{"points": [{"x": "a"}]}', '{"tolerance": {"y": 1}}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[" * 100_000, "[1]", '{"points": 1}', '{"points": [{"x": "a"}]}', '{"tolerance": {"y": 1}}']
+)
 def test_json_that_cannot_be_used_is_told(tmp_path, text):
     with pytest.raises(ValidationError, match="cannot be used as a table"):
         table(tmp_path, text, "points.json")
