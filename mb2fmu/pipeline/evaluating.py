@@ -115,4 +115,5 @@ def right_hand_side(derivation: Derivation) -> RightHandSide:
         evaluate_outputs=evaluation.evaluator(program, "outputs", memory=evaluate.memory),
         output_names=program.entries["outputs"].labels,
         program=program,
+        memory=evaluate.memory,
     )

@@ -12,6 +12,7 @@ from mb2fmu.program.program import Program
 
 if TYPE_CHECKING:
     from mb2fmu.analysis import Conditioning
+    from mb2fmu.evaluation.evaluator import Recollection
     from mb2fmu.toolchain import CompiledProgram, Compiler
 
 Floats = npt.NDArray[np.float64]
@@ -63,6 +64,7 @@ class RightHandSide:
         evaluate_outputs: The program's ``outputs`` likewise.
         output_names: FMU names of the outputs.
         program: What they evaluate.
+        memory: Discrete memory as a function of place (of the treatment ``partition``); None: the program has none.
     """
 
     states: tuple[str, ...]
@@ -75,6 +77,7 @@ class RightHandSide:
     evaluate_outputs: Evaluation
     output_names: tuple[str, ...]
     program: CompilableProgram
+    memory: Recollection | None = None
 
     def __repr__(self) -> str:
         """Return a line: meaning of the vectors' entries."""
@@ -127,8 +130,32 @@ class RightHandSide:
         Raises:
             ToolError: If there is no compiler, or it fails.
         """
+        rhs, outputs = (self.program.compile(entry, compiler=compiler) for entry in ("rhs", "outputs"))
+        if self.memory is None:
+            return replace(self, evaluate=rhs, evaluate_outputs=outputs)
         return replace(
             self,
-            evaluate=self.program.compile("rhs", compiler=compiler),
-            evaluate_outputs=self.program.compile("outputs", compiler=compiler),
+            evaluate=_Remembering(rhs, self.memory),
+            evaluate_outputs=_Remembering(outputs, self.memory),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembering:
+    """A compiled entry point that is given the discrete memory of each place.
+
+    Attributes:
+        compiled: Takes it as an argument.
+        memory: Finds it, in NumPy.
+    """
+
+    compiled: CompiledProgram
+    memory: Recollection
+
+    def __call__(self, t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike, /) -> Floats:
+        """Return the results; where there is no memory the initial one is taken: then there is no solution either."""
+        arrays = [np.asarray(value, dtype=np.float64) for value in (t, x, r, p)]
+        batch = arrays[0].ndim == 1 or any(array.ndim == 2 for array in arrays[1:])
+        rows = arrays if batch else [arrays[0][np.newaxis], *arrays[1:]]
+        memory = self.memory.along(rows)
+        return self.compiled(t, x, r, p, memory if batch else memory[0])

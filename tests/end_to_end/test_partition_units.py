@@ -19,10 +19,12 @@ from fmpy.fmi2 import (
     fmi2CallbackFunctions,
     fmi2CallbackLoggerTYPE,
 )
+from scipy.integrate import solve_ivp
 
 from mb2fmu import model, pipeline
 from mb2fmu.errors import ToolError
 from mb2fmu.package import pack
+from mb2fmu.pipeline.evaluating import right_hand_side
 
 STEP = 0.02
 
@@ -182,3 +184,18 @@ def test_in_model_exchange_memory_changes_when_a_step_is_completed(unit):
     again = one.saved()
     one.fmu.completedIntegratorStep()
     assert one.saved() == again
+
+
+def test_compiled_equations_find_the_memory_of_each_place():
+    """Seen: the compiled function asked for m, which nobody has: "m has shape (0,): 2 values are needed"."""
+    derivation = pipeline.derive("models/four_bar.py", constraints="partition")
+    interpreted = right_hand_side(derivation)
+    compiled = interpreted.compile()
+    solution = solve_ivp(compiled, (0.0, 3.0), compiled.x0, rtol=1e-9, atol=1e-9)
+    times, states = solution.t[::9], solution.y.T[::9]
+    assert np.ptp(states[:, 0]) > np.pi
+    for f, ours in ((interpreted, interpreted.outputs), (compiled, compiled.outputs)):
+        for k in np.random.default_rng(1).permutation(len(times)):
+            for g, same in ((f, interpreted), (ours, interpreted.outputs)):
+                np.testing.assert_allclose(g(times[k], states[k]), same(times[k], states[k]), rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(f(times, states), [f(t, x) for t, x in zip(times, states, strict=True)])
