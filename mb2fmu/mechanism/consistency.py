@@ -226,7 +226,13 @@ def _constraint_force_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]
         least = max(float(np.max(each[i])) for each in powers)
         if any(np.any(each[i, :n] > TOLERANCE * (least + other)) for each, other in zip(powers, others, strict=True)):
             what = f"{symbol} is declared a constraint force, but it moves the mechanism"
-            faults.append(Fault(what, remedy="apply it at a point or frame that only auxiliary speeds move"))
+            remedy = "apply it at a point or frame that only auxiliary speeds move"
+            if m.auxiliary_rows is not None and not any(np.any(each[i, n:]) for each in columns):
+                remedy = (
+                    "auxiliary speeds stand in the constraints and move no point where it acts: leave both out, and "
+                )
+                remedy += f"ask for the force of the constraint, model.constraint(row, multiplier={symbol}, acts=[…])"
+            faults.append(Fault(what, remedy=remedy))
     if not faults and any(np.linalg.matrix_rank(column[:, n:]) < count for column in columns):
         names = ", ".join(map(str, m.constraint_forces))
         what = f"the auxiliary speeds do not determine {names}"

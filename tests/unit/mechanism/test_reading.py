@@ -177,6 +177,26 @@ def test_constraint_force_that_moves_the_mechanism_is_refused():
         mechanism_of(model)
 
 
+def test_a_constraint_force_whose_auxiliary_speed_moves_no_point_is_asked_of_its_constraint():
+    """A way that scripts have: the row plus an auxiliary speed, and the unknown force where the row holds a point."""
+    x, y, u, v, ua, push = me.dynamicsymbols("x y u v ua push")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    rates = [x.diff() - u, y.diff() - v]
+    more = {"u_dependent": [u], "u_auxiliary": [ua], "velocity_constraints": [u + ua]}
+    kane = me.KanesMethod(N, [x, y], [v], rates, **more)
+    kane.kanes_equations([me.Particle("p", P, sm.Symbol("m"))], [(P, push * N.x)])
+    model = model_of("Row", kane, [x, y], [v, u], m=1.0)
+    model.constraint_force(push, "N")
+    with pytest.raises(MechanismError) as caught:
+        mechanism_of(model)
+    (fault,) = caught.value.faults
+    assert "push is declared a constraint force, but it moves the mechanism" in fault.what
+    assert "model.constraint(row, multiplier=push, acts=[…])" in fault.remedy
+
+
 @pytest.mark.parametrize("joined", [False, True])
 def test_a_pivot_with_auxiliary_speeds_is_the_origin(joined):
     """SymPy's own way to bring a pin's force to light; a point at rest beside it is not needed."""
