@@ -10,6 +10,8 @@ from mb2fmu.formulation.potentials import Potential, find_potential, is_potentia
 from mb2fmu.mechanism.kinematics import NamedKinematics
 from mb2fmu.mechanism.records import Lagrangian, Mechanism
 
+_PRESCRIBED = "a prescribed motion (time or a rate in the kinematics, a constraint that moves) does work"
+
 
 def energy_of(kinematics: NamedKinematics) -> Energy:
     """Return kinetic and potential energy, and the power of every load.
@@ -29,9 +31,8 @@ def energy_of(kinematics: NamedKinematics) -> Energy:
         total = sm.Add(*(force * u for force, u in zip(m.potential_forces, m.u, strict=True)))
         powers.append(("potential", total))
     prescribed = m.rheonomic or m.prescribed
-    reason = "a prescribed motion (time or a rate in the kinematics, a constraint that moves) does work"
     known = kinetic_energy(kinematics), potential_energy(kinematics)
-    return Energy(*known, tuple(powers), not prescribed, reason if prescribed else "")
+    return Energy(*known, tuple(powers), not prescribed, _PRESCRIBED if prescribed else "")
 
 
 def kinetic_energy(kinematics: NamedKinematics) -> sm.Expr:
@@ -87,7 +88,10 @@ def _at_rest_of_lagrangian(m: Mechanism) -> sm.Expr:
 
 
 def _energy_of_lagrangian(kinematics: NamedKinematics, lagrangian: Lagrangian) -> Energy:
-    """Return T and V from L = T2 + T1 - V by degree in q': only loads change T2 + V, unless L contains time."""
+    """Return T and V from L = T2 + T1 - V by degree in q'.
+
+    Only loads change T2 + V, unless L contains time, or a constraint does.
+    """
     m = kinematics.mechanism
     kinetic = _quadratic_part(m, lagrangian.expression)
     own = _at_rest_of_lagrangian(m)
@@ -95,9 +99,12 @@ def _energy_of_lagrangian(kinematics: NamedKinematics, lagrangian: Lagrangian) -
         ("potential", -sm.Add(*(own.diff(q) * u for q, u in zip(m.q, m.u, strict=True)))),
         ("loads", sm.Add(*(force * u for force, u in zip(lagrangian.forces, m.u, strict=True)))),
     )
-    balanced = not {m.t, *m.r, *m.z} & lagrangian.expression.free_symbols
-    reason = "" if balanced else "time stands in the Lagrangian: a prescribed motion does work"
-    return Energy(kinetic, potential_energy(kinematics), powers, balanced, reason)
+    reason = ""
+    if {m.t, *m.r, *m.z} & lagrangian.expression.free_symbols:
+        reason = "time stands in the Lagrangian: a prescribed motion does work"
+    elif m.constraints_move:
+        reason = _PRESCRIBED
+    return Energy(kinetic, potential_energy(kinematics), powers, not reason, reason)
 
 
 def _quadratic_part(m: Mechanism, expression: sm.Expr) -> sm.Expr:

@@ -332,10 +332,14 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
         for point in self.points:
             for terms in (point.position, point.velocity):
                 parts += [c for _, cs in terms or () for c in cs]
-        constraints = self.velocity_constraints
-        if constraints:
-            parts.append(constraints.jacobian)
-            parts += [phi for _, phi in self.holonomic]
-            if any(entry != 0 for entry in constraints.offset[len(self.holonomic) :]):
-                return True
-        return any(moving & part.free_symbols for part in parts)
+        return self.constraints_move or any(moving & part.free_symbols for part in parts)
+
+    @property
+    def constraints_move(self) -> bool:
+        """True if time or an input stands in a constraint, or one of speeds has an offset: it does work then."""
+        constraints, moving = self.velocity_constraints, {self.t, *self.r}
+        if constraints is None:
+            return False
+        parts = [constraints.jacobian, *(phi for _, phi in self.holonomic)]
+        offset = any(entry != 0 for entry in constraints.offset[len(self.holonomic) :])
+        return offset or any(moving & part.free_symbols for part in parts)

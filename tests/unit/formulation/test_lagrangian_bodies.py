@@ -65,3 +65,20 @@ def test_velocities_that_roll_already_have_no_lagrangian():
     x = np.array([0.1, 0.3, 0.2, 1.0, 0.1, 8.0])
     kane, tmt = (pipeline.rhs(model, method=name)(0.0, x) for name in ("kane", "tmt"))
     np.testing.assert_allclose(kane, tmt, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.4])
+def test_a_constraint_that_moves_does_work_on_a_lagrangian_alone(rate):
+    """Seen in a script from the net: a row in t, and the energy balance of a right unit was off by 68 J."""
+    x, y = me.dynamicsymbols("x y")
+    m, g, a = sm.symbols("m g a")
+    t = me.dynamicsymbols._t
+    lagrangian = m * (x.diff() ** 2 + y.diff() ** 2) / 2 - m * g * y
+    row = y.diff() - sm.sin(x) * x.diff() - (a * t if rate else 0)
+    model = model_of(
+        "Slope", me.LagrangesMethod(lagrangian, [x, y], nonhol_coneqs=[row]), (x, y), (x.diff(), y.diff()),
+        m=1.0, g=9.81, **({"a": rate} if rate else {}),
+    )  # fmt: skip
+    energy = pipeline.derive(model).equations.energy
+    assert energy.balanced is (rate == 0.0)
+    assert ("a constraint that moves" in energy.reason) is (rate != 0.0)
