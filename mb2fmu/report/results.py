@@ -306,7 +306,8 @@ def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
     defects = [i for i in result.invariants if i.name.startswith(_DEFECT)]
     singles = [i for i in result.invariants if not i.name.startswith(_DEFECT)]
     for i in [*singles, *([max(defects, key=lambda i: i.ratio)] if defects else [])]:
-        name = "Worst step defect" if i.name.startswith(_DEFECT) else i.name[:1].upper() + i.name[1:]
+        words = i.name if i.name in dict(result.reference.diagnosed) else i.name[:1].upper() + i.name[1:]
+        name = "Worst step defect" if i.name.startswith(_DEFECT) else words
         note = _at(i.name.removeprefix(_DEFECT), i.at) if i.name.startswith(_DEFECT) else f"at {short(i.at)} s"
         tiles.append(Fact(f"{name} / bound", short(i.ratio), _STATES[i.verdict], note, exact(i.ratio)))
     checks = [row for row in check_rows(result) if row.verdict != "ran"]
