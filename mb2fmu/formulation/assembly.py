@@ -22,11 +22,7 @@ from mb2fmu.formulation.energy import energy_of
 from mb2fmu.formulation.output_expressions import outputs_of
 from mb2fmu.mechanism.kinematics import NamedKinematics
 from mb2fmu.mechanism.records import Mechanism, PathwayLoad
-
-ATTRACTOR_RATE = sm.Integer(10)
-"""Per second, or per µs or Ms where motions are so fast or slow (``treatment.attractor_rate``): so fast that the errors
-of an integrator hardly add up across the constraints, so slow that no explicit method needs steps below 0.3 s for it.
-"""
+from mb2fmu.model.natural_units import ATTRACTOR_RATE
 
 
 def assemble(
@@ -72,7 +68,7 @@ def assemble(
         holonomic=m.holonomic,
         velocity_constraints=m.velocity_constraints,
         treatment="attractor" if m.holonomic else None,
-        attractor_rate=(m.stabilization_rate or ATTRACTOR_RATE) if m.holonomic else None,
+        attractor_rate=(m.stabilization_rate or sm.Integer(ATTRACTOR_RATE)) if m.holonomic else None,
         start=_start(m),
         dynamics=dynamics,
         late_intermediates=tuple(kinematics.late),

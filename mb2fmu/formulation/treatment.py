@@ -22,12 +22,11 @@ import sympy as sm
 
 from mb2fmu.equations.motion import ClosedForm, EquationsOfMotion, Treatment, VelocityConstraints
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.formulation.assembly import ATTRACTOR_RATE
 from mb2fmu.formulation.loops import ExplicitLoops, Transmission, recognise
 from mb2fmu.formulation.partition import Partition, partition
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.mechanism.redundancy import find_redundancy, typical_row_lengths
-from mb2fmu.model.natural_units import natural_units
+from mb2fmu.model.natural_units import attractor_rate
 from mb2fmu.variables import Parameter
 
 Constraints = Literal["auto", "attractor", "multipliers", "explicit", "partition"]
@@ -57,7 +56,7 @@ def with_rate(
         asked: As for :func:`treat`.
         baumgarte: As for :func:`treat`; the parameter's value.
     """
-    attracted = attractor_rate(mechanism)
+    attracted = attractor_rate(mechanism.declared)
     rates = {"multipliers": baumgarte, "auto": attracted, "attractor": attracted}
     value = rates.get(asked or "auto")
     if not mechanism.holonomic or value is None:
@@ -77,12 +76,6 @@ def with_rate(
     )
     declared = dataclasses.replace(m.declared, parameters=(*m.declared.parameters, rate))
     return dataclasses.replace(m, declared=declared, p=(*m.p, symbol), stabilization_rate=symbol)
-
-
-def attractor_rate(mechanism: Mechanism) -> float:
-    """Return the default rate in 1/s: ``ATTRACTOR_RATE`` per s, µs, Ms, …, whichever is nearest to the natural time."""
-    natural = natural_units(mechanism.declared).magnitude("s")
-    return float(ATTRACTOR_RATE) * float(f"1e{-6 * round(math.log10(natural) / 6)}")
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.natural_units import attractor_rate
 from mb2fmu.validation.compare import FACTOR, Bounds, modes_taken
 from mb2fmu.validation.conditions import calculated_values
 from mb2fmu.validation.directions import Directions, rate_in_time
@@ -39,6 +40,7 @@ _NORMS = 4.0  # times a distance, in another norm
 _APART = 20.0
 _KNOWN = 0.05
 _NOISE = 1e-8
+_ALONG = 1e-4  # of a direction
 _DUE = 1e-12  # of the experiment: an instant so near behind a point falls on it
 
 
@@ -148,6 +150,11 @@ class _Answers:
     def _agreement(self) -> float:
         """The largest relative difference from the reference that is no fault."""
         return _AGREEMENT + 10 * FACTOR * self.chance.reference.conditions.tolerance
+
+    @property
+    def _run_parameters(self) -> tuple[float, ...]:
+        """The free parameters of the moved experiment."""
+        return self.chance.reference.conditions.parameters
 
     # --- sessions
 
@@ -328,26 +335,27 @@ class _Answers:
         assert self.chance.before_change is not None
         behind = self.chance.behind(self.asked.kind)
         assert behind is not None
-        self._partials(self.chance.before_change, np.array(answers[2]), tally, "")
-        self._partials(behind, np.array(answers[4]), tally, " after parameters changed")
+        first, second = self._run_parameters, self.chance.changed
+        self._partials(self.chance.before_change, np.array(answers[2]), tally, "", first)
+        self._partials(behind, np.array(answers[4]), tally, " after parameters changed", second)
 
     def _adjoint(self, answers: list[Any], tally: Tally) -> None:
         """Compare adjoint derivatives times directions with differences of the reference."""
         assert self.chance.before_change is not None
         behind = self.chance.behind(self.asked.kind)
         assert behind is not None
-        for directions, answer, when in (
-            (self.chance.before_change, answers[2], ""),
-            (behind, answers[4], " after parameters changed"),
+        for directions, answer, when, parameters in (
+            (self.chance.before_change, answers[2], "", self._run_parameters),
+            (behind, answers[4], " after parameters changed", self.chance.changed),
         ):
             along = np.array(seeds(directions, self.chance.reference, self.asked.states))
-            self._partials(directions, along @ np.array(answer).T, tally, when)
+            self._partials(directions, along @ np.array(answer).T, tally, when, parameters)
 
     def _by_parameters(self, answers: list[Any], tally: Tally) -> None:
-        """Compare derivatives by parameters with differences of the reference; drift stabilization is allowed for."""
+        """Compare derivatives by parameters with differences of the reference."""
         assert self.chance.by_parameters is not None
         directions = self.chance.by_parameters
-        self._partials(directions, np.array(answers[2]), tally, " by parameters", self._drawn_back(directions))
+        self._partials(directions, np.array(answers[2]), tally, " by parameters", self._run_parameters)
 
     def _one_by_one(self, answers: list[Any], tally: Tally) -> None:
         """Compare derivatives by one seed, of one unknown and in dense directions with each other."""
@@ -360,33 +368,60 @@ class _Answers:
         for difference, bound, where in disagreements(answers[2:], self.asked.unknowns, sizes, noise):
             tally.add(difference, bound, where)
 
-    def _drawn_back(self, directions: Directions) -> Floats:
-        """Return the change of x' by another rate of constraint stabilization, shape as ``directions.rates``.
+    def _drawn_back(self, directions: Directions, parameters: Sequence[float]) -> Floats:
+        """Return how far derivatives of x' may be off through constraint stabilization, shape as ``directions.rates``.
 
-        It is nothing on the constraints, where the reference is; the unit's own state may have left them as far as an
-        importer's tolerance lets it.
+        It draws x to the nearest point P(x) of the constraints by α (x - P(x)). On them, where the reference is, that
+        is nothing, and stays so along them. The unit's own state is as far away as its integrator's errors have
+        brought it: α has an effect of its own there, and what lies along the constraints at the reference's state
+        leads off them.
+
+        Args:
+            directions: What was compared.
+            parameters: Free ones at that point.
         """
-        reference, rate = self.chance.reference, self.chance.reference.numeric.equations.attractor_rate
-        numeric, parameters = reference.numeric, reference.numeric.equations.p
-        if rate is None or rate not in parameters:
+        reference, run, row = self.chance.reference, self.chance.reference.conditions, self.chance.row
+        numeric, names = reference.numeric, self.simulation.names
+        rate, known = numeric.equations.attractor_rate, numeric.equations.p
+        if rate is None:
             return np.zeros_like(directions.rates)
-        names, row, run = self.simulation.names, self.chance.row, reference.conditions
         columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
-        x = self.simulation.values[row, columns]
-        try:
-            gone = np.abs(x - numeric.project(float(run.time[row]), x, numeric.prepare(run.parameters)))
-        except ValidationError:
-            return np.zeros_like(directions.rates)
-        # the unit's nearest point on the constraints is nearest in another norm
-        far = _NORMS * float(np.max(gone / reference.state_scales)) * reference.state_scales
-        return np.abs(directions.parameters[:, [parameters.index(rate)]]) * far
+        x, t, prepared = self.simulation.values[row, columns], float(run.time[row]), numeric.prepare(list(parameters))
+
+        def parted(state: Floats) -> Floats:
+            """Return the way to the constraints."""
+            return state - numeric.project(t, state, prepared)
+
+        def led_off(v: Floats) -> Floats:
+            """Return its derivative along a direction: central differences, extrapolated."""
+            near, far = ((parted(x + step * v) - parted(x - step * v)) / (2 * step) for step in (_ALONG, 2 * _ALONG))
+            return np.asarray((4 * near - far) / 3)
+
+        # a model that is read again does not have the parameter that the unit has
+        index, found = known.index(rate) if rate in known else None, []
+        pull = attractor_rate(self.definition) if index is None else parameters[index]
+        for v, dp in zip(directions.variables[:, list(reference.state_columns)], directions.parameters, strict=True):
+            try:
+                gone = np.zeros(len(x)) if index is None else np.abs(dp[index] * parted(x))
+                if np.any(v):
+                    gone += pull * np.abs(led_off(v))
+            except (ValidationError, ArithmeticError, ValueError):
+                gone = np.zeros(len(x))
+            # the unit's nearest point on the constraints is nearest in another norm; that of q without u
+            parts = gone / reference.state_scales
+            far = np.where(np.arange(len(x)) < numeric.n_q, np.max(parts[: numeric.n_q], initial=0.0), np.max(parts))
+            found.append(_NORMS * far * reference.state_scales)
+        return np.array(found).reshape(directions.rates.shape)
 
     def _partials(
-        self, directions: Directions, found: Floats, tally: Tally, when: str, more: Floats | None = None
+        self, directions: Directions, found: Floats, tally: Tally, when: str, parameters: Sequence[float]
     ) -> None:
-        """Compare ``found``: a row per direction, a column per unknown; ``more`` is added to the bounds of rates."""
+        """Compare ``found``: a row per direction, a column per unknown; drift stabilization is allowed for.
+
+        ``parameters``: free ones at that point.
+        """
         reference, at = self.chance.reference, self._places()
-        largest = self._magnitudes()
+        largest, more = self._magnitudes(), self._drawn_back(directions, parameters)
         rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
         for column, name in enumerate(self.asked.unknowns):
             if name in rate_of:
@@ -403,7 +438,7 @@ class _Answers:
                     tally.left_out += 1
                     continue
                 allowed = self._agreement * size + _APART * off[d] + _NOISE * scale
-                allowed += more[d, j] if more is not None and name in rate_of else 0.0
+                allowed += float(more[d, j]) if name in rate_of else 0.0
                 tally.add(abs(found[d, column] - wanted[d]), float(allowed), f"{name} in direction {d + 1}{when}")
 
     def _magnitudes(self) -> Floats:

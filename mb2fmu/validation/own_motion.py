@@ -14,6 +14,7 @@ import sympy as sm
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.natural_units import attractor_rate
 from mb2fmu.validation.admissible import Admissible, Point
 from mb2fmu.validation.events_read import EventsRead
 from mb2fmu.validation.own_constraints import OwnConstraints
@@ -25,8 +26,6 @@ from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols
 from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
 
 POINTS = 24
-ATTRACTOR_RATE = 10.0
-"""In 1/s, what units draw states to the constraints with if the model does not say it."""
 EPSILON = float(np.finfo(float).eps)
 ROUNDING = 4096
 """A bound is so many units of round-off: see docs/validation.md."""
@@ -160,7 +159,7 @@ class _Maker:
         visited: Sequence[Mapping[str, float]],
     ) -> None:
         self._definition = definition
-        self._rate = mechanism.stabilization_rate
+        self._rate, self._usual_rate = mechanism.stabilization_rate, attractor_rate(mechanism.declared)
         self.missing: dict[str, str] = {}
         self.left_out: list[str] = []
         self.readings: list[Reading] = []
@@ -321,7 +320,7 @@ class _Maker:
         d, slot = self._definition, self.symbols.slot
         if not self._parts.holonomic:
             return np.zeros(len(self._names()))
-        rate = abs(values[slot[self._rate]]) if self._rate in slot else ATTRACTOR_RATE
+        rate = abs(values[slot[self._rate]]) if self._rate in slot else self._usual_rate
         scale = dict(zip(self.symbols.q, self._points.q_scale.tolist(), strict=True))
         q = [abs(values[slot[c.symbol]]) + scale[c.symbol] for c in d.coordinates]
         u = [abs(values[slot[s.symbol]]) for s in d.speeds]
