@@ -117,7 +117,7 @@ def _compared(declared: Description, definition: Declarations, equations: Equati
     """Compare units of measure, start values, bounds, nominal values and experiment with the model's."""
     faults = [*_units(declared, definition, equations), *_starts(declared, definition)]
     faults += [*_limits(declared, definition, equations), *_experiment(declared, definition)]
-    outputs = [v.name for v in describe(definition, equations) if v.kind == "output"]
+    outputs = [output.name for output in equations.outputs]
     told = {name: variable.causality for name, variable in _variables(declared).items()}
     hidden = [name for name in outputs if told.get(name, "output") != "output"]
     faults += [f"{name} is an output of the model, and declared as {told[name]}" for name in hidden]
@@ -131,7 +131,7 @@ def _units(declared: Description, definition: Declarations, equations: Equations
     known = {unit.name: unit for unit in declared.units}
     wanted = {"solver_step": "s"}  # the unit's own, unless the model has that name
     wanted |= {variable.name: variable.unit for variable in describe(definition, equations)}
-    wanted |= {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
+    wanted |= {record.name: record.unit for record in (*equations.outputs, *definition.parameters, *definition.inputs)}
     told = {name: variable.get("unit") for name, variable in _variables(declared).items()}
     for name, unit in wanted.items():
         if told.get(name) and not _same_unit(str(told[name]), unit):

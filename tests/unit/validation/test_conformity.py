@@ -161,3 +161,13 @@ def test_what_is_not_audited_in_time_is_no_verdict(built, tmp_path, monkeypatch)
     monkeypatch.setattr("mb2fmu.validation.conformity.BUDGET", 0.0)
     with pytest.raises(ToolError, match="could not be audited in time"):
         errors(built, tmp_path)
+
+
+def test_the_unit_of_what_is_told_of_constraints_is_held_against_the_model():
+    derivation = pipeline.derive(MODEL.with_name("four_bar.py"))
+    files = FileTree(dict(pipeline.build(derivation).core.files))
+    wrong = edited(put("//ScalarVariable[@name='diagnostics.velocity_residual']/Real", unit="1/s"))(files)
+    told = _compared(read_description(wrong[DESCRIPTION]), derivation.definition, derivation.equations)
+    assert [each.message for each in told] == [
+        "diagnostics.velocity_residual is declared to be in 1/s; the model has it in 1"
+    ]
