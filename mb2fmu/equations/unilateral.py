@@ -91,6 +91,7 @@ class ContactFriction:
         blow: Tangential impulse of an impact at this instant.
         slides: What ``sliding`` is after an impact at this instant.
         turns: What ``sliding`` is after a change of modes at this instant.
+        pinned: 1 where closed latches hold the slip at zero; None where there are no latches.
     """
 
     coefficient: sm.Expr
@@ -103,6 +104,7 @@ class ContactFriction:
     blow: sm.Symbol
     slides: sm.Symbol
     turns: sm.Symbol
+    pinned: sm.Symbol | None = None
 
     def slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """Return the slip s at speeds u, m/s."""
@@ -151,6 +153,8 @@ class UnilateralContact:
         rests: What ``resting`` is after an impact at this instant.
         friction: None where there is none.
         stays: With friction in the model: what ``resting`` is after a change of modes at this instant.
+        pinned: 1 where closed latches hold the gap as it is, whatever the contact's force, which is zero then; else 0.
+            None where there are no latches.
     """
 
     name: str
@@ -170,6 +174,7 @@ class UnilateralContact:
     rests: sm.Symbol
     friction: ContactFriction | None = None
     stays: sm.Symbol | None = None
+    pinned: sm.Symbol | None = None
 
     def rate(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """Return the rate of the gap."""
@@ -235,7 +240,12 @@ class UnilateralContact:
     @property
     def pull(self) -> sm.Expr:
         """A value that is negative where a resting contact would have to pull; 1 where it does not rest."""
-        return self.force * self.resting + 1 - self.resting
+        return self.pressing * self.resting + 1 - self.resting
+
+    @property
+    def pressing(self) -> sm.Expr:
+        """What is negative where a resting contact would have to pull: its force; 1 where latches hold its gap."""
+        return self.force + (self.pinned or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +285,12 @@ class Contacts:
         return (*(c.force for c in self.each), *(f.force for f in self.frictions))
 
     @property
+    def pinned(self) -> tuple[sm.Symbol, ...]:
+        """For each row of ``forces``, 1 where closed latches hold it still, else 0; none where there are no latches."""
+        found = (*(each.pinned for each in self.each), *(each.pinned for each in self.frictions))
+        return tuple(symbol for symbol in found if symbol is not None)
+
+    @property
     def struck(self) -> tuple[sm.Symbol, ...]:
         """Symbols of the results of impacts and mode changes at this instant: impulses, new modes, jumps."""
         found = [getattr(c, part) for part in ("blow", "rests") for c in self.each]
@@ -286,8 +302,8 @@ class Contacts:
 
     @property
     def symbols(self) -> tuple[sm.Symbol, ...]:
-        """Symbols of all unknowns: forces, results of impacts, whether modes change."""
-        return (*self.forces, *self.struck, *((self.due,) if self.due else ()))
+        """Symbols of all unknowns: forces, results of impacts, whether modes change, which rows are pinned."""
+        return (*self.forces, *self.struck, *((self.due,) if self.due else ()), *self.pinned)
 
     def lifted(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that any contact is lifted."""
@@ -328,14 +344,18 @@ def _margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterator[sm.
     backwards begins, whose margin is the other one. So its switch is told apart from what comes next at zero.
     """
     rests = _flag(contact.resting)
-    yield 1 - rests + rests * contact.force
+    yield 1 - rests + rests * contact.pressing
     if contact.friction is None:
         return
     f = contact.friction
     onwards, backwards = _flag(f.sliding), _flag(-f.sliding)
     slides, most, slip = onwards + backwards, f.coefficient * contact.force, f.slip(u)
-    yield 1 - rests + rests * (onwards * slip + backwards + (1 - slides) * (most - f.force))
-    yield 1 - rests + rests * (onwards - backwards * slip + (1 - slides) * (most + f.force))
+    forth, back, held = slip, -slip, sm.S.Zero
+    if f.pinned is not None:  # what latches hold sticks, at no force: neither is told by round-off
+        held = f.pinned
+        forth, back = (1 - held) * slip - held, -(1 - held) * slip - held
+    yield 1 - rests + rests * (onwards * forth + backwards + (1 - slides) * (most - f.force + held))
+    yield 1 - rests + rests * (onwards + backwards * back + (1 - slides) * (most + f.force + held))
 
 
 def _keeps(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> sm.Expr:

@@ -38,9 +38,8 @@ class ContactLaws(ContactResponse):
         b, e, each = self._builder, self._equations, self._contacts.each
         n, k = len(e.u), self._count
         flat = [symbol for column in self._response for symbol in column]
-        walker.define([s for row in self._W for s in row], [*self.rows, *flat], self._mobility)
-        W = [s for row in self._W for s in row]
-        gaps = [contact.acceleration(e.u, self._free) for contact in each]
+        W = self._define_mobility(walker, self.rows)
+        gaps = self._where_free(walker, [contact.acceleration(e.u, self._free) for contact in each])
         walker.define(self.forces, [*W, *gaps, *(c.resting for c in each)], self._forces)
         walker.define(e.u_dot, [*self._free, *flat, *self.forces], self._moved)
         blows = [contact.blow for contact in each]

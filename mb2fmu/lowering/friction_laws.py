@@ -44,12 +44,12 @@ class FrictionLaws(ContactResponse):
         frictions, each = contacts.frictions, contacts.each
         rows = [*(c.jacobian for c in each), *(f.jacobian for f in frictions)]
         flat = [symbol for column in self._response for symbol in column]
-        W = [symbol for row in self._W for symbol in row]
-        walker.define(W, [*(entry for row in rows for entry in row), *flat], self._mobility)
+        W = self._define_mobility(walker, [entry for row in rows for entry in row])
         known = [*W, *(f.coefficient for f in frictions)]
         pairs = [(c, c.friction) for c in contacts.rubbing]
         levels = [c.acceleration(e.u, self._free) for c in each]
         levels += [f.acceleration(e.u, self._free, c.stabilization) for c, f in pairs if f]
+        levels = self._where_free(walker, levels)
         states = [*(c.resting for c in each), *(f.sliding for f in frictions)]
         walker.define(contacts.forces, [*known, *levels, *states], self._forces)
         walker.define(e.u_dot, [*self._free, *flat, *contacts.forces], self._moved)

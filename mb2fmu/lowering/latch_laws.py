@@ -6,6 +6,8 @@ With W = G M^-1 G^T over the rows L of latches, of which those that are held cou
     u'     = u'_free + J_L lambda_0           without contacts
     J_c    + J_L lambda_c                     what a contact's force or impulse changes u' or u by
     Lambda = -W_LL^-1 phi'                    over the rows that are held behind a closing
+
+A contact's row that held rows hold still already is pinned: W_cc + W_cL lambda_c is nothing but round-off.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ from mb2fmu.program.program import Op
 
 Rows = list[list[int]]
 
+_PINNED = 1e-9
+"""Part of its own W_cc that a contact's row still moves with, below which latches hold it still."""
+
 
 class LatchLaws:
     """The latches of equations.
@@ -31,7 +36,8 @@ class LatchLaws:
         equations: With latches.
         free: Symbols of u' without the forces of latches and contacts.
         response: Symbols of M^-1 G^T, a column for each row of latches, then one for each contact.
-        contacts: G of each contact, then its force.
+        contacts: G of each contact's row, then its force.
+        pinned: Symbols, 1 for each contact's row that closed latches hold still, else 0.
 
     Attributes:
         free: Symbols of u' without the forces of contacts.
@@ -45,10 +51,11 @@ class LatchLaws:
         free: Sequence[sm.Symbol],
         response: Sequence[Sequence[sm.Symbol]],
         contacts: Sequence[tuple[sm.ImmutableMatrix, sm.Symbol]],
+        pinned: Sequence[sm.Symbol],
     ) -> None:
         assert equations.latches is not None
         self._builder, self._equations, self._latches = builder, equations, equations.latches
-        self._rows, self._contacts = equations.latches.rows, contacts
+        self._rows, self._contacts, self._pinned = equations.latches.rows, contacts, pinned
         self._bare, self._columns = free, response
         r, n, k = len(self._rows), len(equations.u), len(contacts)
         self._W = [[sm.Dummy(f"held_{i}_{j}") for j in range(r)] for i in range(r + k)]
@@ -58,9 +65,10 @@ class LatchLaws:
         self.response = [[sm.Dummy(f"latched_{c}_{i}") for i in range(n)] for c in range(k)]
 
     def define(self, walker: SympyWalker) -> None:
-        """Define forces, impulses, jumps, ``free`` and ``response``."""
+        """Define forces, impulses, jumps, ``free``, ``response`` and what is pinned."""
         self._define_mobility(walker)
         self._define_forces(walker)
+        self._define_pinned(walker)
         self._define_motion(walker)
         self._define_closing(walker)
 
@@ -103,6 +111,22 @@ class LatchLaws:
         for i, row in enumerate(self._rows):
             parts = (answer[i] * force for answer, (_, force) in zip(self._answers, self._contacts, strict=True))
             walker.define([row.force], [sm.Add(self._alone[i], *parts)], lambda nodes: nodes)
+
+    def _define_pinned(self, walker: SympyWalker) -> None:
+        """Define which rows of contacts closed latches hold still."""
+        b, r, n = self._builder, len(self._rows), len(self._equations.u)
+
+        def pinned(nodes: Sequence[int]) -> list[int]:
+            """Return 1 or 0 from G_c, J_c, W_cL and lambda_c."""
+            (G, J), (W, answers) = _split(nodes[: 2 * n], n), _split(nodes[2 * n :], r)
+            alone = b.dot(G, J)
+            left = b.add(alone, b.dot(W, answers))
+            still = b.binary(Op.LT, left, b.mul(b.constant(_PINNED), alone))
+            return [b.select(still, b.constant(1.0), b.constant(0.0))]
+
+        for c, ((jacobian, _), symbol) in enumerate(zip(self._contacts, self._pinned, strict=True)):
+            needs = [*jacobian, *self._columns[r + c], *self._W[r + c], *self._answers[c]]
+            walker.define([symbol], needs, pinned)
 
     def _define_motion(self, walker: SympyWalker) -> None:
         """Define u' without contacts, and the change of u' by contacts."""

@@ -53,7 +53,8 @@ class _Touching:
         if e.latches is None:
             contact_laws(builder, e, self.free, self.response).define(walker)
             return
-        laws = LatchLaws(builder, e, self.free, self.response, self._contacts)
+        pinned = e.contacts.pinned if e.contacts else ()
+        laws = LatchLaws(builder, e, self.free, self.response, self._contacts, pinned)
         laws.define(walker)
         if e.contacts:
             contact_laws(builder, e, laws.free, laws.response).define(walker)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,13 @@ Rates = tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]
 
 
 def read_contacts(
-    declared: Sequence[DeclaredContact], plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]
+    declared: Sequence[DeclaredContact],
+    plain: SymbolMap,
+    moving: Rates,
+    u: Sequence[sm.Symbol],
+    taken: set[str],
+    *,
+    latched: bool,
 ) -> Contacts | None:
     """Return the contacts of a definition; None if it has none.
 
@@ -35,6 +42,7 @@ def read_contacts(
         moving: What positions may contain and that moves, its rates, and time.
         u: Speeds.
         taken: Names that are taken; grows.
+        latched: Whether there are latches.
 
     Raises:
         MechanismError: If no speed changes a gap.
@@ -43,6 +51,8 @@ def read_contacts(
         return None
     rough = any(contact.friction for contact in declared)
     each = tuple(_read(contact, plain, moving, u, taken, rough=rough) for contact in declared)
+    if latched:
+        each = tuple(_pinnable(contact, taken) for contact in each)
     faults = [
         Fault(f"no speed changes the gap of {contact.name}", contact.where, "write it in coordinates that move")
         for contact, row in zip(declared, each, strict=True)
@@ -204,6 +214,14 @@ def _read_friction(
         slides=fresh(f"slides_{word}", taken),
         turns=fresh(f"turns_{word}", taken),
     )
+
+
+def _pinnable(contact: UnilateralContact, taken: set[str]) -> UnilateralContact:
+    """Return a contact with symbols that say which of its rows latches hold."""
+    f = contact.friction
+    if f is not None:
+        f = replace(f, pinned=fresh(f"pinned_{plain_name(f.force)}", taken))
+    return replace(contact, friction=f, pinned=fresh(f"pinned_{plain_name(contact.force)}", taken))
 
 
 def fresh(name: str, taken: set[str]) -> sm.Symbol:

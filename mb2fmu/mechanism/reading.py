@@ -332,7 +332,9 @@ class _Reader:
             MechanismError: If no speed, or no motion that constraints leave free, changes a gap, or two have the same.
         """
         declared = self.definition.contacts
-        contacts = read_contacts(declared, self.plain, self._rates(), self.u, self.taken)
+        contacts = read_contacts(
+            declared, self.plain, self._rates(), self.u, self.taken, latched=bool(self.definition.latches)
+        )
         start = self._start()
         faults = [
             *held_by_constraints(contacts, declared, constraints.velocity, start),

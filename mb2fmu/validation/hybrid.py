@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.event_naming import event_name, switch_names
-from mb2fmu.validation.latched import closing_impulses, with_rows_held
+from mb2fmu.validation.latched import closing_impulses, pinned_rows, with_rows_held
 from mb2fmu.validation.numeric import Motion, NumericEquations
 from mb2fmu.validation.own_friction import rough_contacts, rough_events
 from mb2fmu.validation.own_impacts import struck
@@ -116,7 +116,7 @@ class HybridEquations(NumericEquations):
         if not held:
             return super().x_dot(t, x, [*r, *self._whole(modes.values).tolist()], prepared)
         values = self._whole(modes.values)
-        values[held] = self._sticking(t, x, r, prepared, modes, held)[1]
+        values[held] = self._sticking(t, x, r, prepared, modes, held)
         return super().x_dot(t, x, [*r, *values.tolist()], prepared)
 
     def _whole(self, modes: Floats) -> Floats:
@@ -156,16 +156,17 @@ class HybridEquations(NumericEquations):
         held = self._holding(x, modes)
         values = self._whole(modes.values)
         if held:
-            values[held] = self._sticking(t, x, r, prepared, modes, held)[1]
+            values[held] = self._sticking(t, x, r, prepared, modes, held)
+            values[self._pinned_places(t, x, r, prepared, modes)] = 1.0
         return self.look_at(t, x, r, prepared, values), values
 
     def _sticking(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, held: Sequence[int]
-    ) -> tuple[SwitchedMotion, Floats]:
-        """Return the outputs with all holding values 0, and the holding values."""
+    ) -> Floats:
+        """Return the holding values."""
         base = self.look_at(t, x, r, prepared, modes.values)
         B, _ = self._reach(t, x, r, prepared, base, modes, held)
-        return base, self._solved(B, -base.rates[list(held)], held, base.limits, t)
+        return self._solved(B, -base.rates[list(held)], held, base.limits, t)
 
     def _reach(
         self,
@@ -197,12 +198,36 @@ class HybridEquations(NumericEquations):
         return B, reach
 
     def _solved(self, B: Floats, right: Floats, held: Sequence[int], limits: Floats, t: float) -> Floats:
-        """Solve for the holding values."""
+        """Solve for the holding values; contacts in a direction that closed latches hold have none."""
+        B = B.copy()
+        B[:, self._pinned(B, held)] = 0.0
         try:
             return holding(B, right, limits[[i for i in held if i < self._count]])
         except np.linalg.LinAlgError as error:
             what, remedy = f"at t = {t:.6g} s no force holds what sticks", "friction must act on what it looks at"
             raise ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)]) from error
+
+    def _pinned(self, B: Floats, held: Sequence[int]) -> list[int]:
+        """Return the places of contacts among what holds in whose directions closed latches hold already."""
+        touching = [i for i, own in enumerate(held) if self._count <= own < self._count + self._lines]
+        latched = [i for i, own in enumerate(held) if own >= self._count + self._lines]
+        if not (touching and latched):
+            return []
+        both = [*touching, *latched]
+        still = pinned_rows(B[np.ix_(both, both)], len(touching))
+        return [i for i, here in zip(touching, still, strict=True) if here]
+
+    def _pinned_places(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
+    ) -> list[int]:
+        """Return the places among all own inputs, from their end, that say which rows of contacts latches hold."""
+        latched = [self._count + self._lines + i for i, place in enumerate(self._locks) if x[place] > 0.5]
+        if not (latched and self._lines):
+            return []
+        every = [*range(self._count, self._count + self._lines), *latched]
+        base = self.look_at(t, x, r, prepared, modes.values)
+        B, _ = self._reach(t, x, r, prepared, base, modes, every)
+        return [i - self._lines for i in self._pinned(B, every)]
 
     def kinetic_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
         """Return the kinetic energy in J, which no mode changes."""
@@ -388,7 +413,8 @@ class HybridEquations(NumericEquations):
         if self._contacts or self._latched:
             forces = values[: self._count + self._lines + self._latched]
             struck = [*self._blows(look, t, x, r, prepared, modes), *self._closing(t, x, r, prepared, modes)]
-            look = self.look_at(t, x, r, prepared, np.append(forces, struck))
+            pinned = values[self._switched - self._lines :] if self._latched else np.empty(0)
+            look = self.look_at(t, x, r, prepared, np.concatenate([forces, struck, pinned]))
         after, place, fired = x.copy(), 0, ""
         setters: dict[int, str] = {}
         events, conditions = self.frozen.events, look.conditions.copy()
@@ -419,15 +445,18 @@ class HybridEquations(NumericEquations):
         base = self.look_at(t, x, r, prepared, modes.values)
         every = [self._count + k for k in range(self._lines)]
         every += [self._count + self._lines + int(k) for k in np.flatnonzero(base.held.engaged > 0.5)]
-        W, reach = with_rows_held(*self._reach(t, x, r, prepared, base, modes, every), self._lines)
+        looks = self._reach(t, x, r, prepared, base, modes, every)
+        W, reach, pulled = with_rows_held(*looks, base.rates[every], self._lines)
+        touch = replace(base.touch, accelerations=pulled[: self._contacts])
+        rub = replace(base.rub, accelerations=pulled[self._contacts :])
         if not self._rough:
-            impulses, rests = struck(contacts, W, base.touch)
+            impulses, rests = struck(contacts, W, touch)
             return np.concatenate([impulses, rests, self._jumps(reach @ impulses)])
         counts = [sum(x[place] for place in self._counts), x[self._changes]]
         hit, change = (
             self._is_due(held, modes, *what) for what in zip(("impact of ", "friction of "), counts, strict=True)
         )
-        found, impulses, pushes = rough_events(contacts, (W, reach), (base.touch, base.rub), t, hit=hit, change=change)
+        found, impulses, pushes = rough_events(contacts, (W, reach), (touch, rub), t, hit=hit, change=change)
         return np.concatenate([found, self._jumps(impulses), self._jumps(pushes)])
 
     def _is_due(self, look: SwitchedMotion, modes: Modes, what: str, count: float) -> bool:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 _RANK = 1e-10
+_PINNED = 1e-9  # of what it is without latches
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +37,40 @@ def closing_impulses(W: Floats, rates: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(W, -rates, rcond=_RANK)[0])
 
 
-def with_rows_held(W: Floats, reach: Floats, contacts: int) -> tuple[Floats, Floats]:
-    """Return W of the contacts, and the state changes by their impulses, with the other rows held.
+def pinned_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]:
+    """Return which rows of contacts held rows hold still already, shape (k,).
+
+    Args:
+        W: Of the contacts, then of the rows that are held.
+        contacts: k.
+    """
+    left = W[:contacts, :contacts] - W[:contacts, contacts:] @ _answers(W, contacts)
+    return np.asarray(np.abs(np.diag(left)) < _PINNED * np.abs(np.diag(W)[:contacts]))
+
+
+def with_rows_held(W: Floats, reach: Floats, accelerations: Floats, contacts: int) -> tuple[Floats, Floats, Floats]:
+    """Return W, state changes and accelerations of the contacts, with the other rows held.
+
+    A contact's row that is pinned stands alone, has no effect and does not accelerate.
 
     Args:
         W: Of the contacts, then of the rows.
         reach: What each changes the states by, shape (n_x, k + r).
+        accelerations: Without any of the forces, shape (k + r,).
         contacts: k.
     """
     if contacts == len(W):
-        return W, reach
-    answers = np.linalg.lstsq(W[contacts:, contacts:], W[contacts:, :contacts], rcond=_RANK)[0]
+        return W, reach, accelerations
+    pinned, answers = pinned_rows(W, contacts), _answers(W, contacts)
+    held = np.linalg.lstsq(W[contacts:, contacts:], accelerations[contacts:], rcond=_RANK)[0]
+    left = W[:contacts, :contacts] - W[:contacts, contacts:] @ answers
     return (
-        W[:contacts, :contacts] - W[:contacts, contacts:] @ answers,
-        reach[:, :contacts] - reach[:, contacts:] @ answers,
+        np.where(pinned | pinned[:, None], np.diag(np.diag(W)[:contacts]), left),
+        np.where(pinned, 0.0, reach[:, :contacts] - reach[:, contacts:] @ answers),
+        np.where(pinned, 0.0, accelerations[:contacts] - W[:contacts, contacts:] @ held),
     )
+
+
+def _answers(W: Floats, contacts: int) -> Floats:
+    """Return what a contact's force takes from each of the other rows, shape (r, k)."""
+    return np.asarray(np.linalg.lstsq(W[contacts:, contacts:], W[contacts:, :contacts], rcond=_RANK)[0])

@@ -256,16 +256,17 @@ class _Finder:
 
 
 def _further(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:
-    """Return symbols of contacts and latches: all forces, then results of impacts."""
+    """Return symbols of contacts and latches: all forces, then results of impacts, then which rows are pinned."""
     forces: list[sm.Symbol] = []
     struck: list[sm.Symbol] = []
+    pinned = e.contacts.pinned if e.contacts else ()
     if e.contacts:
         forces += [*(contact.force for contact in e.contacts.each), *_held_along(e.contacts)]
         struck += e.contacts.struck
     if e.latches:
         forces += e.latches.forces
         struck += e.latches.struck
-    return (*forces, *struck)
+    return (*forces, *struck, *pinned)
 
 
 def _held_along(contacts: Contacts) -> Iterator[sm.Symbol]:

@@ -10,7 +10,7 @@ from mb2fmu.validation.event_sides import apart, for_a_moment
 from mb2fmu.validation.event_step_loop import StepLog, behind_the_start
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.reference import Reference, moment, observe, solve
-from mb2fmu.validation.touching_starts import mode_places
+from mb2fmu.validation.touching_starts import Gaps, mode_places
 
 Floats = npt.NDArray[np.float64]
 
@@ -85,8 +85,9 @@ def measure_sensitivity(reference: Reference) -> Floats:
     changes it is measured at about 200 points, and where outputs change most rapidly (:func:`rapid`), and interpolated.
     Points between an event and the same event of the
     perturbed motion are left out: there v differs by a jump, and not by what errors grow to. What is held at the start
-    stays so, and modes are not perturbed: of a contact that has opened at the start, and is still where it was, 1/4
-    and a little is no mode.
+    stays so, gaps of resting contacts included (a gap that the next change of modes lets jump would tell another
+    sequence of events), and modes are not perturbed: of a contact that has opened at the start, and is still where it
+    was, 1/4 and a little is no mode.
 
     Returns:
         Shape (n_t, n), in the variables' units, never decreasing in time.
@@ -99,12 +100,13 @@ def measure_sensitivity(reference: Reference) -> Floats:
     truth = reference.trajectory.values[rows]
     prepared = numeric.prepare(run.parameters)
     scales = reference.error_scales(TOLERANCE)
-    grown = []
+    gaps, grown = Gaps(numeric), []
     axes = directions(numeric.n_x)
     one_by_one = len(axes) == numeric.n_x
     axes[:, list(mode_places(numeric))] = 0.0
     for direction in axes[axes.any(axis=1)]:
-        x0 = numeric.project(0.0, reference.states[0] + EPSILON * direction * reference.state_scales, prepared)
+        x0 = reference.states[0] + EPSILON * direction * reference.state_scales
+        x0 = gaps.opened(numeric.project(0.0, x0, prepared), prepared, reference.states[0], prepared)
         if isinstance(numeric, HybridEquations):
             x0 = numeric.kept_at_rest(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
         log = StepLog()

@@ -190,6 +190,61 @@ def test_a_block_rocks_as_published(tmp_path):
     assert (found["left.force_y"][found["time"] < 0.3] > 0.0).all()
 
 
+def locked(*, rough: bool = True) -> Model:
+    """A block that rests on the floor and is pushed along it, is locked there at 0.4 s, pulled up, let go at 1 s."""
+    (x, y), (v, w), t = me.dynamicsymbols("x y"), me.dynamicsymbols("v w"), me.dynamicsymbols._t
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, v * N.x + w * N.y)
+    loads = [(P, (14 * t - sm.Float(9.81)) * N.y + sm.sin(5 * t) * N.x)]
+    rates = [x.diff() - v, y.diff() - w]
+    kane = me.KanesMethod(N, [x, y], [v, w], rates, bodies=[me.Particle("block", P, 1)], forcelist=loads)
+    model = Model("Locked", kane)
+    for place in (x, y):
+        model.coordinate(place, 0.0, "m")
+    for speed in (v, w):
+        model.speed(speed, 0.0, "m/s")
+    friction = {"slip": v, "friction": 0.05} if rough else {}
+    model.add(Impact("floor", y, restitution=0.3, rest_below=0.02, starts_resting=True, **friction))
+    model.add(Latch("lock", [x, y], close=t >= 0.4, open=t >= 1.0, within=1.0))
+    model.experiment(stop=1.3, step=0.02, tolerance=1e-8)
+    return model
+
+
+@pytest.mark.parametrize("rough", [True, False])
+def test_what_a_latch_holds_no_contact_holds(tmp_path, judge, rough):
+    """Latch and floor hold the same direction: forces would be round-off over round-off; the floor's are zero."""
+    make = locked if rough else locked_smoothly
+    unit = export(make(), tmp_path).path
+    names = ["x", "y", "v", "w", "floor.resting", "floor.force", "lock.force_2", "lock.engaged"]
+    names += ["floor.sliding", "floor.friction"] if rough else []
+    for kind in ("CoSimulation", "ModelExchange"):
+        found = moved(unit, kind, names, 1.3, 0.02)
+        time = found["time"]
+        held, free = (time > 0.401) & (time < 0.999), time > 1.001
+        for place in ("x", "y"):
+            assert np.ptp(found[place][held]) < 1e-12
+        assert (found["lock.engaged"][held] == 1.0).all()
+        assert (found["floor.resting"][held] == 1.0).all()
+        assert (found["floor.force"][held] == 0.0).all()
+        assert found["lock.force_2"][held] == pytest.approx(9.81 - 14 * time[held], abs=1e-9)
+        if rough:
+            assert (found["floor.sliding"][(time > 0.2) & (time < 0.399)] == 1.0).all()
+            assert not found["floor.sliding"][held].any()
+            assert not found["floor.friction"][held].any()
+        t = time[free]
+        assert found["v"][free] == pytest.approx((np.cos(5) - np.cos(5 * t)) / 5, abs=1e-7)
+        rise = 14 / 6 * (t**3 - 1 - 3 * (t - 1)) - 9.81 / 2 * (t - 1) ** 2
+        assert found["y"][free] == pytest.approx(rise, abs=1e-7)
+    assert judge.passes(make, unit)
+
+
+def locked_smoothly() -> Model:
+    """The same without friction."""
+    return locked(rough=False)
+
+
 # --- the proof --------------------------------------------------------------------------------------------------------
 
 
