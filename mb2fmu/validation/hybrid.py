@@ -145,7 +145,7 @@ class HybridEquations(NumericEquations):
         """Return the division of the outputs; settings of events take the rest."""
         if self._divided is None:
             n, c, k, f, m = self._count, len(self.frozen.events), self._contacts, len(self._rough), self._latched
-            settings = found - self.frozen.outputs - 3 * n - c - 6 * k - 5 * f - 5 * m
+            settings = found - self.frozen.outputs - 3 * n - c - 7 * k - 5 * f - 5 * m
             self._divided = Counts(self.frozen.outputs, n, c, settings, k, f, m)
         return self._divided
 

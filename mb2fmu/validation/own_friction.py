@@ -270,7 +270,7 @@ def _rubbed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> 
     """
     k, rough = len(contacts.each), rough_contacts(contacts)
     settled = float(SETTLED) * touch.rest_below
-    v = np.append(touch.rates, rub.slips)
+    v = np.append(touch.approaching, rub.slips)
     impulses, rests, senses = np.zeros(len(v)), touch.resting.copy(), rub.senses
     groups = [[each] for each in range(k)] if contacts.order == "in turn" else [[*range(k)]]
     for group in groups:

@@ -17,6 +17,10 @@ from mb2fmu.equations.unilateral import SETTLED, Contacts
 
 Floats = npt.NDArray[np.float64]
 
+_LESS = 1e-15
+_TINY = 1e-300
+_BEGINS = 1e-9  # of the speed below which a contact rests: an approach that only begins
+
 
 @dataclass(frozen=True, slots=True)
 class Touch:
@@ -29,6 +33,7 @@ class Touch:
         rest_below: Speeds.
         closed: 1 where the bodies touch, by the modes.
         resting: 1 where the contact rests, less where it leaves.
+        meeting: 1 where closed bodies approach, by the modes: where an approach begins, its rate is round-off.
     """
 
     accelerations: Floats
@@ -37,6 +42,13 @@ class Touch:
     rest_below: Floats
     closed: Floats
     resting: Floats
+    meeting: Floats
+
+    @property
+    def approaching(self) -> Floats:
+        """Rates of the gaps, those of bodies that approach by the modes on that side of where they begin to."""
+        least = -float(SETTLED) * self.rest_below * self.resting
+        return np.where(self.meeting > 0.5, np.minimum(self.rates, least * (1.0 + _LESS) - _TINY), self.rates)
 
 
 def struck(contacts: Contacts, W: Floats, touch: Touch) -> tuple[Floats, Floats]:
@@ -59,7 +71,7 @@ def struck(contacts: Contacts, W: Floats, touch: Touch) -> tuple[Floats, Floats]
 
 def _in_turn(W: Floats, touch: Touch, settled: Floats) -> tuple[Floats, Floats]:
     """Return impulses of contacts struck one after the other, if approaching."""
-    v, rests = touch.rates.copy(), touch.resting.copy()
+    v, rests = touch.approaching, touch.resting.copy()
     impulses = np.zeros(len(v))
     for k in np.flatnonzero(touch.closed > 0.5):
         if v[k] >= -settled[k] * rests[k]:
@@ -77,7 +89,7 @@ def _at_once(W: Floats, touch: Touch, *, poisson: bool) -> tuple[Floats, Floats]
     impulses, rests = np.zeros(len(touch.rates)), touch.resting.copy()
     if not len(at):
         return impulses, rests
-    W, v = W[np.ix_(at, at)], touch.rates[at]
+    W, v = W[np.ix_(at, at)], touch.approaching[at]
     slow = -touch.restitution[at] * v < touch.rest_below[at]
     e = np.where(slow, 0.0, touch.restitution[at])
     if poisson:
@@ -86,7 +98,8 @@ def _at_once(W: Floats, touch: Touch, *, poisson: bool) -> tuple[Floats, Floats]
         found += _complementary(W, v + W @ found)
     else:
         found = _complementary(W, v - e * np.maximum(-v, 0.0))
-    impulses[at] = found
+    begun = (touch.meeting[at] > 0.5) & (np.abs(v + W @ found) <= _BEGINS * touch.rest_below[at])
+    impulses[at] = found = np.where(begun, np.maximum(found, _TINY), found)
     rests[at] = np.where((found > 0.0) & slow, 1.0, rests[at])
     return impulses, rests
 

@@ -71,7 +71,8 @@ class FrozenEquations:
         equations: Their last inputs are the switches' symbols, then those of contacts and latches, forces first
             (``further``); their last outputs, in this order: surfaces; limits and rates of the surfaces of
             signs (0 of others); conditions; values that events set; of all contacts the second rates of the
-            gaps, the rates, e, the speeds below which they rest, whether they are closed, whether they rest; of
+            gaps, the rates, e, the speeds below which they rest, whether they are closed, whether they rest, whether
+            they approach; of
             those with friction what ``own_friction.Rub`` has; of all rows of latches what ``latched.Held`` has.
         switches: In the order of their symbols.
         events: As in the equations before.
@@ -314,6 +315,7 @@ def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     yield from (c.rest_below for c in contacts.each)
     yield from (sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in contacts.each)
     yield from (c.resting for c in contacts.each)
+    yield from (sm.Piecewise((1, c.meets(tuple(e.u))), (0, True)) for c in contacts.each)
 
 
 def _with_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOfMotion:

@@ -29,7 +29,7 @@ class Counts:
         switches: Each has a surface, a limit and a rate.
         conditions: Of events.
         settings: Values that events set.
-        contacts: Six outputs each, see :class:`Touch`.
+        contacts: Seven outputs each, see :class:`Touch`.
         frictions: Of contacts; five outputs each, see :class:`Rub`.
         latched: Rows of latches; five outputs each, see :class:`Held`.
     """
@@ -92,18 +92,18 @@ class SwitchedMotion:
     @cached_property
     def touch(self) -> Touch:
         """Quantities of contacts."""
-        return Touch(*self._part(self._touched, 6 * self._counts.contacts).reshape(6, self._counts.contacts))
+        return Touch(*self._part(self._touched, 7 * self._counts.contacts).reshape(7, self._counts.contacts))
 
     @cached_property
     def rub(self) -> Rub:
         """Quantities of the friction of contacts."""
-        first, k = self._touched + 6 * self._counts.contacts, self._counts.frictions
+        first, k = self._touched + 7 * self._counts.contacts, self._counts.frictions
         return Rub(*self._part(first, 5 * k).reshape(5, k))
 
     @cached_property
     def held(self) -> Held:
         """Quantities of the rows of latches."""
-        first, k = self._touched + 6 * self._counts.contacts + 5 * self._counts.frictions, self._counts.latched
+        first, k = self._touched + 7 * self._counts.contacts + 5 * self._counts.frictions, self._counts.latched
         return Held(*self._part(first, 5 * k).reshape(5, k))
 
     @property

@@ -1,0 +1,57 @@
+"""The reference strikes what approaches by its modes, whatever sign round-off gives the rate at that instant."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mb2fmu.validation.own_friction import Rub, rough_events
+from mb2fmu.validation.own_impacts import Touch, struck
+
+
+def contacts(order: str, *, rough: bool = False) -> SimpleNamespace:
+    friction = [rough, False]
+    each = [SimpleNamespace(name=f"c{k}", law="newton", friction=friction[k]) for k in range(2)]
+    return SimpleNamespace(order=order, each=each)
+
+
+def touch(rate: float, meeting: float) -> Touch:
+    """One closed contact whose rate is round-off, and one that is far."""
+    pair = np.array
+    return Touch(
+        accelerations=pair([-9.81, 0.0]),
+        rates=pair([rate, 3.0]),
+        restitution=pair([0.3, 0.3]),
+        rest_below=pair([0.02, 0.02]),
+        closed=pair([1.0, 0.0]),
+        resting=pair([0.0, 0.0]),
+        meeting=pair([meeting, 0.0]),
+    )
+
+
+@pytest.mark.parametrize("order", ["in turn", "at once"])
+@pytest.mark.parametrize("rate", [1e-17, 0.0, -1e-17])
+def test_an_approach_that_begins_ends_at_rest(order, rate):
+    impulses, rests = struck(contacts(order), np.eye(2), touch(rate, 1.0))
+    assert list(rests) == [1.0, 0.0]
+    assert 0.0 < impulses[0] < 1e-15  # an impact, that is counted
+    assert impulses[1] == 0.0
+
+
+@pytest.mark.parametrize("order", ["in turn", "at once"])
+@pytest.mark.parametrize("rate", [1e-17, 0.0, -1e-17])
+def test_so_it_is_with_friction(order, rate):
+    rub = Rub(*(np.array([value]) for value in (0.0, 0.4, 1e-16, 0.2, 0.0)))
+    both = (np.eye(3), np.zeros((4, 3)))
+    found, _, _ = rough_events(contacts(order, rough=True), both, (touch(rate, 1.0), rub), 0.5, hit=True, change=False)
+    assert 0.0 < found[0] < 1e-15
+    assert list(found[2:4]) == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("order", ["in turn", "at once"])
+def test_what_does_not_approach_is_not_struck(order):
+    impulses, rests = struck(contacts(order), np.eye(2), touch(1e-17, 0.0))
+    assert not impulses.any()
+    assert not rests.any()
