@@ -9,8 +9,10 @@ with its unit and with no model.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from mb2fmu.audit import audit
 from mb2fmu.audit import finding as audited
@@ -23,6 +25,7 @@ from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.package import unpack
 from mb2fmu.units import display_conversion, parse_unit
+from mb2fmu.validation import unit_description
 from mb2fmu.validation.reference import describe
 from mb2fmu.variables import Coordinate, Speed
 
@@ -68,11 +71,12 @@ def conformity(
         ToolError: If a checker does not run to its end.
         Mb2FmuError: If the auditor itself fails.
     """
-    declared = read_description(unpack(fmu)[DESCRIPTION])
+    tree = unpack(fmu)
+    declared, elements = read_description(tree[DESCRIPTION]), unit_description.read_description(tree).elements
     return (
         *check_conformance(fmu),
         *_audited(fmu, definition, redundant=redundant),
-        *_compared(declared, definition, equations),
+        *_compared(_with_elements(declared, elements), definition, equations, elements),
     )
 
 
@@ -113,9 +117,30 @@ def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
     return stiff and finding.rule == "derivative.slope"
 
 
-def _compared(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[Finding]:
-    """Compare units of measure, start values, bounds, nominal values and experiment with the model's."""
-    faults = [*_units(declared, definition, equations), *_starts(declared, definition)]
+def _with_elements(declared: Description, elements: Mapping[str, Sequence[str]]) -> Description:
+    """Return the description with each element of an array as a variable, where it is none itself."""
+    known = _variables(declared)
+    more = []
+    for array in (known[name] for name in elements):
+        for i, name in enumerate(elements[array.name]):
+            if name not in known:
+                start = array.start[i : i + 1] if array.start else None
+                more.append(replace(array, name=name, start=start, dimensions=(), aliases=()))
+    return replace(declared, variables=(*declared.variables, *more))
+
+
+def _compared(
+    declared: Description,
+    definition: Declarations,
+    equations: EquationsOfMotion,
+    elements: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Iterator[Finding]:
+    """Compare units of measure, start values, bounds, nominal values, arrays and experiment with the model's."""
+    faults = [
+        *_arrays(declared, definition, elements),
+        *_units(declared, definition, equations),
+        *_starts(declared, definition),
+    ]
     faults += [*_limits(declared, definition, equations), *_experiment(declared, definition)]
     outputs = [output.name for output in equations.outputs]
     told = {name: variable.causality for name, variable in _variables(declared).items()}
@@ -124,6 +149,24 @@ def _compared(declared: Description, definition: Declarations, equations: Equati
     yield from (Finding(MODEL, "error", fault) for fault in faults)
     if not faults:
         yield Finding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
+
+
+def _arrays(declared: Description, definition: Declarations, elements: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield arrays with other elements than the model's, in another order or shape.
+
+    What an array says of its elements is held against their motion; but who reads its second element expects the
+    model's second.
+    """
+    there = _variables(declared)
+    for array in definition.arrays:
+        if array.name not in there:
+            continue  # as in units of FMI 2.0
+        found, meant = list(elements.get(array.name, ())), [str(name) for name in array.elements]
+        if found != meant:
+            yield f"the array {array.name} has the elements {', '.join(found)}; the model has {', '.join(meant)}"
+        shape = tuple(number(each.start or "") for each in there[array.name].dimensions)
+        if shape != array.shape:
+            yield f"the array {array.name} has the shape {shape}; the model has {array.shape}"
 
 
 def _units(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:

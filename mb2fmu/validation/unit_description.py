@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
@@ -86,6 +86,7 @@ class UnitDescription:
         token: ``guid`` or ``instantiationToken``.
         variables: By name.
         arrays: Value reference of each array → number of its elements.
+        elements: Name of each array that tells them → names of its elements, the last index running fastest.
         states: Number of continuous states.
         indicators: Number of event indicators.
         completes_steps: A Model Exchange importer must tell of each step that its integrator has made.
@@ -105,6 +106,7 @@ class UnitDescription:
     offers: Mapping[UnitKind, Offers] = field(default_factory=lambda: MappingProxyType({}))
     rates: tuple[tuple[str, str], ...] = ()
     arrays: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    elements: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def state_names(self) -> frozenset[str] | None:
@@ -154,6 +156,7 @@ def read_description(tree: FileTree) -> UnitDescription:
         token=str(root.get("guid" if major == "2" else "instantiationToken", "")),
         variables=scalars | held,
         arrays=arrays,
+        elements={str(node.get("name")): _element_names(node) for node in _arrays(root) if _element_names(node)},
         states=states,
         indicators=indicators,
         completes_steps=exchange is not None and _completes_steps(exchange, int(major)),
@@ -194,13 +197,13 @@ def _elements(
 ) -> tuple[dict[str, UnitVariable], dict[int, int]]:
     """Return elements of our arrays that are no variables themselves, by their names in the description; all arrays."""
     found, sizes = {}, {}
-    for node in root.iterfind("ModelVariables/Float64[Dimension]"):
+    for node in _arrays(root):
         array = known[str(node.get("name"))]
         shape = [each.get("start") for each in node.iterfind("Dimension")]
         if None in shape:
             continue  # sized by a structural parameter
         sizes[array.reference] = size = math.prod(int(str(each)) for each in shape)
-        names = (node.findtext(f"Annotations/Annotation[@type='{ELEMENTS}']") or "").split()
+        names = _element_names(node)
         starts = array.start.split()
         if len(names) != size or len(starts) not in {0, size}:
             continue
@@ -210,6 +213,16 @@ def _elements(
                 start = starts[i] if starts else ""
                 found[name] = replace(array, reference=reference, real=True, scalar=True, start=start)
     return found, sizes
+
+
+def _arrays(root: etree._Element) -> Iterator[etree._Element]:
+    """Return an iterator over the arrays of doubles."""
+    return root.iterfind("ModelVariables/Float64[Dimension]")
+
+
+def _element_names(array: etree._Element) -> tuple[str, ...]:
+    """Return the names of an array's elements; () if it does not tell them."""
+    return tuple((array.findtext(f"Annotations/Annotation[@type='{ELEMENTS}']") or "").split())
 
 
 def _initial(causality: str, variability: str) -> str:

@@ -635,7 +635,9 @@
       });
       ticks(t0, t1, 6).forEach((t) => {
         make("path", { class: "rule", d: `M${x(t).toFixed(1)} 8V${HEIGHT}` });
-        if (last) make("text", { x: x(t).toFixed(1), y: HEIGHT + 13, class: "middle" }, number(t));
+        if (!last) return;
+        const cut = x(t) + 4 * number(t).length > WIDTH; // half as wide as the label: it would leave the picture
+        make("text", { x: cut ? WIDTH : x(t).toFixed(1), y: HEIGHT + 13, class: cut ? "end" : "middle" }, number(t));
       });
       if (last) make("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT + 27, class: "middle" }, "time in s");
       const legend = document.createElement("p");

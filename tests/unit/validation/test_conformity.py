@@ -16,7 +16,8 @@ from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.errors import ToolError
 from mb2fmu.filetree import FileTree
 from mb2fmu.model.definition import OutputRequest
-from mb2fmu.validation.conformity import _compared, conformity
+from mb2fmu.validation import unit_description
+from mb2fmu.validation.conformity import _compared, _with_elements, conformity
 from mb2fmu.variables import Parameter
 
 MODEL = Path(__file__).parents[3] / "models" / "cart_pole.py"
@@ -110,6 +111,38 @@ def told_by_the_model(description: bytes, derivation) -> list[str]:
     """What the model says against a description."""
     found = _compared(read_description(description), derivation.definition, derivation.equations)
     return [each.message for each in found if each.severity == "error"]
+
+
+def renamed(root: etree._Element) -> None:
+    (note,) = root.xpath("//Float64[@name='tip']/Annotations/Annotation[@type='mb2fmu.elements']")
+    note.text = " ".join(reversed(note.text.split()))
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (renamed, ["the array tip has the elements tip.y, tip.x; the model has tip.x, tip.y"]),
+        (put("//Float64[@name='tip']", unit="mm"), ["tip.x is declared to be in mm", "tip.y is declared to be in mm"]),
+        (put("//Float64[@name='pushes']", start="0.5"), ["force is declared to start at 0.5; the model has 0.0"]),
+        (put("//Float64[@name='pushes']", max="7.0"), ["force is declared with max = 7; the model has"]),
+        (put("//Float64[@name='tip']", causality="local"), ["tip.x is an output of the model", "tip.y is an output"]),
+    ],
+)
+def test_arrays_are_the_models(edit, told):
+    """Seen: an array whose first two elements had changed places passed, with a description that said so."""
+    model = pipeline.load(MODEL)
+    model.array("tip", ["tip.x", "tip.y"])
+    model.array("pushes", ["force"])
+    derivation = pipeline.derive(model)
+    core = pipeline.build(derivation, fmi="3.0").core
+    for change, meant in ((None, []), (edit, told)):
+        tree = edited(change)(FileTree(core.files)) if change else FileTree(core.files)
+        elements = unit_description.read_description(tree).elements
+        declared = _with_elements(read_description(tree[DESCRIPTION]), elements)
+        found = _compared(declared, derivation.definition, derivation.equations, elements)
+        said = [each.message for each in found if each.severity == "error"]
+        assert len(said) == len(meant), said
+        assert all(any(each.startswith(start) for each in said) for start in meant), said
 
 
 @pytest.mark.parametrize(
