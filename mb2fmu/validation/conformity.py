@@ -77,6 +77,7 @@ def conformity(
         *check_conformance(fmu),
         *_audited(fmu, definition, redundant=redundant),
         *_compared(_with_elements(declared, elements), definition, equations, elements),
+        *_terminals(unit_description.read_terminals(tree), definition),
     )
 
 
@@ -149,6 +150,19 @@ def _compared(
     yield from (Finding(MODEL, "error", fault) for fault in faults)
     if not faults:
         yield Finding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
+
+
+def _terminals(there: Mapping[str, Mapping[str, tuple[str, str]]], definition: Declarations) -> Iterator[Finding]:
+    """Yield terminals whose members are other variables than in the model, or flow in another sense."""
+    for terminal in definition.terminals:
+        found = there.get(terminal.name)
+        meant = {member.name: (str(member.variable), member.kind) for member in terminal.members}
+        if found is not None and found != meant:
+            said, right = (
+                ", ".join(f"{name} = {variable} ({kind})" for name, (variable, kind) in members.items())
+                for members in (found, meant)
+            )
+            yield Finding(MODEL, "error", f"the terminal {terminal.name} has {said}; the model has {right}")
 
 
 def _arrays(declared: Description, definition: Declarations, elements: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -20,6 +20,7 @@ UnitKind = Literal["CoSimulation", "ModelExchange"]
 KINDS: tuple[UnitKind, ...] = ("CoSimulation", "ModelExchange")
 ELEMENTS = "mb2fmu.elements"
 """Type of the annotation of an array that has the names of its elements."""
+TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
 _TYPES = {"Real", "Integer", "Boolean", "String", "Enumeration"}
 TROUBLES = ("logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal")
 """Log categories, named by the standards, of what did not go as asked."""
@@ -166,6 +167,23 @@ def read_description(tree: FileTree) -> UnitDescription:
     )
     _check_platform(tree, found)
     return found
+
+
+def read_terminals(tree: FileTree) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return name of each terminal → name of its member → (variable, kind); {} where the file says nothing."""
+    if TERMINALS not in tree:
+        return {}
+    try:
+        root = etree.fromstring(tree[TERMINALS], etree.XMLParser(resolve_entities=False, no_network=True))
+    except etree.XMLSyntaxError:
+        return {}  # the auditor tells it
+    return {
+        str(terminal.get("name")): {
+            str(each.get("memberName")): (str(each.get("variableName")), str(each.get("variableKind")))
+            for each in terminal.iterfind("TerminalMemberVariable")
+        }
+        for terminal in root.iterfind("Terminals/Terminal")
+    }
 
 
 def _variables(root: etree._Element, major: int) -> dict[str, UnitVariable]:

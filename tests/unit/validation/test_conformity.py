@@ -17,7 +17,7 @@ from mb2fmu.errors import ToolError
 from mb2fmu.filetree import FileTree
 from mb2fmu.model.definition import OutputRequest
 from mb2fmu.validation import unit_description
-from mb2fmu.validation.conformity import _compared, _with_elements, conformity
+from mb2fmu.validation.conformity import _compared, _terminals, _with_elements, conformity
 from mb2fmu.variables import Parameter
 
 MODEL = Path(__file__).parents[3] / "models" / "cart_pole.py"
@@ -143,6 +143,21 @@ def test_arrays_are_the_models(edit, told):
         said = [each.message for each in found if each.severity == "error"]
         assert len(said) == len(meant), said
         assert all(any(each.startswith(start) for each in said) for start in meant), said
+
+
+@pytest.mark.parametrize("fmi", ["2.0", "3.0"])
+def test_terminals_are_the_models(fmi):
+    model = pipeline.load(MODEL)
+    model.terminal("drive", {"f": "force", "s": "x", "v": "v"}, inflow=["f"])
+    derivation = pipeline.derive(model)
+    tree = pipeline.build(derivation, fmi=fmi).core
+    text = tree[unit_description.TERMINALS]
+    for old, new in ((b"", b""), (b'"v" memberName', b'"omega" memberName'), (b'"inflow"', b'"signal"')):
+        assert text.count(old) == 1 or not old
+        changed = FileTree({**tree.files, unit_description.TERMINALS: text.replace(old, new)})
+        found = list(_terminals(unit_description.read_terminals(changed), derivation.definition))
+        assert len(found) == (old != new)
+        assert all(each.severity == "error" and "the terminal drive has " in each.message for each in found)
 
 
 @pytest.mark.parametrize(
