@@ -32,9 +32,11 @@ from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Quantity, Speed
 Floats = npt.NDArray[np.float64]
 
 ATTRACTOR_RATE = 10
-"""Per second, or per µs or Ms where motions are so fast or slow (:func:`attractor_rate`): so fast that the errors of an
-integrator hardly add up across the constraints, so slow that no explicit method needs steps below 0.3 s for it.
+"""Per second, or per ms, ks, … where motions are so fast or slow (:func:`attractor_rate`): so fast that the errors of
+an integrator hardly add up across the constraints, so slow that no explicit method needs steps below 0.3 s for it.
 """
+_AIMED = 0.1
+"""Of a second: the natural time to which it belongs."""
 
 _PURE = BASE_UNITS.index("rad")
 _OFF = math.log(10.0)  # of a logarithm: what is farther off counts in inverse proportion
@@ -135,7 +137,7 @@ def _said(definition: Declarations) -> Iterable[tuple[float, str]]:
 def attractor_rate(definition: Declarations) -> float:
     """Return how fast states off the constraints are drawn back by default, in 1/s.
 
-    ``ATTRACTOR_RATE`` per s, µs, Ms, …, whichever is nearest to the model's natural time.
+    ``ATTRACTOR_RATE`` per s, ms, ks, …, whichever suits the model's natural time: from 3 ms to 3 s per s.
     """
     natural = natural_units(definition).magnitude("s")
-    return float(ATTRACTOR_RATE) * float(f"1e{-6 * round(math.log10(natural) / 6)}")
+    return float(ATTRACTOR_RATE) * float(f"1e{-3 * round(math.log10(natural / _AIMED) / 3)}")
