@@ -22,6 +22,7 @@ from mb2fmu.model.natural_units import attractor_rate
 from mb2fmu.validation.compare import FACTOR, Bounds, modes_taken
 from mb2fmu.validation.conditions import calculated_values
 from mb2fmu.validation.directions import Directions, rate_in_time
+from mb2fmu.validation.drawn_together import led_off
 from mb2fmu.validation.exercise import ONE_BY_ONE, Asked, Occasion, known_sizes, seeds
 from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.reference import Reference
@@ -36,11 +37,9 @@ Floats = npt.NDArray[np.float64]
 
 NOT_OFFERED = "the unit does not offer it"
 _AGREEMENT = 1e-5
-_NORMS = 4.0  # times a distance, in another norm
 _APART = 20.0
 _KNOWN = 0.05
 _NOISE = 1e-8
-_ALONG = 1e-4  # of a direction
 _DUE = 1e-12  # of the experiment: an instant so near behind a point falls on it
 
 
@@ -368,51 +367,6 @@ class _Answers:
         for difference, bound, where in disagreements(answers[2:], self.asked.unknowns, sizes, noise):
             tally.add(difference, bound, where)
 
-    def _drawn_back(self, directions: Directions, parameters: Sequence[float]) -> Floats:
-        """Return how far derivatives of x' may be off through constraint stabilization, shape as ``directions.rates``.
-
-        It draws x to the nearest point P(x) of the constraints by α (x - P(x)). On them, where the reference is, that
-        is nothing, and stays so along them. The unit's own state is as far away as its integrator's errors have
-        brought it: α has an effect of its own there, and what lies along the constraints at the reference's state
-        leads off them.
-
-        Args:
-            directions: What was compared.
-            parameters: Free ones at that point.
-        """
-        reference, run, row = self.chance.reference, self.chance.reference.conditions, self.chance.row
-        numeric, names = reference.numeric, self.simulation.names
-        rate, known = numeric.equations.attractor_rate, numeric.equations.p
-        if rate is None:
-            return np.zeros_like(directions.rates)
-        columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
-        x, t, prepared = self.simulation.values[row, columns], float(run.time[row]), numeric.prepare(list(parameters))
-
-        def parted(state: Floats) -> Floats:
-            """Return the way to the constraints."""
-            return state - numeric.project(t, state, prepared)
-
-        def led_off(v: Floats) -> Floats:
-            """Return its derivative along a direction: central differences, extrapolated."""
-            near, far = ((parted(x + step * v) - parted(x - step * v)) / (2 * step) for step in (_ALONG, 2 * _ALONG))
-            return np.asarray((4 * near - far) / 3)
-
-        # a model that is read again does not have the parameter that the unit has
-        index, found = known.index(rate) if rate in known else None, []
-        pull = attractor_rate(self.definition) if index is None else parameters[index]
-        for v, dp in zip(directions.variables[:, list(reference.state_columns)], directions.parameters, strict=True):
-            try:
-                gone = np.zeros(len(x)) if index is None else np.abs(dp[index] * parted(x))
-                if np.any(v):
-                    gone += pull * np.abs(led_off(v))
-            except (ValidationError, ArithmeticError, ValueError):
-                gone = np.zeros(len(x))
-            # the unit's nearest point on the constraints is nearest in another norm; that of q without u
-            parts = gone / reference.state_scales
-            far = np.where(np.arange(len(x)) < numeric.n_q, np.max(parts[: numeric.n_q], initial=0.0), np.max(parts))
-            found.append(_NORMS * far * reference.state_scales)
-        return np.array(found).reshape(directions.rates.shape)
-
     def _partials(
         self, directions: Directions, found: Floats, tally: Tally, when: str, parameters: Sequence[float]
     ) -> None:
@@ -421,7 +375,10 @@ class _Answers:
         ``parameters``: free ones at that point.
         """
         reference, at = self.chance.reference, self._places()
-        largest, more = self._magnitudes(), self._drawn_back(directions, parameters)
+        names, row = self.simulation.names, self.chance.row
+        columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
+        x, pull = self.simulation.values[row, columns], attractor_rate(self.definition)
+        largest, more = self._magnitudes(), led_off(reference, directions, row, x, parameters, pull)
         rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
         for column, name in enumerate(self.asked.unknowns):
             if name in rate_of:

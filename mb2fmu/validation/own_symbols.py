@@ -15,6 +15,7 @@ from sympy.printing.numpy import NumPyPrinter
 from mb2fmu.functions import TableValue
 from mb2fmu.mechanism.symbols import translate
 from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.validation.distinct_parts import distinct
 from mb2fmu.validation.own_objects import Handed
 from mb2fmu.validation.scalar import NAMESPACE, scalar_function
 
@@ -132,12 +133,20 @@ class OwnSymbols:
         """Return an expression in the slots' stand-ins; undeclared symbols get fixed arbitrary numbers."""
         expression = sm.sympify(expression)
         plain = translate(expression, self._plain)
-        if plain.atoms(sm.Derivative):
+        if any(isinstance(part, sm.Derivative) for part in distinct([plain])):
             plain = translate(expression.doit(), self._plain)
-        left = plain.atoms(AppliedUndef, sm.Derivative)
+        left = [part for part in distinct([plain]) if isinstance(part, AppliedUndef | sm.Derivative)]
         if left:
             raise NotFormedError(f"{', '.join(sorted(map(str, left)))} has no number")
-        unknown = sorted(plain.free_symbols - self._known, key=str)
+        unknown = sorted(_free_symbols(plain) - self._known, key=str)
         for symbol in unknown:
             self._plain.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._plain) % 41)))
         return translate(plain, {symbol: self._plain[symbol] for symbol in unknown})
+
+
+def _free_symbols(expression: sm.Basic) -> set[sm.Symbol]:
+    """Return what ``free_symbols`` does; what binds symbols (an integral, a sum) is asked itself."""
+    parts = list(distinct([expression]))
+    if any(getattr(part, "bound_symbols", ()) for part in parts):
+        return set(expression.free_symbols)
+    return {part for part in parts if isinstance(part, sm.Symbol)}

@@ -11,6 +11,7 @@ import sympy as sm
 from sympy.printing.pycode import PythonCodePrinter
 
 from mb2fmu.functions import TableValue
+from mb2fmu.validation.distinct_parts import LARGE, distinct, occurrences, repeated_parts
 
 
 def _sinc(x: float) -> float:
@@ -93,6 +94,13 @@ def scalar_function(
     arguments: Sequence[sm.Symbol], results: Sequence[sm.Expr], cse: Callable[..., Any] | bool = True
 ) -> Callable[..., list[float]]:
     """Return ``lambdify`` for floats: a function of ``arguments`` that returns the list of ``results``."""
+    if cse is True and occurrences(results) > LARGE and not any(hasattr(part, "_imp_") for part in distinct(results)):
+        named, results = repeated_parts(results)  # before lambdify, which looks for _imp_ at every occurrence
+
+        def cse(reduced: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], Sequence[sm.Expr]]:
+            """Return what is named already."""
+            return named, reduced
+
     tables: dict[str, Callable[[float], float]] = {}
     printer = _Printer(tables)
     namespace: dict[str, Callable[..., float]] = dict(NAMESPACE)

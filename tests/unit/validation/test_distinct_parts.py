@@ -1,0 +1,53 @@
+"""Expressions whose few parts stand in very many places."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import sympy as sm
+
+from mb2fmu.functions import LookupTable
+from mb2fmu.validation.distinct_parts import LARGE, distinct, occurrences, repeated_parts
+from mb2fmu.validation.scalar import scalar_function
+
+x, y = sm.symbols("x y")
+
+
+def folded(expression: sm.Expr, times: int) -> sm.Expr:
+    """Each time what was there stands in two places more."""
+    for _ in range(times):
+        expression = sm.sin(expression) + y * sm.cos(expression)
+    return expression
+
+
+def folded_number(value: float, other: float, times: int) -> float:
+    for _ in range(times):
+        value = math.sin(value) + other * math.cos(value)
+    return value
+
+
+def test_parts_are_visited_once_and_counted_everywhere():
+    small = sm.Add(sm.sin(x), sm.Mul(x, sm.sin(x), evaluate=False), evaluate=False)
+    assert sorted(map(str, distinct([small]))) == sorted(map(str, {small, *small.args, x, sm.sin(x)}))
+    assert occurrences([small]) == sum(1 for _ in sm.preorder_traversal(small))
+    assert occurrences([folded(x, 100)]) > 2**100
+    assert len(list(distinct([folded(x, 100)]))) < 500
+
+
+@pytest.mark.parametrize("times", [3, 60])
+def test_values_are_those_of_the_expression(times):
+    """57 million occurrences of a thousand parts took 195 s; 2**60 of them had come to no end."""
+    results = [folded(x, times), sm.Piecewise((folded(x, times), x > 0), (y, True)), x]
+    assert (occurrences(results) > LARGE) is (times > 10)
+    number = folded_number(0.3, 0.7, times)
+    assert scalar_function([x, y], results)(0.3, 0.7) == pytest.approx([number, number, 0.3], rel=1e-13)
+    assert scalar_function([x, y], results)(-0.3, 0.7)[1] == 0.7
+
+
+def test_tables_and_functions_with_numbers_of_their_own():
+    table = LookupTable("drag", [0.0, 1.0, 2.0], [0.0, 1.0, 4.0])
+    known = scalar_function([x], [table(x)])(1.5)[0]
+    assert scalar_function([x, y], [folded(table(x), 30)])(1.5, 0.4)[0] == pytest.approx(folded_number(known, 0.4, 30))
+    twice = sm.Function("twice")
+    assert len(repeated_parts([twice(x) + twice(x) ** 2])[0]) == 1
