@@ -188,7 +188,8 @@ def _units(declared: Description, definition: Declarations, equations: Equations
     known = {unit.name: unit for unit in declared.units}
     wanted = {"solver_step": "s"}  # the unit's own, unless the model has that name
     wanted |= {variable.name: variable.unit for variable in describe(definition, equations)}
-    wanted |= {record.name: record.unit for record in (*equations.outputs, *definition.parameters, *definition.inputs)}
+    wanted |= {output.name: output.unit for output in equations.outputs}
+    wanted |= {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
     told = {name: variable.get("unit") for name, variable in _variables(declared).items()}
     for name, unit in wanted.items():
         if told.get(name) and not _same_unit(str(told[name]), unit):

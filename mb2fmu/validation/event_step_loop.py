@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import DOP853
 
-from mb2fmu.validation.hybrid import HybridEquations, Modes, endless
+from mb2fmu.validation.event_errors import endless
+from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.integration import TIGHTEST, stuck
 from mb2fmu.validation.numeric import NumericEquations
 

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.validation.event_errors import endless, set_by_two
 from mb2fmu.validation.event_naming import event_name, switch_names
-from mb2fmu.validation.latched import closing_impulses, pinned_rows, with_rows_held
+from mb2fmu.validation.latched import closing_impulses, pinned_places, with_rows_held
 from mb2fmu.validation.numeric import Motion, NumericEquations
 from mb2fmu.validation.own_friction import rough_contacts, rough_events
 from mb2fmu.validation.own_impacts import struck
@@ -200,22 +201,12 @@ class HybridEquations(NumericEquations):
     def _solved(self, B: Floats, right: Floats, held: Sequence[int], limits: Floats, t: float) -> Floats:
         """Solve for the holding values; contacts in a direction that closed latches hold have none."""
         B = B.copy()
-        B[:, self._pinned(B, held)] = 0.0
+        B[:, pinned_places(B, held, self._count, self._lines)] = 0.0
         try:
             return holding(B, right, limits[[i for i in held if i < self._count]])
         except np.linalg.LinAlgError as error:
             what, remedy = f"at t = {t:.6g} s no force holds what sticks", "friction must act on what it looks at"
             raise ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)]) from error
-
-    def _pinned(self, B: Floats, held: Sequence[int]) -> list[int]:
-        """Return the places of contacts among what holds in whose directions closed latches hold already."""
-        touching = [i for i, own in enumerate(held) if self._count <= own < self._count + self._lines]
-        latched = [i for i, own in enumerate(held) if own >= self._count + self._lines]
-        if not (touching and latched):
-            return []
-        both = [*touching, *latched]
-        still = pinned_rows(B[np.ix_(both, both)], len(touching))
-        return [i for i, here in zip(touching, still, strict=True) if here]
 
     def _pinned_places(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
@@ -227,7 +218,7 @@ class HybridEquations(NumericEquations):
         every = [*range(self._count, self._count + self._lines), *latched]
         base = self.look_at(t, x, r, prepared, modes.values)
         B, _ = self._reach(t, x, r, prepared, base, modes, every)
-        return [i - self._lines for i in self._pinned(B, every)]
+        return [i - self._lines for i in pinned_places(B, every, self._count, self._lines)]
 
     def kinetic_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
         """Return the kinetic energy in J, which no mode changes."""
@@ -428,7 +419,7 @@ class HybridEquations(NumericEquations):
                 for offset, target in enumerate(targets):
                     value = look.settings[place + offset]
                     if target in setters and value != after[target]:
-                        raise _set_by_two(t, self.equations.states[target], setters[target], event.name)
+                        raise set_by_two(t, self.equations.states[target], setters[target], event.name)
                     after[target] = value
                     setters[target] = event.name
             place += len(event.settings)
@@ -503,18 +494,3 @@ class HybridEquations(NumericEquations):
                 modes.fired[k] = 0.0
         x, _ = self.settle(t, x, r, prepared, modes, ())
         return modes, x
-
-
-def endless(t: float, what: str, names: Sequence[str]) -> ValidationError:
-    """Return switches that alternate: those of the last changes, each once."""
-    last = list(dict.fromkeys(reversed(names[-12:])))[:4]
-    remedy = "give them hysteresis, or make sure that what one of them sets does not make the other true again"
-    fault = Fault(f"at t = {t:.6g} s {what}: {', '.join(last)}", remedy=remedy)
-    return ValidationError("the reference cannot be integrated:", [fault])
-
-
-def _set_by_two(t: float, symbol: object, one: str, other: str) -> ValidationError:
-    """Return the error of two events that set different values at one instant."""
-    what = f"at t = {t:.6g} s the events {one} and {other} set {symbol} to different values at once"
-    remedy = "let one of them set it, or say in one condition what holds where both happen"
-    return ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,24 @@ def pinned_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]:
     """
     left = W[:contacts, :contacts] - W[:contacts, contacts:] @ _answers(W, contacts)
     return np.asarray(np.abs(np.diag(left)) < _PINNED * np.abs(np.diag(W)[:contacts]))
+
+
+def pinned_places(B: Floats, held: Sequence[int], first: int, lines: int) -> list[int]:
+    """Return the places of contacts among what holds in whose directions closed latches hold already.
+
+    Args:
+        B: Effect of each on the rates of all, shape (k, k).
+        held: Numbers of what holds: signs below ``first``, then ``lines`` of contacts, then of latches.
+        first: The first number of a contact's line.
+        lines: How many there are.
+    """
+    touching = [i for i, own in enumerate(held) if first <= own < first + lines]
+    latched = [i for i, own in enumerate(held) if own >= first + lines]
+    if not (touching and latched):
+        return []
+    both = [*touching, *latched]
+    still = pinned_rows(B[np.ix_(both, both)], len(touching))
+    return [i for i, here in zip(touching, still, strict=True) if here]
 
 
 def with_rows_held(W: Floats, reach: Floats, accelerations: Floats, contacts: int) -> tuple[Floats, Floats, Floats]:
