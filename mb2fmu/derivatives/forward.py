@@ -117,12 +117,14 @@ def tangents_along(copy: ProgramCopy, along: Mapping[tuple[Group, int], int], re
 def rate_along(program: Program, entry: str, name: str) -> Program:
     """Return the program with an entry point added: time derivatives of another one's results along x', inputs held.
 
+    They can be differentiated once more.
+
     Args:
         program: With entry ``rhs``.
         entry: The other one.
         name: Of the new entry point.
     """
-    program, source = smoothed(program, entry)
+    program, source = smoothed(program, entry, order=2)
     builder = ProgramBuilder(program.layout)
     copy = ProgramCopy(program, builder)
     rates = [copy.node[node] for node in program.entries["rhs"].results]

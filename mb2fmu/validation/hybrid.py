@@ -57,7 +57,7 @@ class HybridEquations(NumericEquations):
 
     ``sizes`` are what surfaces are divided by: what counts as nothing is a part of them; 1 of what steps. ``late`` is
     what all margins are larger by: events are late by that over the rate of the margin. ``begun``: what is at 0 s
-    is behind what ``every`` and ``once`` set there.
+    is behind what ``every`` and ``once`` set there. ``clocks``: switches that look at time alone.
     """
 
     def __init__(self, frozen: FrozenEquations, typical: Sequence[float] | None = None) -> None:
@@ -68,6 +68,12 @@ class HybridEquations(NumericEquations):
         self._count = len(frozen.switches)
         self.sizes = np.ones(self._count)
         self.signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
+        constant = {
+            frozen.equations.t,
+            *frozen.equations.p,
+            *(c.symbol for c in frozen.equations.calculated_parameters),
+        }
+        self.clocks = {i for i, s in enumerate(frozen.switches) if s.surface.free_symbols <= constant}
         self._names = switch_names(frozen)
         self._contacts = len(frozen.contacts.each) if frozen.contacts else 0
         self._rough = rough_contacts(frozen.contacts) if frozen.contacts else ()
