@@ -24,7 +24,8 @@ from mb2fmu.validation.conditions import calculated_values
 from mb2fmu.validation.directions import Directions, rate_in_time
 from mb2fmu.validation.drawn_together import led_off
 from mb2fmu.validation.exercise import ONE_BY_ONE, Asked, Occasion, known_sizes, seeds
-from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.holding_equations import Modes
+from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.result import CallResult
 from mb2fmu.validation.scales import INFORMATIVE

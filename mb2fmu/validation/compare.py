@@ -38,7 +38,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.event_limits import EventLimit, Sides, event_limits, sides_at_points
-from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.holding_equations import Modes
+from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.invariants import invariant
 from mb2fmu.validation.kept_integrals import FORMULA, KeptIntegrals
 from mb2fmu.validation.own_diagnostics import compare_diagnostics

@@ -25,7 +25,8 @@ import numpy.typing as npt
 
 from mb2fmu.validation.event_sides import AT_ONCE, Occasion, both_sides, drifted, gathered
 from mb2fmu.validation.event_step_loop import EventSeen
-from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.holding_equations import Modes
+from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.reference import Reference, compared
 from mb2fmu.validation.scales import EPSILON, ROUNDING
 from mb2fmu.validation.touching_starts import mode_places

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.event_step_loop import EventSeen
-from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.holding_equations import Modes
+from mb2fmu.validation.hybrid import HybridEquations
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

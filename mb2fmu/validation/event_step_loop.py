@@ -17,7 +17,8 @@ import numpy.typing as npt
 from scipy.integrate import DOP853
 
 from mb2fmu.validation.event_errors import endless
-from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.holding_equations import Modes
+from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.integration import TIGHTEST, stuck
 from mb2fmu.validation.numeric import NumericEquations
 
@@ -244,8 +245,8 @@ class _StepLoop:
 
     def _wrong(self, t: float, y: Floats, r: Sequence[float], start: Floats) -> list[int]:
         """Return the switches whose mode is wrong; one that begins on its surface counts once it is clearly beyond."""
-        margins = self._margins(t, y, r)
-        return [i for i, margin in enumerate(margins) if margin < min(0.0, 2.0 * start[i]) - 1e-15]
+        pairs = zip(self._margins(t, y, r).tolist(), start.tolist(), strict=True)
+        return [i for i, (margin, first) in enumerate(pairs) if margin < min(0.0, 2.0 * first) - 1e-15]
 
     def _up_to(self, t: float, y: Floats, instant: float, r: Sequence[float], most: float) -> tuple[float, Floats]:
         """Repeat the step up to an event; return it, and the event."""

@@ -11,21 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.event_errors import endless, set_by_two
 from mb2fmu.validation.event_naming import event_name, switch_names
-from mb2fmu.validation.latched import closing_impulses, pinned_places, with_rows_held
-from mb2fmu.validation.numeric import Motion, NumericEquations
-from mb2fmu.validation.own_friction import rough_contacts, rough_events
+from mb2fmu.validation.holding_equations import HoldingEquations, Modes
+from mb2fmu.validation.latched import closing_impulses, with_rows_held
+from mb2fmu.validation.numeric import Motion
+from mb2fmu.validation.own_friction import rough_events
 from mb2fmu.validation.own_impacts import struck
 from mb2fmu.validation.own_switches import FrozenEquations
-from mb2fmu.validation.shared_holding import holding
-from mb2fmu.validation.switched_motion import Counts, SwitchedMotion
+from mb2fmu.validation.switched_motion import SwitchedMotion
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,41 +32,23 @@ AT_REST = 1e-9
 """Surfaces of signs closer to zero than this, over their sizes, may be held there."""
 
 _MOST_CHANGES = 50
-_TRIES = 3  # to find how large a force at a contact is
 
 
-@dataclass(slots=True)
-class Modes:
-    """Modes of all switches; held signs are 0. ``fired``: conditions as they were."""
-
-    values: Floats
-    fired: Floats
-
-    def copy(self) -> Modes:
-        """Return an independent copy."""
-        return Modes(self.values.copy(), self.fired.copy())
-
-
-class HybridEquations(NumericEquations):
+class HybridEquations(HoldingEquations):
     """Equations with events: the state x has no modes.
 
     Args:
         frozen: The equations between events.
         typical: Magnitude of each coordinate, then of each speed.
 
-    ``sizes`` are what surfaces are divided by: what counts as nothing is a part of them; 1 of what steps. ``late`` is
-    what all margins are larger by: events are late by that over the rate of the margin. ``begun``: what is at 0 s
-    is behind what ``every`` and ``once`` set there. ``clocks``: switches that look at time alone.
+    ``late`` is what all margins are larger by: events are late by that over the rate of the margin. ``begun``: what is
+    at 0 s is behind what ``every`` and ``once`` set there. ``clocks``: switches that look at time alone.
     """
 
     def __init__(self, frozen: FrozenEquations, typical: Sequence[float] | None = None) -> None:
-        self.frozen = frozen
+        super().__init__(frozen, typical)
         self._kept: Modes | None = None
-        self._divided: Counts | None = None
         self.late, self.begun = 0.0, False
-        self._count = len(frozen.switches)
-        self.sizes = np.ones(self._count)
-        self.signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
         constant = {
             frozen.equations.t,
             *frozen.equations.p,
@@ -75,24 +56,13 @@ class HybridEquations(NumericEquations):
         }
         self.clocks = {i for i, s in enumerate(frozen.switches) if s.surface.free_symbols <= constant}
         self._names = switch_names(frozen)
-        self._contacts = len(frozen.contacts.each) if frozen.contacts else 0
-        self._rough = rough_contacts(frozen.contacts) if frozen.contacts else ()
-        self._lines = self._contacts + len(self._rough)  # normals, then tangents
-        self._latched = len(frozen.latches.rows) if frozen.latches else 0
-        self._pushes = np.ones(self._lines + self._latched)
-        super().__init__(frozen.equations, typical)
-        e = frozen.equations
-        self._switched = len(e.r) - frozen.inputs
-        places = {symbol: i for i, symbol in enumerate(e.states)}
+        places = {symbol: i for i, symbol in enumerate(frozen.equations.states)}
         self._targets = [
             [places[symbol] for symbol, _ in event.settings if symbol in places] for event in frozen.events
         ]
-        self._rests = [places[c.resting] for c in frozen.contacts.each] if frozen.contacts else []
-        self._slides = [places[f.sliding] for f in frozen.contacts.frictions] if frozen.contacts else []
         if frozen.contacts and frozen.contacts.changes:
             self._counts = [places[contact.count] for contact in frozen.contacts.each]
             self._changes = places[frozen.contacts.changes]
-        self._locks = [places[symbol] for symbol in frozen.latches.engaged] if frozen.latches else []
 
     def surfaces(self, t: float, x: Sequence[float], r: Sequence[float], parameters: Sequence[float]) -> Floats:
         """Return switching functions over their sizes; where signs slip and closed contacts are held."""
@@ -112,119 +82,9 @@ class HybridEquations(NumericEquations):
 
     def motion_in(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Motion:
         """Return all quantities at one instant, with given modes."""
-        look = self.held_at(t, x, r, prepared, modes)[0]
-        return replace(look.motion, outputs=look.motion.outputs[: self.frozen.outputs])
-
-    def slope(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
-    ) -> tuple[Floats, float]:
-        """Return state derivative and power for given modes."""
-        held = self._holding(x, modes)
-        if not held:
-            return super().x_dot(t, x, [*r, *self._whole(modes.values).tolist()], prepared)
-        values = self._whole(modes.values)
-        values[held] = self._sticking(t, x, r, prepared, modes, held)
-        return super().x_dot(t, x, [*r, *values.tolist()], prepared)
-
-    def _whole(self, modes: Floats) -> Floats:
-        """Return values of all own inputs: modes, and no forces, impulses and jumps of contacts and latches."""
-        found = np.zeros(self._switched)
-        found[: self._count] = modes
-        return found
-
-    def _holding(self, x: Floats, modes: Modes) -> list[int]:
-        """Return the numbers of own inputs that hold something: signs at zero, resting contacts, closed latches."""
-        signs = [i for i in self.signs if modes.values[i] == 0.0]
-        held = [x[place] > 0.5 for place in self._rests]
-        held += [held[k] and abs(x[place]) < 0.5 for k, place in zip(self._rough, self._slides, strict=True)]
-        held += [x[place] > 0.5 for place in self._locks]
-        return signs + [self._count + k for k, here in enumerate(held) if here]
-
-    def look_at(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats
-    ) -> SwitchedMotion:
-        """Evaluate the motion at mode values, with our further outputs: switches, events, contacts, latches."""
-        values = self._whole(values) if len(values) == self._count else values
+        values = self.held_at(t, x, r, prepared, modes)[1]
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
-        return SwitchedMotion(motion, self._counts_of_outputs(len(motion.outputs)), self.sizes)
-
-    def _counts_of_outputs(self, found: int) -> Counts:
-        """Return the division of the outputs; settings of events take the rest."""
-        if self._divided is None:
-            n, c, k, f, m = self._count, len(self.frozen.events), self._contacts, len(self._rough), self._latched
-            settings = found - self.frozen.outputs - 3 * n - c - 7 * k - 5 * f - 5 * m
-            self._divided = Counts(self.frozen.outputs, n, c, settings, k, f, m)
-        return self._divided
-
-    def held_at(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
-    ) -> tuple[SwitchedMotion, Floats]:
-        """Return the outputs with held signs at their holding values, and all values."""
-        held = self._holding(x, modes)
-        values = self._whole(modes.values)
-        if held:
-            values[held] = self._sticking(t, x, r, prepared, modes, held)
-            values[self._pinned_places(t, x, r, prepared, modes)] = 1.0
-        return self.look_at(t, x, r, prepared, values), values
-
-    def _sticking(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, held: Sequence[int]
-    ) -> Floats:
-        """Return the holding values."""
-        base = self.look_at(t, x, r, prepared, modes.values)
-        B, _ = self._reach(t, x, r, prepared, base, modes, held)
-        return self._solved(B, -base.rates[list(held)], held, base.limits, t)
-
-    def _reach(
-        self,
-        t: float,
-        x: Floats,
-        r: Sequence[float],
-        prepared: Sequence[float],
-        base: SwitchedMotion,
-        modes: Modes,
-        held: Sequence[int],
-    ) -> tuple[Floats, Floats]:
-        """Return the effect of each holding input on the held rates, shape (k, k), and on x', shape (n_x, k)."""
-        B, reach = np.empty((len(held), len(held))), np.empty((len(x), len(held)))
-        for column, i in enumerate(held):
-            for _ in range(_TRIES):
-                size = self._pushes[i - self._count] if i >= self._count else 1.0
-                values = self._whole(modes.values)
-                values[i] = size
-                other = self.look_at(t, x, r, prepared, values)
-                found = abs(other.rates[i] - base.rates[i])
-                if i < self._count or not found > 0.0:
-                    break
-                wanted = max(1.0, float(np.max(np.abs(base.rates[self._count :]))))
-                if 0.1 * wanted <= found <= 100.0 * wanted:  # so that little is lost to round-off
-                    break
-                self._pushes[i - self._count] = size * wanted / found
-            B[:, column] = (other.rates - base.rates)[list(held)] / size
-            reach[:, column] = (other.motion.x_dot - base.motion.x_dot) / size
-        return B, reach
-
-    def _solved(self, B: Floats, right: Floats, held: Sequence[int], limits: Floats, t: float) -> Floats:
-        """Solve for the holding values; contacts in a direction that closed latches hold have none."""
-        B = B.copy()
-        B[:, pinned_places(B, held, self._count, self._lines)] = 0.0
-        try:
-            return holding(B, right, limits[[i for i in held if i < self._count]])
-        except np.linalg.LinAlgError as error:
-            what, remedy = f"at t = {t:.6g} s no force holds what sticks", "friction must act on what it looks at"
-            raise ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)]) from error
-
-    def _pinned_places(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
-    ) -> list[int]:
-        """Return the places among all own inputs, from their end, that say which rows of contacts latches hold."""
-        latched = [self._count + self._lines + i for i, place in enumerate(self._locks) if x[place] > 0.5]
-        if not (latched and self._lines):
-            return []
-        every = [*range(self._count, self._count + self._lines), *latched]
-        base = self.look_at(t, x, r, prepared, modes.values)
-        B, _ = self._reach(t, x, r, prepared, base, modes, every)
-        return [i - self._lines for i in pinned_places(B, every, self._count, self._lines)]
+        return replace(motion, outputs=motion.outputs[: self.frozen.outputs])
 
     def kinetic_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
         """Return the kinetic energy in J, which no mode changes."""
@@ -305,18 +165,18 @@ class HybridEquations(NumericEquations):
         """Return margins, positive where modes are right, one per switch."""
         look, values = self.held_at(t, x, r, prepared, modes)
         values = self._drives(look, values)
-        found = np.empty(self._count)
+        surfaces, limits = look.surfaces.tolist(), look.limits.tolist()
+        found = []
         for i, switch in enumerate(self.frozen.switches):
-            at, mode = look.surfaces[i], modes.values[i]
+            at, mode = surfaces[i], float(modes.values[i])
             if switch.kind == "integer":
-                found[i] = min(at - mode, mode + 1.0 - at)
+                found.append(min(at - mode, mode + 1.0 - at))
             elif switch.kind == "truth":
-                found[i] = at if mode > 0.5 else -at
-                if at == 0.0 and mode > 0.5 and switch.set_only:
-                    found[i] = -1.0  # no motion comes to it: it has been set, and is what it says
+                set_to = at == 0.0 and mode > 0.5 and switch.set_only  # no motion comes to it: it is what it says
+                found.append(-1.0 if set_to else at if mode > 0.5 else -at)
             else:
-                found[i] = look.limits[i] - abs(values[i]) if mode == 0.0 else mode * at
-        return found + self.late
+                found.append(limits[i] - abs(float(values[i])) if mode == 0.0 else mode * at)
+        return np.array(found) + self.late
 
     def contradiction(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> float:
         """Return how far a state contradicts its modes at most, over switching functions' sizes; 0: not at all.

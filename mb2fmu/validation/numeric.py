@@ -269,6 +269,14 @@ class NumericEquations:
             residual=self._residual(values, u, constraints),
         )
 
+    def observed(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Floats, Floats]:
+        """Return x' and all outputs at one instant; errors as for :meth:`x_dot`."""
+        if self.machine:
+            found = self._asked(self.machine, t, x, r, prepared, "outputs")
+            return found["x_dot"], found["outputs"]
+        motion = NumericEquations.motion(self, t, x, r, prepared)
+        return motion.x_dot, motion.outputs
+
     def _complete(self, values: list[float]) -> None:
         """Evaluate what energies and outputs need and :meth:`_advance` has not computed."""
 

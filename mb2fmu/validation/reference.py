@@ -21,7 +21,8 @@ from mb2fmu.model.surface_sizes import surface_sizes
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.event_sides import apart
 from mb2fmu.validation.event_step_loop import EventSeen, StepLog
-from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.holding_equations import Modes
+from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.integration import TIGHTEST, HeldSlope, explicit_euler
 from mb2fmu.validation.journey import AT_A_STEP, BUDGET, Journey
 from mb2fmu.validation.newton_euler import NewtonEuler

@@ -20,6 +20,8 @@ Floats = npt.NDArray[np.float64]
 _RANK = 1e-9
 _FITS = 1e-6  # of what there is: so much may be left over
 _WEAKEST = 1e3
+_REGULAR = 1e-3
+"""Of the sum of squares: two rows with a larger determinant have a condition below a thousand."""
 
 
 def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
@@ -34,8 +36,10 @@ def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
         LinAlgError: If nothing holds.
     """
     found, acting = np.zeros(len(right)), np.flatnonzero(B.any(axis=0))  # without effect: nothing presses it
-    signs = int(np.sum(acting < len(limits)))
-    B, right, limits = B[np.ix_(acting, acting)], right[acting], limits[acting[:signs]]
+    signs = len(limits)
+    if len(acting) < len(right):
+        signs = int(np.sum(acting < len(limits)))
+        B, right, limits = B[np.ix_(acting, acting)], right[acting], limits[acting[:signs]]
     if signs == len(acting):
         found[acting] = _shared(B, right, limits)
         return found
@@ -50,8 +54,15 @@ def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
 
 
 def _least(B: Floats) -> Floats:
-    """Return the pseudoinverse; for one row with all effects non-zero, the inverse."""
-    return np.asarray(1.0 / B if B.size == 1 else np.linalg.pinv(B, rcond=1e-10))
+    """Return the pseudoinverse; of one or two rows far from singular, the inverse."""
+    if B.size == 1:
+        return np.asarray(1.0 / B)
+    if B.size == 4:
+        (a, b), (c, d) = B.tolist()
+        product = a * d - b * c
+        if abs(product) > _REGULAR * (a * a + b * b + c * c + d * d):
+            return np.asarray(np.array([[d, -b], [-c, a]]) / product)
+    return np.asarray(np.linalg.pinv(B, rcond=1e-10))
 
 
 def _shared(B: Floats, right: Floats, limits: Floats) -> Floats:

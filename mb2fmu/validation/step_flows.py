@@ -28,7 +28,8 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.validation.event_limits import OFFSETS
 from mb2fmu.validation.event_sides import NEAR, Occasion, both_sides
 from mb2fmu.validation.event_step_loop import EventSeen, StepLog, behind_the_start
-from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.holding_equations import Modes
+from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.reference import Reference

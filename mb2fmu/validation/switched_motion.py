@@ -6,14 +6,13 @@ thousand times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.latched import Held
-from mb2fmu.validation.numeric import Motion
 from mb2fmu.validation.own_friction import Rub
 from mb2fmu.validation.own_impacts import Touch
 
@@ -32,6 +31,8 @@ class Counts:
         contacts: Seven outputs each, see :class:`Touch`.
         frictions: Of contacts; five outputs each, see :class:`Rub`.
         latched: Rows of latches; five outputs each, see :class:`Held`.
+        rated: Places, among all outputs, of the rates of everything that may hold: of the signs' surfaces, second rates
+            of gaps, rates of slip, second rates of latch rows.
     """
 
     outputs: int
@@ -41,18 +42,52 @@ class Counts:
     contacts: int
     frictions: int
     latched: int
+    rated: npt.NDArray[np.int64] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        first = (self.outputs + 2 * self.switches, self.touched, self.rubbed, self.latches)
+        parts = zip(first, (self.switches, self.contacts, self.frictions, self.latched), strict=True)
+        object.__setattr__(self, "rated", np.concatenate([begin + np.arange(count) for begin, count in parts]))
+
+    @property
+    def touched(self) -> int:
+        """Index of the first output of contacts; accelerations come first there, as in the two that follow."""
+        return self.outputs + 3 * self.switches + self.conditions + self.settings
+
+    @property
+    def rubbed(self) -> int:
+        """Index of the first output of the friction of contacts."""
+        return self.touched + 7 * self.contacts
+
+    @property
+    def latches(self) -> int:
+        """Index of the first output of latches."""
+        return self.rubbed + 5 * self.frictions
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What changes with the forces of what holds.
+
+    Attributes:
+        x_dot: Derivative of (q, independent u, z).
+        outputs: All of them.
+    """
+
+    x_dot: Floats
+    outputs: Floats
 
 
 class SwitchedMotion:
     """All quantities at one instant, for given modes.
 
     Args:
-        motion: With all outputs.
+        motion: At these modes.
         counts: Of the outputs.
         sizes: What surfaces are divided by, shape (switches,).
     """
 
-    def __init__(self, motion: Motion, counts: Counts, sizes: Floats) -> None:
+    def __init__(self, motion: Observation, counts: Counts, sizes: Floats) -> None:
         self.motion, self._counts, self._sizes = motion, counts, sizes
 
     def _part(self, first: int, count: int) -> Floats:
@@ -73,11 +108,9 @@ class SwitchedMotion:
     @cached_property
     def rates(self) -> Floats:
         """Rates of the signs' surfaces, then second rates of gaps, rates of slip, second rates of latch rows."""
-        count = self._counts
-        rates = self._part(2 * count.switches, count.switches) / self._sizes
-        if not (count.contacts or count.frictions or count.latched):
-            return rates
-        return np.concatenate([rates, self.touch.accelerations, self.rub.accelerations, self.held.accelerations])
+        found = self.motion.outputs[self._counts.rated]
+        found[: self._counts.switches] /= self._sizes
+        return found
 
     @cached_property
     def conditions(self) -> Floats:
@@ -92,21 +125,18 @@ class SwitchedMotion:
     @cached_property
     def touch(self) -> Touch:
         """Quantities of contacts."""
-        return Touch(*self._part(self._touched, 7 * self._counts.contacts).reshape(7, self._counts.contacts))
+        return Touch(*self._rows(self._counts.touched, 7, self._counts.contacts))
 
     @cached_property
     def rub(self) -> Rub:
         """Quantities of the friction of contacts."""
-        first, k = self._touched + 7 * self._counts.contacts, self._counts.frictions
-        return Rub(*self._part(first, 5 * k).reshape(5, k))
+        return Rub(*self._rows(self._counts.rubbed, 5, self._counts.frictions))
 
     @cached_property
     def held(self) -> Held:
         """Quantities of the rows of latches."""
-        first, k = self._touched + 7 * self._counts.contacts + 5 * self._counts.frictions, self._counts.latched
-        return Held(*self._part(first, 5 * k).reshape(5, k))
+        return Held(*self._rows(self._counts.latches, 5, self._counts.latched))
 
-    @property
-    def _touched(self) -> int:
-        """Index of the first output of contacts, among our own."""
-        return 3 * self._counts.switches + self._counts.conditions + self._counts.settings
+    def _rows(self, first: int, rows: int, count: int) -> Floats:
+        """Return the outputs from one on, one row per quantity."""
+        return self.motion.outputs[first : first + rows * count].reshape(rows, count)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.holding_equations import Modes
+from mb2fmu.validation.hybrid import HybridEquations
 
 Floats = npt.NDArray[np.float64]
 
