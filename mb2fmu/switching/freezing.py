@@ -35,6 +35,9 @@ from mb2fmu.switching.sliding import Sliding, with_sliding
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
 
 _MOTION = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "conditions", "resets")
+DEAD = 1e4
+"""Times what a sign can hold, that would be needed to hold it: nothing has brought it to rest."""
+
 _UPON = 4e-10
 """Of a surface's size: so near to it what is set counts as upon it. More than importers see indicators too late by."""
 _OURS = ("switches", "break_away", "conditions", "resets", "energy", "equations", "outputs")
@@ -320,7 +323,7 @@ class _Assembly:
         factors = [*(zero for _ in surfaces), *drives]
         b.entry("surfaces", [*labels, *(f"factor of {each}" for each in labels)], [*surfaces, *slipping, *factors])
         self._add_instants()
-        self._add_event(slip)
+        self._add_event([self._unless_dead(s, *each) for s, *each in zip(slip, drives, limits, strict=True)])
         self._add_memory()
         for name in ("conditions", "resets"):
             if name in plan.program.entries:
@@ -363,6 +366,12 @@ class _Assembly:
                 instants.append(next_instant(b, course, self._modes[i], steps=surface.steps))
         if instants:
             b.entry(ENTRY, labels, instants)
+
+    def _unless_dead(self, slip: int, drive: int, limit: int) -> int:
+        """Return a slip that is to end; zero at a dead centre, where round-off of it would stop all that moves."""
+        b = self._builder
+        dead = b.binary(Op.LT, b.mul(b.constant(DEAD), limit), b.unary(Op.ABS, drive))
+        return b.select(dead, b.constant(0.0), slip)
 
     def _add_event(self, slip: Sequence[int]) -> None:
         """Add the states after an event: held signs exactly at rest, and what the model's own events set."""

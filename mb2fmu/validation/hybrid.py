@@ -32,6 +32,7 @@ AT_REST = 1e-9
 """Surfaces of signs closer to zero than this, over their sizes, may be held there."""
 
 _MOST_CHANGES = 50
+_DEAD = 1e4  # times what a sign can hold: nothing could have brought it to rest
 
 
 class HybridEquations(HoldingEquations):
@@ -244,12 +245,14 @@ class HybridEquations(HoldingEquations):
                 if abs(look.surfaces[j]) <= AT_REST:
                     modes.values[j] = 0.0
             modes.values[i] = 0.0
-            x = self._at_rest(t, x, r, prepared, modes)
+            slips, x = x, self._at_rest(t, x, r, prepared, modes)
             look, values = self.held_at(t, x, r, prepared, modes)
             values = self._drives(look, values)
             if abs(values[i]) > look.limits[i]:
                 still = abs(look.surfaces[i]) <= AT_REST  # what has no effect does not bring itself to rest
                 modes.values[i] = np.sign(values[i] if still else look.surfaces[i])
+                if abs(values[i]) > _DEAD * look.limits[i]:
+                    x = slips  # at a dead centre round-off of slip would be a blow on all that moves
         return x
 
     def _at_rest(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
