@@ -29,7 +29,6 @@ _EARLY = 2.0**-20  # part of a step: the first look behind an event
 _MOST_EVENTS = 20_000
 _MOST_AT_ONCE = 200  # events without time going on
 _AT_ONCE = 1e-6  # of a communication step
-_ROUND_OFF = 2.0**-49  # of the time, in what a clock makes of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +193,7 @@ class _StepLoop:
                 raise stuck(solver.t, why.rstrip("."))
             if self._spent + solver.nfev > self._budget:
                 raise stuck(solver.t, f"{self._budget} evaluations are spent")
-            found = self._crossing(solver, end, r)
+            found = self._crossing(solver, r)
             if found is not None:
                 self._spent += solver.nfev
                 self._step = max(solver.t - before[0], 1e-12)
@@ -210,12 +209,8 @@ class _StepLoop:
         """Return the margin of each switch: positive as long as its mode is right."""
         return self.numeric.margins(t, y[:-1], r, self.prepared, self.modes)
 
-    def _crossing(self, solver: DOP853, end: float, r: Sequence[float]) -> float | None:
-        """Return the first instant of the last step at which a mode is no longer right.
-
-        What a clock brings within round-off of the end is left to the next communication step, as it is where the clock
-        comes to the end exactly: a sample takes the inputs that are given for its instant.
-        """
+    def _crossing(self, solver: DOP853, r: Sequence[float]) -> float | None:
+        """Return the first instant of the last step at which a mode is no longer right."""
         dense = solver.dense_output()
         low = solver.t_old
         start = self._margins(low, dense(low), r)
@@ -224,10 +219,7 @@ class _StepLoop:
             looks.insert(0, low + _EARLY * (solver.t - low))
         for high in looks:
             if self._wrong(high, dense(high), r, start):
-                instant = self._bracketed(low, high, lambda t: bool(self._wrong(t, dense(t), r, start)))
-                at_end = end - instant <= _ROUND_OFF * end
-                wrong = self._wrong(instant, dense(instant), r, start) if at_end else []
-                return None if at_end and self.numeric.clocks.issuperset(wrong) else instant
+                return self._bracketed(low, high, lambda t: bool(self._wrong(t, dense(t), r, start)))
             low = high
         return None
 

@@ -23,7 +23,7 @@ from mb2fmu.validation.latched import closing_impulses, with_rows_held
 from mb2fmu.validation.numeric import Motion
 from mb2fmu.validation.own_friction import rough_events
 from mb2fmu.validation.own_impacts import struck
-from mb2fmu.validation.own_switches import FrozenEquations
+from mb2fmu.validation.own_switches import FrozenEquations, margin_of_steps
 from mb2fmu.validation.switched_motion import SwitchedMotion
 
 Floats = npt.NDArray[np.float64]
@@ -43,19 +43,13 @@ class HybridEquations(HoldingEquations):
         typical: Magnitude of each coordinate, then of each speed.
 
     ``late`` is what all margins are larger by: events are late by that over the rate of the margin. ``begun``: what is
-    at 0 s is behind what ``every`` and ``once`` set there. ``clocks``: switches that look at time alone.
+    at 0 s is behind what ``every`` and ``once`` set there.
     """
 
     def __init__(self, frozen: FrozenEquations, typical: Sequence[float] | None = None) -> None:
         super().__init__(frozen, typical)
         self._kept: Modes | None = None
         self.late, self.begun = 0.0, False
-        constant = {
-            frozen.equations.t,
-            *frozen.equations.p,
-            *(c.symbol for c in frozen.equations.calculated_parameters),
-        }
-        self.clocks = {i for i, s in enumerate(frozen.switches) if s.surface.free_symbols <= constant}
         self._names = switch_names(frozen)
         places = {symbol: i for i, symbol in enumerate(frozen.equations.states)}
         self._targets = [
@@ -171,7 +165,7 @@ class HybridEquations(HoldingEquations):
         for i, switch in enumerate(self.frozen.switches):
             at, mode = surfaces[i], float(modes.values[i])
             if switch.kind == "integer":
-                found.append(min(at - mode, mode + 1.0 - at))
+                found.append(margin_of_steps(at, mode, clock=i in self.frozen.clocks))
             elif switch.kind == "truth":
                 set_to = at == 0.0 and mode > 0.5 and switch.set_only  # no motion comes to it: it is what it says
                 found.append(-1.0 if set_to else at if mode > 0.5 else -at)

@@ -10,6 +10,7 @@ model's own events test and set, become further outputs of them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -32,6 +33,7 @@ from mb2fmu.functions import NoEvent, Pre, StickingSign
 
 OwnKind = Literal["truth", "integer", "sign"]
 _HALF = sm.Rational(1, 2)
+_ROUND_OFF = 2.0**-49  # of what a clock counts
 _SIDES = ("negative", "positive")
 _FOUND = (
     sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.floor, sm.ceiling, sm.Mod, sm.frac, StickingSign, Relational,
@@ -63,7 +65,7 @@ class OwnSwitch:
     words: tuple[str, str] = ("false", "true")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FrozenEquations:
     """Equations between events.
 
@@ -88,6 +90,19 @@ class FrozenEquations:
     outputs: int
     contacts: Contacts | None = None
     latches: Latches | None = None
+
+    @functools.cached_property
+    def clocks(self) -> frozenset[int]:
+        """Numbers of the switches that look at time alone."""
+        e = self.equations
+        constant = {e.t, *e.p, *(c.symbol for c in e.calculated_parameters)}
+        return frozenset(i for i, s in enumerate(self.switches) if s.surface.free_symbols <= constant)
+
+
+def margin_of_steps(at: float, mode: float, *, clock: bool) -> float:
+    """Return how far what counts is from its next step; a clock within round-off of an instant is at it."""
+    ahead = mode + 1.0 - at
+    return 0.0 if clock and abs(ahead) <= _ROUND_OFF * abs(at) else min(at - mode, ahead)
 
 
 def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
