@@ -19,7 +19,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.equations.latches import Latches
-from mb2fmu.equations.motion import Assignment, KinematicEquations, OwnEvent
+from mb2fmu.equations.motion import Assignment, KinematicEquations
 from mb2fmu.equations.unilateral import Contacts
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinematics
@@ -38,6 +38,7 @@ from mb2fmu.mechanism.independent_rows import without_redundant_rows
 from mb2fmu.mechanism.latch_reading import held_already, read_latches
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
 from mb2fmu.mechanism.observable_reading import Numbers, read_loops, read_outputs
+from mb2fmu.mechanism.own_event_reading import read_own_events
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized, quaternion_groups
 from mb2fmu.mechanism.recasting import recast
 from mb2fmu.mechanism.records import Body, ForceApplication, Frame, Lagrangian, Mechanism
@@ -290,7 +291,7 @@ class _Reader:
             "kinematics": self.kinematics,
             "z_dot": tuple(self.plain(s.derivative) for s in d.auxiliary_states),
             "quaternions": self.quaternions,
-            "events": self._events(),
+            "events": read_own_events(d, self.plain, {*self.q, *self.u, *self.z}),
             "contacts": self._contacts(constraints),
             "latches": self._latches(constraints),
             "acts": acts,
@@ -303,27 +304,6 @@ class _Reader:
                 )
             ),
         }
-
-    def _events(self) -> tuple[OwnEvent, ...]:
-        """Return the model's own events in plain symbols.
-
-        Raises:
-            MechanismError: If one sets what is no coordinate, speed or state by itself.
-        """
-        found, faults = [], []
-        for event in self.definition.events:
-            settings = tuple((self.plain(symbol), self.plain(value)) for symbol, value in event.settings.items())
-            faults += [
-                Fault(f"the event {event.name} sets {target}", event.where, "set a coordinate, speed or state")
-                for target, _ in settings
-                if target not in {*self.q, *self.u, *self.z}
-            ]
-            condition = self.plain(event.condition)
-            own = OwnEvent(event.name, event.kind, condition, settings, period=event.period, offset=event.offset)
-            found.append(own)
-        if faults:
-            raise MechanismError("events cannot be read:", faults)
-        return tuple(found)
 
     def _contacts(self, constraints: Constraints) -> Contacts | None:
         """Return the unilateral contacts in plain symbols.

@@ -13,6 +13,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.equations.motion import Assignment, KinematicEquations
 from mb2fmu.mechanism.observable_reading import Numbers, read_outputs
 from mb2fmu.mechanism.observables import InverseDynamics, Joint
+from mb2fmu.mechanism.own_event_reading import read_own_events
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized
 from mb2fmu.mechanism.records import Body, Components, ForceLoad, Frame, KinematicPoint, Mechanism, VectorTerms
 from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, rates_of
@@ -103,6 +104,7 @@ class _RobotReader:
             prescribed=bool(self._driven()),
             potential_forces=tuple(self._efforts()),
             quaternions=tuple(self.quaternions),
+            events=read_own_events(d, self.plain, {*self.q, *self.u, *self.z}),
             scenery=scenery,
             joints=self._joints() if self.inverse else (),
             inverse_dynamics=self._asked_dynamics(),

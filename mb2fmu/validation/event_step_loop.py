@@ -119,7 +119,9 @@ def travel(
     for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
         r = inputs[k].tolist()
         loop.number = k
-        here = loop.step(begin, end, here, r, parts, changed=bool(k) and not np.array_equal(inputs[k], inputs[k - 1]))
+        if k and not np.array_equal(inputs[k], inputs[k - 1]):
+            here = loop.jump(begin, here, inputs[k - 1].tolist(), r)
+        here = loop.step(begin, end, here, r, parts)
         y[k + 1] = here
         log.modes.append(loop.modes.copy())
     return y
@@ -149,11 +151,22 @@ class _StepLoop:
         self.span = 1.0  # its length in s
         self.modes: Modes
 
-    def step(self, begin: float, end: float, y: Floats, r: Sequence[float], parts: int, *, changed: bool) -> Floats:
+    def jump(self, t: float, y: Floats, before: Sequence[float], r: Sequence[float]) -> Floats:
+        """Return the state after inputs have jumped, at a communication point.
+
+        What switches there by itself, with the inputs as they were (a sample at that very instant), comes before: it is
+        an event of the motion, and no work of the inputs.
+        """
+        modes = self.modes.copy()
+        self.numeric.settle(t, y[:-1], before, self.prepared, modes, ())
+        by_itself = np.flatnonzero(modes.values != self.modes.values)
+        if len(by_itself):
+            y = self._event(t, y, before, by_itself[:1].tolist())
+        return self._event(t, y, r, ())
+
+    def step(self, begin: float, end: float, y: Floats, r: Sequence[float], parts: int) -> Floats:
         """Integrate from one communication point to the next."""
         self.span = end - begin
-        if changed:
-            y = self._event(begin, y, r, ())
         t, most = begin, (end - begin) / parts
         while t < end:
             t, y = self._smooth(t, end, y, r, most)

@@ -158,6 +158,8 @@ def _watch(reference: Reference, limits: Bounds, events: Sequence[EventLimit], k
         reason = "it grazes: its surface is only touched, as far as can be told"
     elif place < 0:
         reason = "nothing jumps there by more than is allowed anyway"
+    elif place >= len(reference.variables) and _inputs_jump(reference, limit):
+        reason = "only rates change there by more than is allowed anyway, and those jump with the inputs, too"
     elif occasion.time > horizon:
         reason = "the motion cannot be judged so late"
     elif not width < min(occasion.time, stop - occasion.time):
@@ -210,6 +212,12 @@ def _steps(reference: Reference, limit: EventLimit) -> tuple[int, ...]:
     at_start = own > 0 and instant - float(time[own]) <= reach
     at_end = own < last and float(time[own + 1]) - instant <= reach
     return (own, *([own - 1] if at_start else []), *([own + 1] if at_end else []))
+
+
+def _inputs_jump(reference: Reference, limit: EventLimit) -> bool:
+    """Return whether an event comes at a communication point at which inputs jump, too."""
+    inputs, own = reference.conditions.inputs, limit.occasion.first.step
+    return any(not np.array_equal(inputs[own], inputs[step]) for step in _steps(reference, limit))
 
 
 def _beside_bounds(reference: Reference, limits: Bounds, time: float) -> Floats:

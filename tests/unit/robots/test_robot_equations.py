@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
 from unit.robots.robot_texts import ARM, CASE, joint, link, robot
 
 from mb2fmu import pipeline
@@ -315,3 +317,24 @@ def test_the_script_that_holds_robots_against_pinocchio_judges(tmp_path: Path, b
     other.inertias[heavy].mass *= 1.0 + 1e-6
     derivation = pipeline.derive(path, arguments={"base": base, "friction": "ignore"})
     assert script["largest_error"](derivation, other, 6)[0] > 1.0
+
+
+def test_a_sampled_controller_acts_on_a_robot(file: Path) -> None:
+    """Events of a model were left out where its mechanics are a robot's, and nothing said so."""
+    model = pipeline.Model.from_urdf(file, inputs="none", friction="ignore")
+    arm, torque, top = model.mechanics, me.dynamicsymbols("torque"), sm.Symbol("top")
+    model.parameter(top, 9.0, "rad/s")
+    model.discrete(torque, 0.0, "N.m")
+    arm.add_effort("j1", torque)
+    model.every(0.1, {torque: 1 - 4 * arm.position["j1"]}, name="sample")
+    model.when(arm.speed["j2"] > top, {arm.speed["j2"]: 0}, name="brake")
+    equations = pipeline.derive(model).equations
+    assert [event.name for event in equations.events] == ["sample", "brake"]
+    result = pipeline.simulate(model)
+    held = result["torque"]
+    assert held[0] == pytest.approx(1 - 4 * result["j1.angle"][0])
+    assert len(np.unique(np.round(held, 12))) > 10
+
+    model.when(arm.speed["j2"] > top, {top: 1}, name="wrong")
+    with pytest.raises(ModelError, match="wrong sets top"):
+        pipeline.derive(model)
