@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float64]
 _RANK = 1e-9
 _FITS = 1e-6  # of what there is: so much may be left over
 _WEAKEST = 1e3
+_NOTHING = 1e-9
 _REGULAR = 1e-3
 """Of the sum of squares: two rows with a larger determinant have a condition below a thousand."""
 
@@ -35,7 +36,7 @@ def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
     Raises:
         LinAlgError: If nothing holds.
     """
-    found, acting = np.zeros(len(right)), np.flatnonzero(B.any(axis=0))  # without effect: nothing presses it
+    found, acting = np.zeros(len(right)), np.flatnonzero(_acts(B, limits))
     signs = len(limits)
     if len(acting) < len(right):
         signs = int(np.sum(acting < len(limits)))
@@ -51,6 +52,19 @@ def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
     shared = _shared(B[:signs, :signs] - through @ B[signs:, :signs], right[:signs] - through @ right[signs:], limits)
     found[acting] = np.append(shared, rows @ (right[signs:] - B[signs:, :signs] @ shared))
     return found
+
+
+def _acts(B: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
+    """Return what has an effect, shape (k,): not a friction that nothing presses, or next to nothing.
+
+    That is a friction that could change its own slip by less than a billionth of what another does to it, as an open
+    clutch beside a freewheel that holds.
+    """
+    acts = B.any(axis=0)
+    if len(limits) > 1:
+        effects = np.abs(B[: len(limits), : len(limits)]) * limits
+        acts[: len(limits)] &= np.diag(effects) > _NOTHING * effects.max(axis=1)
+    return acts
 
 
 def _least(B: Floats) -> Floats:
