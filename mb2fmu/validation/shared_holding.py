@@ -60,7 +60,7 @@ def _acts(B: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
     That is a friction that could change its own slip by less than a billionth of what another does to it, as an open
     clutch beside a freewheel that holds.
     """
-    acts = B.any(axis=0)
+    acts = np.asarray(B.any(axis=0))
     if len(limits) > 1:
         effects = np.abs(B[: len(limits), : len(limits)]) * limits
         acts[: len(limits)] &= np.diag(effects) > _NOTHING * effects.max(axis=1)
