@@ -67,7 +67,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What changes with the forces of what holds.
+    """What is observed at one instant, for given forces of frictions, contacts and latches.
 
     Attributes:
         x_dot: Derivative of (q, independent u, z).
