@@ -1,4 +1,4 @@
-"""Audit: compare what a unit does with what it declares and what the standard demands.
+"""Compare a unit's actions with its own declarations and with the standard.
 
 Input: any FMU, of FMI 2 or 3, from whatever tool. Output: :class:`AuditResult`: findings, each of a rule, with the
 section of the standard that it breaks. Promises: all problems at once; a unit that crashes, hangs or eats memory is a

@@ -236,7 +236,7 @@ def _set_twice(model: Model) -> Iterator[Fault]:
 
 
 def _common_instant(one: DeclaredEvent, other: DeclaredEvent, stop: float) -> str | None:
-    """Return an instant up to ``stop`` at which two events certainly coincide, in words; None if none is known."""
+    """Return words for an instant, up to ``stop``, that two events surely share; None if no such instant is known."""
     if one.kind == other.kind == "when":
         return "at the same instants" if _normal(one.condition) == _normal(other.condition) else None
     if one.kind != other.kind or not all(is_regular(event) for event in (one, other)):

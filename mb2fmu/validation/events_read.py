@@ -192,7 +192,7 @@ class EventsRead:
         yield from self._of_outputs()
 
     def _of_outputs(self) -> Iterator[_Pair]:
-        """Yield outputs of unknown forces or of what sticks; the unit itself, which slips, is asked for all others."""
+        """Yield outputs that contain unknown forces or sticking friction; the unit itself is asked for all others."""
         d, m = self._d, self._m
         written = {each.name: each.expression for each in m.outputs if isinstance(each, WrittenOutput)}
         for output in d.outputs:

@@ -36,7 +36,7 @@ _CLEAR = 1e3
 
 _NEAR = 1e-9  # of the largest singular value: smaller ones say nothing of where the constraints are
 _DIGITS = 64 * float(np.finfo(float).eps)
-_OTHERS = 4.0  # how many times farther than this projection another one may lead
+_OTHERS = 4.0  # the unit projects in another norm: the difference between both places may be so many times larger
 _FORMULAS = {
     DIAGNOSTICS.position_residual: "against the largest |φ| at the unit's own coordinates",
     DIAGNOSTICS.velocity_residual: "against the largest |A u + b| at the unit's own coordinates and speeds",

@@ -21,6 +21,8 @@ _RANK = 1e-9
 _FITS = 1e-6  # of what there is: so much may be left over
 _WEAKEST = 1e3
 _NOTHING = 1e-9
+"""Of the largest change that any friction makes to a slip: a friction that changes its own by less holds nothing."""
+
 _REGULAR = 1e-3
 """Of the sum of squares: two rows with a larger determinant have a condition below a thousand."""
 
@@ -55,10 +57,10 @@ def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
 
 
 def _acts(B: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
-    """Return what has an effect, shape (k,): not a friction that nothing presses, or next to nothing.
+    """Return whether each value has an effect, shape (k,).
 
-    That is a friction that could change its own slip by less than a billionth of what another does to it, as an open
-    clutch beside a freewheel that holds.
+    A friction that nothing presses has none. Where next to nothing presses it (an open clutch beside a freewheel that
+    holds), its effect is round-off: ``_NOTHING`` tells the two apart.
     """
     acts = np.asarray(B.any(axis=0))
     if len(limits) > 1:

@@ -112,7 +112,7 @@ def attempt(each: Probe, stage: Stage, write: Any) -> bool:
 
 
 def _say_beside(stage: Stage, write: Any, *, leaks: bool) -> None:
-    """Report what the unit did beside what was tried, and what it leaves if the probe itself does not say so."""
+    """Report side effects of the unit on its process; leaks only where the probe does not report them itself."""
     for misdeed, rule in stage.library.misdeeds.items():
         write({"found": [rule, misdeed, stage.kind]})
     stage.library.misdeeds.clear()
