@@ -130,6 +130,9 @@ class Output(Quantity):
 
     Attributes:
         expression: In the user's symbols; derivatives of coordinates and speeds are allowed (accelerations).
+        drives: Of an effort of an element that pushes: the distance or angle that a positive effort drives up. The
+            animation shows such an effort where it acts.
     """
 
     expression: sm.Expr
+    drives: sm.Expr | None = None

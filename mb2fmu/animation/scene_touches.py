@@ -52,7 +52,7 @@ def touches_of(equations: EquationsOfMotion, names: Mapping[sm.Symbol, str]) -> 
     gaps: list[sm.Expr] = []
     outputs = {output.name: output for output in equations.outputs}
     found = [*_contacts(equations, outputs, names, gaps), *_latches(equations, outputs, names, gaps)]
-    return [*found, *_by_outputs(outputs, gaps)], gaps
+    return [*found, *_by_outputs(outputs, gaps), *_pushes(outputs, gaps)], gaps
 
 
 def _contacts(
@@ -129,3 +129,22 @@ def _by_outputs(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) ->
             impulse="",
             impulse_unit="",
         )
+
+
+def _pushes(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) -> Iterator[SceneTouch]:
+    """Yield what pushes while it is pressed and says on which distance or angle: compliant stops, play."""
+    for name, output in outputs.items():
+        if output.drives is not None:
+            gaps.append(output.drives)
+            yield SceneTouch(
+                name=name.rpartition(".")[0],
+                kind="contact",
+                gaps=(len(gaps) - 1,),
+                efforts=(name,),
+                units=(output.unit,),
+                holds="",
+                slides="",
+                counts="",
+                impulse="",
+                impulse_unit="",
+            )

@@ -46,7 +46,12 @@ class TouchPlace:
 
 def touch_places(scene: Scene, motion: Motion) -> tuple[TouchPlace, ...]:
     """Return where the touches of a scene are along a motion; nothing for those that are at none of its points."""
-    wanted = [(t, k, gap) for t, touch in enumerate(scene.touches) for k, gap in enumerate(touch.gaps)]
+    wanted = [
+        (t, k, gap)
+        for t, touch in enumerate(scene.touches)
+        for k, gap in enumerate(touch.gaps)
+        if touch.units[k] != "N.m"  # torques are no arrows at a point, even where a lever of 1 m would fit
+    ]
     if not wanted or not scene.program.entries["points"].results:
         return ()
     n = len(motion.time)

@@ -58,7 +58,7 @@ class _Pushing(NamedElement):
                 damper = sm.Min(sm.Max(-sense * d * at.speed, -spring), spring) if d != 0 else 0
                 effort += sense * (spring + damper)
         at.load(model, effort)
-        model.output(f"{self.name}.{at.effort}", effort, at.effort_unit, description="push on the second")
+        model.output(f"{self.name}.{at.effort}", effort, at.effort_unit, drives=here, description="push on the second")
 
 
 @dataclass(frozen=True)

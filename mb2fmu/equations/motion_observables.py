@@ -43,6 +43,7 @@ class OutputExpression:
         nominal: Typical magnitude.
         description: One line.
         events: Whether switches in it are events; not those of orientations, which choose among formulas only.
+        drives: Of an effort that pushes: what a positive one drives up, for the animation.
     """
 
     name: str
@@ -53,6 +54,7 @@ class OutputExpression:
     nominal: float | None = None
     description: str = ""
     events: bool = True
+    drives: sm.Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

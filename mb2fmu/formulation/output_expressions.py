@@ -63,6 +63,7 @@ def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
             nominal=item.nominal,
             description=item.description,
             events=not (isinstance(item, RequestedOutput) and item.kind == "orientation"),
+            drives=item.drives if isinstance(item, WrittenOutput) else None,
         )
         for item, name, expression in scalars
     )

@@ -114,7 +114,8 @@ class _Asked:
         self._name = item.name
         quantity = {name: getattr(item, name) for name in _QUANTITY}
         if isinstance(item, Output):
-            return WrittenOutput(**quantity, expression=self._plain(item.expression))
+            drives = None if item.drives is None else self._plain(item.drives)
+            return WrittenOutput(**quantity, expression=self._plain(item.expression), drives=drives)
         try:
             return RequestedOutput(
                 **quantity,

@@ -22,9 +22,11 @@ class WrittenOutput(Quantity):
 
     Attributes:
         expression: In plain symbols; accelerations as u'.
+        drives: Of an effort that pushes: what a positive one drives up, in plain symbols.
     """
 
     expression: sm.Expr
+    drives: sm.Expr | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

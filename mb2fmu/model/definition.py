@@ -357,11 +357,17 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         nominal: float | None = None,
         display_unit: str | None = None,
         description: str = "",
+        drives: sm.Expr | None = None,
     ) -> None:
-        """Declare an output: any expression of state, inputs, parameters, time, and derivatives of q and u."""
+        """Declare an output: any expression of state, inputs, parameters, time, and derivatives of q and u.
+
+        Of a force or torque that pushes where something touches, ``drives`` is the distance or angle that a positive
+        one drives up: the animation shows it as a contact, where it acts along a line with an arrow.
+        """
         self.declared.append(
             Output(
                 expression=sm.sympify(expression),
+                drives=None if drives is None else sm.sympify(drives),
                 **_quantity(None, name, unit=unit, display_unit=display_unit, nominal=nominal, description=description),
             )
         )

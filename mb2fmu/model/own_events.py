@@ -13,6 +13,7 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
+from mb2fmu.functions import no_event
 from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.own_contacts import DeclaredContact
 from mb2fmu.model.own_latches import DeclaredLatch
@@ -103,6 +104,11 @@ class OwnEvents:
         if length > 0.0 and math.isfinite(first):
             ticks = sm.Max(0, 1 + sm.floor((now - sm.Float(first)) / sm.Float(length)))
         self._add("ticks", ticks, settings, name, f"every {_told(length, period)} s", length, first)
+
+    @staticmethod
+    def no_event(expression: sm.Expr) -> sm.Expr:
+        """Return an expression of which no switch is an event: integrators step across its jumps and kinks."""
+        return no_event(sm.sympify(expression))
 
     def discrete(
         self,

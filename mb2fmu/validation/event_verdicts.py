@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from mb2fmu.validation.unit_description import UnitDescription, UnitKind
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 MOST = 200
 """Events of one experiment that are looked at."""
@@ -151,13 +152,16 @@ def _watch(reference: Reference, limits: Bounds, events: Sequence[EventLimit], k
             beside = 0.0 if events[other].grazing else events[other].widest
             reach[side] = min(reach[side], gap * width / (width + beside))
     values, slopes = _beside(reference, occasion, rates)
-    place = _clearest(reference, limits, occasion, values, rates)
+    distinct = _distinct(values, slopes)
+    place = _clearest(reference, limits, occasion, values, rates, distinct > width)
+    if place >= 0:
+        reach = [min(each, float(distinct[place])) for each in reach]
     reason = ""
     horizon = float(time[int(np.min(limits.judged[list(reference.state_columns)])) - 1])
     if limit.grazing:
         reason = "it grazes: its surface is only touched, as far as can be told"
     elif place < 0:
-        reason = "nothing jumps there by more than is allowed anyway"
+        reason = "nothing jumps there by more than is allowed anyway, or than it changes in the time allowed"
     elif place >= len(reference.variables) and _inputs_jump(reference, limit):
         reason = "only rates change there by more than is allowed anyway, and those jump with the inputs, too"
     elif occasion.time > horizon:
@@ -169,6 +173,16 @@ def _watch(reference: Reference, limits: Bounds, events: Sequence[EventLimit], k
     low, high = max(occasion.time - reach[0], 0.0), min(occasion.time + reach[1], stop)
     early, late = (tuple(e for e in part if _reaches(e, occasion.time)) for part in (events[:k], events[k + 1 :]))
     return Watch(limit, low, high, place, values, slopes, reason, early, late)
+
+
+def _distinct(values: Floats, slopes: Floats) -> Floats:
+    """Return how far from an event each watched value is on one side of it or the other beyond doubt, s; shape (n,).
+
+    Beside a jump J both sides go on with their own slopes. After J / (difference of slopes) they meet, and no level
+    lies between them; up to half of that time one does.
+    """
+    jumps, turns = np.abs(values[1] - values[0]), np.abs(slopes[1] - slopes[0])
+    return np.asarray(0.5 * jumps / np.maximum(turns, np.finfo(float).tiny))
 
 
 def _reaches(event: EventLimit, time: float) -> bool:
@@ -226,10 +240,15 @@ def _beside_bounds(reference: Reference, limits: Bounds, time: float) -> Floats:
     return np.asarray(np.maximum(limits.values[max(after - 1, 0)], limits.values[after]))
 
 
-def _clearest(reference: Reference, limits: Bounds, occasion: Occasion, values: Floats, rates: Sequence[int]) -> int:
-    """Return the index of the clearest jump: of a value, or else of a derivative; -1: none."""
+def _clearest(
+    reference: Reference, limits: Bounds, occasion: Occasion, values: Floats, rates: Sequence[int], distinct: Flags
+) -> int:
+    """Return the index of the clearest jump: of a value, or else of a derivative; -1: none.
+
+    ``distinct``: which values can be watched, shape (n,).
+    """
     n = len(reference.variables)
-    jumps = np.abs(values[1] - values[0])
+    jumps = np.where(distinct, np.abs(values[1] - values[0]), 0.0)
     bound = _beside_bounds(reference, limits, occasion.time)
     clear = np.where(jumps[:n] > _CLEAR * bound, jumps[:n] / reference.scales, 0.0)
     if np.any(clear > 0.0):

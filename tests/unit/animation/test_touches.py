@@ -11,7 +11,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import CoulombFriction, Impact, Latch, Model, animation, pipeline
+from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, animation, pipeline
 from mb2fmu.animation.poses import Motion
 from mb2fmu.animation.scene import Scene
 from mb2fmu.animation.touch_places import touch_places
@@ -143,3 +143,50 @@ def test_in_a_browser_words_and_flashes_follow_the_motion(scene, browser):
     assert after[1] == ("other: open", "open", "no")
     assert after[3] == ("bolt: closed 8 N", "held", "no")
     assert struck[4] == ("slide: sticks 0.2 N", "held", "no")
+
+
+def stopped(lever: float) -> Scene:
+    """A mass between two compliant stops, and an arm with play at its joint, whose end is ``lever`` m away."""
+    x, v, phi, omega = me.dynamicsymbols("x v phi omega")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    A = N.orientnew("A", "Axis", (phi, N.z))
+    A.set_ang_vel(N, omega * N.z)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    B = O.locatenew("B", lever * A.x)
+    B.v2pt_theory(O, N, A)
+    bodies = [me.Particle("cart", P, 1), me.Particle("bob", B, 1)]
+    kane = me.KanesMethod(N, [x, phi], [v, omega], [x.diff() - v, phi.diff() - omega], bodies=bodies)
+    model = Model("Stopped", kane)
+    model.coordinate(x, 0.0, "m")
+    model.coordinate(phi, 0.0, "rad")
+    model.speed(v, 1.0, "m/s")
+    model.speed(omega, 1.0, "rad/s")
+    model.add(HardStop("stop", (O, P, N.x), stiffness=1e3, damping=1.0, lower=-0.2, upper=0.1))
+    model.add(Backlash("play", (None, A, N.z), stiffness=50.0, position=phi, play=0.1))
+    return scene_needed(pipeline.derive(model))
+
+
+@pytest.mark.parametrize("lever", [0.7, 1.0])
+def test_compliant_stops_and_play_push_where_they_act(lever):
+    scene = stopped(lever)
+    n, names = 6, [state.name for state in scene.states]
+    values = np.tile([state.start for state in scene.states], (n, 1))
+    values[:, names.index("x")] = np.linspace(-0.25, 0.15, n)
+    values[:, names.index("phi")] = np.linspace(0.0, 0.1, n)
+    x, phi = values[:, names.index("x")], values[:, names.index("phi")]
+    motion = Motion(np.arange(n) * 0.1, values, np.zeros((n, 0)), np.array([p.start for p in scene.parameters]))
+    (stop,) = touch_places(scene, motion)  # a torque is no arrow, though the end of a lever of 1 m moves as the angle
+    assert scene.touches[stop.touch].name == "stop"
+    assert stop.directions == pytest.approx(np.tile([1.0, 0.0, 0.0], (n, 1)), abs=1e-8)
+    force = 1e3 * (np.maximum(-0.2 - x, 0) - np.maximum(x - 0.1, 0))
+    torque = -50.0 * np.maximum(phi - 0.05, 0)
+    columns = (*names, "stop.force", "play.torque")
+    signals = animation.Signals(columns, ("1",) * len(columns), np.column_stack([values, force, torque]))
+    found = touches_along(animation.draw(scene, motion), signals)
+    assert [(each["name"], each["unit"]) for each in found.parts["each"]] == [("stop", "N"), ("play", "N.m")]
+    assert {word for each in found.parts["each"] for word in each["words"]} == {"open", "rests", "touches"}
+    assert np.array_equal(found.values[:, 0] == SLIDES, force != 0)
+    assert np.array_equal(found.values[:, 2] == SLIDES, torque != 0)
+    assert np.array_equal(np.sign(found.values[:, 4]), np.sign(force))  # inwards, along x

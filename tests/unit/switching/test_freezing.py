@@ -86,7 +86,7 @@ def test_between_events_values_are_smooth(switching):
 
 
 def test_nothing_changes_where_nothing_switches():
-    program = program_of(-x, kink=no_event(sm.Abs(v)), size=sm.sqrt(x**2 + v**2))
+    program = program_of(-x, kink=no_event(sm.Abs(v)), other=Model.no_event(sm.Abs(v)), size=sm.sqrt(x**2 + v**2))
     assert freeze(program) is program
 
 

@@ -14,6 +14,7 @@ from event_models import ball, behind_a_clutch, belt, particle, reference_of
 from mb2fmu import Impact, Model, pre
 from mb2fmu.validation import event_verdicts
 from mb2fmu.validation.compare import bounds
+from mb2fmu.validation.event_limits import event_limits
 from mb2fmu.validation.event_verdicts import event_sessions, judge_events, left_out, watched_names, watches
 from mb2fmu.validation.sensitivity import measure_sensitivity
 
@@ -244,3 +245,25 @@ def test_round_off_of_efforts_is_that_of_the_limits_which_cancel():
     assert np.max(np.abs(reference.trajectory.values[:, torque])) < 1e-9
     assert np.min(limits.values[:, torque]) > 5 * 2.2e-16
     assert np.max(limits.values[:, torque]) <= 0.06 * np.ptp(reference.trajectory.values[:, torque])
+
+
+def test_what_is_watched_is_on_its_side_of_each_event_beyond_doubt():
+    """Spring and damper behind a stop are two events 1 ms apart; bounds of a sensitive motion make one occasion of it.
+
+    Its force jumps by the damper's then, and is back as soon as that was early by 1 ms: it cannot be watched.
+    """
+    model, x, v = particle(
+        -0.05, 0.6, lambda x, v: -1000 * sm.Max(x, 0) - sm.Min(sm.Max(v, -1000 * sm.Max(x, 0)), 1000 * sm.Max(x, 0))
+    )
+    model.output("force", 1000 * sm.Max(x, 0) + sm.Min(sm.Max(v, -1000 * sm.Max(x, 0)), 1000 * sm.Max(x, 0)), "N")
+    reference = reference_of(model)
+    limits = bounds(reference, measure_sensitivity(reference))
+    for wider in (1.0, 1e3, 5e3, 1e4, 2e4):
+        allowed = dataclasses.replace(limits, events=event_limits(reference, wider * limits.values))
+        for watch in (each for each in watches(reference, allowed, DESCRIPTION) if not each.reason):
+            for kind in KINDS:
+                request = watch.request(kind)
+                for late in np.linspace(watch.low, watch.high, 21) - watch.limit.occasion.time:
+                    sides = watch.values + late * watch.slopes
+                    passed = [watch.has_passed(request, watch.limit.occasion.time + late, side) for side in sides]
+                    assert passed == [False, True]
