@@ -35,7 +35,9 @@ from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 WAY = "second reading"
 _TURN, _SLIDE = 0.6, 0.1
 _TRIES = 20
-"""Times as many points are drawn where loops are closed: not all of them close nearby."""
+"""Times as many points are drawn where loops are closed: not all of them close."""
+_NEARER = 5
+"""After so many points that did not close others are drawn within half the reach."""
 Reading = SecondReading | MujocoReading
 
 
@@ -133,18 +135,33 @@ class _Sampler:
 
     def motions(self) -> OwnMotions:
         """Return all samples."""
-        random = np.random.default_rng(SEED)
-        drawn = (self._closed(self._drawn(random)) for _ in range(POINTS * (_TRIES if self._closures else 1)))
-        samples = [self._sample(values) for values in itertools.islice(filter(None, drawn), POINTS)]
+        samples = [self._sample(values) for values in itertools.islice(self._points(), POINTS)]
         starts = {item.name: self._slot[item.name] for item in (*self._parameters, *self._states)}
         inputs = {item.name: self._slot[item.name] for item in self._d.inputs}
         return OwnMotions(tuple(samples), starts, inputs, {}, ways=(WAY,))
 
-    def _drawn(self, random: np.random.Generator) -> list[float]:
-        """Return values of all slots: time, then the items."""
+    def _points(self) -> Iterator[list[float]]:
+        """Yield values of all slots; where loops are closed they are on these, and around a start that closes them."""
+        random = np.random.default_rng(SEED)
+        start = [0.0, *(float(item.value if isinstance(item, Parameter) else item.start) for item in self._items)]
+        around, failed = (self._closed(start) or start), 0
+        for _ in range(POINTS * _TRIES):
+            found = self._closed(self._drawn(random, around, 0.5 ** (failed // _NEARER)))
+            if found is not None:
+                yield found
+            failed += found is None
+
+    def _drawn(self, random: np.random.Generator, around: Sequence[float], within: float) -> list[float]:
+        """Return values of all slots: time, then the items.
+
+        Args:
+            random: Where they are from.
+            around: Values of all slots; states are drawn around these.
+            within: Part of the reach of coordinates.
+        """
         t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
         values = [float(random.uniform(0.0, self._d.experiment.stop))]
-        for item in self._items:
+        for item, middle in zip(self._items, around[1:], strict=True):
             part = float(random.uniform(-1.0, 1.0))
             match item:
                 case Parameter():
@@ -154,7 +171,7 @@ class _Sampler:
                     value = part * (1.0 + 2.0 * abs(float(signal.subs(t, values[0]))))  # of either sign
                 case _:
                     reach = _SLIDE if item.unit.startswith("m") else _TURN
-                    value = float(item.start) + part * reach * (5.0 if isinstance(item, Speed) else 1.0)
+                    value = middle + part * reach * (5.0 if isinstance(item, Speed) else within)
             values.append(_inside(item, value))
         self._normalize(values)
         return values
@@ -192,7 +209,7 @@ class _Sampler:
     # --- loops -------------------------------------------------------------------------------------------------------
 
     def _closed(self, values: list[float]) -> list[float] | None:
-        """Return values moved onto the closed loops, if any; None where they do not close nearby."""
+        """Return values moved onto the closed loops, if any; None where they do not close."""
         return closed(values, self._rows, self._moved, self._slowed) if self._closures else values
 
     def _rows(self, values: list[float]) -> Rows:

@@ -24,7 +24,7 @@ from mb2fmu.validation.second_reading import Array, Motion, Place, across, hat
 _RANK = 1e-9
 _STEPS = 50
 _CLOSED = 1e-13  # m or rad
-_FAR = 0.5  # m or rad: a step of Newton's method that long leads elsewhere
+_FAR = 0.5  # m or rad: longer steps of Newton's method, whose slopes are of here, are shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,9 @@ def closed(
     for _ in range(_STEPS):
         found = rows(values)
         step = _inverse(found.A) @ found.residual
-        if np.max(np.abs(step), initial=0.0) > _FAR:
-            return None
-        values = moved(values, -step)
-        if np.max(np.abs(step), initial=0.0) < _CLOSED:
+        size = float(np.max(np.abs(step), initial=0.0))
+        values = moved(values, -step * min(1.0, _FAR / max(size, _CLOSED)))
+        if size < _CLOSED:
             return slowed(values, rows(values).A)
     return None
 

@@ -14,6 +14,7 @@ from unit.robots.robot_texts import ARM, CASE, joint, link, robot
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
+from mb2fmu.validation.independence import LEAST
 from mb2fmu.validation.robot_motion import WAY, robot_motions
 
 PUBLISHED = {
@@ -63,6 +64,7 @@ def worst_of(derivation: pipeline.Derivation) -> float:
     f, d = pipeline.right_hand_side(derivation), derivation.checked
     made = robot_motions(d)
     assert not made.missing
+    assert len(made.samples) >= LEAST
     names = [item.name for item in (*d.coordinates, *d.speeds)]
     worst = 0.0
     for sample in made.samples:

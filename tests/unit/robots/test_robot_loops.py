@@ -14,7 +14,7 @@ from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.robots import loops_closed, sdf_reading
+from mb2fmu.robots import loops_closed, sdf_reading, urdf_reading
 from mb2fmu.robots.loop_rows import LoopRows
 from mb2fmu.robots.robot_description import LoopRecord
 from mb2fmu.validation.mujoco_reading import MujocoReading
@@ -239,3 +239,51 @@ def test_a_weld_holds_the_pose_that_it_is_given(tmp_path: Path, turn: str) -> No
     drawn = mujoco.MjModel.from_xml_path(str(path)).eq_data[0]
     loop = pipeline.derive(path).checked.mechanics.description.loops[0]
     assert loop.at.position == pytest.approx(drawn[3:6], abs=1e-12)
+
+
+def carried_platform() -> tuple[str, str]:
+    """A floating plate carried by three cranks with two rods each: URDF and side file. Nothing of the start fits."""
+    inertia = '<mass value="{0}"/><inertia ixx="{1}" ixy="0" ixz="0" iyy="{1}" iyz="0" izz="{1}"/></inertial></link>'
+    link = '<link name="{0}"><inertial><origin xyz="{1}"/>' + inertia.replace("{0}", "{2}").replace("{1}", "{3}")
+    joint = '<joint name="{0}" type="{1}"><parent link="{2}"/><child link="{3}"/><origin xyz="{4}" rpy="0 0 {5}"/>'
+    joint += '<axis xyz="{6}"/></joint>'
+    parts = ['<link name="base"/>', link.format("plate", "0 0 0", 0.5, 0.002)]
+    parts.append(joint.format("float", "floating", "base", "plate", "0 0 -0.5", 0, "0 0 1"))
+    loops = []
+    for k in range(3):
+        turn = 2 * np.pi * k / 3
+        c, s = np.cos(turn), np.sin(turn)
+        parts += [link.format(f"crank{k}", "0.1 0 0", 0.6, 0.004)]
+        parts += [joint.format(f"drive{k}", "revolute", "base", f"crank{k}", f"{0.2 * c} {0.2 * s} 0", turn, "0 1 0")]
+        parts[-1] = parts[-1].replace("</joint>", '<limit lower="-3" upper="3" effort="30" velocity="20"/></joint>')
+        for side, y in (("a", 0.04), ("b", -0.04)):
+            name = f"{k}{side}"
+            parts += [link.format(f"fork{name}", "0 0 0", 0.05, 1e-4), link.format(f"rod{name}", "0 0 -0.2", 0.1, 1e-3)]
+            parts += [joint.format(f"swing{name}", "continuous", f"crank{k}", f"fork{name}", f"0.2 {y} 0", 0, "0 1 0")]
+            parts += [joint.format(f"tilt{name}", "continuous", f"fork{name}", f"rod{name}", "0 0 0", 0, "1 0 0")]
+            loops.append(f'[[loops]]\nframes = ["rod{name}", "plate"]\noffset = [0, 0, -0.4]\n')
+            loops[-1] += f"other_offset = [{0.08 * c - y * s}, {0.08 * s + y * c}, 0]\n"
+    drives = 'inputs = ["drive0", "drive1", "drive2"]\nstart = { drive0 = 0.3, drive1 = 0.3, drive2 = 0.3 }\n'
+    return f'<robot name="carried">{"".join(parts)}</robot>', drives + "".join(loops)
+
+
+@pytest.mark.parametrize("fault", ["none", "a mass", "a length"])
+def test_a_robot_of_several_loops_has_a_second_reading_far_from_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """What the file draws is 0.3 m and 1 rad from closed: points are found all the same, and faults of 1e-3 there."""
+    path = tmp_path / "carried.urdf"
+    robot, side = carried_platform()
+    path.write_text(robot)
+    path.with_suffix(".toml").write_text(side)
+    if fault == "a mass":
+        inertial = urdf_reading.Inertial
+        monkeypatch.setattr(
+            urdf_reading, "Inertial", lambda m, *rest: inertial(m * (1.001 if m == 0.6 else 1.0), *rest)
+        )
+    elif fault == "a length":
+        pose = loops_closed.Pose
+        monkeypatch.setattr(loops_closed, "Pose", lambda R, p: pose(R, p * (1 + 1e-3 * (p[2] != 0))))
+    worst = worst_of(pipeline.derive(path))
+    assert (worst < 1) == (fault == "none")
+    assert worst < 1 or worst > 1e6
