@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from mb2fmu.report.content import EventRow, EventTable, Number, State
 from mb2fmu.report.numbers import exact, short
+from mb2fmu.validation.event_sides import of_the_motion
 from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.result import KIND_NAMES, EventResult, ValidationResult
 
@@ -85,5 +86,5 @@ def _number(value: float, digits: int = 3) -> Number | None:
 
 def ticks(reference: Reference) -> tuple[float, ...]:
     """Return the instants of the reference's events, s; none where they would form a black bar."""
-    times = tuple(event.time for event in reference.events)
+    times = tuple(event.time for event in of_the_motion(reference.events))
     return times if len(times) <= _MOST_TICKS else ()

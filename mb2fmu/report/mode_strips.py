@@ -13,6 +13,7 @@ from mb2fmu.report.chart import Chart, Strip, draw
 from mb2fmu.report.content import Figure
 from mb2fmu.report.event_tables import ticks
 from mb2fmu.validation.event_naming import switch_names
+from mb2fmu.validation.event_sides import of_the_motion
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.own_switches import FrozenEquations, OwnSwitch
 from mb2fmu.validation.reference import Reference
@@ -28,7 +29,7 @@ Word = tuple[str, str]  # class of a span in the style sheet, and what it means
 def modes(reference: Reference) -> Figure | None:
     """Return modes over time, each as a strip: contacts and latches, then switches; None if none changes."""
     numeric = reference.numeric
-    if not isinstance(numeric, HybridEquations) or not reference.modes or not reference.events:
+    if not isinstance(numeric, HybridEquations) or not reference.modes or not of_the_motion(reference.events):
         return None
     strips = tuple(_strips(reference, numeric.frozen))[:_MOST_STRIPS]
     if not strips:
@@ -40,7 +41,7 @@ def modes(reference: Reference) -> Figure | None:
 
 def _strips(reference: Reference, frozen: FrozenEquations) -> Iterator[Strip]:
     """Yield the spans of time that each contact, latch or switch with several lasting modes stays in one."""
-    events = reference.events
+    events = of_the_motion(reference.events)
 
     def of_states(word: Callable[[State], Word]) -> list[Word]:
         """Return the words at the start and after each event, by states."""

@@ -8,7 +8,8 @@ bound at the communication point before. So m may be off by
 and falls with the rate m'. The event may be early or late by the δ that solves |m'| δ − |m''| δ² / 2 = b, by twice
 the uncertainty of the reference's own instant, and by round-off. Where m'² ≤ 4 b |m''| the margin only touches zero as
 far as can be told: the event is *grazing*; its instant, and whether there is one, is not judged. So it is where
-another sign begins to slip by a force that is no larger than what indicators are off by.
+another sign begins to slip by a force that is no larger than what indicators are off by, and where a condition looks at
+what is zero all the time, whose sign is that of round-off. Such a sign's own changes do nothing, and are left out.
 
 Of a condition on time alone no state is off: its δ is round-off.
 """
@@ -23,7 +24,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.event_sides import AT_ONCE, Occasion, both_sides, drifted, gathered
+from mb2fmu.validation.event_sides import (
+    AT_ONCE,
+    Occasion,
+    both_sides,
+    drifted,
+    gathered,
+    idle_switches,
+    of_the_motion,
+)
 from mb2fmu.validation.event_step_loop import EventSeen
 from mb2fmu.validation.holding_equations import Modes
 from mb2fmu.validation.hybrid import HybridEquations
@@ -75,7 +84,8 @@ def event_limits(reference: Reference, bounds: Floats) -> tuple[EventLimit, ...]
     """
     if not isinstance(reference.numeric, HybridEquations) or not reference.events:
         return ()
-    single = [_single(reference, bounds, event) for event in reference.events]
+    events, idle = of_the_motion(reference.events), idle_switches(reference.events)
+    single = [_single(reference, bounds, event, idle) for event in events]
     step = float(np.min(np.diff(reference.trajectory.time)))
     gaps, before = [], 0.0
     for limit in single:
@@ -83,7 +93,7 @@ def event_limits(reference: Reference, bounds: Floats) -> tuple[EventLimit, ...]
         gaps.append(max(AT_ONCE * step, min(before + width, step)))
         before = width
     found, k = [], 0
-    for occasion in gathered(reference.events, gaps):
+    for occasion in gathered(events, gaps):
         parts = single[k : k + occasion.count]
         k += occasion.count
         allowed = {
@@ -93,8 +103,8 @@ def event_limits(reference: Reference, bounds: Floats) -> tuple[EventLimit, ...]
     return tuple(found)
 
 
-def _single(reference: Reference, bounds: Floats, event: EventSeen) -> EventLimit:
-    """Return one event by itself, as an occasion."""
+def _single(reference: Reference, bounds: Floats, event: EventSeen, idle: frozenset[int]) -> EventLimit:
+    """Return one event by itself, as an occasion; ``idle``: switches that round-off changes."""
     occasion, time = Occasion(event, event, 1), reference.trajectory.time
     step = float(np.min(np.diff(time)))
     floor = 2 * reference.event_uncertainty + ROUNDING * max(event.time, step)
@@ -112,7 +122,27 @@ def _single(reference: Reference, bounds: Floats, event: EventSeen) -> EventLimi
         late = 2.0 * b / (fall.rate + np.sqrt(max(fall.rate**2 - 2.0 * b * fall.curve, 0.0)) + np.finfo(float).tiny)
         near = 2.0 * np.sqrt(b / fall.curve) if 4.0 * b < fall.curve * step**2 else step
         allowed[kind] = float(near if touching else late) + floor + root
-    return EventLimit(occasion, MappingProxyType(allowed), grazing or _is_indifferent(reference, event))
+    grazing = grazing or _is_indifferent(reference, event) or _looks_at_round_off(reference, event, idle)
+    return EventLimit(occasion, MappingProxyType(allowed), grazing)
+
+
+def _looks_at_round_off(reference: Reference, event: EventSeen, idle: frozenset[int]) -> bool:
+    """Return whether conditions at an event are what they are by a switch that only round-off changes."""
+    numeric, run = reference.numeric, reference.conditions
+    assert isinstance(numeric, HybridEquations)
+    r, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
+    (before, after), others = event.sides, idle - {event.switch}
+    there = before.copy()
+    there.values[event.switch] = after.values[event.switch]
+    for x, modes in zip(event.states[:, :-1], (there, after), strict=True):
+        margins = numeric.margins(event.time, x, r, prepared, modes)
+        for i in others:
+            flipped = modes.values.copy()
+            flipped[i] = 1.0 - flipped[i]
+            one, other = (numeric.look_at(event.time, x, r, prepared, side) for side in (modes.values, flipped))
+            if abs(margins[i]) <= max(OFFSETS.values()) and not np.array_equal(one.conditions, other.conditions):
+                return True
+    return False
 
 
 def _is_indifferent(reference: Reference, event: EventSeen) -> bool:

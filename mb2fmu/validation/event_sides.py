@@ -67,10 +67,27 @@ def gathered(events: Sequence[EventSeen], gaps: Sequence[float]) -> list[Occasio
     return found
 
 
+def of_the_motion(events: Sequence[EventSeen]) -> tuple[EventSeen, ...]:
+    """Return the events without those that round-off makes."""
+    return tuple(event for event in events if not event.round_off)
+
+
+def idle_switches(events: Sequence[EventSeen]) -> frozenset[int]:
+    """Return the numbers of the switches whose modes round-off changes."""
+    pairs = (zip(event.before, event.after, strict=True) for event in events if event.round_off)
+    return frozenset(i for pair in pairs for i, (was, now) in enumerate(pair) if was != now)
+
+
+def _without(modes: Sequence[float], idle: frozenset[int]) -> tuple[float, ...]:
+    """Return the modes of the other switches."""
+    return tuple(mode for i, mode in enumerate(modes) if i not in idle)
+
+
 def apart(time: Floats, first: Sequence[EventSeen], second: Sequence[EventSeen]) -> tuple[Flags, float]:
     """Return points between the same event in two motions, and the largest time difference, s.
 
-    Events are the same as long as their sequences are, and their instants closer than ``NEAR`` steps.
+    Events are the same as long as their sequences are, and their instants closer than ``NEAR`` steps. Those that
+    round-off makes are no part of the sequence.
 
     Args:
         time: Communication points in s, shape (n,).
@@ -79,10 +96,14 @@ def apart(time: Floats, first: Sequence[EventSeen], second: Sequence[EventSeen])
     """
     between, late = np.zeros(len(time), dtype=np.bool_), 0.0
     step = float(np.min(np.diff(time)))
-    ours, others = (gathered(events, [AT_ONCE * step] * len(events)) for events in (first, second))
+    motions = (of_the_motion(events) for events in (first, second))
+    ours, others = (gathered(events, [AT_ONCE * step] * len(events)) for events in motions)
+    idle = idle_switches((*first, *second))
     for one, other in zip(ours, others, strict=False):
         gap = abs(one.time - other.time)
-        if gap > NEAR * step or (one.first.before, one.last.after) != (other.first.before, other.last.after):
+        sides = ((each.first.before, each.last.after) for each in (one, other))
+        same = len({tuple(_without(side, idle) for side in pair) for pair in sides}) == 1
+        if gap > NEAR * step or not same:
             break
         late = max(late, gap)
         begin, end = min(one.time, other.time), max(one.last.time, other.last.time)
@@ -90,11 +111,13 @@ def apart(time: Floats, first: Sequence[EventSeen], second: Sequence[EventSeen])
     return between, late
 
 
-def for_a_moment(ours: Sequence[Modes], others: Sequence[Modes]) -> Flags:
-    """Return points at which modes of two motions differ, and agree again at the next; shape (n,)."""
-    differ = np.array(
-        [not np.array_equal(one.values, other.values) for one, other in zip(ours, others, strict=True)], dtype=np.bool_
-    )
+def for_a_moment(ours: Sequence[Modes], others: Sequence[Modes], idle: frozenset[int]) -> Flags:
+    """Return points at which modes of two motions differ, and agree again at the next; shape (n,).
+
+    ``idle``: switches that are not looked at.
+    """
+    pairs = [[_without(modes.values.tolist(), idle) for modes in pair] for pair in zip(ours, others, strict=True)]
+    differ = np.array([one != other for one, other in pairs], dtype=np.bool_)
     return np.asarray(differ & ~np.append(differ[1:], True))
 
 

@@ -29,6 +29,7 @@ _EARLY = 2.0**-20  # part of a step: the first look behind an event
 _MOST_EVENTS = 20_000
 _MOST_AT_ONCE = 200  # events without time going on
 _AT_ONCE = 1e-6  # of a communication step
+_ZERO = 1e-12  # of a surface's size: what is held at zero stays so near to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class EventSeen:
         step: Number of the communication step.
         sides: Everything that is discrete just before and just after.
         states: (x, W) just before and just after, shape (2, n_x + 1).
+        round_off: It changes nothing but which of two sides a condition's quantity is on, which is zero all the time
+            (what a latch holds): the sign of round-off.
     """
 
     time: float
@@ -58,6 +61,7 @@ class EventSeen:
     step: int
     sides: tuple[Modes, Modes]
     states: Floats
+    round_off: bool = False
 
 
 @dataclass(slots=True)
@@ -147,6 +151,7 @@ class _StepLoop:
         self._burst: tuple[float, list[str]] = (-np.inf, [])
         self._step = np.inf
         self._behind = np.nan  # instant of the last event
+        self._testing = numeric.frozen.testing
         self.number = 0  # of the communication step
         self.span = 1.0  # its length in s
         self.modes: Modes
@@ -266,11 +271,38 @@ class _StepLoop:
         falling = margins < 0.5 * before
         near = np.abs(margins) <= 1e-9 * np.maximum(1.0, np.abs(before))
         due = np.flatnonzero((falling & near) | (margins < 0.0))
-        due = due[np.argsort(margins[due])][:1] if len(due) else np.array([int(np.argmin(margins))])
-        return instant, self._event(instant, solver.y, r, due.tolist())
+        due = due[np.argsort(margins[due])] if len(due) else np.array([int(np.argmin(margins))])
+        return instant, self._event(instant, solver.y, r, *self._blamed(solver, due, (before, margins), r))
 
-    def _event(self, t: float, y: Floats, r: Sequence[float], due: Sequence[int]) -> Floats:
-        """Return modes and states after an event; its work is added to W."""
+    def _blamed(
+        self, solver: DOP853, due: npt.NDArray[np.intp], margins: tuple[Floats, Floats], r: Sequence[float]
+    ) -> tuple[list[int], bool]:
+        """Return the switch that an event is of, and whether its margin has been zero all the time, by round-off.
+
+        Of several, those are left out that could as well have come far earlier or later, as slowly as they fall.
+
+        Args:
+            solver: At the event.
+            due: Switches that may have come to their surfaces, those first that are farthest beyond.
+            margins: Of all switches at the beginning of the step, and here.
+            r: Inputs.
+        """
+        before, here = (each[due] for each in margins)
+        if len(due) == 1 and abs(here[0]) > _ZERO:
+            return due.tolist(), False
+        dense, (begin, end) = solver.dense_output(), (solver.t_old, solver.t)
+        looks = [end - part * (end - begin) for part in (1e-3, 0.5)]
+        seen = np.array([*(self._margins(t, dense(t), r)[due] for t in looks), before, here])
+        hovers = np.all(np.abs(seen) <= _ZERO, axis=0)
+        away = (np.abs(here) + _ZERO) / np.maximum(seen[0] - here, np.finfo(float).tiny)
+        k = int(np.flatnonzero(away <= 100.0 * np.min(away))[0])
+        return [int(due[k])], bool(hovers[k])
+
+    def _event(self, t: float, y: Floats, r: Sequence[float], due: Sequence[int], hovers: bool = False) -> Floats:
+        """Return modes and states after an event; its work is added to W.
+
+        ``hovers``: what is due has been zero all the time, by round-off.
+        """
         self._events, self._behind = self._events + 1, t
         if self._events > _MOST_EVENTS:
             name = self.numeric.frozen.switches[due[0]].name if due else "an input"
@@ -283,7 +315,7 @@ class _StepLoop:
         work = self.numeric.kinetic_at(t, after, r, self.prepared) - before if jumped else 0.0
         behind = np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))
         if self._seen is not None:
-            self._note(t, name, due, (before_modes, self.modes.copy()), np.array([y, behind]))
+            self._note(t, name, due, (before_modes, self.modes.copy()), np.array([y, behind]), hovers)
         return behind
 
     def _going_on(self, t: float, due: Sequence[int]) -> None:
@@ -296,11 +328,17 @@ class _StepLoop:
         if len(names) > _MOST_AT_ONCE:
             raise endless(t, f"more than {_MOST_AT_ONCE} events follow each other at once", names)
 
-    def _note(self, t: float, name: str, due: Sequence[int], sides: tuple[Modes, Modes], states: Floats) -> None:
+    def _note(
+        self, t: float, name: str, due: Sequence[int], sides: tuple[Modes, Modes], states: Floats, hovers: bool
+    ) -> None:
         """Keep an event in which anything changed."""
         assert self._seen is not None
         old, new = (tuple(side.values.tolist()) for side in sides)
         jumped = not np.array_equal(states[0, :-1], states[1, :-1])
         if old != new or jumped:
             switch = due[0] if due else -1
-            self._seen.events.append(EventSeen(t, name, old, new, jumped, not due, switch, self.number, sides, states))
+            round_off = hovers and not jumped and np.array_equal(sides[0].fired, sides[1].fired)
+            round_off &= {i for i, (was, now) in enumerate(zip(old, new, strict=True)) if was != now} <= self._testing
+            self._seen.events.append(
+                EventSeen(t, name, old, new, jumped, not due, switch, self.number, sides, states, round_off)
+            )

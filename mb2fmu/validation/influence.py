@@ -126,33 +126,45 @@ def _changes(definition: Declarations, moves: Sequence[Move], moved: Reference) 
 
 
 def _integrated(reference: Reference, limits: Bounds, change: _Change) -> Floats | None:
-    """Return the result of :func:`_ratios` for one change; None where the motion cannot be run or has no numbers."""
+    """Return the result of :func:`_ratios` for one change; None where the motion cannot be run or has no numbers.
+
+    With events, which a motion is not taken up between, it is run all at once, and for a shorter time where it fails.
+    """
+    ends = _ends(len(reference.conditions.time) - 1)
+    ways = [[end] for end in reversed(ends)] if isinstance(reference.numeric, HybridEquations) else [ends]
+    for way in ways:
+        try:
+            ratios = _along(reference, limits, change, way)
+        except (ValidationError, ArithmeticError, ValueError):
+            continue
+        if np.all(np.isfinite(ratios)):
+            return ratios
+    return None
+
+
+def _along(reference: Reference, limits: Bounds, change: _Change, ends: Sequence[int]) -> Floats:
+    """Return the result of :func:`_ratios` for one change; there is a look at each of the points ``ends``."""
     numeric, run = reference.numeric, reference.conditions
     scales = reference.error_scales(_TOLERANCE)
     parameters = tuple((np.array(run.parameters) + change.parameters).tolist())
     other = replace(run, parameters=parameters, inputs=run.inputs + change.inputs)
-    try:
-        prepared = numeric.prepare(parameters)
-        start = numeric.project(0.0, reference.states[0], prepared) if numeric.constrained else reference.states[0]
-        moved = np.append(start, 0.0)[None, :]
-        for end in _ends(reference):
-            rows = slice(len(moved) - 1, end + 1)
-            part = Journey(numeric, run.time[rows], other.inputs[rows.start : end], prepared, stiff=run.stiff)
-            further = part.travel(moved[-1], _TOLERANCE, scales, projected=numeric.constrained)
-            moved = np.concatenate([moved, further[1:]])
-            ratios = _off(reference, limits, observe(numeric, other, moved[:, :-1], prepared)[0])
-            if not np.max(ratios) <= _CLEAR:
-                break
-    except (ValidationError, ArithmeticError, ValueError):
-        return None
-    return ratios if np.all(np.isfinite(ratios)) else None
+    prepared = numeric.prepare(parameters)
+    start = numeric.project(0.0, reference.states[0], prepared) if numeric.constrained else reference.states[0]
+    moved, ratios = np.append(start, 0.0)[None, :], np.zeros(len(reference.variables))
+    for end in ends:
+        rows = slice(len(moved) - 1, end + 1)
+        part = Journey(numeric, run.time[rows], other.inputs[rows.start : end], prepared, stiff=run.stiff)
+        further = part.travel(moved[-1], _TOLERANCE, scales, projected=numeric.constrained)
+        moved = np.concatenate([moved, further[1:]])
+        ratios = _off(reference, limits, observe(numeric, other, moved[:, :-1], prepared)[0])
+        if not np.max(ratios) <= _CLEAR:
+            break
+    return ratios
 
 
-def _ends(reference: Reference) -> list[int]:
-    """Return the points up to which a change is followed before the next look; where there are events all at once."""
-    last = len(reference.conditions.time) - 1
-    parts = (1,) if isinstance(reference.numeric, HybridEquations) else (16, 8, 4, 2, 1)
-    return sorted({max(1, last // part) for part in parts})
+def _ends(last: int) -> list[int]:
+    """Return the points up to which a change is followed before the next look."""
+    return sorted({max(1, last // part) for part in (16, 8, 4, 2, 1)})
 
 
 def _off(reference: Reference, limits: Bounds, seen: Floats) -> Floats:

@@ -30,6 +30,7 @@ from mb2fmu.equations.motion import (
 from mb2fmu.equations.motion_events import change_is_due
 from mb2fmu.equations.unilateral import ContactFriction, Contacts, UnilateralContact
 from mb2fmu.functions import NoEvent, Pre, StickingSign
+from mb2fmu.validation.distinct_parts import distinct
 
 OwnKind = Literal["truth", "integer", "sign"]
 _HALF = sm.Rational(1, 2)
@@ -97,6 +98,16 @@ class FrozenEquations:
         e = self.equations
         constant = {e.t, *e.p, *(c.symbol for c in e.calculated_parameters)}
         return frozenset(i for i, s in enumerate(self.switches) if s.surface.free_symbols <= constant)
+
+    @functools.cached_property
+    def testing(self) -> frozenset[int]:
+        """Numbers of the switches that nothing but conditions of events looks at."""
+        e = self.equations
+        first = self.outputs + 3 * len(self.switches)
+        tests = {o.name for o in e.outputs[first : first + len(self.events)]}
+        outputs = [o.expression for o in e.outputs if o.name not in tests]
+        seen = set(distinct([*_motion(e), *outputs]))
+        return frozenset(i for i, s in enumerate(self.switches) if s.symbol not in seen)
 
 
 def margin_of_steps(at: float, mode: float, *, clock: bool) -> float:
@@ -269,6 +280,18 @@ class _Finder:
     def _solve(self, item: LinearSolve) -> LinearSolve:
         """Return a linear solve with the switches of matrix and right side replaced."""
         return replace(item, matrix=self._matrix(item.matrix), right_hand_side=self._matrix(item.right_hand_side))
+
+
+def _motion(e: EquationsOfMotion) -> Iterator[sm.Basic]:
+    """Yield all that the motion and its energy are computed from."""
+    dynamics = e.mass_and_forcing
+    yield from (e.kinematics.matrix, e.kinematics.offset, dynamics.mass_matrix, dynamics.forcing, *e.z_dot)
+    for item in (*e.intermediates, *e.late_intermediates, *([e.constraint_forces] if e.constraint_forces else [])):
+        if isinstance(item, Assignment):
+            yield item.expression
+        else:
+            yield from (item.matrix, item.right_hand_side)
+    yield from filter(None, (e.energy.kinetic, e.energy.potential, *(power for _, power in e.energy.powers)))
 
 
 def _further(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:

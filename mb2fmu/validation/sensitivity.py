@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.validation.event_sides import apart, for_a_moment
+from mb2fmu.validation.event_sides import apart, for_a_moment, idle_switches
 from mb2fmu.validation.event_step_loop import StepLog, behind_the_start
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.reference import Reference, moment, observe, solve
@@ -115,7 +115,8 @@ def measure_sensitivity(reference: Reference) -> Floats:
         values, _, _ = observe(numeric, run, moved[:, :-1], prepared, log.modes)
         between, _ = apart(run.time, reference.events, log.events)
         if reference.modes:
-            between |= for_a_moment([reference.modes[row] for row in rows.tolist()], log.modes)
+            idle = idle_switches((*reference.events, *log.events))
+            between |= for_a_moment([reference.modes[row] for row in rows.tolist()], log.modes, idle)
         grown.append(np.where(between[:, None], 0.0, np.abs(values - truth)) / EPSILON)
     if not grown:  # without states nothing is perturbed
         return np.zeros_like(reference.trajectory.values)

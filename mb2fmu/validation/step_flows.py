@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.event_limits import OFFSETS
-from mb2fmu.validation.event_sides import NEAR, Occasion, both_sides
+from mb2fmu.validation.event_sides import NEAR, Occasion, both_sides, of_the_motion
 from mb2fmu.validation.event_step_loop import EventSeen, StepLog, behind_the_start
 from mb2fmu.validation.holding_equations import Modes
 from mb2fmu.validation.hybrid import HybridEquations
@@ -111,7 +111,7 @@ class StepFlow:
         with self._beginning(modes, late):
             y = journey.travel(np.append(x, 0.0), _TOLERANCE, self._scales, seen=log)[1]
         modes = log.modes[1] if log.modes else None
-        near = [event for event in log.events if abs(event.time - end) <= reach]
+        near = [event for event in of_the_motion(log.events) if abs(event.time - end) <= reach]
         if step.beside is not None and near:
             y, modes = self._nearest((y, modes), step.beside, near, (end, run.inputs[step.k].tolist()))
         return Landing(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end), modes)

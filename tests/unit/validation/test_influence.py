@@ -1,0 +1,40 @@
+"""What a quantity changes of the motion, where the motion with its default ends in events that lead nowhere."""
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+from event_models import particle, reference_of
+
+from mb2fmu import Model
+from mb2fmu.validation.compare import bounds
+from mb2fmu.validation.influence import _Change, _integrated
+from mb2fmu.validation.sensitivity import measure_sensitivity
+
+HALF = sm.Rational(1, 2)
+
+
+def crossing(wall: float) -> Model:
+    """Pushed by a force that depends on where a wall is; there two events undo what the other has set."""
+    L, side = sm.Symbol("L"), me.dynamicsymbols("side")
+    model, x, _ = particle(0.0, 1.0, lambda *_: L / 100)
+    model.parameter(L, wall, "m")
+    model.discrete(side, 0.0, name="side")
+    model.when(sm.And(x >= L, side < HALF), {side: 1}, name="to the right")
+    model.when(sm.And(x >= L, side > HALF), {side: 0}, name="to the left")
+    return model
+
+
+def test_a_motion_that_cannot_be_run_to_its_end_is_looked_at_up_to_there():
+    reference = reference_of(crossing(wall=10.0))
+    limits = bounds(reference, measure_sensitivity(reference))
+    change = _Change(np.array([0.6 - 10.0]), np.zeros_like(reference.conditions.inputs))
+    ratios = _integrated(reference, limits, change)  # comes to its wall at 0.6 s, of 0.8 s
+    assert ratios is not None
+    assert ratios[0] > 1.0
+
+
+def test_nothing_is_said_of_a_motion_that_cannot_be_begun():
+    reference = reference_of(crossing(wall=10.0))
+    limits = bounds(reference, measure_sensitivity(reference))
+    change = _Change(np.array([0.001 - 10.0]), np.zeros_like(reference.conditions.inputs))
+    assert _integrated(reference, limits, change) is None
