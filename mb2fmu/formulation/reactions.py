@@ -24,7 +24,7 @@ from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.generalized_forces import in_inertial_frame, pieces
 from mb2fmu.mechanism.kinematics import ZERO, NamedKinematics, add, cross, scale, times
 from mb2fmu.mechanism.observables import Joint
-from mb2fmu.mechanism.records import Components, Mechanism
+from mb2fmu.mechanism.records import Components, ForceLoad, Mechanism, TorqueLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +201,9 @@ class Reactions:
     def _applied(self) -> Iterable[tuple[int, bool, Components, str, int]]:
         """Yield (point or frame, whether a torque, vector in N, name, its body or -1): loads and constraint forces."""
         for load in self._m.loads:
+            body = load.body if isinstance(load, (ForceLoad, TorqueLoad)) else -1
             for at, torque, vector in pieces(load, self._k):
-                yield at, torque, vector, f"load {load.name}", -1
+                yield at, torque, vector, f"load {load.name}", body
         for name, symbol, acts in zip(self._constraint_names(), self._m.multipliers, self._m.acts, strict=True):
             for act in acts:
                 vector = scale(-symbol, in_inertial_frame(act.vector, self._k))

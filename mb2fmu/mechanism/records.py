@@ -59,20 +59,22 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class ForceLoad:
-    """A force (N) on a point."""
+    """A force (N) on a point; ``body``: number of the body that it acts on, where it is known; else -1."""
 
     name: str
     point: int
     force: VectorTerms
+    body: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class TorqueLoad:
-    """A torque (N·m) on a frame."""
+    """A torque (N·m) on a frame; ``body``: number of the body that it acts on, where it is known; else -1."""
 
     name: str
     frame: int
     torque: VectorTerms
+    body: int = -1
 
 
 @dataclass(frozen=True, slots=True)

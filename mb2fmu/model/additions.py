@@ -18,7 +18,9 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.parts import Parts
 from mb2fmu.model.places import caller
-from mb2fmu.model.recorded import RecordedMechanics
+from mb2fmu.model.recorded import RecordedLoad, RecordedMechanics
+from mb2fmu.units import compatible
+from mb2fmu.variables import AuxiliaryState, Input, Parameter
 
 if TYPE_CHECKING:
     from mb2fmu.model.definition import Mechanics, Model
@@ -39,7 +41,7 @@ class AddedLoad:
     """A load, and ``file:line`` where it was added.
 
     Attributes:
-        load: (point, frame or body, vector), a SymPy actuator, or (joint, effort) of a robot.
+        load: (point, frame or body, vector), a SymPy actuator; of a robot (joint, effort), or a RecordedLoad.
         where: For messages.
         element: Name of the element that added it; empty: the model itself did.
     """
@@ -94,7 +96,7 @@ class Additions:
 
         Args:
             loads: (point, frame or body, vector) or SymPy's ``Force``, ``Torque`` and actuators; with a robot
-                (joint, effort along it).
+                (joint, effort along it), or what its ``force`` and ``torque`` return.
             potential: Potential energy in J of these together, of what they do at rest; None: it is to be found. It is
                 held against the generalized forces, and dropped where they differ.
         """
@@ -125,11 +127,36 @@ class Additions:
 def addition_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of what was added."""
     yield from model.element_faults
-    recorded = isinstance(model.mechanics, RecordedMechanics)
-    remedy = "give (joint, effort)" if recorded else "give (point or frame, vector), or an actuator of SymPy"
+    remedy = "give (point or frame, vector), or an actuator of SymPy"
+    if isinstance(model.mechanics, RecordedMechanics):
+        loads = [added.load for added in model.added_loads if isinstance(added.load, RecordedLoad)]
+        loads += model.mechanics.loads
+        yield from model.mechanics.load_faults(loads)
+        yield from _unit_faults(model, loads)
+        remedy = "give (joint, effort), or what the mechanics' force and torque return"
     for added in model.added_loads:
         if not _fits(added.load, model.mechanics):
             yield Fault(f"{added.load!r} cannot be added as a load", added.where, remedy)
+
+
+def _unit_faults(model: Model, loads: Iterable[RecordedLoad]) -> Iterator[Fault]:
+    """Yield each component that is a declared quantity of another dimension than a force or torque."""
+    declared = {item.symbol: item for item in model.declared if isinstance(item, Input | Parameter | AuxiliaryState)}
+    for load in loads:
+        wanted = "N" if load.word == "force" else "N.m"
+        for component in load.components if isinstance(load.components, tuple) else ():
+            item = declared.get(component) or declared.get(-component if isinstance(component, sm.Expr) else component)
+            if item is not None and not _measures(item.unit, wanted):
+                what = f"a component of {load} is {item.name}, which is in {item.unit}, not in {wanted}"
+                yield Fault(what, load.where, f"declare {item.name} in {wanted}, or multiply it by what makes it one")
+
+
+def _measures(unit: str, wanted: str) -> bool:
+    """Return whether a unit is of a dimension; one that cannot be read has a fault elsewhere."""
+    try:
+        return compatible(unit, wanted)
+    except ValueError:
+        return True
 
 
 def complete(model: Model) -> Model:
@@ -171,8 +198,10 @@ def with_loads(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
     if isinstance(mechanics, RecordedMechanics):
         robot = copy.copy(mechanics)
         robot.efforts = {joint: list(efforts) for joint, efforts in mechanics.efforts.items()}
-        for joint, effort in loads:
-            robot.add_effort(joint, effort)
+        robot.loads = [*mechanics.loads, *(load for load in loads if isinstance(load, RecordedLoad))]
+        for load in loads:
+            if not isinstance(load, RecordedLoad):
+                robot.add_effort(*load)
         return robot
     actuators = [load for load in loads if isinstance(load, ActuatorBase)]
     pairs = [load for load in loads if not isinstance(load, ActuatorBase)]
@@ -201,6 +230,8 @@ def _placed(load: Any) -> tuple[Any, Any]:
 def _fits(load: Any, mechanics: Mechanics) -> bool:
     """Return whether a load can be added to the mechanics."""
     if isinstance(mechanics, RecordedMechanics):
+        if isinstance(load, RecordedLoad):
+            return True
         pair = isinstance(load, tuple) and len(load) == 2
         return pair and load[0] in mechanics.speed and isinstance(load[1], sm.Basic)
     if isinstance(load, ActuatorBase):

@@ -33,13 +33,13 @@ class Model(mb2fmu.model.Model):
         """Return the model of a robot description; outputs, states and efforts can be added to it.
 
         ``model.mechanics`` has the robot's ``position`` and ``speed`` by the names of joints, ``point`` and ``frame``
-        by those of links, and ``add_effort``.
+        by those of links, ``add_effort``, ``add_force`` and ``add_torque``.
 
         Args:
             path: A URDF file.
             settings: What the file leaves open: base, gravity, inputs, locked, prescribed, start, speeds, limits,
-                inertia, mimic, packages, outputs, energy, stop, step, excitation (docs/robots.md); they replace those
-                of the side file.
+                inertia, mimic, packages, outputs, loads, energy, stop, step, excitation (docs/robots.md); they replace
+                those of the side file.
 
         Raises:
             ModelError: With every fault of the file.

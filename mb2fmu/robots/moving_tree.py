@@ -202,6 +202,9 @@ def _links_that_are_not(description: RobotDescription, settings: RobotSettings, 
     asked = {
         f"an output is asked of {item.frame!r}": item.frame for item in settings.outputs if item.frame not in GROUNDS
     }
+    asked |= {f"a load acts on {item.frame!r}": item.frame for item in settings.loads}
+    axes = dict.fromkeys(item.axes for item in settings.loads if item.axes not in {"", *GROUNDS})
+    asked |= {f"a load is along the axes of {name!r}": name for name in axes}
     asked |= {f"a loop connects {name!r}": name for item in settings.loops for name in item.frames}
     faults = [Fault(f"{what}, which is no link", where, remedy) for what, name in asked.items() if name not in links]
     selves = dict.fromkeys(item.frames[0] for item in settings.loops if item.frames[0] == item.frames[1])

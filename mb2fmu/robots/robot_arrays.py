@@ -46,6 +46,8 @@ def declare_arrays(model: Model) -> None:
 
 
 _INPUTS = {
+    "force": "components of a force on a link",
+    "torque": "components of a torque on a link",
     "tau": "efforts along the joints, in the order of the scalars of a unit without arrays",
     "control": "controls of the actuators",
     "desired_acceleration": "accelerations whose efforts are asked for",
@@ -62,7 +64,9 @@ def _inputs(model: Model, *, moves: bool) -> Iterator[tuple[str, str]]:
         if not isinstance(item, Input):
             continue
         word = item.name.split(".")[1]
-        if word.startswith("desired_"):
+        if word in {"force", "torque"}:
+            yield item.name.rpartition(".")[0], item.name
+        elif word.startswith("desired_"):
             yield "desired_acceleration", item.name
         elif word in {"effort", "control"}:
             yield words[word], item.name

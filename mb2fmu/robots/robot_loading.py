@@ -65,7 +65,7 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
         raise ModelError("the robot's settings cannot be used:", [*faults, *further, *known])
     model = robot_model(read(path.read_bytes(), path), settings, kind, format_)
     assert isinstance(model.mechanics, RobotMechanics)
-    model.mechanics.side_file = None if "loops" in arguments else side_file
+    model.mechanics.side_file, model.mechanics.arguments = side_file, frozenset(arguments)
     return model
 
 

@@ -55,7 +55,9 @@ class RobotMechanics(RecordedMechanics):
         desired: Accelerations that ``inverse-dynamics`` are asked for, one per speed; empty if nobody asks.
         meshes: Of its shapes.
         undrawn: A sentence on every mesh that is not there.
-        side_file: What the loops of the settings stand in; None where they came as arguments.
+        named_loads: Names of the settings' loads in the unit; what they are comes first among ``loads``.
+        side_file: What settings stand in; None where there is none.
+        arguments: Names of settings that came as arguments.
         gravity: Acceleration, m/s², components in the ground.
     """
 
@@ -70,8 +72,14 @@ class RobotMechanics(RecordedMechanics):
     controls: Mapping[str, sm.Expr]
     passive: Mapping[str, sm.Expr]
     desired: tuple[sm.Expr, ...] = ()
+    named_loads: tuple[str, ...] = ()
     side_file: Path | None = None
+    arguments: frozenset[str] = frozenset()
     loops: tuple[LoopRecord, ...]
     meshes: tuple[MeshUse, ...]
     undrawn: tuple[str, ...] = ()
     gravity: tuple[sm.Expr, sm.Expr, sm.Expr]
+
+    def stands_still(self, frame: str) -> bool:
+        """Return whether a link is fixed in the ground."""
+        return frame == self.ground or self.tree.place[frame][0] == 0

@@ -20,6 +20,8 @@ from mb2fmu.robots.joint_elements import FeltAtJoint, felt_at_joints, friction_e
 from mb2fmu.robots.joint_laws import JointLaws, laws_of_tendons
 from mb2fmu.robots.joint_reactions import ask_for_reactions, reaction_faults
 from mb2fmu.robots.joint_space_outputs import joint_space_outputs
+from mb2fmu.robots.left_out import left_out
+from mb2fmu.robots.link_loads import add_asked_loads, inputs_of_loads, swinging_loads
 from mb2fmu.robots.loops_closed import loops_of
 from mb2fmu.robots.moving_tree import GROUNDS, MovingTree, Part, moving_tree
 from mb2fmu.robots.robot_arrays import ARRAY_NAMES, declare_arrays
@@ -27,7 +29,7 @@ from mb2fmu.robots.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.robot_looks import mesh_uses
 from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.spoken_names import plural, spoken
+from mb2fmu.robots.spoken_names import spoken
 from mb2fmu.robots.tree_inertia import (
     Weights,
     braking_rate,
@@ -90,6 +92,7 @@ class _Modeller:
     rubbing: tuple[FeltAtJoint, ...] = ()
     stopped: tuple[FeltAtJoint, ...] = ()
     desired: tuple[sm.Expr, ...] = ()
+    loaded: tuple[tuple[str, ...], tuple[Input, ...]] = ((), ())  # names of the settings' loads, and their components
 
     def model(self, kind: type[ModelKind], format_: str) -> ModelKind:
         """Return the whole model."""
@@ -112,8 +115,11 @@ class _Modeller:
             self.rubbing = tuple(each for each in felt if each.friction)
         if self.settings.limits == "stop":
             self.stopped = tuple(with_stops(felt))
-        self._note_what_is_left_out()
+        self.notes += left_out(self.description, self.settings, self.tree, self.variables)
+        self.loaded = inputs_of_loads(self.settings.loads, [link.name for link in self.description.links], self.notes)
+        self.declared += self.loaded[1]
         mechanics = self._mechanics(gravity, format_)
+        add_asked_loads(mechanics, self.loaded[1])
         name = self.settings.name or self.description.name or self._stem
         text = f"{self.description.name or name}: {len(self.variables)} joints, from {format_}"
         model = kind(suggested_name(name, "Robot"), mechanics, description=text)
@@ -130,7 +136,8 @@ class _Modeller:
         stop = experiment_length(self.settings, weights.fall, by_laws=bool(self.actuation.controls))
         told = told_if_stiff(self.settings, weights.braking)
         mechanics.notes += told
-        model.experiment(stop=stop, step=self.settings.step, signals=self._experiment(weights), stiff=bool(told))
+        signals = self._experiment(weights) | self._swinging_loads(weights, mechanics)
+        model.experiment(stop=stop, step=self.settings.step, signals=signals, stiff=bool(told))
         return model
 
     def _add_elements(self, model: Model, weights: Weights) -> None:
@@ -397,31 +404,12 @@ class _Modeller:
             laws=self.actuation.efforts,
             controls=self.actuation.controls,
             passive=laws_of_tendons(self._joint_motions(), self.description.tendons),
+            named_loads=self.loaded[0],
             loops=loops_of(self.description, self.settings, self._legal),
             meshes=meshes,
             undrawn=missing,
             gravity=gravity,
         )
-
-    def _note_what_is_left_out(self) -> None:
-        """Add notes on friction, ranges and laws of the file that the settings ignore."""
-        joints = [part.moved_by for part in self.tree.parts[1:]]
-        if self.settings.role == "inverse-dynamics" and self.description.actuators:
-            self.notes.append("laws of actuators are left out: efforts are those along the joints")
-        acting = {p.moved_by.name for p in self.tree.parts[1:] if p.coordinate and self.variables[p.coordinate[0]].q}
-        left_out = [
-            j.name for j in joints if j.friction and (self.settings.friction != "stick" or j.name not in acting)
-        ]
-        if left_out:
-            how = "" if self.settings.friction else " (--friction stick adds it)"
-            self.notes.append(f"Coulomb friction is left out{how}: joint{plural(left_out)}")
-        tendons = [tendon.name for tendon in self.description.tendons if tendon.friction]
-        if tendons:
-            self.notes.append(f"Coulomb friction is left out: tendon{plural(tendons)}")
-        bounded = [joint.name for joint in joints if np.isfinite(joint.limits.lower) or np.isfinite(joint.limits.upper)]
-        if bounded and self.settings.limits is None:
-            what = "the range of joints is declared as bounds of their variables, without hard stops"
-            self.notes.append(f"{what} (--limits stop adds them, --limits ignore says that this is meant)")
 
     def _ask_for_outputs(self, model: Model, mechanics: RobotMechanics) -> None:
         """Ask for the outputs of the settings; raise with all links that do not exist."""
@@ -461,6 +449,14 @@ class _Modeller:
         weight[carried], K[carried], K[:, carried] = 0.0, 0.0, 0.0
         D = damping_of_joints(self.tree, self.damping)
         return Weights(M, weight, row, falling_rate(M, K, D), D, braking_rate(M, D))
+
+    def _swinging_loads(self, weights: Weights, mechanics: RobotMechanics) -> dict[sm.Expr, sm.Expr]:
+        """Return forces and torques on links that move every joint they reach, each at its own frequency."""
+        starts = {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate | Input)}
+        single = {i: (each.prescribed or each.q)[0] for i, each in self.variables.items() if len(each.q) < 2}
+        positions = {i: starts[symbol] for i, symbol in single.items()}
+        before = len(starts) - len(self.loaded[1])
+        return swinging_loads(mechanics, self.loaded[1], positions, weights.M, self.settings.excitation, before)
 
     def _experiment(self, weights: Weights) -> dict[sm.Expr, sm.Expr]:
         """Return efforts that hold the robot at the start and move every joint at its own frequency."""

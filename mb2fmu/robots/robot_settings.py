@@ -20,6 +20,7 @@ Role = Literal["plant", "inverse-dynamics"]
 OnInertia = Literal["refuse", "repair", "keep"]
 OnMimic = Literal["couple", "free"]
 JointSpaceWord = Literal["inverse-dynamics", "mass-matrix", "gravity-torques", "jacobian"]
+LoadWord = Literal["force", "torque"]
 OutputWord = Literal["position", "orientation", "velocity", "angular_velocity", "acceleration"]
 
 
@@ -37,6 +38,25 @@ class FrameOutput:
     frame: str
     of: tuple[OutputWord, ...] = ("position", "orientation")
     offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSetting:
+    """A force at a point of a link, or a torque on it, whose components are inputs.
+
+    Attributes:
+        frame: Name of a link.
+        of: Which of both.
+        offset: Of the point where the force acts from the link's origin, m, in the link's axes.
+        axes: Link along whose axes the components are; empty: those of the ground.
+        name: Of the inputs; that of the link, unless given.
+    """
+
+    frame: str
+    of: tuple[LoadWord, ...] = ("force",)
+    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    axes: str = ""
     name: str = ""
 
 
@@ -89,6 +109,7 @@ class RobotSettings:
         reactions: Joints whose force and torque on what they carry are outputs.
         quantities: Of the equations, as outputs: ``inverse-dynamics``, ``mass-matrix``, ``gravity-torques``,
             ``jacobian:LINK``.
+        loads: Forces and torques on links, whose components are inputs.
         loops: Links that are connected beside the tree.
         arrays: True: units of FMI 3.0 have ``q``, ``v``, ``acceleration``, ``tau``, poses and the equations as arrays.
         energy: True: kinetic, potential and total energy are outputs.
@@ -114,6 +135,7 @@ class RobotSettings:
     outputs: tuple[FrameOutput, ...] = ()
     reactions: tuple[str, ...] = ()
     quantities: tuple[str, ...] = ()
+    loads: tuple[LoadSetting, ...] = ()
     loops: tuple[LoopSetting, ...] = ()
     arrays: bool = False
     energy: bool = False
@@ -287,6 +309,24 @@ def _quantities(value: Any) -> tuple[str, ...]:
     return found
 
 
+def _loads(value: Any) -> tuple[LoadSetting, ...]:
+    """Return the loads of a side file, from names of links or tables."""
+    if isinstance(value, str):
+        return tuple(LoadSetting(frame=name) for name in _names(value))
+    found = []
+    for item in value:
+        table = {"frame": item} if isinstance(item, str) else item
+        strange = set(table) - {each.name for each in fields(LoadSetting)}
+        if strange or "frame" not in table:
+            odd = ", ".join(sorted(strange)) or "without frame"
+            raise ValueError(f"a load has frame, of, offset, axes, name; not {odd}")
+        words = table.get("of", LoadSetting(frame="").of)
+        texts = {key: _text(table[key]) for key in ("frame", "axes", "name") if key in table}
+        of = tuple(dict.fromkeys(_one_of(LoadWord)(w) for w in ([words] if isinstance(words, str) else words)))
+        found.append(LoadSetting(of=of, offset=_three(table.get("offset", (0.0, 0.0, 0.0))), **texts))
+    return tuple(found)
+
+
 def _loops(value: Any) -> tuple[LoopSetting, ...]:
     """Return the closed loops of a side file."""
     if isinstance(value, str):
@@ -324,6 +364,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "outputs": _outputs,
     "reactions": _names,
     "quantities": _quantities,
+    "loads": _loads,
     "loops": _loops,
     "arrays": _truth,
     "energy": _truth,

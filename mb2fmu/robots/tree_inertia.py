@@ -69,26 +69,15 @@ def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity
     order = {dof: j for j, dof in enumerate(directions(tree))}
     n = len(order)
     M, weight, K = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
-    poses: list[Pose] = [Pose()]
-    columns: list[dict[int, Array]] = [{}]  # per part: direction → (angular, linear at the ground's origin)
+    poses, columns = twists(tree, positions)
     for i, part in enumerate(tree.parts[1:], 1):
-        own = dict(columns[part.parent])
-        at = poses[part.parent] @ part.before
+        own, at = columns[i], poses[i]
         if part.coordinate is not None:
-            owner, factor, offset = part.coordinate
-            j = order[owner, 0]
-            axis = part.sign * at.rotation[:, part.axis]
-            column = _turn(at, axis) if part.moved_by.kind == "revolute" else _slide(axis)
-            own[j] = own.get(j, np.zeros(6)) + factor * column
-            at = at @ _moved(part, factor * positions.get(owner, 0.0) + offset)
-            M[j, j] += factor**2 * part.moved_by.armature
-        else:
-            columns_of_it = {order[i, k]: column for k, column in enumerate(_several(part, at))}
-            own |= columns_of_it
-            for j in columns_of_it if part.moved_by.kind == "ball" else ():
-                M[j, j] += part.moved_by.armature
-        poses.append(at)
-        columns.append(own)
+            owner, factor, _ = part.coordinate
+            M[order[owner, 0], order[owner, 0]] += factor**2 * part.moved_by.armature
+        elif part.moved_by.kind == "ball":
+            for k in range(3):
+                M[order[i, k], order[i, k]] += part.moved_by.armature
         if part.inertial is None or not own:
             continue
         center = at.position + at.rotation @ part.inertial.center
@@ -103,6 +92,36 @@ def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity
         half = np.triu(np.cross(w[:, None], v[None]) @ gravity)
         K[np.ix_(moving, moving)] -= part.inertial.mass * (half + np.triu(half, 1).T)
     return M, weight, K
+
+
+def twists(tree: MovingTree, positions: Mapping[int, float]) -> tuple[list[Pose], list[dict[int, Array]]]:
+    """Return the pose of every part, and what each direction makes of it: (ω, v of what is at the ground's origin).
+
+    Args:
+        tree: The parts.
+        positions: Number of a part → position of its joint, rad or m; 0 where it is not named.
+
+    Returns:
+        Per part its pose in the ground, and direction → its twist per unit of the speed, shape (6,).
+    """
+    order = {dof: j for j, dof in enumerate(directions(tree))}
+    poses: list[Pose] = [Pose()]
+    columns: list[dict[int, Array]] = [{}]
+    for i, part in enumerate(tree.parts[1:], 1):
+        own = dict(columns[part.parent])
+        at = poses[part.parent] @ part.before
+        if part.coordinate is not None:
+            owner, factor, offset = part.coordinate
+            j = order[owner, 0]
+            axis = part.sign * at.rotation[:, part.axis]
+            column = _turn(at, axis) if part.moved_by.kind == "revolute" else _slide(axis)
+            own[j] = own.get(j, np.zeros(6)) + factor * column
+            at = at @ _moved(part, factor * positions.get(owner, 0.0) + offset)
+        else:
+            own |= {order[i, k]: column for k, column in enumerate(_several(part, at))}
+        poses.append(at)
+        columns.append(own)
+    return poses, columns
 
 
 def falling_rate(M: Array, K: Array, D: Array) -> float:

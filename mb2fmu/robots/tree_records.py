@@ -15,7 +15,17 @@ from mb2fmu.mechanism.observable_reading import Numbers, read_outputs
 from mb2fmu.mechanism.observables import InverseDynamics, Joint
 from mb2fmu.mechanism.own_event_reading import read_own_events
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized
-from mb2fmu.mechanism.records import Body, Components, ForceLoad, Frame, KinematicPoint, Mechanism, VectorTerms
+from mb2fmu.mechanism.records import (
+    Body,
+    Components,
+    ForceLoad,
+    Frame,
+    KinematicPoint,
+    Load,
+    Mechanism,
+    TorqueLoad,
+    VectorTerms,
+)
 from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, rates_of
 from mb2fmu.model.definition import ModelDefinition, OutputRequest
 from mb2fmu.model.expressions import rate_in_time
@@ -63,6 +73,7 @@ class _RobotReader:
     quaternions: list[Group] = field(default_factory=list)
     frame_of: dict[Any, int] = field(default_factory=dict)
     point_of: dict[Any, int] = field(default_factory=dict)
+    body_of: dict[int, int] = field(default_factory=dict)  # part → number of its body
     K: dict[tuple[int, int], sm.Expr] = field(default_factory=dict)
     inverse: bool = False  # the efforts along prescribed joints are asked for
 
@@ -79,6 +90,7 @@ class _RobotReader:
             self.frames = list(normalized(self.frames, self.quaternions, self.q))
         bodies, loads = self._bodies()
         self._read_requests()
+        loads += self._added_loads()
         scenery = robot_scenery(self.robot, Places(self._frame_at, self.own, self.origin, components))
         d = self.definition
         records = Mechanism(
@@ -311,17 +323,36 @@ class _RobotReader:
 
     # --- bodies and loads --------------------------------------------------------------------------------------------
 
-    def _bodies(self) -> tuple[list[Body], list[ForceLoad]]:
+    def _added_loads(self) -> list[Load]:
+        """Return the forces and torques that were added to links."""
+        found: list[Load] = []
+        for k, load in enumerate(self.robot.loads, 1):
+            axes = RecordedFrame(load.axes)
+            self.number_of(load.at)
+            self.number_of(axes)
+            x, y, z = map(self.plain, load.components)
+            body = self.body_of.get(self._place(load.frame)[0], -1)
+            name, terms = f"{load.word} {k} on {load.frame}", ((self.frame_of[axes], (x, y, z)),)
+            if isinstance(load.at, RecordedPoint):
+                found.append(ForceLoad(name, self.point_of[load.at], terms, body))
+            else:
+                found.append(TorqueLoad(name, self.frame_of[load.at], terms, body))
+        return found
+
+    def _bodies(self) -> tuple[list[Body], list[Load]]:
         """Return bodies, their weights, and the rotors that are geared to joints."""
-        bodies, loads = [], []
+        bodies: list[Body] = []
+        loads: list[Load] = []
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
             inertial = part.inertial
             if inertial is None:
                 if self.inverse:  # efforts are handed on from body to body
+                    self.body_of[i] = len(bodies)
                     bodies.append(Body(part.name, self.origin[i], self.own[i], sm.S.Zero, sm.zeros(3).as_immutable()))
                 continue
             center = self._fixed_point(f"mass centre of {part.name}", i, inertial.center)
             mass = sm.Rational(inertial.mass)  # exact: the weight divided by it is gravity again
+            self.body_of[i] = len(bodies)
             bodies.append(Body(part.name, center, self.own[i], mass, matrix(inertial.inertia)))
             if any(g != 0 for g in self.robot.gravity):
                 x, y, z = (mass * g for g in self.robot.gravity)

@@ -122,9 +122,9 @@ class Cuts:
         """Yield each load as forces on points and torques on frames, in inertial components, with reactions."""
         for load in self.m.loads:
             if isinstance(load, ForceLoad):
-                yield _Piece(load.point, self.sights.in_inertial_frame(load.force))
+                yield _Piece(load.point, self.sights.in_inertial_frame(load.force), body=load.body)
             elif isinstance(load, TorqueLoad):
-                yield _Piece(load.frame, self.sights.in_inertial_frame(load.torque), torque=True)
+                yield _Piece(load.frame, self.sights.in_inertial_frame(load.torque), torque=True, body=load.body)
             elif isinstance(load, TorqueActuatorLoad):
                 vector = load.torque * self.sights.in_inertial_frame(load.axis)
                 yield _Piece(load.frame, vector, torque=True)

@@ -166,6 +166,10 @@ class MujocoReading:
             found.append((word, (first, second), ((turn, one), (np.eye(3), two))))
         return found
 
+    def has(self, name: str) -> bool:
+        """Return whether there is a body or site of that name."""
+        return any(self._mj.mj_name2id(self._model, kind, name) >= 0 for kind in (_BODY, _SITE))
+
     def _place(self, at: Situation) -> tuple[Array, Array]:
         """Set positions and speeds; return S and s0 of these."""
         m, d = self._model, self._data

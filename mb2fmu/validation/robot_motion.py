@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.expressions import rate_in_time
+from mb2fmu.model.recorded import RecordedPoint
 from mb2fmu.robots import MJCF, URDF, RobotMechanics
 from mb2fmu.validation.admissible import SEED, Point
 from mb2fmu.validation.mujoco_reading import MujocoReading, mujoco_there
 from mb2fmu.validation.own_motion import EPSILON, POINTS, ROUNDING, OwnMotions, Sample
+from mb2fmu.validation.second_loads import STILL, AddedForces, LinkLoad, written_loads, written_tables
 from mb2fmu.validation.second_loops import (
     Closure,
     Rows,
@@ -28,7 +32,7 @@ from mb2fmu.validation.second_loops import (
     rows_of,
     written_loops,
 )
-from mb2fmu.validation.second_reading import Array, Place, SecondReading, Situation, urdf_tree
+from mb2fmu.validation.second_reading import Array, Motion, Place, SecondReading, Situation, urdf_tree
 from mb2fmu.validation.second_sdf import sdf_tree
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
@@ -75,20 +79,71 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
     else:
         read = urdf_tree if robot.kind == URDF else sdf_tree
         reading = SecondReading(content, read, s.base, s.locked, s.mimic == "free", s.prescribed)
-    return _Sampler(definition, robot, reading, _closures(reading, written)).motions()
+    try:
+        added = _added(definition, robot, reading)
+    except ValueError as error:
+        reason = f"what was added to the file is not known to the second reading: {error}"
+        return OwnMotions((), {}, {}, {WAY: reason}, ways=(WAY,))
+    return _Sampler(definition, robot, reading, _closures(reading, written), added).motions()
 
 
 def _written_loops(robot: RobotMechanics) -> list[Mapping[str, Any]]:
     """Return the loops of the settings, from the side file itself where they stand in one."""
     if not robot.settings.loops:
         return []
-    if robot.side_file is None:
+    if robot.side_file is None or "loops" in robot.arguments:
         return [asdict(loop) for loop in robot.settings.loops]
+    return written_loops(_content(robot.side_file))
+
+
+def _content(side_file: Path) -> bytes:
+    """Return the content of a side file, read again."""
     try:
-        return written_loops(robot.side_file.read_bytes())
+        return side_file.read_bytes()
     except OSError as error:
-        fault = Fault(str(error.strerror or error), robot.side_file.name, "keep the file until the unit is proven")
+        fault = Fault(str(error.strerror or error), side_file.name, "keep the file until the unit is proven")
         raise ValidationError("the robot's settings cannot be read again:", [fault]) from None
+
+
+def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading) -> AddedForces:
+    """Return what acts beside what the file says: loads of the settings, loads and efforts of the model.
+
+    Raises:
+        ValueError: If something of it is not known to the reading.
+    """
+    links = [link.name for link in robot.description.links]
+    inputs = {item.name: item.symbol for item in definition.inputs}
+    side_file = None if "loads" in robot.arguments else robot.side_file
+    tables = written_tables(_content(side_file)) if side_file else [asdict(each) for each in robot.settings.loads]
+    loads = written_loads(tables, robot.named_loads, links, inputs) if robot.settings.loads else []
+    for load in robot.loads[len(loads) :]:
+        offset = load.at.offset if isinstance(load.at, RecordedPoint) else (0.0, 0.0, 0.0)
+        axes = load.axes if load.axes in links else ""
+        loads.append(LinkLoad(load.word == "torque", load.frame, offset, axes, load.components))
+    strange = [name for each in loads for name in (each.link, each.axes) if name and not reading.has(name)]
+    if strange:
+        raise ValueError(f"there is no frame {', '.join(dict.fromkeys(strange))} in it")
+    efforts = []
+    for joint, own in robot.efforts.items():
+        if joint in robot.friction and len(own) > 1:
+            raise ValueError(f"efforts beside the dry friction of joint {joint}")
+        efforts += [(reading.column[joint], effort) for effort in own if joint not in robot.friction]
+    rates = {rate_in_time(each.q[0]): each.u[0] for each in robot.variables.values() if len(each.q) == 1}
+    known = {p.symbol: p.value for p in definition.parameters if p.calculated}
+    frames = reading.tree.frames if isinstance(reading, SecondReading) and reading.tree else {}
+    return AddedForces(loads, efforts, _symbols(definition), known | rates, lambda name: frames.get(name, STILL))
+
+
+def _items(definition: ModelDefinition) -> list[Any]:
+    """Return free parameters, states and inputs: one value each makes a point, behind that of time."""
+    free = [p for p in definition.parameters if not p.calculated]
+    return [*free, *definition.coordinates, *definition.speeds, *definition.inputs]
+
+
+def _symbols(definition: ModelDefinition) -> list[sm.Expr]:
+    """Return the symbol of each value of a point."""
+    t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+    return [t, *(item.symbol for item in _items(definition))]
 
 
 def _closures(reading: Reading, written: Sequence[Mapping[str, Any]]) -> list[Closure]:
@@ -97,20 +152,18 @@ def _closures(reading: Reading, written: Sequence[Mapping[str, Any]]) -> list[Cl
     frames: Mapping[str, Place] = tree.frames if tree else {}
     found = [Closure(*each) for each in (reading.closing if isinstance(reading, MujocoReading) else ())]
     found += [Closure(*each) for each in (tree.closing if tree else ())]
-    still = (np.eye(3), np.zeros(3))
-    return [*found, *(closure(each, lambda name: frames.get(name, still)) for each in written)]
+    return [*found, *(closure(each, lambda name: frames.get(name, STILL)) for each in written)]
 
 
 def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
     """Return why a model has no second reading; empty if it has one."""
-    added = any(len(own) > (joint in robot.friction) for joint, own in robot.efforts.items())
     repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
     why = {
         f"the second reading of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco": (
             robot.kind == MJCF and not mujoco_there()
         ),
         "joints have hard stops, of whose stiffness the file says nothing": robot.stops,
-        "efforts or states were added to what the file says": added or definition.auxiliary_states,
+        "states were added to what the file says": definition.auxiliary_states,
         "inertias were repaired: the unit is not what the file says": repaired,
     }
     return next((reason for reason, holds in why.items() if holds), "")
@@ -120,12 +173,18 @@ class _Sampler:
     """Draws points and evaluates the second reading there."""
 
     def __init__(
-        self, definition: ModelDefinition, robot: RobotMechanics, reading: Reading, closures: Sequence[Closure]
+        self,
+        definition: ModelDefinition,
+        robot: RobotMechanics,
+        reading: Reading,
+        closures: Sequence[Closure],
+        added: AddedForces | None = None,
     ) -> None:
         self._d, self._robot, self._reading, self._closures = definition, robot, reading, closures
+        self._added = added or AddedForces((), (), _symbols(definition), {}, lambda _: STILL)
         states: list[Coordinate | Speed | AuxiliaryState] = [*definition.coordinates, *definition.speeds]
         self._parameters = [p for p in definition.parameters if not p.calculated]
-        self._items: list[Any] = [*self._parameters, *states, *definition.inputs]
+        self._items = _items(definition)
         self._slot = {item.name: k + 1 for k, item in enumerate(self._items)}
         self._of = {item.symbol: self._slot[item.name] for item in self._items}
         self._states = states
@@ -185,6 +244,8 @@ class _Sampler:
         """
         at = self._situation(values)
         M, f = self._reading.equations(at)
+        added, size_of_added = self._added.forces(values, self._motions(self._added.links, at), len(f))
+        f = f + added
         # ω × I ω, of which each joint's own speed is only a part, cancels where I is the same about all axes
         turning = self._turning(values)
         held: Array = np.zeros(len(f))
@@ -196,7 +257,9 @@ class _Sampler:
             pulled = self._at_arms(rows.A, np.abs(given.T @ (f - M @ u_dot)))
         else:
             u_dot, inverse = np.asarray(np.linalg.solve(M, f)), np.abs(np.linalg.inv(M))
-        scale = held + inverse @ (np.abs(M) @ (np.abs(u_dot) + turning + held) + pulled + self._size_of_forces(values))
+        scale = held + inverse @ (
+            np.abs(M) @ (np.abs(u_dot) + turning + held) + pulled + self._size_of_forces(values) + size_of_added
+        )
         rates, bounds = self._rates_of_coordinates(values)
         for i, each in self._robot.variables.items():
             column = self._reading.column.get(self._robot.tree.parts[i].moved_by.name)
@@ -214,11 +277,16 @@ class _Sampler:
 
     def _rows(self, values: list[float]) -> Rows:
         """Return the constraint rows of closed loops: A, γ and residuals, from the motions of the links they tie."""
-        at = self._situation(values)
         links = dict.fromkeys(link for each in self._closures for link in each.links)
-        known = isinstance(self._reading, MujocoReading)
-        motions = self._reading.motions_of(links, at) if known else self._reading.motions(at)  # type: ignore[union-attr]
-        return rows_of(self._closures, motions)
+        return rows_of(self._closures, self._motions(links, self._situation(values)))
+
+    def _motions(self, links: Mapping[str, None], at: Situation) -> Mapping[str, Motion]:
+        """Return the motion of links, if there are any."""
+        if not links:
+            return {}
+        if isinstance(self._reading, MujocoReading):
+            return self._reading.motions_of(links, at)
+        return self._reading.motions(at)
 
     def _at_arms(self, A: Array, forces: Array) -> Array:
         """Return the size by column of Aᵀ λ before arms cancel.

@@ -174,6 +174,10 @@ class SecondReading:
             f -= motion.Jw.T @ (I @ motion.alpha + _cross(motion.w, I @ motion.w))
         return M, f
 
+    def has(self, name: str) -> bool:
+        """Return whether there is a link of that name."""
+        return name in self._bodies
+
     def motions(self, at: Situation) -> dict[str, Motion]:
         """Return the motion of every link."""
         zero, none = np.zeros(3), np.zeros((3, self.size))

@@ -69,7 +69,7 @@ def worst_of(derivation: pipeline.Derivation) -> float:
     worst = 0.0
     for sample in made.samples:
         values = sample.point.values
-        known = {str(q.symbol): values[made.starts[q.name]] for q in d.parameters}
+        known = {str(q.symbol): values[made.starts[q.name]] for q in d.parameters if not q.calculated}
         x, p = (
             [values[made.starts[n]] for n in names],
             [known.get(n, v) for n, v in zip(f.program.layout.parameters, f.p0, strict=True)],
