@@ -324,7 +324,9 @@ class _Answers:
             allowed, off = FACTOR * run.tolerance * moved, np.abs(np.array(after) - landing.x)
             if np.any(off > allowed):
                 late = flow.lateness(step, np.array(before), landing, self.asked.kind)
-                allowed = np.minimum(allowed + late, INFORMATIVE * moved)
+                cap = INFORMATIVE * moved
+                same, other = flow.spread(step, np.array(before), landing, np.minimum(allowed, cap))
+                allowed = np.minimum(allowed + late + same, cap) + other
             for j, c in enumerate(reference.state_columns):
                 where = f"step of {reference.trajectory.names[c]} from {run.time[k]:.6g} s"
                 tally.add(float(off[j]), float(allowed[j]), where)

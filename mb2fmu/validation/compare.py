@@ -11,6 +11,8 @@ each of its steps at about the tolerance and makes many of them; Dormand and Pri
 pendulums over 10 s, stays below 12 tolerance · S_v. N(t) says how often the motion has gone through its range by then
 (``traversals``): what oscillates a thousand times adds up more errors, at every tolerance.
 
+Where events graze, what they may have set or not is added (``grazing_doubts``).
+
 v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
 (100 · uncertainty_v ≤ bound_v), and errors have not grown beyond what says anything
 (F · tolerance · S_v ≤ 5 % of the larger of size_v and S_v(0)).
@@ -19,7 +21,8 @@ Beyond it, chaos has the word, and the invariants alone are judged: they hold fo
 - Step defect: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
   against min(FACTOR · tolerance · max(scale_j, L_j) + late_j, 5 % of size_j) + 64 ulp(max |x_j|), L_j the largest
   sensitivity over one step, measured at up to ten steps without events, and late_j what events in this very step make
-  of being as late as indicators are off (``step_flows``). No error can hide behind those before it.
+  of being as late as indicators are off, and of states that are off by their bounds (``step_flows``). If those come
+  through other events (one bounce more), what these make is added. No error can hide behind those before it.
 - Energy: |T − T(0) − W| along the FMU's motion, W the sum of the work in each step by the reference's flow, against
   FACTOR · tolerance · (scale of energies + ∫|P| dt), P the power of all loads.
 - Integrals of motion, see ``kept_integrals``.
@@ -38,6 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.event_limits import EventLimit, Sides, event_limits, sides_at_points
+from mb2fmu.validation.grazing_doubts import grazing_doubts
 from mb2fmu.validation.holding_equations import Modes
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.invariants import invariant
@@ -121,7 +125,9 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
         else:
             reasons.append(f"the bound exceeds {INFORMATIVE:.0%} of its size: motion too sensitive for this tolerance")
     events = event_limits(reference, allowed)
-    return Bounds(allowed, np.array(judged), tuple(reasons), events, sides_at_points(reference, events), often)
+    allowed[:, list(reference.state_columns)] += grazing_doubts(reference, events)
+    sides = sides_at_points(reference, events)
+    return Bounds(allowed, np.array(judged), tuple(reasons), events, sides, often)
 
 
 def variable_sizes(reference: Reference, at_start: Floats) -> tuple[Floats, Floats]:
@@ -292,7 +298,9 @@ def _defects(
     rounding = ROUNDING * np.max(np.abs(reference.states), axis=0)
     defects = np.abs(states[1:] - np.array([landing.x for landing in landings]))
     for k in np.flatnonzero(np.any(defects > limits + rounding, axis=1)).tolist():
-        limits[k] = np.minimum(grown + flow.lateness(steps[k], states[k], landings[k], kind), cap)
+        late = flow.lateness(steps[k], states[k], landings[k], kind)
+        same, other = flow.spread(steps[k], states[k], landings[k], np.minimum(grown, cap))
+        limits[k] = np.minimum(grown + late + same, cap) + other
     names = [reference.trajectory.names[c] for c in columns]
     units = [reference.variables[c].unit for c in columns]
     time = reference.trajectory.time[1:]

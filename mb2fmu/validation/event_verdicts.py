@@ -182,7 +182,8 @@ def _distinct(values: Floats, slopes: Floats) -> Floats:
     lies between them; up to half of that time one does.
     """
     jumps, turns = np.abs(values[1] - values[0]), np.abs(slopes[1] - slopes[0])
-    return np.asarray(0.5 * jumps / np.maximum(turns, np.finfo(float).tiny))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return np.where(jumps > 0.0, 0.5 * jumps / turns, 0.0)
 
 
 def _reaches(event: EventLimit, time: float) -> bool:

@@ -33,6 +33,7 @@ from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.reference import Reference
+from mb2fmu.validation.touching_starts import mode_places
 
 if TYPE_CHECKING:
     from mb2fmu.validation.unit_description import UnitKind
@@ -148,6 +149,33 @@ class StepFlow:
         except (ValidationError, ArithmeticError, ValueError):
             return np.zeros(len(x))
         return np.abs(end.x - base.x) if _course(end) == _course(base) else np.zeros(len(x))
+
+    def spread(self, step: Step, x: Floats, base: Landing, off: Floats) -> tuple[Floats, Floats]:
+        """Return what events that set states make of states that are off by their bounds.
+
+        A ball that comes to rest by ever lower bounces is an example: a little higher it strikes later, or rests one
+        bounce later.
+
+        Args:
+            step: The step.
+            x: The state at its beginning.
+            base: Where that leads.
+            off: How far each state may be off, shape (n_x,).
+
+        Returns:
+            The largest shift of the end through the same events, and through other ones, shapes (n_x,).
+        """
+        same, other = np.zeros(len(x)), np.zeros(len(x))
+        course = _course(base)
+        numbers = [j for j in range(len(x)) if j not in mode_places(self._numeric)]
+        for moved in (*np.diag(off)[numbers], *np.diag(-off)[numbers]) if course else ():
+            try:
+                end = self.landing(step, x + moved)
+            except (ValidationError, ArithmeticError, ValueError):
+                continue
+            shifts = same if _course(end) == course else other
+            np.maximum(shifts, np.abs(end.x - base.x), out=shifts)
+        return same, other
 
     @contextmanager
     def _beginning(self, modes: Modes | None, late: float) -> Iterator[None]:
