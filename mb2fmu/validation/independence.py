@@ -25,6 +25,7 @@ from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation import potential_read, requests_read, values_read
 from mb2fmu.validation.kept_integrals import potential_of
 from mb2fmu.validation.own_motion import OwnMotions, Sample, own_motions
+from mb2fmu.validation.robot_motion import WAY as ROBOTS
 from mb2fmu.validation.robot_motion import robot_motions
 from mb2fmu.validation.simulate import TIME_LIMIT, Operations, drive
 from mb2fmu.validation.solving import Solving, solving
@@ -262,7 +263,7 @@ def judged(
     made: OwnMotions, description: UnitDescription, answers: Mapping[str, Sequence[Any]], *, allowed: float = 1.0
 ) -> Independence:
     """Judge the answers to :func:`sessions`; ``allowed``: factor on their bounds."""
-    names = _judged_names(description)
+    names, told = _judged_names(description), _outputs_errors(made, description, answers, allowed)
     rungs = []
     for way in made.ways:
         if way in made.missing:
@@ -276,8 +277,9 @@ def judged(
                 continue
             found = _errors(sample, sample.rates[way], dict(zip(names, answer[0], strict=True)))
             errors += [(ratio / allowed, where) for ratio, where in found]
-        rungs.append(_rung(way, len(made.samples), errors, refusals))
-    rungs += _outputs_rung(made, description, answers, allowed)
+        rungs.append(_rung(way, len(made.samples), errors + (told if way == ROBOTS else []), refusals))
+    if told and ROBOTS not in made.ways:
+        rungs.append(_rung("outputs", len(made.samples), told, []))
     return Independence(rungs=(*rungs, *_reading_rung(made)))
 
 
@@ -288,10 +290,10 @@ def _reading_rung(made: OwnMotions) -> Sequence[Rung]:
     return [_rung("reading", len(readings), errors, [])] if errors else []
 
 
-def _outputs_rung(
+def _outputs_errors(
     made: OwnMotions, description: UnitDescription, answers: Mapping[str, Sequence[Any]], allowed: float
-) -> Sequence[Rung]:
-    """Return the outputs at the same points; no rung where the objects tell none; ``allowed`` as for :func:`judged`."""
+) -> list[tuple[float, str]]:
+    """Return error over bound and place of the outputs at the same points; ``allowed`` as for :func:`judged`."""
     names, errors = _outputs(made, description), []
     for number, sample in enumerate(made.samples):
         answer = answers[_session(number)][0]
@@ -301,7 +303,7 @@ def _outputs_rung(
             if name in sample.outputs:
                 own, bound = sample.outputs[name]
                 errors.append((_ratio(abs(value - own), allowed * bound), f"{name} at t = {sample.point.time:.4g} s"))
-    return [_rung("outputs", len(made.samples), errors, [])] if errors else []
+    return errors
 
 
 def _outputs(made: OwnMotions, description: UnitDescription) -> list[str]:
@@ -374,6 +376,6 @@ def _lacking(description: UnitDescription, made: OwnMotions) -> str:
         return f"the unit has no variable {', '.join(missing[:3])}"
     if strange:
         return f"states of the unit are not the model's: {', '.join(strange[:3])}"
-    if not _judged_names(description):
+    if not _judged_names(description) and not _outputs(made, description):
         return "the unit shows no derivatives"
     return ""

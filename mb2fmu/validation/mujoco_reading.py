@@ -40,7 +40,7 @@ class MujocoReading:
     Args:
         path: Of the file.
         names: Of its joints that move or are held, in the order of the file, as the model calls them.
-        actuators: Their names, in the order of the file.
+        actuators: Their names, in the order of the file; without any they do not act.
         locked: Joint → position at which it is held.
         free: True: joints that follow others move by themselves.
         prescribed: Joints whose motion is given.
@@ -67,7 +67,7 @@ class MujocoReading:
     def __post_init__(self) -> None:
         self._mj = importlib.import_module("mujoco")
         self._model = model = self._loaded()
-        for flag in _OFF:
+        for flag in (*_OFF, *(() if self.actuators else ("mjDSBL_ACTUATION",))):
             model.opt.disableflags |= int(getattr(self._mj.mjtDisableBit, flag))
         self._data = self._mj.MjData(model)
         own = [self._mj.mj_id2name(model, _NAME, j) or "" for j in range(model.njnt)]
@@ -110,7 +110,8 @@ class MujocoReading:
         m, d, mj = self._model, self._data, self._mj
         m.opt.gravity[:] = at.gravity
         S, s0 = self._place(at)
-        d.ctrl[:] = [at.control[name] for name in self.actuators]
+        if self.actuators:
+            d.ctrl[:] = [at.control[name] for name in self.actuators]
         d.qfrc_applied[:] = 0.0
         for name, effort in at.effort.items():
             d.qfrc_applied[m.jnt_dofadr[self._joint[name]]] = effort

@@ -1,4 +1,4 @@
-"""x' of a robot from a second reading of its file: samples for ``independence``."""
+"""x' of a robot, or its efforts, from a second reading of its file: samples for ``independence``."""
 
 from __future__ import annotations
 
@@ -66,19 +66,21 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
         fault = Fault(str(error.strerror or error), source.name, "keep the file until the unit is proven")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None
     s = robot.settings
+    inverse = s.role == "inverse-dynamics"
+    prescribed = () if inverse else s.prescribed  # efforts are M u' − f of joints that move by themselves
     written = _written_loops(robot)
     reading: Reading
     if robot.kind == MJCF:
         moving = [joint.name for joint in robot.description.joints if joint.kind != "fixed"]
-        drives = [actuator.name for actuator in robot.description.actuators]
+        drives = [] if inverse else [actuator.name for actuator in robot.description.actuators]
         try:
-            reading = MujocoReading(source, moving, drives, s.locked, s.mimic == "free", s.prescribed)
+            reading = MujocoReading(source, moving, drives, s.locked, s.mimic == "free", prescribed)
         except ValueError as error:  # a mesh that is not there, a name that stands twice, …
             reason = f"MuJoCo does not load the file: {' '.join(str(error).split())}"
             return OwnMotions((), {}, {}, {WAY: reason}, ways=(WAY,))
     else:
         read = urdf_tree if robot.kind == URDF else sdf_tree
-        reading = SecondReading(content, read, s.base, s.locked, s.mimic == "free", s.prescribed)
+        reading = SecondReading(content, read, s.base, s.locked, s.mimic == "free", prescribed)
     try:
         added = _added(definition, robot, reading)
     except ValueError as error:
@@ -188,13 +190,15 @@ class _Sampler:
         self._slot = {item.name: k + 1 for k, item in enumerate(self._items)}
         self._of = {item.symbol: self._slot[item.name] for item in self._items}
         self._states = states
+        self._inverse = robot.settings.role == "inverse-dynamics"
         self._slides: npt.NDArray[np.bool_] = np.zeros(reading.size, dtype=np.bool_)
-        for slot, column in self._speeds():
+        for slot, column in (*self._speeds(), *((self._of[motion[1]], column) for motion, column, _ in self._given())):
             self._slides[column] = self._items[slot - 1].unit.startswith("m")
 
     def motions(self) -> OwnMotions:
         """Return all samples."""
-        samples = [self._sample(values) for values in itertools.islice(self._points(), POINTS)]
+        sample = self._efforts if self._inverse else self._sample
+        samples = [sample(values) for values in itertools.islice(self._points(), POINTS)]
         starts = {item.name: self._slot[item.name] for item in (*self._parameters, *self._states)}
         inputs = {item.name: self._slot[item.name] for item in self._d.inputs}
         return OwnMotions(tuple(samples), starts, inputs, {}, ways=(WAY,))
@@ -269,6 +273,26 @@ class _Sampler:
                 rates[name], bounds[name] = float(u_dot[column + k]), ROUNDING * EPSILON * float(scale[column + k])
         return Sample(Point(values[0], tuple(values)), {WAY: rates}, bounds, {}, {})
 
+    def _efforts(self, values: list[float]) -> Sample:
+        """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample`.
+
+        An entry of M may be what is left of larger terms; √(M_ii M_jj) is not.
+        """
+        at = self._situation(values)
+        M, f = self._reading.equations(at)
+        added, size_of_added = self._added.forces(values, self._motions(self._added.links, at), len(f))
+        u_dot, outputs = np.zeros(len(f)), {}
+        moved = list(self._given())
+        for motion, column, _ in moved:
+            u_dot[column] = values[self._of[motion[2]]]
+        efforts = M @ u_dot - f - added
+        whole = np.sqrt(np.diag(M))
+        size = whole * (whole @ (np.abs(u_dot) + self._turning(values)))
+        size = size + self._size_of_forces(values) + size_of_added
+        for _, column, name in moved:
+            outputs[f"{name}.effort"] = (float(efforts[column]), ROUNDING * EPSILON * float(size[column]))
+        return Sample(Point(values[0], tuple(values)), {WAY: {}}, {}, {}, outputs)
+
     # --- loops -------------------------------------------------------------------------------------------------------
 
     def _closed(self, values: list[float]) -> list[float] | None:
@@ -321,6 +345,12 @@ class _Sampler:
                 assert column is not None
                 yield self._of[u], column + k
 
+    def _given(self) -> Iterator[tuple[tuple[sm.Expr, sm.Expr, sm.Expr], int, str]]:
+        """Yield symbols (position, speed, acceleration), column and name of joints whose efforts are asked for."""
+        for i, each in self._robot.variables.items() if self._inverse else ():
+            assert each.prescribed is not None
+            yield each.prescribed, self._reading.column[self._robot.tree.parts[i].moved_by.name], each.name
+
     def _moved(self, values: list[float], step: Array) -> list[float]:
         """Return coordinates after a small motion along the speeds; quaternions of unit length."""
         moving = list(values)
@@ -367,13 +397,16 @@ class _Sampler:
         return np.asarray(sum(np.abs(self._reading.equations(part)[1]) for part in parts))
 
     def _situation(self, values: list[float]) -> Situation:
-        """Return a point in the second reading's form: q, u, efforts, damping, gravity by joint name."""
+        """Return a point in the second reading's form: q, u, efforts, damping, gravity by joint name.
+
+        Where efforts are asked for, accelerations are among u'.
+        """
         q, u, acceleration, effort = {}, {}, {}, {}
         for i, each in self._robot.variables.items():
             joint = self._robot.tree.parts[i].moved_by.name
             if each.prescribed is not None:
                 position, speed, given = (values[self._of[symbol]] for symbol in each.prescribed)
-                q[joint], u[joint], acceleration[joint] = [position], [speed], given
+                q[joint], u[joint], acceleration[joint] = [position], [speed], 0.0 if self._inverse else given
                 continue
             q[joint] = [values[self._of[symbol]] for symbol in each.q]
             u[joint] = [values[self._of[symbol]] for symbol in each.u]

@@ -13,6 +13,7 @@ from unit.robots.robot_texts import ARM, joint, link, robot
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
+from mb2fmu.validation import independence
 
 GEAR = (
     '<transmission name="t"><joint name="j2"/><actuator name="m"><mechanicalReduction>50</mechanicalReduction>'
@@ -66,6 +67,25 @@ def test_efforts_are_mujocos(tmp_path: Path) -> None:
     mujoco.mj_inverse(model, data)
     found = efforts(path, motion)
     assert [found[n] for n in ("h", "s", "g")] == pytest.approx(data.qfrc_inverse.tolist(), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("content", ["arm.urdf", "springs.xml"])
+def test_efforts_are_held_against_a_second_reading(tmp_path: Path, content: str) -> None:
+    """A unit without states, and its file: when that says a thousandth more of one mass the unit is not of the file."""
+    path, right = tmp_path / content, ARM.replace("</robot>", GEAR) if content.endswith("urdf") else SPRINGS
+    path.write_text(right)
+    arguments = {"role": "inverse-dynamics", "name": "control"}
+    derivation = pipeline.derive(path, arguments=arguments)
+    unit = pipeline.export(path, tmp_path, arguments=arguments).path
+    for text, verdict in (
+        (right, "passed"),
+        (right.replace('mass value="1.5"', 'mass value="1.5015"').replace("<geom ", '<geom density="1001" '), "failed"),
+    ):
+        path.write_text(text)
+        found = independence.prove_independently(unit, derivation.checked, derivation.mechanism).rungs
+        assert [(rung.name, rung.verdict) for rung in found] == [("a second reading of the robot's file", verdict)]
+        assert found[0].points == 24
+        assert found[0].ratio < 0.1 or found[0].ratio > 1e5, found[0].ratio
 
 
 def test_what_has_no_inverse_dynamics_is_refused_by_name(tmp_path: Path) -> None:
