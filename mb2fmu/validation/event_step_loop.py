@@ -1,8 +1,8 @@
 """Integrate equations with events: the reference's own method, by NumPy and SciPy alone.
 
 DOP853 goes from one communication point to the next. On every step its own interpolant, of order 7, is looked at; where
-a surface has changed its side the instant is bracketed and bisected to the last digit, the step is made anew up to
-there, and modes are found anew.
+a surface has changed its side the instant is bracketed to the last digit, the step is made anew up to there, and modes
+are found anew.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import DOP853
 
+from mb2fmu.crossings import first_beyond
 from mb2fmu.validation.event_errors import endless
 from mb2fmu.validation.holding_equations import Modes
 from mb2fmu.validation.hybrid import HybridEquations
@@ -232,31 +233,23 @@ class _StepLoop:
         dense = solver.dense_output()
         low = solver.t_old
         start = self._margins(low, dense(low), r)
+        # What begins on its surface counts once it is clearly beyond.
+        limits = np.minimum(0.0, 2.0 * start) - 1e-15
+
+        def least(t: float) -> float:
+            """Return how far the nearest switch is from being wrong."""
+            return float(np.fmin.reduce(self._margins(t, dense(t), r) - limits, initial=np.inf))
+
+        before = float(np.fmin.reduce(start - limits, initial=np.inf))
         looks = np.linspace(low, solver.t, _LOOKS + 1)[1:].tolist()
         if self._behind == low:  # what leaves its surface there may be back before the first look
             looks.insert(0, low + _EARLY * (solver.t - low))
         for high in looks:
-            if self._wrong(high, dense(high), r, start):
-                return self._bracketed(low, high, lambda t: bool(self._wrong(t, dense(t), r, start)))
-            low = high
+            beyond = least(high)
+            if beyond < 0.0:
+                return first_beyond(least, low, high, (before, beyond))
+            low, before = high, beyond
         return None
-
-    @staticmethod
-    def _bracketed(low: float, high: float, wrong: Callable[[float], bool]) -> float:
-        """Return the first instant, to the last digit, at which a switch is wrong that is wrong at ``high``."""
-        while True:
-            middle = 0.5 * (low + high)
-            if not low < middle < high:
-                return high
-            if wrong(middle):
-                high = middle
-            else:
-                low = middle
-
-    def _wrong(self, t: float, y: Floats, r: Sequence[float], start: Floats) -> list[int]:
-        """Return the switches whose mode is wrong; one that begins on its surface counts once it is clearly beyond."""
-        pairs = zip(self._margins(t, y, r).tolist(), start.tolist(), strict=True)
-        return [i for i, (margin, first) in enumerate(pairs) if margin < min(0.0, 2.0 * first) - 1e-15]
 
     def _up_to(self, t: float, y: Floats, instant: float, r: Sequence[float], most: float) -> tuple[float, Floats]:
         """Repeat the step up to an event; return it, and the event."""

@@ -11,6 +11,7 @@ from mb2fmu.audit.behaviour.binding import DISCARD, Events, RefusedError, Step, 
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.stage import EndedError, Stage, TiredError, UnsettledError, same
 from mb2fmu.audit.description.described_model import Variable
+from mb2fmu.crossings import first_beyond
 
 # Dormand and Prince 1980, RK5(4)7M.
 _A = (
@@ -24,6 +25,7 @@ _A = (
 )
 _C = (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
 _E = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
+_TINY = math.ulp(0.0)
 MOST_STEPS = 20_000
 MOST_EVENTS = 1_000
 MOST_JUMPS = 200
@@ -240,8 +242,9 @@ class Integration:
             self._attempt = size * min(5.0, 0.9 * max(error, 1e-8) ** -0.2)
         else:
             self._attempt = max(self._attempt, 2.0 * size)
-        if self._crossed(self.time + size, state):
-            size, state = self._located(size)
+        beyond = self._margin(self.time + size, state)
+        if beyond < 0.0:
+            size, state = self._located(size, state, beyond)
             events = self.events
             self._accept(size, state)
             if self.events == events:
@@ -250,29 +253,31 @@ class Integration:
             self._accept(size, state)
         return size
 
-    def _crossed(self, time: float, state: Sequence[float]) -> bool:
-        """Return whether any event indicator has another sign there than at the last accepted step."""
+    def _margin(self, time: float, state: Sequence[float]) -> float:
+        """Return the least magnitude of an event indicator, < 0 if one has another sign than at the last step."""
         if not self._signs:
-            return False
+            return math.inf
         self._go_to(time)
         if self._size:
             self._instance.set_states(state)
-        return any((a > 0.0) != (b > 0.0) for a, b in zip(self._signs, self._indicators(), strict=True))
+        pairs = list(zip(self._signs, self._indicators(), strict=True))
+        least = min(b if a > 0.0 else -b for a, b in pairs)
+        if any((a > 0.0) != (b > 0.0) for a, b in pairs):
+            return least if least < 0.0 else -_TINY
+        return max(least, 0.0)
 
-    def _located(self, size: float) -> tuple[float, list[float]]:
-        """Return the shortest step that crosses, by bisection."""
-        low, high = 0.0, size
-        state = self._tried(high)[0]
-        for _ in range(50):
-            middle = 0.5 * (low + high)
-            if high - low < 1e-13 * max(self._span, abs(self.time)):
-                break
-            tried = self._tried(middle)[0]
-            if self._crossed(self.time + middle, tried):
-                high, state = middle, tried
-            else:
-                low = middle
-        return high, state
+    def _located(self, size: float, state: list[float], beyond: float) -> tuple[float, list[float]]:
+        """Return the shortest step that crosses, and where it ends; ``state``, ``beyond``: behind a whole step."""
+        states = {size: state}
+
+        def margin(part: float) -> float:
+            """Return the margin behind a part of the step."""
+            states[part] = self._tried(part)[0]
+            return self._margin(self.time + part, states[part])
+
+        before = min(map(abs, self._signs))
+        high = first_beyond(margin, 0.0, size, (before, beyond), 1e-13 * max(self._span, abs(self.time)))
+        return high, states[high]
 
     def _accept(self, size: float, state: list[float]) -> None:
         """Take a time and states as reached, report the step, and handle a step event."""
