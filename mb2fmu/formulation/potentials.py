@@ -88,6 +88,7 @@ def find_potential(kinematics: NamedKinematics) -> Potential:
     actions: dict[tuple[bool, VectorTerms], _Action] = {}
     told = _told(m)
     terms += [energy for _, energy in told]
+    places = {s for sensed in m.sensed if sensed.kind == "position" for s in sensed.symbols}
     settled = frozenset().union(*(names for names, _ in told))
     for load in m.loads:
         if load.name in settled:
@@ -100,7 +101,7 @@ def find_potential(kinematics: NamedKinematics) -> Potential:
         symbols: set[sm.Basic] = set().union(*(s.free_symbols for s in scalars)) if scalars else set()
         if all(s == 0 for s in scalars):
             continue
-        if symbols & set(m.z):
+        if symbols & ({*m.z} | places):
             unknown[load.name] = None
         elif m.t in symbols:
             without[load.name] = None
@@ -157,7 +158,9 @@ def of_generalized_forces(forces: Forces, name: str) -> Potential:
 
 def at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
     """Return a load's scalar without inputs, speeds and unknown forces."""
-    moving = {*m.r, *m.u_all, *m.constraint_forces} | ({load.rate} if isinstance(load, PathwayLoad) else set())
+    moving = {*m.r, *m.u_all, *m.constraint_forces}
+    moving |= {s for sensed in m.sensed if sensed.kind != "position" for s in sensed.symbols}
+    moving |= {load.rate} if isinstance(load, PathwayLoad) else set()
     return sm.sympify(expression).xreplace(dict.fromkeys(moving, sm.S.Zero))
 
 

@@ -27,6 +27,7 @@ class RecursiveKinematics(NamedKinematics):
     def __init__(self, mechanism: Mechanism) -> None:
         self._start(mechanism)
         self._use_rates(mechanism.kinematics.matrix.todok())  # for partials, which momenta ask for
+        self.quantities += [Quantity(sensed.kind, sensed.number, sensed.symbols) for sensed in mechanism.sensed]
 
     def q_dot_names(self) -> tuple[sm.Expr, ...]:
         """Return q' as symbols, or as speeds where they are equal."""

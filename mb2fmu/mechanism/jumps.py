@@ -21,6 +21,7 @@ _JUMPING = (sm.sign, sm.Heaviside, sm.floor, sm.ceiling, sm.Piecewise)
 def jumping_terms(m: Mechanism) -> dict[str, str]:
     """Return each place with a term that jumps during the motion → that term as written."""
     moving = {*m.q, *m.u, *m.z, *(s for load in m.loads for s in _pathway_symbols(load))}
+    moving |= {s for sensed in m.sensed for s in sensed.symbols}
     places = [(load.name, expression) for load in m.loads for expression in _expressions(load)]
     states = m.declared.auxiliary_states
     places += [(f"the derivative of {s.name}", rate) for s, rate in zip(states, m.z_dot, strict=True)]

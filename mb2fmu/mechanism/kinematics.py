@@ -82,6 +82,10 @@ class NamedKinematics:
         # q'' at u' = 0; the rates differentiate the original expressions, in which no name hides a coordinate
         self._second = tuple(rate_of(sm.sympify(e), m.rates(self.q_dot)) for e in rates)
         self._q_second: tuple[sm.Expr, ...] | None = None
+        of = {"position": self.position, "velocity": self.velocity, "angular velocity": self.omega}
+        for sensed in m.sensed:
+            for symbol, component in zip(sensed.symbols, of[sensed.kind](sensed.number), strict=True):
+                self.assign(symbol, component)
 
     def _start(self, mechanism: Mechanism) -> None:
         """Begin without any names."""
@@ -94,6 +98,7 @@ class NamedKinematics:
         given = (m.t, *m.q, *m.u_all, *m.u_dot, *m.z, *m.p, *m.r, *m.constraint_forces, *m.multipliers)
         self._taken = {s.name for s in given}
         self._taken |= {a.symbol.name for a in m.calculated_parameters}
+        self._taken |= {symbol.name for sensed in m.sensed for symbol in sensed.symbols}
         for load in m.loads:
             if isinstance(load, PathwayLoad):
                 self._taken |= {load.length.name, load.rate.name}

@@ -77,7 +77,6 @@ class NumericMechanism:
         self._set_up_bodies()
         self._loads = LoadTables(m.loads, self._add)
         self._acts = {act.vector: [self._add(c) for _, c in act.vector] for acts in m.acts for act in acts}
-        self._potential = self._add(m.potential_forces)
         entries = m.kinematics.matrix.todok()
         self._K_places = tuple(np.array(list(entries), dtype=np.intp).reshape(-1, 2).T)
         self._kinematics = (self._add(list(entries.values())), self._add(m.kinematics.offset))
@@ -93,8 +92,9 @@ class NumericMechanism:
         self._arguments = [m.t, *m.q, *m.u_all, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
         self._evaluate = Evaluation(self._arguments, list(self._slots))
         self._gather = np.array(self._places, dtype=np.intp)
-        known = [*self._arguments, *self._pathway_symbols]
+        known = [*self._arguments, *self._pathway_symbols, *(s for sensed in m.sensed for s in sensed.symbols)]
         self._evaluate_forces = Evaluation([*known, *m.constraint_forces], self._loads.scalars)
+        self._evaluate_potential = Evaluation(known, list(map(sm.sympify, m.potential_forces)))
         self._evaluate_z = Evaluation(known, list(map(sm.sympify, m.z_dot)))
         self.parameters = calculated_parameters(m)
         """Free and calculated parameters, in this order, from the free ones."""
@@ -144,7 +144,7 @@ class NumericMechanism:
         """Return the generalized active forces, shape (n_u + n_aux,)."""
         Q = np.zeros(self._n_u)
         count = len(self.mechanism.potential_forces)
-        Q[:count] = self._take(self._potential, (count,))
+        Q[:count] = self._potential_forces()
         forces, torques = self._applied(constraint_forces)
         for actions, partials in ((forces, self._point_motion[2]), (torques, self._omega_partials)):
             Q += actions.over(len(partials)).ravel() @ partials.reshape(-1, self._n_u)
@@ -154,7 +154,7 @@ class NumericMechanism:
         """Return the sums of the magnitudes of each single force's and torque's part of the generalized forces."""
         sizes = np.zeros(self._n_u)
         count = len(self.mechanism.potential_forces)
-        sizes[:count] = np.abs(self._take(self._potential, (count,)))
+        sizes[:count] = np.abs(self._potential_forces())
         forces, torques = self._applied(constraint_forces)
         for actions, partials in ((forces, self._point_motion[2]), (torques, self._omega_partials)):
             sizes += np.abs(np.einsum("ni,nij->nj", actions.vectors, partials[actions.nodes])).sum(axis=0)
@@ -170,7 +170,11 @@ class NumericMechanism:
 
     def potential_power(self, u: Array) -> float:
         """Return the power in W of the potential forces of a Lagrangian at the speeds u."""
-        return float(self._take(self._potential, u.shape) @ u)
+        return float(self._potential_forces() @ u)
+
+    def _potential_forces(self) -> Array:
+        """Return the potential forces along the speeds at the present state."""
+        return self._evaluate_potential(*self._point, *self._pathway_values())
 
     def kinetic_energy(self) -> float:
         """Return the kinetic energy in N, J."""
@@ -343,7 +347,18 @@ class NumericMechanism:
         for load in self.mechanism.loads:
             if isinstance(load, PathwayLoad):
                 values += self.pathway(load)[:2]
-        return values
+        return values + self._sensed_values()
+
+    def _sensed_values(self) -> list[float]:
+        """Return the components of what expressions name of the motion, in order."""
+        found: list[float] = []
+        for sensed in self.mechanism.sensed:
+            if sensed.kind == "angular velocity":
+                found += self.frames[sensed.number].omega.tolist()
+            else:
+                point = self.points[sensed.number]
+                found += (point.position if sensed.kind == "position" else point.velocity).tolist()
+        return found
 
     def _applied(self, constraint_forces: Sequence[float]) -> tuple[Actions, Actions]:
         """Return all forces on points and torques on frames."""

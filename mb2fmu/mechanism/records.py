@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import sympy as sm
 
@@ -32,6 +33,7 @@ __all__ = [
     "Load",
     "Mechanism",
     "PathwayLoad",
+    "Sensed",
     "TorqueActuatorLoad",
     "TorqueLoad",
     "VectorTerms",
@@ -120,6 +122,24 @@ class TorqueActuatorLoad:
 Load = ForceLoad | TorqueLoad | PathwayLoad | TorqueActuatorLoad
 
 
+SensedKind = Literal["position", "velocity", "angular velocity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensed:
+    """A vector of the motion, components in N, whose symbols loads, outputs, rates and events may contain.
+
+    Attributes:
+        kind: What.
+        number: Of the point; of an angular velocity the frame.
+        symbols: Three.
+    """
+
+    kind: SensedKind
+    number: int
+    symbols: tuple[sm.Symbol, sm.Symbol, sm.Symbol]
+
+
 @dataclass(frozen=True, slots=True)
 class ForceApplication:
     """Where the force of a constraint is applied: applied force or torque = −λ · ``vector`` at this point or frame.
@@ -194,6 +214,7 @@ class MechanismBodies:
         points: Point 0 is O; parents come first.
         bodies: Rigid bodies and particles.
         loads: Loads and actuators in the order they were handed over.
+        sensed: What expressions name of the motion.
         joints: Joints between bodies, where they are known.
         prescribed: Whether bodies or loads move in a way that no speeds alone can bring about, as by a motor that turns
             at a constant rate: then what moves them does work that is not among that of the loads.
@@ -211,6 +232,7 @@ class MechanismBodies:
     points: tuple[KinematicPoint, ...]
     bodies: tuple[Body, ...]
     loads: tuple[Load, ...]
+    sensed: tuple[Sensed, ...] = ()
     joints: tuple[Joint, ...] = ()
     prescribed: bool = False
     lagrangian: Lagrangian | None = None

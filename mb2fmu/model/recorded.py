@@ -6,16 +6,19 @@ Its frames and points are names, not SymPy objects; whoever made it can read it 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import sympy as sm
+from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.places import caller
 
 Components = tuple[sm.Expr, sm.Expr, sm.Expr]
+SensedWord = Literal["position", "velocity", "angular velocity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class RecordedMechanics:
         frames: Names of all frames.
         efforts: Joint → expressions of efforts that were added to it, N·m or N.
         loads: Forces and torques that were added to frames.
+        sensed: (what, point or frame) → its symbols: what expressions name of the motion.
         notes: What was left out or assumed when it was read, one sentence each.
     """
 
@@ -106,6 +110,7 @@ class RecordedMechanics:
     frames: tuple[str, ...]
     efforts: dict[str, list[sm.Expr]] = field(default_factory=dict)
     loads: list[RecordedLoad] = field(default_factory=list)
+    sensed: dict[tuple[SensedWord, RecordedPoint | RecordedFrame], Components] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     position: Mapping[str, sm.Expr] = field(default_factory=dict)
     """Joint → its coordinate q(t); joints with one coordinate only."""
@@ -130,6 +135,55 @@ class RecordedMechanics:
         if name not in self.frames:
             raise KeyError(f"there is no frame {name!r}; there are {', '.join(self.frames)}")
         return RecordedFrame(name)
+
+    def position_of(self, frame: str, offset: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Components:
+        """Return the position of a point fixed in a frame, for expressions of loads, efforts, outputs, states, events.
+
+        Three functions of time, m, along the ground's axes; their derivatives are those of :meth:`velocity_of`.
+
+        Example:
+            A spring from the tool to a place in the world.
+
+            >>> place = arm.position_of("tool")                                                 # doctest: +SKIP
+            >>> arm.add_force("tool", [k * (a - x) for a, x in zip(anchor, place)])             # doctest: +SKIP
+
+        Args:
+            frame: Its name.
+            offset: m, along the frame's axes.
+
+        Raises:
+            KeyError: If there is no such frame.
+        """
+        self.velocity_of(frame, offset)
+        return self._sensed("position", self.point(frame, offset))
+
+    def velocity_of(self, frame: str, offset: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Components:
+        """Return the velocity of a point fixed in a frame, m/s, as :meth:`position_of` returns its position."""
+        return self._sensed("velocity", self.point(frame, offset))
+
+    def angular_velocity_of(self, frame: str) -> Components:
+        """Return the angular velocity of a frame, rad/s, along the ground's axes, for expressions."""
+        return self._sensed("angular velocity", self.frame(frame))
+
+    def _sensed(self, what: SensedWord, at: RecordedPoint | RecordedFrame) -> Components:
+        """Return the symbols of a vector of the motion, made when it is asked for first."""
+        if (what, at) not in self.sensed:
+            name = re.sub(r"\W+", "_", f"{what}_of_{at.name}").strip("_")
+            taken = {str(components[0].func)[:-2] for components in self.sensed.values()}
+            names = (name, *(f"{name}_{k}" for k in range(2, len(taken) + 3)))
+            free = next(each for each in names if each not in taken)
+            x, y, z = (dynamicsymbols(f"{free}_{axis}") for axis in "xyz")
+            self.sensed[what, at] = (x, y, z)
+        return self.sensed[what, at]
+
+    @property
+    def motion_symbols(self) -> dict[sm.Expr, sm.Expr | None]:
+        """What expressions name of the motion → its derivative by time where that has a name, too."""
+        found: dict[sm.Expr, sm.Expr | None] = {}
+        for (what, at), components in self.sensed.items():
+            rates = self.sensed.get(("velocity", at)) if what == "position" else None
+            found |= dict(zip(components, rates or (None,) * 3, strict=True))
+        return found
 
     def add_effort(self, joint: str, expression: sm.Expr) -> None:
         """Add an effort along a joint: an expression of coordinates, speeds, inputs, states, parameters and time.

@@ -17,6 +17,7 @@ from mb2fmu.model.definition import Model
 from mb2fmu.model.expressions import contents, rate_in_time
 from mb2fmu.model.own_events import event_expressions
 from mb2fmu.model.own_latches import latch_expressions
+from mb2fmu.model.recorded import RecordedMechanics
 from mb2fmu.model.usage import Role, Use
 from mb2fmu.variables import (
     AuxiliaryState,
@@ -69,6 +70,9 @@ class _Known:
         self.functions = (
             self.inputs | self.forces | self.multipliers | self.states | self.coordinates | self.speeds | self.auxiliary
         )
+        recorded = model.mechanics if isinstance(model.mechanics, RecordedMechanics) else None
+        self.sensed = recorded.motion_symbols if recorded else {}
+        self.functions |= {*self.sensed}
         self.outputs = {item.name: item for item in model.declared if isinstance(item, Output)}
         # declared as something that the mechanics do not have: told once, where it is declared
         self.mistaken = (declared(Speed) | declared(Coordinate)) - self.functions
@@ -201,7 +205,7 @@ class _Lists:
             self._add(f"{derivative} changes with time, and parameters do not", name, occurrence, "use parameters only")
         elif role in GEOMETRY and (derivative in known.inputs or function in known.inputs):
             self._prescribed(function, order, occurrence)
-        elif derivative in known.inputs:
+        elif derivative in known.inputs or (order == 1 and known.sensed.get(function) is not None):
             return
         elif function in known.inputs:
             what = f"{plain_name(derivative)} is used, but the input {name} carries no derivatives"

@@ -33,7 +33,8 @@ class Model(mb2fmu.model.Model):
         """Return the model of a robot description; outputs, states and efforts can be added to it.
 
         ``model.mechanics`` has the robot's ``position`` and ``speed`` by the names of joints, ``point`` and ``frame``
-        by those of links, ``add_effort``, ``add_force`` and ``add_torque``.
+        by those of links, ``add_effort``, ``add_force`` and ``add_torque``, and for expressions ``position_of``,
+        ``velocity_of`` and ``angular_velocity_of``.
 
         Args:
             path: A URDF file.

@@ -15,21 +15,12 @@ from mb2fmu.mechanism.observable_reading import Numbers, read_outputs
 from mb2fmu.mechanism.observables import InverseDynamics, Joint
 from mb2fmu.mechanism.own_event_reading import read_own_events
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized
-from mb2fmu.mechanism.records import (
-    Body,
-    Components,
-    ForceLoad,
-    Frame,
-    KinematicPoint,
-    Load,
-    Mechanism,
-    TorqueLoad,
-    VectorTerms,
-)
+from mb2fmu.mechanism.records import Body, Components, ForceLoad, Frame, KinematicPoint, Load, Mechanism, VectorTerms
 from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, rates_of
 from mb2fmu.model.definition import ModelDefinition, OutputRequest
 from mb2fmu.model.expressions import rate_in_time
 from mb2fmu.model.recorded import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
+from mb2fmu.robots.link_records import read_loads, read_sensed
 from mb2fmu.robots.loop_rows import LoopRows, independent_speeds, that_say_something, velocity_rows
 from mb2fmu.robots.moving_tree import Part
 from mb2fmu.robots.robot_description import Array, Pose
@@ -85,12 +76,13 @@ class _RobotReader:
         self._declare_symbols()
         self._read_parts()
         kinematics = self._kinematics()
+        sensed = read_sensed(self.robot, self.number_of, self.plain)
         self._translate(kinematics)
         if self.quaternions:
             self.frames = list(normalized(self.frames, self.quaternions, self.q))
         bodies, loads = self._bodies()
         self._read_requests()
-        loads += self._added_loads()
+        loads += read_loads(self.robot, self.number_of, self.plain, self.body_of)
         scenery = robot_scenery(self.robot, Places(self._frame_at, self.own, self.origin, components))
         d = self.definition
         records = Mechanism(
@@ -112,6 +104,7 @@ class _RobotReader:
             points=tuple(self.points),
             bodies=tuple(bodies),
             loads=tuple(loads),
+            sensed=sensed,
             driven=self._driven(),
             prescribed=bool(self._driven()),
             potential_forces=tuple(self._efforts()),
@@ -323,22 +316,6 @@ class _RobotReader:
 
     # --- bodies and loads --------------------------------------------------------------------------------------------
 
-    def _added_loads(self) -> list[Load]:
-        """Return the forces and torques that were added to links."""
-        found: list[Load] = []
-        for k, load in enumerate(self.robot.loads, 1):
-            axes = RecordedFrame(load.axes)
-            self.number_of(load.at)
-            self.number_of(axes)
-            x, y, z = map(self.plain, load.components)
-            body = self.body_of.get(self._place(load.frame)[0], -1)
-            name, terms = f"{load.word} {k} on {load.frame}", ((self.frame_of[axes], (x, y, z)),)
-            if isinstance(load.at, RecordedPoint):
-                found.append(ForceLoad(name, self.point_of[load.at], terms, body))
-            else:
-                found.append(TorqueLoad(name, self.frame_of[load.at], terms, body))
-        return found
-
     def _bodies(self) -> tuple[list[Body], list[Load]]:
         """Return bodies, their weights, and the rotors that are geared to joints."""
         bodies: list[Body] = []
@@ -454,8 +431,8 @@ class _RobotReader:
                 for item in (*request.subject, request.relative_to, request.expressed_in):
                     self.number_of(item)
 
-    def number_of(self, item: object) -> None:
-        """Number a requested frame or point."""
+    def number_of(self, item: object) -> int:
+        """Return the number of a requested frame or point, which is made when it is asked for first; -1: neither."""
         if isinstance(item, RecordedFrame) and item not in self.frame_of:
             part, pose = self._place(item.name)
             self.frame_of[item] = self._fixed_frame(item.name, self.own[part], pose)
@@ -463,6 +440,7 @@ class _RobotReader:
             part, pose = self._place(item.frame)
             position = pose.position + pose.rotation @ np.array(item.offset)
             self.point_of[item] = self._fixed_point(item.name, part, position)
+        return self.frame_of.get(item, self.point_of.get(item, -1))
 
     def _place(self, name: str) -> tuple[int, Pose]:
         """Return the part that carries a link or the ground, and the link's pose on it."""

@@ -16,7 +16,7 @@ import sympy as sm
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, OutputExpression
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.observables import RequestedOutput, WrittenOutput
-from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, SensedKind, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.validation.attitude import euler_angles, unit_quaternion
 from mb2fmu.validation.cuts import Cuts
 from mb2fmu.validation.sights import Kind, Sights
@@ -90,7 +90,7 @@ class _Instruments:
                 yield w.dot(body.inertia * w) / 2
 
     def pathways(self) -> Iterator[Assignment]:
-        """Yield length and rate: sums over the segments."""
+        """Yield length and rate of pathways, sums over the segments, and what expressions name of the motion."""
         for load in self.m.loads:
             if isinstance(load, PathwayLoad):
                 length, rate = sm.S.Zero, sm.S.Zero
@@ -100,6 +100,10 @@ class _Instruments:
                     length += size
                     rate += d.dot(self._between("velocity", a, b)) / size
                 yield from (Assignment(load.length, length), Assignment(load.rate, rate))
+        kinds: dict[SensedKind, Kind] = {"position": "position", "velocity": "velocity", "angular velocity": "omega"}
+        for sensed in self.m.sensed:
+            seen = self.sights.vector(kinds[sensed.kind], sensed.number)
+            yield from (Assignment(symbol, value) for symbol, value in zip(sensed.symbols, seen, strict=True))
 
     def _between(self, kind: str, a: int, b: int) -> sm.Matrix:
         """Return position or velocity of point b less that of point a."""

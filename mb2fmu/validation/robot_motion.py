@@ -16,12 +16,12 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.model.expressions import rate_in_time
-from mb2fmu.model.recorded import RecordedPoint
+from mb2fmu.model.recorded import RecordedFrame, RecordedPoint
 from mb2fmu.robots import MJCF, URDF, RobotMechanics
 from mb2fmu.validation.admissible import SEED, Point
 from mb2fmu.validation.mujoco_reading import MujocoReading, mujoco_there
 from mb2fmu.validation.own_motion import EPSILON, POINTS, ROUNDING, OwnMotions, Sample
-from mb2fmu.validation.second_loads import STILL, AddedForces, LinkLoad, written_loads, written_tables
+from mb2fmu.validation.second_loads import STILL, AddedForces, LinkLoad, Seen, written_loads, written_tables
 from mb2fmu.validation.second_loops import (
     Closure,
     Rows,
@@ -122,7 +122,9 @@ def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading)
         offset = load.at.offset if isinstance(load.at, RecordedPoint) else (0.0, 0.0, 0.0)
         axes = load.axes if load.axes in links else ""
         loads.append(LinkLoad(load.word == "torque", load.frame, offset, axes, load.components))
-    strange = [name for each in loads for name in (each.link, each.axes) if name and not reading.has(name)]
+    seen = [_seen(what, at, symbols, links) for (what, at), symbols in robot.sensed.items()]
+    named = [*(name for each in loads for name in (each.link, each.axes)), *(each.link for each in seen)]
+    strange = [name for name in named if name and not reading.has(name)]
     if strange:
         raise ValueError(f"there is no frame {', '.join(dict.fromkeys(strange))} in it")
     efforts = []
@@ -131,9 +133,17 @@ def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading)
             raise ValueError(f"efforts beside the dry friction of joint {joint}")
         efforts += [(reading.column[joint], effort) for effort in own if joint not in robot.friction]
     rates = {rate_in_time(each.q[0]): each.u[0] for each in robot.variables.values() if len(each.q) == 1}
+    rates |= {rate_in_time(symbol): rate for symbol, rate in robot.motion_symbols.items() if rate is not None}
     known = {p.symbol: p.value for p in definition.parameters if p.calculated}
     frames = reading.tree.frames if isinstance(reading, SecondReading) and reading.tree else {}
-    return AddedForces(loads, efforts, _symbols(definition), known | rates, lambda name: frames.get(name, STILL))
+    return AddedForces(loads, efforts, seen, _symbols(definition), known | rates, lambda name: frames.get(name, STILL))
+
+
+def _seen(what: str, at: RecordedPoint | RecordedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]) -> Seen:
+    """Return what expressions name of the motion of a link or the ground, for the second reading."""
+    offset = at.offset if isinstance(at, RecordedPoint) else (0.0, 0.0, 0.0)
+    name = at.frame if isinstance(at, RecordedPoint) else at.name
+    return Seen(what, name if name in links else "", offset, symbols)
 
 
 def _items(definition: ModelDefinition) -> list[Any]:
@@ -183,7 +193,7 @@ class _Sampler:
         added: AddedForces | None = None,
     ) -> None:
         self._d, self._robot, self._reading, self._closures = definition, robot, reading, closures
-        self._added = added or AddedForces((), (), _symbols(definition), {}, lambda _: STILL)
+        self._added = added or AddedForces((), (), (), _symbols(definition), {}, lambda _: STILL)
         states: list[Coordinate | Speed | AuxiliaryState] = [*definition.coordinates, *definition.speeds]
         self._parameters = [p for p in definition.parameters if not p.calculated]
         self._items = _items(definition)

@@ -20,6 +20,7 @@ from mb2fmu.validation.scalar import scalar_function
 from mb2fmu.validation.second_reading import Array, Motion, Place
 
 STILL: Place = (np.eye(3), np.zeros(3))
+_STEP = 1e-7
 _FORCE: Sequence[str] = ("force",)  # what a table asks for that does not say it
 
 
@@ -40,6 +41,23 @@ class LinkLoad:
     offset: Sequence[float]
     axes: str
     components: Sequence[sm.Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What expressions name of the motion.
+
+    Attributes:
+        what: ``position``, ``velocity`` or ``angular velocity``.
+        link: Of which; empty: the ground.
+        offset: Of the point, m, in the link's axes.
+        symbols: Three.
+    """
+
+    what: str
+    link: str
+    offset: Sequence[float]
+    symbols: Sequence[sm.Expr]
 
 
 def written_tables(text: bytes) -> list[Mapping[str, Any]]:
@@ -78,6 +96,7 @@ class AddedForces:
     Args:
         loads: On links.
         efforts: (column, expression) along the speeds.
+        seen: Of the motion, what the expressions may contain.
         symbols: That the expressions may contain, in the order of the values.
         known: What else they may contain → what it is in terms of the symbols, and of what else they may contain.
         place: A link's name → its frame in the frame that the second reading has for it.
@@ -90,12 +109,15 @@ class AddedForces:
         self,
         loads: Sequence[LinkLoad],
         efforts: Sequence[tuple[int, sm.Expr]],
+        seen: Sequence[Seen],
         symbols: Sequence[sm.Expr],
         known: Mapping[sm.Expr, Any],
         place: Callable[[str], Place],
     ) -> None:
         self._loads, self._columns, self._place = loads, [column for column, _ in efforts], place
-        plain = {symbol: sm.Dummy(f"x{k}", real=True) for k, symbol in enumerate(symbols)}
+        self._seen = seen
+        every = [*symbols, *(symbol for each in seen for symbol in each.symbols)]
+        plain = {symbol: sm.Dummy(f"x{k}", real=True) for k, symbol in enumerate(every)}
         given = [*(e for _, e in efforts), *(c for load in loads for c in load.components)]
         expressions = [_plain(sm.sympify(e), plain, known) for e in given]
         odd = set().union(*(e.atoms(sm.Symbol, AppliedUndef, Pre) for e in expressions)) - {*plain.values()}
@@ -106,7 +128,8 @@ class AddedForces:
     @property
     def links(self) -> dict[str, None]:
         """Links whose motions :meth:`forces` needs."""
-        return dict.fromkeys(name for load in self._loads for name in (load.link, load.axes) if name)
+        names = [name for load in self._loads for name in (load.link, load.axes)]
+        return dict.fromkeys(name for name in (*names, *(each.link for each in self._seen)) if name)
 
     def forces(self, values: Sequence[float], motions: Mapping[str, Motion], size: int) -> tuple[Array, Array]:
         """Return the generalized forces, shape (n,), and the size of their terms before they cancel.
@@ -116,14 +139,15 @@ class AddedForces:
             motions: Of :attr:`links`.
             size: n.
         """
-        numbers = self._values(*values)
+        seen, sizes = self._motion(motions)
+        numbers, before_cancelling = self._with_sizes(values, seen, sizes)
         total, before = np.zeros(size), np.zeros(size)
-        for column, effort in zip(self._columns, numbers, strict=False):
-            total[column] += effort
-            before[column] += abs(effort)
+        for k, column in enumerate(self._columns):
+            total[column] += numbers[k]
+            before[column] += before_cancelling[k]
         for k, load in enumerate(self._loads):
             first = len(self._columns) + 3 * k
-            vector = np.array(numbers[first : first + 3])
+            vector = numbers[first : first + 3]
             R, p = self._place(load.link)
             m = motions[load.link]
             axes = motions[load.axes].R @ self._place(load.axes)[0] if load.axes else np.eye(3)
@@ -133,8 +157,41 @@ class AddedForces:
                 arm = m.R @ (p + R @ np.asarray(load.offset))
                 J = m.Jv + np.cross(m.Jw, arm, axis=0)
             total += J.T @ (axes @ vector)
-            before += np.abs(J.T) @ (np.abs(axes) @ np.abs(vector))
+            before += np.abs(J.T) @ (np.abs(axes) @ before_cancelling[first : first + 3])
         return total, before
+
+    def _motion(self, motions: Mapping[str, Motion]) -> tuple[Array, Array]:
+        """Return the values of what is seen of the motion, and the size of the terms that each is a sum of."""
+        found, sizes = [], []
+        for each in self._seen:
+            offset = np.asarray(each.offset, dtype=float)
+            if not each.link:
+                found.append(offset if each.what == "position" else np.zeros(3))
+                sizes.append(np.abs(found[-1]))
+                continue
+            R, p = self._place(each.link)
+            m = motions[each.link]
+            arm = m.R @ (p + R @ offset)
+            value = {"position": m.p + arm, "velocity": m.v + np.cross(m.w, arm), "angular velocity": m.w}[each.what]
+            size = {"position": m.p, "velocity": m.v, "angular velocity": m.w}[each.what]
+            more = arm if each.what == "position" else np.linalg.norm(m.w) * np.linalg.norm(arm) * np.ones(3)
+            found.append(value)
+            sizes.append(np.linalg.norm(size) + np.abs(more))
+        return np.concatenate([*found, np.zeros(0)]), np.concatenate([*sizes, np.zeros(0)])
+
+    def _with_sizes(self, values: Sequence[float], seen: Array, sizes: Array) -> tuple[Array, Array]:
+        """Return all scalars and their sizes before terms cancel: a stiff spring has a small force between large ones.
+
+        Of what is seen of the motion these are slopes (by differences) times what its round-off is a part of.
+        """
+        numbers = np.array(self._values(*values, *seen), dtype=float)
+        before = np.abs(numbers)
+        for k, size in enumerate(sizes):
+            step = _STEP * (1.0 + size)
+            moved = seen.copy()
+            moved[k] += step
+            before += np.abs(np.array(self._values(*values, *moved), dtype=float) - numbers) / step * size
+        return numbers, before
 
 
 def _plain(expression: sm.Expr, plain: Mapping[sm.Expr, sm.Expr], known: Mapping[sm.Expr, Any]) -> sm.Expr:

@@ -162,6 +162,9 @@ def _unfit(m: Mechanism) -> Iterator[Fault]:
         yield Fault(
             "it has events of its own, or impacts, which are not assigned to parts", remedy="cut the model without them"
         )
+    if m.sensed:
+        what = "its loads or outputs name positions and velocities of points, which are not assigned to parts"
+        yield Fault(what, remedy="cut the model without position_of and velocity_of")
     if m.constraint_forces or m.u_auxiliary:
         yield Fault("it has auxiliary speeds", remedy="leave them out; ask for reactions by output_reaction")
 

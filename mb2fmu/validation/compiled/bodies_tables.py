@@ -9,20 +9,23 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad, VectorTerms
+from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, SensedKind, TorqueActuatorLoad, TorqueLoad, VectorTerms
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.c_writer import Tables
 from mb2fmu.validation.compiled.link_tree import Articulated, articulated
 from mb2fmu.validation.compiled.mass_columns import MassColumns, Nodes, Stem, Term
 from mb2fmu.validation.compiled.values_code import ValuesCode
 from mb2fmu.validation.sights import KINDS, Sight
+
+_SENSED: tuple[SensedKind, ...] = get_args(SensedKind)
+"""``enum sensed`` of bodies.h."""
 
 
 class MechanismTables:
@@ -41,6 +44,7 @@ class MechanismTables:
         given = [m.t, *m.q, *m.u, *m.z, *m.r, *parameters]
         self._pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
         lengths = [s for load in self._pathways for s in (load.length, load.rate)]
+        lengths += [s for sensed in m.sensed for s in sensed.symbols]
         self.values = ValuesCode([*given, *m.u_auxiliary, *m.constraint_forces, *lengths], tables)
         self._given = len(given)
         self._kept: list[Any] = []
@@ -55,7 +59,7 @@ class MechanismTables:
         self._moving = Nodes(own, tuple(p.parent if p.velocity is None else -1 for p in m.points))
         self._first_terms = [*itertools.accumulate(map(len, own), initial=0)]
         self._motion = self.values.write(self._expressions_of_motion())
-        self._acting = self.values.write([*self._expressions_of_loads(), *m.z_dot])
+        self._acting = self.values.write([*self._expressions_of_loads(), *m.potential_forces, *m.z_dot])
 
     def structure(self, library: ctypes.CDLL, sights: Sequence[Sight], first: int) -> layout.Mechanism:
         """Return the filled structure, which lives as long as this object.
@@ -106,14 +110,14 @@ class MechanismTables:
         return found
 
     def _expressions_of_motion(self) -> list[sm.Expr]:
-        """Return the expressions of the motion: kinematics, inertias, potential forces, constraints."""
+        """Return the expressions of the motion: kinematics, inertias, constraints."""
         m = self._m
         expressions = [e for f in m.frames for e in f.rotation]
         for nodes in (self._frames, self._places, self._moving):
             expressions += [e for terms in nodes.terms for term in terms for e in term.numbers]
         for body in m.bodies:
             expressions += [body.mass, *(body.inertia if body.inertia is not None else ())]
-        expressions += [*m.potential_forces, *m.kinematics.matrix.todok().values(), *m.kinematics.offset]
+        expressions += [*m.kinematics.matrix.todok().values(), *m.kinematics.offset]
         if m.velocity_constraints:
             c = m.velocity_constraints
             expressions += [*c.jacobian.todok().values(), *c.offset, *c.bias]
@@ -217,6 +221,13 @@ class MechanismTables:
             self._whole(itertools.chain(*paths)),
             self._whole(place(load.length) for load in self._pathways),
             self._whole(place(load.force) for load in self._pathways),
+        )
+        sensed = self._m.sensed
+        s.sensed = layout.SensedVectors(
+            len(sensed),
+            self._whole(_SENSED.index(each.kind) for each in sensed),
+            self._whole(each.number for each in sensed),
+            self._whole(place(each.symbols[0]) for each in sensed),
         )
 
     def _pieces(self, rows: Sequence[tuple[int, int, list[int], int, float]]) -> layout.Pieces:

@@ -128,6 +128,12 @@ class Pathways(ctypes.Structure):
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("count"), *pointers("first points length force")]
 
 
+class SensedVectors(ctypes.Structure):
+    """``struct sensed_vectors``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("count"), *pointers("kind node place")]
+
+
 class Entries(ctypes.Structure):
     """``struct entries``."""
 
@@ -188,6 +194,7 @@ class Mechanism(ctypes.Structure):
         ("forces", Pieces),
         ("torques", Pieces),
         ("pathways", Pathways),
+        ("sensed", SensedVectors),
         *whole("n_sights"),
         *pointers("sight_kind sight_node sight_slot"),
         *whole("n_potential"),

@@ -230,6 +230,15 @@ static void find_pathways(struct mechanism *s)
     }
 }
 
+/* Vectors that expressions name into w. */
+static void find_sensed(struct mechanism *s)
+{
+    const double *vectors[] = {s->position, s->velocity, s->omega};
+    for (int64_t k = 0; k < s->sensed.count; k++) {
+        memcpy(s->w + s->sensed.place[k], vectors[s->sensed.kind[k]] + 3 * s->sensed.node[k], 3 * sizeof(double));
+    }
+}
+
 /* Forces along the pathways: each segment pushes its ends apart. */
 static void push_pathways(struct mechanism *s)
 {
@@ -314,7 +323,7 @@ static void resist(struct mechanism *s)
     }
 }
 
-/* Everything that moves, and lengths of pathways; then what depends on these. */
+/* Everything that moves, lengths of pathways, and what expressions name; then what depends on these. */
 static void find_motion(struct mechanism *s)
 {
     for (int64_t i = 0; i < s->n_gathered; i++) {
@@ -324,11 +333,12 @@ static void find_motion(struct mechanism *s)
     express(s, &s->frame_terms, s->frame_numbers);
     express(s, &s->point_terms, s->point_numbers);
     find_turning(s, NULL);
-    if (s->pathways.count) {
+    if (s->pathways.count || s->sensed.count) {
         find_positions(s);
     }
     find_moving(s, NULL);
     find_pathways(s);
+    find_sensed(s);
     evaluate(s, &s->acting);
     find_inertias(s);
 }

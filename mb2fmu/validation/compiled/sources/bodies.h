@@ -64,6 +64,16 @@ struct pathways {
     const int64_t *force; /* place among w */
 };
 
+enum sensed { SENSED_POSITION, SENSED_VELOCITY, SENSED_OMEGA };
+
+/* Vectors of the motion that expressions name. */
+struct sensed_vectors {
+    int64_t count;
+    const int64_t *kind; /* an ``enum sensed`` */
+    const int64_t *node; /* number of the point, or of the frame */
+    const int64_t *place; /* where its three components go in w */
+};
+
 /* Entries of a matrix that are not zero: place among w. */
 struct entries {
     int64_t count;
@@ -142,7 +152,7 @@ struct mechanism {
     int64_t m;
     double *w;     /* of the caller; constants are there already */
     struct groups motion; /* evaluated first */
-    struct groups acting; /* when the pathways are known: loads, z' */
+    struct groups acting; /* when pathways and what is sensed are known: loads, potential forces, z' */
     int64_t n_gathered;
     const int64_t *gathered; /* places among w */
     int64_t n_frames;
@@ -163,6 +173,7 @@ struct mechanism {
     struct pieces forces;
     struct pieces torques;
     struct pathways pathways;
+    struct sensed_vectors sensed;
     int64_t n_sights; /* what is read off when a motion is asked for as a whole */
     const int64_t *sight_kind; /* an ``enum sight`` */
     const int64_t *sight_node;

@@ -1,0 +1,130 @@
+"""Positions and velocities of links in expressions: in the unit, the reference, the second reading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sm
+from compiled_reference import largest_difference
+from unit.robots.robot_texts import ARM, link
+from unit.robots.test_robot_equations import worst_of
+
+from mb2fmu import pipeline
+from mb2fmu.formulation import formulate_motion
+from mb2fmu.robots import tree_records
+from mb2fmu.systems.joined import CouplingError
+from mb2fmu.systems.splitting import cut
+from mb2fmu.validation.compiled import link_tree
+from mb2fmu.validation.newton_euler import NewtonEuler
+
+OFFSET = (0.1, 0.0, 0.2)
+ANCHOR = (0.4, 0.1, 0.9)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.replace('<link name="base"/>', link("base", 3.0)))
+    return path
+
+
+def held(file: Path, **settings: Any) -> pipeline.Model:
+    """A spring and damper from the tool to a place in the world, drag on the turning of l1, an effort along j2."""
+    model = pipeline.Model.from_urdf(file, friction="ignore", **settings)
+    arm, k = model.mechanics, sm.Symbol("k")
+    model.parameter(k, 200.0, "N/m")
+    place, speed, turn = arm.position_of("tool", OFFSET), arm.velocity_of("tool", OFFSET), arm.angular_velocity_of("l1")
+    arm.add_force("tool", [k * (a - x) - 5 * v for a, x, v in zip(ANCHOR, place, speed, strict=True)], offset=OFFSET)
+    arm.add_torque("l1", [-0.3 * w for w in turn])
+    arm.add_effort("j2", place[0] - 3 * place[1] + 0.2 * place[0].diff())
+    model.output("height", place[2], "m")
+    return model
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "recursive-articulated",
+        "recursive-composite",
+        "tmt",
+        *(pytest.param(word, marks=pytest.mark.repeats) for word in ("kane", "lagrange")),
+    ],
+)
+def test_they_are_what_outputs_of_the_points_are(file: Path, method: str) -> None:
+    """Numbers of the points, put in as forces of another unit of the robot, move it in the same way."""
+    mimic = "free" if method == "recursive-articulated" else "couple"  # whose leader moves two links
+    f = pipeline.right_hand_side(pipeline.derive(held(file, mimic=mimic), method=method))
+    asked = {
+        "loads": [{"frame": "tool", "offset": OFFSET}, {"frame": "l1", "of": "torque"}],
+        "outputs": [
+            {"frame": "tool", "of": ["position", "velocity"], "offset": OFFSET},
+            {"frame": "l1", "of": "angular_velocity"},
+        ],
+    }
+    derivation = pipeline.derive(file, arguments={"mimic": mimic, **asked})
+    g = pipeline.right_hand_side(derivation)
+    inputs = [item.name for item in derivation.definition.inputs]
+    x = np.random.default_rng(1).uniform(-1, 1, 6 if mimic == "couple" else 8)
+    seen = dict(zip(g.output_names, g.outputs(0.0, x), strict=True))
+    place, speed = (np.array([seen[f"tool.{word}.{i}"] for i in "xyz"]) for word in ("position", "velocity"))
+    force = 200 * (ANCHOR - place) - 5 * speed
+    r = {f"tool.force.{i}": value for i, value in zip("xyz", force, strict=True)}
+    r |= {f"l1.torque.{i}": -0.3 * seen[f"l1.angular_velocity.{i}"] for i in "xyz"}
+    r["j2.effort"] = place[0] - 3 * place[1] + 0.2 * speed[0]
+    wanted = g(0.0, x, [r.get(name, 0.0) for name in inputs])
+    assert f(0.0, x) == pytest.approx(wanted, abs=1e-12 * np.abs(wanted).max())
+    assert f.outputs(0.0, x)[list(f.output_names).index("height")] == pytest.approx(place[2], rel=1e-13)
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_the_reference_and_the_second_reading_have_their_own(
+    file: Path, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derivation = pipeline.derive(held(file, base=base))
+    assert worst_of(derivation) < 1
+    for fewest in (1, 99):  # link after link, and by M u' = f
+        monkeypatch.setattr(link_tree, "FEWEST", fewest)
+        compiled = NewtonEuler(derivation.mechanism, formulate_motion(derivation.mechanism))
+        assert compiled.compile()
+        assert largest_difference(compiled, derivation.mechanism, count=4, seed=5) < 1e-11
+    f, numbers = pipeline.right_hand_side(derivation), [p.value for p in derivation.checked.parameters]
+    x = np.array([item.start for item in (*derivation.checked.coordinates, *derivation.checked.speeds)]) + 0.1
+    own = compiled.motion(0.0, x, [0.0] * len(f.inputs), compiled.prepare(numbers)).outputs
+    assert list(own) == pytest.approx(list(f.outputs(0.0, x)), rel=1e-11)
+
+
+def test_another_point_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the unit a millionth of a metre beside the point that the model says."""
+    whole = tree_records.read_sensed
+
+    def beside(robot: Any, number_of: Any, plain: Any) -> Any:
+        def shifted(item: Any) -> int:
+            if getattr(item, "frame", "") == "tool":
+                item = type(item)("tool", (OFFSET[0] + 1e-6, *OFFSET[1:]))
+            return int(number_of(item))
+
+        return whole(robot, shifted, plain)
+
+    monkeypatch.setattr(tree_records, "read_sensed", beside)
+    assert worst_of(pipeline.derive(held(file))) > 1e3
+
+
+def test_events_and_states_may_contain_them(file: Path) -> None:
+    model = held(file)
+    arm, count, path = model.mechanics, sm.Function("count")(sm.Symbol("t")), sm.Function("path")(sm.Symbol("t"))
+    place, speed = arm.position_of("tool", OFFSET), arm.velocity_of("tool", OFFSET)
+    model.discrete(count, 0.0)
+    model.when(place[2] < 0.7, {count: count + 1}, name="low")
+    model.state(path, sm.sqrt(sum(v**2 for v in speed) + 1e-6), 0.0, "m")
+    result = pipeline.simulate(model)
+    low = np.array(result["height"]) < 0.7
+    assert result["count"][-1] == np.sum(np.diff(low.astype(int)) == 1) > 0
+    assert result["path"][-1] > 0.01
+
+
+def test_a_model_that_names_positions_is_not_split(file: Path) -> None:
+    with pytest.raises(CouplingError, match="name positions and velocities of points"):
+        cut(pipeline.derive(held(file)).mechanism, ["j2"])
