@@ -33,7 +33,7 @@ from mb2fmu.mechanism.constraint_reading import (
 )
 from mb2fmu.mechanism.contact_reading import held_by_constraints, read_contacts, said_twice
 from mb2fmu.mechanism.drawn_records import Scenery
-from mb2fmu.mechanism.dyadics import dyadic_components
+from mb2fmu.mechanism.dyadics import dyadic_components, unchanging
 from mb2fmu.mechanism.independent_rows import without_redundant_rows
 from mb2fmu.mechanism.latch_reading import held_already, read_latches
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
@@ -415,10 +415,15 @@ class _Reader:
                 bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, sm.ImmutableMatrix.zeros(3)))
                 continue
             matrix = sm.ImmutableMatrix(3, 3, list(map(self.plain, dyadic_components(body.central_inertia, axes))))
-            if axes != body.frame and matrix.free_symbols & set(self._moving()):
+            constant = unchanging(matrix, self._moving())
+            if constant is None and axes != body.frame:
                 what = f"frame {body.frame.name} of body {body.name} has an angular velocity only"
                 faults.append(Fault(f"{what}, and its inertia moves in {axes.name}", remedy="write it in one frame"))
-            bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, matrix))
+            elif constant is None:
+                moving = ", ".join(sorted(s.name for s in matrix.free_symbols & set(self._moving())))
+                what = f"the inertia of body {body.name} changes in its own frame {body.frame.name} with {moving}"
+                faults.append(Fault(what, remedy=f"write it along {body.frame.name}, or correct the body's frame"))
+            bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, constant))
         if faults:
             raise MechanismError("the bodies cannot be read:", faults)
         return tuple(bodies)

@@ -10,6 +10,10 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError, MechanismError
+from mb2fmu.formulation import formulate_motion
+from mb2fmu.mechanism import read
+from mb2fmu.model import check
+from mb2fmu.validation.kept_integrals import conserved_quantities
 
 METHODS = ("kane", "tmt", "recursive")
 
@@ -60,6 +64,22 @@ def test_a_body_that_does_not_look_the_same_from_all_sides_must_be_oriented():
     with pytest.raises(MechanismError, match="frame R of body disc has an angular velocity only") as error:
         pipeline.derive(_disc(oriented=False, round_=False))
     assert "orient R" in str(error.value)
+
+
+def test_the_inertia_of_a_body_of_revolution_may_be_written_along_axes_in_which_it_spins():
+    """Seen: a fault of mb2fmu, as integrals of motion were looked for; it is J sin^2 + J cos^2 along its own axes."""
+    model = _disc(oriented=True)
+    mechanism = read(check(model))
+    m, r = sm.symbols("m r")
+    across = m * r**2 / 4
+    assert mechanism.bodies[0].inertia == sm.diag(across, 2 * across, across).as_immutable()
+    conserved_quantities(mechanism, formulate_motion(mechanism))  # evaluates it with parameters alone
+
+
+def test_an_inertia_that_changes_along_the_axes_of_its_own_body_is_refused():
+    with pytest.raises(MechanismError, match="inertia of body disc changes in its own frame R with q3") as error:
+        pipeline.derive(_disc(oriented=True, round_=False))
+    assert "write it along R" in str(error.value)
 
 
 def test_nothing_is_written_in_axes_that_nobody_knows():
