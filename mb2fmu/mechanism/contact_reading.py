@@ -108,12 +108,8 @@ def said_twice(
     if contacts is None or len(contacts.each) < 2:
         return
     gaps = sm.ImmutableMatrix([[contact.gap for contact in contacts.each]])
-    generator = np.random.default_rng(5)
-    places = [
-        {s: v + max(abs(v), 1.0) * generator.uniform(-_ASIDE, _ASIDE) for s, v in start.items()} for _ in range(4)
-    ]
     try:
-        found = np.array([_at(gaps, place).ravel() for place in places])
+        found = np.array([at_place(gaps, place).ravel() for place in places_about(start)])
     except TypeError:  # a gap that is no real number there
         return
     found /= np.maximum(np.linalg.norm(found, axis=0), np.finfo(float).tiny)
@@ -130,19 +126,25 @@ def said_twice(
             yield Fault(what, item.where, remedy)
 
 
+def places_about(start: Mapping[sm.Symbol, float]) -> list[dict[sm.Symbol, float]]:
+    """Return some places about the start, with other parameters too."""
+    generator = np.random.default_rng(5)
+    return [{s: v + max(abs(v), 1.0) * generator.uniform(-_ASIDE, _ASIDE) for s, v in start.items()} for _ in range(4)]
+
+
 def free_directions(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> Floats:
     """Return the motions that the constraints leave free at the start, one per row."""
-    _, sizes, directions = np.linalg.svd(_at(constraints.jacobian, start))
+    _, sizes, directions = np.linalg.svd(at_place(constraints.jacobian, start))
     return np.asarray(directions[np.count_nonzero(sizes > _RANK * sizes[0]) :])
 
 
 def held_by(free: Floats, jacobian: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> bool:
     """Return whether none of these motions changes a quantity with this gradient."""
-    G = _at(jacobian, start).ravel()
+    G = at_place(jacobian, start).ravel()
     return bool(np.linalg.norm(free @ G) <= _RANK * np.linalg.norm(G))
 
 
-def _at(matrix: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> Floats:
+def at_place(matrix: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> Floats:
     """Return a matrix of expressions as numbers."""
     values = {symbol: sm.Float(value, 17) for symbol, value in start.items()}
     return np.array(matrix.xreplace(values).evalf(17), dtype=float)

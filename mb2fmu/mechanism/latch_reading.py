@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 import sympy as sm
 
 from mb2fmu.equations.latches import HeldRow, Latch, Latches
 from mb2fmu.equations.motion import VelocityConstraints
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanism.contact_reading import Rates, free_directions, fresh, held_by, second_order
+from mb2fmu.mechanism.contact_reading import (
+    Rates,
+    at_place,
+    free_directions,
+    fresh,
+    held_by,
+    places_about,
+    second_order,
+)
 from mb2fmu.mechanism.symbols import SymbolMap
 from mb2fmu.model.own_latches import DeclaredLatch
 from mb2fmu.variables import plain_name
+
+_RANK = 1e-9  # part of a row
 
 
 def read_latches(
@@ -58,6 +69,37 @@ def held_already(
         for row in latch.rows:
             if held_by(free, row.jacobian, start):
                 yield Fault(f"the constraints hold {row.name} already", item.where, "leave that row out")
+
+
+def held_twice(
+    latches: Latches | None,
+    declared: Sequence[DeclaredLatch],
+    constraints: VelocityConstraints | None,
+    start: Mapping[sm.Symbol, float],
+) -> Iterator[Fault]:
+    """Yield latch rows that follow from others of their latch, at places about the start."""
+    for latch, item in zip(latches.each if latches else (), declared, strict=False):
+        try:
+            found = [_following(latch, constraints, place) for place in places_about(start)]
+        except TypeError:  # a slope that is no real number there
+            continue
+        for j in sorted(set.intersection(*found)):
+            others = ", ".join(row.name for row in latch.rows[:j])
+            what = f"{latch.rows[j].name} holds what {others} hold{'s' if j == 1 else ''} already"
+            yield Fault(f"{what}: how they share a force is not determined", item.where, "leave that row out")
+
+
+def _following(latch: Latch, constraints: VelocityConstraints | None, place: Mapping[sm.Symbol, float]) -> set[int]:
+    """Return the numbers of the rows that no free motion changes without those before them."""
+    free = free_directions(constraints, place) if constraints else None
+    slopes = [at_place(row.jacobian, place).ravel() for row in latch.rows]
+    G = np.array([slope if free is None else free @ slope for slope in slopes])
+    lengths = np.linalg.norm(G, axis=1)
+    G /= np.maximum(lengths, np.finfo(float).tiny)[:, None]
+    rest = [G[j] - G[:j].T @ np.linalg.lstsq(G[:j].T, G[j], rcond=None)[0] for j in range(1, len(G))]
+    # What constraints hold alone is told by ``held_already``.
+    moves = lengths > _RANK * np.linalg.norm(slopes, axis=1)
+    return {j for j, left in enumerate(rest, start=1) if moves[j] and np.linalg.norm(left) <= _RANK}
 
 
 def _read(latch: DeclaredLatch, plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]) -> Latch:

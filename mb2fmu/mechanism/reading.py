@@ -35,7 +35,7 @@ from mb2fmu.mechanism.contact_reading import held_by_constraints, read_contacts,
 from mb2fmu.mechanism.drawn_records import Scenery
 from mb2fmu.mechanism.dyadics import dyadic_components, unchanging
 from mb2fmu.mechanism.independent_rows import without_redundant_rows
-from mb2fmu.mechanism.latch_reading import held_already, read_latches
+from mb2fmu.mechanism.latch_reading import held_already, held_twice, read_latches
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
 from mb2fmu.mechanism.observable_reading import Numbers, read_loops, read_outputs
 from mb2fmu.mechanism.own_event_reading import read_own_events
@@ -328,11 +328,15 @@ class _Reader:
         """Return the latches in plain symbols.
 
         Raises:
-            MechanismError: If no speed, or no motion that constraints leave free, changes a row.
+            MechanismError: If no speed, or no motion that constraints and other rows leave free, changes a row.
         """
         declared = self.definition.latches
         latches = read_latches(declared, self.plain, self._rates(), self.u, self.taken)
-        faults = [*held_already(latches, declared, constraints.velocity, self._start())]
+        start = self._start()
+        faults = [
+            *held_already(latches, declared, constraints.velocity, start),
+            *held_twice(latches, declared, constraints.velocity, start),
+        ]
         if faults:
             raise MechanismError("latches cannot be read:", faults)
         return latches

@@ -59,6 +59,7 @@ class Additions:
         added_bodies: In order of declaration.
         known_potentials: (loads, their potential energy together in J) of those that told it.
         element_faults: What elements that were added told of themselves.
+        named_elements: (kind, name) of each that was added, and where it was made.
     """
 
     mechanics: Mechanics
@@ -68,6 +69,7 @@ class Additions:
         self.added_bodies: list[BodyBase] = []
         self.known_potentials: list[tuple[tuple[Any, ...], sm.Expr]] = []
         self.element_faults: list[Fault] = []
+        self.named_elements: dict[tuple[str, str], str] = {}
         self._adding: tuple[str, ...] = ()
         super().__init__()
 
@@ -83,6 +85,10 @@ class Additions:
         Returns:
             The element.
         """
+        if not callable(getattr(element, "add_to", None)):
+            what, remedy = f"{element!r} is no element", "add one of docs/events.md, or what has a method add_to"
+            self.element_faults.append(Fault(f"model.add: {what}", caller(), remedy))
+            return element
         outside, name = self._adding, getattr(element, "name", None)
         self._adding = (*outside, name) if isinstance(name, str) else outside
         try:

@@ -185,6 +185,7 @@ def event_faults(model: Model) -> Iterator[Fault]:
     settable = (
         states | set(mechanics_source.coordinates(model.mechanics)) | set(mechanics_source.speeds(model.mechanics).all)
     )
+    moving = settable - _constant(model)
     for event in model.own_events:
         if not event.settings:
             yield Fault(f"the event {event.name} sets nothing", event.where, "give a dict {symbol: expression}")
@@ -206,12 +207,34 @@ def event_faults(model: Model) -> Iterator[Fault]:
             truth = str(event.condition).lower()
             what = f"the condition of the event {event.name} is always {truth}: it never becomes true"
             yield Fault(what, event.where, "compare what moves; an instant is said by model.once")
+        yield from _unseen(event, moving)
         for symbol in sorted(set(event.settings) - settable, key=str):
             what = f"the event {event.name} sets {symbol}, which is no coordinate, speed or state"
             remedy = "declare it by model.discrete, or set one of those"
             yield Fault(what, event.where, remedy)
     yield from _named_twice(model)
     yield from _set_twice(model)
+
+
+def _constant(model: Model) -> set[sm.Expr]:
+    """Return the states that only events change."""
+    return {item.symbol for item in model.declared if isinstance(item, AuxiliaryState) and item.derivative == 0}
+
+
+def _unseen(event: DeclaredEvent, moving: set[sm.Expr]) -> Iterator[Fault]:
+    """Yield equalities of what moves: they hold for an instant, between two looks."""
+    moving = moving | {dynamicsymbols._t}  # noqa: SLF001 - as above
+    for each in sorted(event.condition.atoms(sm.Eq, sm.Ne), key=str):
+        if any(_moves(side, moving) for side in each.args):
+            what = f"{event.name}: {each.lhs} and {each.rhs} are equal for an instant at most, which no one sees"
+            yield Fault(what, event.where, "compare by <= or >=, which stays true behind that instant")
+
+
+def _moves(expression: sm.Basic, moving: set[sm.Expr]) -> bool:
+    """Return whether a value changes between events."""
+    if isinstance(expression, (sm.floor, sm.ceiling, sm.sign, sm.Heaviside, sm.logic.boolalg.Boolean)):
+        return False
+    return expression in moving or any(_moves(part, moving) for part in expression.args)
 
 
 def _named_twice(model: Model) -> Iterator[Fault]:

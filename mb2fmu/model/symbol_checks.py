@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import sympy as sm
+from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.errors import Fault
@@ -171,9 +172,11 @@ class _Lists:
 
     def _output_named(self, name: str, occurrence: _Occurrence) -> str:
         """Record an output that is used as a symbol, perhaps in its own expression, with the remedy."""
-        if occurrence.place == f"output {name}":
+        own = self.known.outputs[name].expression
+        inside = {plain_name(each) for each in sm.sympify(own).atoms(sm.Symbol, AppliedUndef)}
+        if occurrence.place == f"output {name}" or name in inside:
             return f"the output {name} depends on itself: model.discrete keeps a value from one event to the next"
-        expression = str(self.known.outputs[name].expression)
+        expression = str(own)
         what = expression if len(expression) <= _SHOWN else "its expression"
         return f"{name} is an output, and no symbol: write {what} in its place"
 
