@@ -28,6 +28,9 @@ class CoulombFriction(NamedElement):
     While it slides the second is pulled against its slip v by ``normal`` · ``kinetic``; where v comes to zero it sticks
     as long as what that takes is no more than ``normal`` · ``static``, and then goes on the way it is driven.
 
+    Several on one motion share what they hold by what each can hold. Where a rigid stop or contact rests, or a latch is
+    closed, that holds the same motion still, it bears the whole load: this friction sticks and its force is 0.
+
     Example:
         A block on an incline along N.x, μ = 0.3, and 0.4 to break away::
 

@@ -264,7 +264,7 @@ class Lowering:
         return self.walker.lower([expression])[0]
 
     def _add_events(self) -> None:
-        """Add conditions of the model's own events, and the values that each sets: ``number:state``."""
+        """Add conditions of the model's own events, the values that each sets (``number:state``), and what may hold."""
         e = self.equations
         events = e.every_event
         if not events:
@@ -280,6 +280,9 @@ class Lowering:
             raise LoweringError("events cannot be lowered:", faults)
         labels = [f"{'late ' * v.late}{v.kind}:{v.name}" for v in events]
         self._entry("conditions", labels, [v.condition for v in events])
+        holding = [c.resting for c in e.contacts.each] if e.contacts else []
+        holding += [latch.engaged for latch in e.latches.each] if e.latches else []
+        self._entry("holding", map(str, holding), holding)
         settings = [(f"{i}:{target}", value) for i, v in enumerate(events) for target, value in v.settings]
         self._entry("resets", [label for label, _ in settings], [value for _, value in settings])
 

@@ -40,7 +40,7 @@ DEAD = 1e4
 
 _UPON = 4e-10
 """Of a surface's size: so near to it what is set counts as upon it. More than importers see indicators too late by."""
-_OURS = ("switches", "break_away", "conditions", "resets", "energy", "equations", "outputs")
+_OURS = ("switches", "break_away", "holding", "conditions", "resets", "energy", "equations", "outputs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def freeze(program: Program, sizes: Callable[[Program], Sequence[float]] | None 
     names = list(program.entries["conditions"].labels) if "conditions" in program.entries else []
     sliding = _sticking(program, marked)
     plan = _Plan.of(program, surfaces, [node for node in marked if node in sliding], names)
-    held = with_sliding(plan.frozen(), plan.sticking) if plan.sticking else None
+    held = with_sliding(plan.frozen(), plan.sticking, _holding(program)) if plan.sticking else None
     frozen = prune(_Assembly(plan, held).build())
     if sizes is None or not plan.margins:
         return frozen
@@ -118,6 +118,12 @@ def _told(program: Program, node: int) -> str:
     entry = program.entries["switches"]
     name = dict(zip(entry.results, entry.labels, strict=True))[node]
     return surface_name(program, node) if name.startswith("switch ") else name
+
+
+def _holding(program: Program) -> list[int]:
+    """Return the states that are 1 where a contact rests or a latch is closed."""
+    entry = program.entries.get("holding")
+    return [int(program.a[node]) for node in entry.results] if entry else []
 
 
 def _sticking(program: Program, marked: Sequence[int]) -> frozenset[int]:
@@ -313,12 +319,13 @@ class _Assembly:
         labels = [each.name for each in plan.margins]
         set_only = Courses(b, self._resting_states(), inputs=True)
         margins = [self._margin(i, s, set_only.of(s)) for i, s in enumerate(surfaces)]
-        drives = self._held.drives(b, self._slips, self._factors, limits) if self._held else []
         slipping = [self._sized(len(surfaces) + i, node) for i, node in enumerate(slip)]
-        for mode, s, factor, limit in zip(self._slips, slipping, drives, limits, strict=True):
+        drives = self._held.drives(b, self._slips, self._factors, limits, slipping) if self._held else []
+        bars, zero = self._held.bars(b, self._slips) if self._held else [], b.constant(0.0)
+        for mode, s, factor, limit, bar in zip(self._slips, slipping, drives, limits, bars, strict=True):
             left = b.sub(limit, b.unary(Op.ABS, factor))
-            margins.append(b.select(b.binary(Op.EQ, mode, b.constant(0.0)), left, b.mul(mode, s)))
-        zero = b.constant(0.0)
+            margins.append(b.select(b.binary(Op.EQ, mode, zero), left, b.sub(b.mul(mode, s), bar)))
+        slipping = [self._beyond(s, bar) for s, bar in zip(slipping, bars, strict=True)]
         b.entry("indicators", labels, margins)
         factors = [*(zero for _ in surfaces), *drives]
         b.entry("surfaces", [*labels, *(f"factor of {each}" for each in labels)], [*surfaces, *slipping, *factors])
@@ -335,6 +342,14 @@ class _Assembly:
         if self._plan.switches[i].kind == "steps" or self._sizes[i] == 1.0:
             return s
         return self._builder.mul(self._builder.constant(1.0 / self._sizes[i]), s)
+
+    def _beyond(self, s: int, bar: int) -> int:
+        """Return what slip is more than the bar; the slip itself where there is none."""
+        b = self._builder
+        if b.is_zero(bar):
+            return s
+        beyond = b.binary(Op.MAX, b.sub(b.unary(Op.ABS, s), bar), b.constant(0.0))
+        return b.select(b.binary(Op.LT, b.constant(0.0), bar), b.mul(b.unary(Op.SIGN, s), beyond), s)
 
     def _margin(self, i: int, s: int, course: Course | None) -> int:
         """Return the margin of a mode other than a sticking sign's.

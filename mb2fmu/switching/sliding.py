@@ -21,12 +21,19 @@ same for constraints).
 
 Friction that nothing presses (B_ii = 0: the normal force is zero) can hold nothing. It is *idle*: σ = 0, and where
 ds/dt is not zero it is let go, the way in which s is driven.
+
+**What contacts and latches hold already, friction does not hold.** B_ii is round-off there: less than 1e-9 of F_ii,
+which it is where all contacts are open and all latches released (at a dead centre both vanish together). Such friction
+is idle, too, while s is next to nothing: it sticks with σ = 0, and contact or latch bear the whole load. A wall that
+moves drives s all the same, and friction slides on what the wall pushes: so it is s that lets it go, and not ds/dt.
+What drift has made of s is taken away at an event as if contacts were open (by F): one may open right then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -39,6 +46,12 @@ from mb2fmu.program.program import Op, Program
 _GIVING = 1e-9  # ε, as a part of a row
 _MOST_GIVING = 1e-6  # ε', as a part of the diagonal: for what can take much less than others
 
+_LEFT = 1e-9
+"""Part of what a friction changes its own slip by, below which contacts and latches hold that slip already."""
+
+_MOVING = 1e-6
+"""Slip over its size, above which a wall moves what friction rubs on: more than what drift makes of none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sliding:
@@ -46,37 +59,58 @@ class Sliding:
 
     Attributes:
         program: Entries ``rates`` (ds/dt), ``limits`` (of σ while it is held), ``B`` and ``X`` (the entries of ∂x'/∂σ
-            that are not zero); the last inputs are σ.
+            that are not zero), ``F`` and ``Y``; the last inputs are σ.
         count: Number of signs.
         places: Row and column of each entry of ``B``.
         reach: The same of ``X``.
+        open: The same of ``F`` and ``Y``: what ``B`` and ``X`` are where no contact rests and no latch is closed;
+            empty: there are none.
     """
 
     program: Program
     count: int
     places: tuple[tuple[int, int], ...]
     reach: tuple[tuple[int, int], ...]
+    open: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]] = ((), ())
 
     def factors(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
         """Return σ; ``modes``: nodes of −1, 1, or 0 for held."""
         rates, matrix, _ = self._at_modes(b, modes)
         right = [self._less(b, row, modes, rate) for row, rate in zip(matrix, rates, strict=True)]
-        return self._solved(b, modes, matrix, right, modes, "the sticking forces")
+        held = self._held(b, modes, matrix)
+        if any(self.open):
+            barred = self._barred(b, modes, matrix)
+            held = [b.binary(Op.AND, here, b.unary(Op.NOT, other)) for here, other in zip(held, barred, strict=True)]
+        return self._solved(b, modes, matrix, held, right, modes, "the sticking forces")
+
+    def bars(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
+        """Return the slip, over its size, below which each sign sticks: more than 0 where something else holds it."""
+        _, matrix, _ = self._at_modes(b, modes)
+        moving, none = b.constant(_MOVING), b.constant(0.0)
+        return [b.select(here, moving, none) for here in self._barred(b, modes, matrix)]
 
     def drives(
-        self, b: ProgramBuilder, modes: Sequence[int], factors: Sequence[int], limits: Sequence[int]
+        self,
+        b: ProgramBuilder,
+        modes: Sequence[int],
+        factors: Sequence[int],
+        limits: Sequence[int],
+        slip: Sequence[int],
     ) -> list[int]:
         """Return the values to compare with the limits, one node per sign: σ.
 
         Where nothing presses and ds/dt is not zero it is more than the limit, with the sign of ds/dt: friction lets go.
+        What contacts and latches hold lets go where s is more than next to nothing.
 
         Args:
             b: Where nodes are made.
             modes: As above.
             factors: σ.
             limits: Of their magnitudes.
+            slip: s over its size.
         """
         rates, matrix, _ = self._at_modes(b, modes)
+        barred = self._barred(b, modes, matrix)
         zero, found = b.constant(0.0), []
         for i, row in enumerate(matrix):
             idle = b.binary(Op.AND, b.binary(Op.EQ, modes[i], zero), b.binary(Op.EQ, row[i], zero))
@@ -86,13 +120,22 @@ class Sliding:
             )
             beyond = b.mul(b.unary(Op.SIGN, rate), b.add(limits[i], b.unary(Op.ABS, rate)))
             found.append(b.select(idle, beyond, factors[i]))
+            driven = b.mul(limits[i], b.mul(b.constant(1.0 / _MOVING), slip[i]))
+            here = b.binary(Op.AND, b.binary(Op.EQ, modes[i], zero), barred[i])
+            found[i] = b.select(here, driven, found[i])
         return found
 
     def at_rest(self, b: ProgramBuilder, modes: Sequence[int], slip: Sequence[int], x: Sequence[int]) -> list[int]:
         """Return the states x with s = 0 of the held signs."""
         _, matrix, reach = self._at_modes(b, modes)
-        none = [b.constant(0.0)] * self.count
-        y = self._solved(b, modes, matrix, [b.neg(s) for s in slip], none, "the end of slip")
+        none, zero = [b.constant(0.0)] * self.count, b.constant(0.0)
+        barred = self._barred(b, modes, matrix)
+        for i, j, node in self._opened(b, modes, "F"):
+            matrix[i][j] = b.select(barred[j], node, matrix[i][j])
+        for i, j, node in self._opened(b, modes, "Y"):
+            reach[i, j] = b.select(barred[j], node, reach.get((i, j), zero))
+        held = self._held(b, modes, matrix)
+        y = self._solved(b, modes, matrix, held, [b.neg(s) for s in slip], none, "the end of slip")
         moved = list(x)
         for (i, j), factor in reach.items():
             moved[i] = b.add(moved[i], b.mul(factor, y[j]))
@@ -116,6 +159,33 @@ class Sliding:
         found = [copy.node[node] for node in self.program.entries["X"].results]
         return rates, matrix, dict(zip(self.reach, found, strict=True))
 
+    def _barred(self, b: ProgramBuilder, modes: Sequence[int], matrix: Sequence[Sequence[int]]) -> list[int]:
+        """Return whether contacts or latches hold each slip already."""
+        found = [b.constant(0.0)] * self.count
+        for i, j, node in self._opened(b, modes, "F"):
+            if i == j and node != matrix[i][i]:
+                least = b.mul(b.constant(_LEFT), b.unary(Op.ABS, node))
+                found[i] = b.binary(Op.LT, b.unary(Op.ABS, matrix[i][i]), least)
+        return found
+
+    def _opened(
+        self, b: ProgramBuilder, modes: Sequence[int], name: Literal["F", "Y"]
+    ) -> Iterator[tuple[int, int, int]]:
+        """Yield row, column and value of the entries of a matrix without contacts and latches."""
+        places = self.open["FY".index(name)]
+        if places:
+            copy = self._copy(b, modes)
+            for (i, j), result in zip(places, self.program.entries[name].results, strict=True):
+                yield i, j, copy.node[result]
+
+    def _held(self, b: ProgramBuilder, modes: Sequence[int], matrix: Sequence[Sequence[int]]) -> list[int]:
+        """Return whether each sign is held, and has an effect."""
+        zero = b.constant(0.0)
+        return [
+            b.binary(Op.AND, b.binary(Op.EQ, mode, zero), b.unary(Op.NOT, b.binary(Op.EQ, matrix[i][i], zero)))
+            for i, mode in enumerate(modes)
+        ]
+
     def _limits(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
         """Return the limits of σ while it is held, at the modes."""
         copy = self._copy(b, modes)
@@ -130,18 +200,15 @@ class Sliding:
         b: ProgramBuilder,
         modes: Sequence[int],
         matrix: Sequence[Sequence[int]],
-        held: Sequence[int],
+        at: Sequence[int],
+        right: Sequence[int],
         free: Sequence[int],
         name: str,
     ) -> list[int]:
-        """Solve row by row: the matrix's row where ``held`` and not idle, else σ = ``free``."""
+        """Solve row by row: the matrix's row where held (``at``), else σ = ``free``."""
         zero, one = b.constant(0.0), b.constant(1.0)
-        at = [
-            b.binary(Op.AND, b.binary(Op.EQ, mode, zero), b.unary(Op.NOT, b.binary(Op.EQ, matrix[i][i], zero)))
-            for i, mode in enumerate(modes)
-        ]
         if self.count == 1:
-            return [b.select(at[0], b.div(held[0], matrix[0][0]), free[0])]
+            return [b.select(at[0], b.div(right[0], matrix[0][0]), free[0])]
         limits = self._limits(b, modes)
         giving = [self._giving(b, i, row, at, limits[i]) for i, row in enumerate(matrix)]
         rows = [
@@ -151,9 +218,9 @@ class Sliding:
             ]
             for i, row in enumerate(matrix)
         ]
-        right = [b.select(at[i], held[i], free[i]) for i in range(self.count)]
         system = LinearSystem(b, rows, name)
-        whole = [system.solve(right)]  # and what E makes of it, again and again
+        sides = zip(at, right, free, strict=True)
+        whole = [system.solve([b.select(*side) for side in sides])]  # and what E makes of it, again and again
         for _ in range(3):
             last = zip(at, giving, whole[-1], strict=True)
             whole.append(system.solve([b.select(here, b.mul(t, value), zero) for here, t, value in last]))
@@ -187,12 +254,33 @@ class _AtModes(ProgramCopy):
         return super()._leaf(op, index)
 
 
-def with_sliding(program: Program, sticking: Sequence[int]) -> Sliding:
+class _Released(ProgramCopy):
+    """A copy in which contacts are open and latches released, of a program that is in the builder already.
+
+    Args:
+        program: The one that is copied.
+        builder: Takes the nodes.
+        holding: Its states that are 0 then.
+    """
+
+    def __init__(self, program: Program, builder: ProgramBuilder, holding: Sequence[int]) -> None:
+        self._holding = frozenset(holding)
+        super().__init__(program, builder, ())
+
+    def _leaf(self, op: Op, index: int) -> int:
+        """Return the node of a leaf; 0 for what would hold."""
+        if op is Op.STATE and index in self._holding:
+            return self.builder.constant(0.0)
+        return super()._leaf(op, index)
+
+
+def with_sliding(program: Program, sticking: Sequence[int], holding: Sequence[int] = ()) -> Sliding:
     """Return the system of the signs of a frozen program.
 
     Args:
         program: With entry ``slip``, the arguments s; its last inputs are σ.
         sticking: The signs.
+        holding: States that are 1 where a contact rests or a latch is closed.
     """
     count = len(sticking)
     rated = rate_along(program, "slip", "rates")
@@ -202,7 +290,12 @@ def with_sliding(program: Program, sticking: Sequence[int]) -> Sliding:
     copy = ProgramCopy(rated, builder)
     places = _pairs(*add_jacobian(copy, "rates", factors, "B"))
     reach = _pairs(*add_jacobian(copy, "rhs", factors, "X"))
-    return Sliding(builder.build(), count, places, reach)
+    if not holding:
+        return Sliding(builder.build(), count, places, reach)
+    released = _Released(rated, builder, holding)
+    effects = _pairs(*add_jacobian(released, "rates", factors, "F"))
+    opened = effects, _pairs(*add_jacobian(released, "rhs", factors, "Y"))
+    return Sliding(builder.build(), count, places, reach, opened)
 
 
 def _pairs(rows: np.ndarray, columns: np.ndarray) -> tuple[tuple[int, int], ...]:

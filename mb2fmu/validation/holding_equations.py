@@ -18,12 +18,14 @@ from mb2fmu.validation.latched import pinned_places
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.own_friction import rough_contacts
 from mb2fmu.validation.own_switches import FrozenEquations
-from mb2fmu.validation.shared_holding import holding
+from mb2fmu.validation.shared_holding import held_already, holding
 from mb2fmu.validation.switched_motion import Counts, Observation, SwitchedMotion
 
 Floats = npt.NDArray[np.float64]
 
 _TRIES = 3  # to find how large a force at a contact is
+_PUSHED = 1e-6
+"""Slip over its size, above which friction slides though contacts or latches hold its motion: they push it on."""
 
 
 @dataclass(slots=True)
@@ -159,14 +161,35 @@ class HoldingEquations(NumericEquations):
             reach[:, column] = (other.motion.x_dot - base.motion.x_dot) / size
         return B, reach
 
-    def _solved(self, B: Floats, right: Floats, held: Sequence[int], limits: Floats, t: float) -> Floats:
-        """Solve for the holding values; contacts in a direction that closed latches hold have none."""
+    def bars(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
+        """Return the slip over its size up to which each sign rests whatever it could hold, shape (switches,).
+
+        It is more than 0 where contacts that rest or latches that are closed hold its motion: they bear what drives it.
+        """
+        found, free = np.zeros(self._count), modes.copy()
+        free.values[self.signs] = 0.0
+        held = self._holding(x, free)
+        if self.signs and len(held) > len(self.signs):
+            base = self.look_at(t, x, r, prepared, free.values)
+            B, _ = self._reach(t, x, r, prepared, base, free, held)
+            found[self.signs] = np.where(held_already(self._unpinned(B, held), len(self.signs)), _PUSHED, 0.0)
+        return found
+
+    def _unpinned(self, B: Floats, held: Sequence[int]) -> Floats:
+        """Return B without effects of contacts in a direction that closed latches hold."""
         pinned = pinned_places(B, held, self._count, self._lines) if self._latched else []
         if pinned:
             B = B.copy()
             B[:, pinned] = 0.0
+        return B
+
+    def _solved(
+        self, B: Floats, right: Floats, held: Sequence[int], limits: Floats, t: float, nothing: float | None = None
+    ) -> Floats:
+        """Solve for the holding values; contacts in a direction that closed latches hold have none."""
+        B = self._unpinned(B, held)
         try:
-            return holding(B, right, limits[[i for i in held if i < self._count]])
+            return holding(B, right, limits[[i for i in held if i < self._count]], nothing)
         except np.linalg.LinAlgError as error:
             what, remedy = f"at t = {t:.6g} s no force holds what sticks", "friction must act on what it looks at"
             raise ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)]) from error

@@ -24,6 +24,7 @@ from mb2fmu.validation.numeric import Motion
 from mb2fmu.validation.own_friction import rough_events
 from mb2fmu.validation.own_impacts import struck
 from mb2fmu.validation.own_switches import FrozenEquations, margin_of_steps
+from mb2fmu.validation.shared_holding import holding, with_open_columns
 from mb2fmu.validation.switched_motion import SwitchedMotion
 
 Floats = npt.NDArray[np.float64]
@@ -118,7 +119,7 @@ class HybridEquations(HoldingEquations):
         modes = Modes(np.zeros(self._count), np.zeros(len(self.frozen.events)))
         look = self.look_at(t, x, r, prepared, modes.values)
         for _ in range(self._count + 1):
-            before = modes.values.copy()
+            before, bars = modes.values.copy(), self.bars(t, x, r, prepared, modes)
             for i, switch in enumerate(self.frozen.switches):
                 at = look.surfaces[i]
                 if switch.kind == "integer":
@@ -126,7 +127,7 @@ class HybridEquations(HoldingEquations):
                 elif switch.kind == "truth":
                     modes.values[i] = float(at > 0.0)
                 else:
-                    modes.values[i] = 0.0 if abs(at) <= AT_REST else np.sign(at)
+                    modes.values[i] = 0.0 if abs(at) <= max(AT_REST, bars[i]) else np.sign(at)
             look = self.look_at(t, x, r, prepared, modes.values)
             if np.array_equal(before, modes.values):
                 break
@@ -141,25 +142,31 @@ class HybridEquations(HoldingEquations):
             if not held:
                 return
             look, values = self.held_at(t, x, r, prepared, modes)
-            values = self._drives(look, values)
+            values = self._drives(look, values, self.bars(t, x, r, prepared, modes))
             excess = [abs(values[i]) - look.limits[i] for i in held]
             worst = int(np.argmax(excess))
             if excess[worst] <= 0.0:
                 return
             modes.values[held[worst]] = np.sign(values[held[worst]])
 
-    def _drives(self, look: SwitchedMotion, values: Floats) -> Floats:
-        """Return the holding values; of a driven sign without effect, a value beyond its limit in that direction."""
+    def _drives(self, look: SwitchedMotion, values: Floats, bars: Floats) -> Floats:
+        """Return the holding values; of a driven sign without effect, a value beyond its limit in that direction.
+
+        Where contacts or latches hold its motion it is driven by slip alone, which they give it.
+        """
         found = values.copy()
         for i in self.signs:
-            if found[i] == 0.0 and abs(look.rates[i]) > AT_REST:
+            if found[i] == 0.0 and bars[i] > 0.0:
+                found[i] = look.limits[i] * look.surfaces[i] / bars[i]
+            elif found[i] == 0.0 and abs(look.rates[i]) > AT_REST:
                 found[i] = np.copysign(look.limits[i] + abs(look.rates[i]), look.rates[i])
         return found
 
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
         """Return margins, positive where modes are right, one per switch."""
         look, values = self.held_at(t, x, r, prepared, modes)
-        values = self._drives(look, values)
+        bars = self.bars(t, x, r, prepared, modes)
+        values = self._drives(look, values, bars)
         surfaces, limits = look.surfaces.tolist(), look.limits.tolist()
         found = []
         for i, switch in enumerate(self.frozen.switches):
@@ -170,7 +177,7 @@ class HybridEquations(HoldingEquations):
                 set_to = at == 0.0 and mode > 0.5 and switch.set_only  # no motion comes to it: it is what it says
                 found.append(-1.0 if set_to else at if mode > 0.5 else -at)
             else:
-                found.append(limits[i] - abs(float(values[i])) if mode == 0.0 else mode * at)
+                found.append(limits[i] - abs(float(values[i])) if mode == 0.0 else mode * at - bars[i])
         return np.array(found) + self.late
 
     def contradiction(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> float:
@@ -179,7 +186,8 @@ class HybridEquations(HoldingEquations):
         What holds contradicts a state that slips, however much it could hold.
         """
         surfaces = self.look_at(t, x, r, prepared, modes.values).surfaces
-        slips = [abs(surfaces[i]) for i in self.signs if modes.values[i] == 0.0]
+        bars = self.bars(t, x, r, prepared, modes)
+        slips = [abs(surfaces[i]) - bars[i] for i in self.signs if modes.values[i] == 0.0]
         return float(max(0.0, *slips, *(-self.margins(t, x, r, prepared, modes)), 0.0))
 
     # --- events ------------------------------------------------------------------------------------------------------
@@ -214,9 +222,10 @@ class HybridEquations(HoldingEquations):
                 changed.append(self._names[i])
                 name = name or self._names[i]
                 continue
-            fired, x = self._fired(t, x, r, prepared, modes)
+            fired, after = self._fired(t, x, r, prepared, modes)
             if not fired:
                 return x, event_name(self.frozen, (begin, x), happened, name)
+            x = after
             changed.append(fired)
             happened = happened or fired
             self._moved(t, x, r, prepared, modes)
@@ -228,22 +237,23 @@ class HybridEquations(HoldingEquations):
         """Change the mode of a switch at its event and return the state; a sign is first tried at rest."""
         kind, mode = self.frozen.switches[i].kind, modes.values[i]
         look, values = self.held_at(t, x, r, prepared, modes)
+        bars = self.bars(t, x, r, prepared, modes)
         if kind == "truth":
             modes.values[i] = 1.0 - mode
         elif kind == "integer":
             modes.values[i] = mode + 1.0 if look.surfaces[i] > mode + 0.5 else mode - 1.0
         elif mode == 0.0:
-            modes.values[i] = np.sign(self._drives(look, values)[i])
+            modes.values[i] = np.sign(self._drives(look, values, bars)[i])
         else:
             for j in self.signs:  # what rests with it is held by all that could
-                if abs(look.surfaces[j]) <= AT_REST:
+                if abs(look.surfaces[j]) <= max(AT_REST, bars[j]):
                     modes.values[j] = 0.0
             modes.values[i] = 0.0
             slips, x = x, self._at_rest(t, x, r, prepared, modes)
             look, values = self.held_at(t, x, r, prepared, modes)
-            values = self._drives(look, values)
+            values = self._drives(look, values, bars)
             if abs(values[i]) > look.limits[i]:
-                still = abs(look.surfaces[i]) <= AT_REST  # what has no effect does not bring itself to rest
+                still = abs(look.surfaces[i]) <= max(AT_REST, bars[i])  # what has no effect brings nothing to rest
                 modes.values[i] = np.sign(values[i] if still else look.surfaces[i])
                 if abs(values[i]) > _DEAD * look.limits[i]:
                     x = slips  # at a dead centre round-off of slip would be a blow on all that moves
@@ -257,12 +267,27 @@ class HybridEquations(HoldingEquations):
         reach[: self.n_q] = 0.0
         reach[len(x) - self.n_z :] = 0.0
         off = np.concatenate([base.surfaces, base.touch.rates, base.rub.slips, base.held.rates])[held]
-        return np.asarray(x + reach @ self._solved(B, -off, held, base.limits, t))
+        return np.asarray(x + reach @ self._solved(B, -off, held, base.limits, t, AT_REST))
+
+    def _stilled(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
+        """Return the state without what drift makes of slip that contacts or latches hold: they may let go now."""
+        bars = self.bars(t, x, r, prepared, modes)
+        signs = [i for i in self.signs if modes.values[i] == 0.0]
+        if not bars[signs].any():
+            return x
+        held = self._holding(x, modes)
+        base = self.look_at(t, x, r, prepared, modes.values)
+        B, reach = self._reach(t, x, r, prepared, base, modes, held)
+        B, reach = with_open_columns(self._unpinned(B, held), reach, bars[signs] > 0.0)
+        reach[: self.n_q] = 0.0
+        reach[len(x) - self.n_z :] = 0.0
+        return np.asarray(x - reach @ holding(B, base.surfaces[signs], base.limits[signs], np.inf))
 
     def _fired(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> tuple[str, Floats]:
         """Return the first of the model's own events that happens, and what they set, with the values before."""
+        x = self._stilled(t, x, r, prepared, modes)
         look, values = self.held_at(t, x, r, prepared, modes)
         if self._contacts or self._latched:
             forces = values[: self._count + self._lines + self._latched]
@@ -340,9 +365,9 @@ class HybridEquations(HoldingEquations):
 
     def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> None:
         """Make signs slip to the side on which an event has set their surface."""
-        look = self.look_at(t, x, r, prepared, modes.values)
+        look, bars = self.look_at(t, x, r, prepared, modes.values), self.bars(t, x, r, prepared, modes)
         for i in self.signs:
-            if abs(look.surfaces[i]) > AT_REST:
+            if abs(look.surfaces[i]) > max(AT_REST, bars[i]):
                 modes.values[i] = np.sign(look.surfaces[i])
 
     def kept_at_rest(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import sympy as sm
 
+from mb2fmu.functions import StickingSign
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.model.definition import ModelDefinition
@@ -33,6 +34,7 @@ _SLIGHT = 2.0**-22
 _BLUNT = 1e-6
 _PERTURBED = 2
 _TRIED = 20 * POINTS
+_SWITCHES = (StickingSign, sm.sign, sm.Abs, sm.Piecewise)
 
 
 Differences = dict[str, tuple[float, float]]
@@ -147,6 +149,11 @@ def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelD
     )
 
 
+def _switched(parts: Handed) -> bool:
+    """Return whether loads have switches, the modes of which an impact may change."""
+    return any(entry.has(*_SWITCHES) for _, load in parts.loads for matrix, _ in load.args for entry in matrix)
+
+
 class _Maker:
     """Forms equations where possible, and samples them."""
 
@@ -168,6 +175,7 @@ class _Maker:
         self.symbols = OwnSymbols(definition, parts)
         latched = [sm.And(latch.close, sm.Not(latch.open)) for latch in definition.latches]
         self._latched = self.symbols.function([sm.Piecewise((1, sm.Or(*latched)), (0, True))]) if latched else None
+        self._gaps = self.symbols.function([c.gap for c in definition.contacts]) if _switched(parts) else None
         self.ways: list[OwnEquations | OwnKinematics] = []
         if work > MOST_PATHWAYS:
             reason = f"the lengths of its pathways have about {work:.1e} operations, more than {MOST_PATHWAYS:.1e}"
@@ -226,6 +234,8 @@ class _Maker:
             if self._latched is not None and any(self._latched(list(point.values))):
                 latched.append(point)
                 continue
+            if self._gaps is not None and min(self._gaps(list(point.values)), default=0.0) < 0.0:
+                continue  # an impact there leaves the modes of other speeds, and the object has those of the point
             try:
                 sample = self._sample(point)
             except (ArithmeticError, ValueError, np.linalg.LinAlgError):

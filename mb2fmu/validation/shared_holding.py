@@ -8,6 +8,8 @@ little, in proportion to what it can take: σ is the limit, for ε to 0, of
 
 which is the group inverse of Δ⁻¹ B, formed from a factorization of full rank. Source: Ben-Israel and Greville,
 Generalized Inverses, 2nd ed. 2003, ch. 4, theorem 2.
+
+Contacts and latches hold rigidly, and bear what they can alone: friction on a motion that they hold has none of it.
 """
 
 from __future__ import annotations
@@ -23,17 +25,21 @@ _WEAKEST = 1e3
 _NOTHING = 1e-9
 """Of the largest change that any friction makes to a slip: a friction that changes its own by less holds nothing."""
 
+_ALREADY = 1e-9
+"""Of the change that a friction makes to its own slip without contacts and latches: below it they hold the slip."""
+
 _REGULAR = 1e-3
 """Of the sum of squares: two rows with a larger determinant have a condition below a thousand."""
 
 
-def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
+def holding(B: Floats, right: Floats, limits: Floats, nothing: float | None = None) -> Floats:
     """Return holding values: of signs, then of contacts and latches.
 
     Args:
         B: Shape (k, k): what each value changes each rate by.
         right: Shape (k,): what the rates lack.
         limits: Of the signs, in front; the others are contacts and latches, of least norm where they say the same.
+        nothing: What signs may leave over, as it is round-off; None: a small part of what they could do.
 
     Raises:
         LinAlgError: If nothing holds.
@@ -44,16 +50,50 @@ def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
         signs = int(np.sum(acting < len(limits)))
         B, right, limits = B[np.ix_(acting, acting)], right[acting], limits[acting[:signs]]
     if signs == len(acting):
-        found[acting] = _shared(B, right, limits)
+        found[acting] = _shared(B, right, limits, nothing)
         return found
     rows = _least(B[signs:, signs:])
     if not signs:
         found[acting] = rows @ right
         return found
     through = B[:signs, signs:] @ rows
-    shared = _shared(B[:signs, :signs] - through @ B[signs:, :signs], right[:signs] - through @ right[signs:], limits)
+    left, wanted = B[:signs, :signs] - through @ B[signs:, :signs], right[:signs] - through @ right[signs:]
+    able = np.flatnonzero(~_barred(left, B))
+    shared = np.zeros(signs)
+    shared[able] = _shared(left[np.ix_(able, able)], wanted[able], limits[able], nothing)
     found[acting] = np.append(shared, rows @ (right[signs:] - B[signs:, :signs] @ shared))
     return found
+
+
+def held_already(B: Floats, signs: int) -> npt.NDArray[np.bool_]:
+    """Return which frictions rub on a motion that contacts and latches hold, shape (signs,).
+
+    Args:
+        B: As above; all of its contacts rest, all of its latches are closed.
+        signs: Number of frictions, in front.
+    """
+    if signs == len(B):
+        return np.zeros(signs, dtype=bool)
+    return _barred(B[:signs, :signs] - B[:signs, signs:] @ _least(B[signs:, signs:]) @ B[signs:, :signs], B)
+
+
+def with_open_columns(B: Floats, reach: Floats, barred: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return the effects of frictions alone on their slips and on the states, beside contacts and latches that hold.
+
+    Args:
+        B: As above.
+        reach: Effects on the states, shape (n_x, k).
+        barred: Of the frictions: their effects are those without contacts and latches.
+    """
+    signs = len(barred)
+    answers = _least(B[signs:, signs:]) @ B[signs:, :signs]
+    left, along = B[:signs, :signs] - B[:signs, signs:] @ answers, reach[:, :signs] - reach[:, signs:] @ answers
+    return np.where(barred, B[:signs, :signs], left), np.where(barred, reach[:, :signs], along)
+
+
+def _barred(left: Floats, B: Floats) -> npt.NDArray[np.bool_]:
+    """Return where next to nothing is left of what a friction changes its own slip by, beside contacts and latches."""
+    return np.asarray(np.abs(np.diag(left)) < _ALREADY * np.abs(np.diag(B)[: len(left)]))
 
 
 def _acts(B: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
@@ -81,7 +121,7 @@ def _least(B: Floats) -> Floats:
     return np.asarray(np.linalg.pinv(B, rcond=1e-10))
 
 
-def _shared(B: Floats, right: Floats, limits: Floats) -> Floats:
+def _shared(B: Floats, right: Floats, limits: Floats, nothing: float | None) -> Floats:
     """Return the values of held signs alone: of least norm, weighted by their limits, where B is singular."""
     if not len(right):
         return right
@@ -99,6 +139,7 @@ def _shared(B: Floats, right: Floats, limits: Floats) -> Floats:
     F, G = U[:, :rank] * sizes[:rank], V[:rank] * lengths
     found = F @ np.linalg.solve(G @ F, np.linalg.solve(G @ F, G @ b))
     found += np.linalg.lstsq(A / lengths, b - A @ found, rcond=_RANK)[0] / lengths  # squares have cost digits
-    if np.linalg.norm(A @ found - b) > _FITS * np.linalg.norm(b):
+    least = _NOTHING * (np.abs(B) @ limits) if nothing is None else nothing
+    if np.linalg.norm(A @ found - b) > _FITS * np.linalg.norm(b) and np.any(np.abs(B @ found - right) > least):
         raise np.linalg.LinAlgError("nothing holds what is driven")
     return np.asarray(found)

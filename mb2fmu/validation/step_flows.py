@@ -123,11 +123,12 @@ class StepFlow:
         if not isinstance(numeric, HybridEquations):
             return step.begins, x
         t, r = float(run.time[k]), run.inputs[k].tolist()
-        jumped = step.begins is not None and k > 0 and not np.array_equal(run.inputs[k], run.inputs[k - 1])
+        jumped = k > 0 and not np.array_equal(run.inputs[k], run.inputs[k - 1])
         if step.before is None and not jumped:
             return step.begins, x
         if step.begins is None:
-            modes = numeric.modes_at(t, x, r, numeric.prepare(list(step.before or ())))
+            old = self._prepared if step.before is None else numeric.prepare(list(step.before))
+            modes = numeric.modes_at(t, x, run.inputs[k - 1].tolist() if jumped else r, old)
         else:
             modes = step.begins.copy()
         x, _ = numeric.settle(t, x, r, self._prepared, modes, ())
