@@ -287,7 +287,8 @@ class _StepLoop:
         looks = [end - part * (end - begin) for part in (1e-3, 0.5)]
         seen = np.array([*(self._margins(t, dense(t), r)[due] for t in looks), before, here])
         hovers = np.all(np.abs(seen) <= _ZERO, axis=0)
-        away = (np.abs(here) + _ZERO) / np.maximum(seen[0] - here, np.finfo(float).tiny)
+        with np.errstate(over="ignore"):  # what has not fallen is infinitely far away
+            away = (np.abs(here) + _ZERO) / np.maximum(seen[0] - here, np.finfo(float).tiny)
         k = int(np.flatnonzero(away <= 100.0 * np.min(away))[0])
         return [int(due[k])], bool(hovers[k])
 
