@@ -229,7 +229,7 @@ def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[
                 rows.append(compared(numeric, y[:-1], numeric.motion_in(t, y[:-1], r, prepared, side)))
                 modes.append(side)
             _add(found, reference, k, rows, modes)
-    for k in range(1, len(run.time)):
+    for k in range(len(run.time)):
         t, r, x = float(run.time[k]), run.held(k).tolist(), reference.states[k]
         known = found[k].modes if k in found else ()
         for _, other in indifferent(numeric, t, x, r, prepared, reference.modes[k], max(OFFSETS.values())):

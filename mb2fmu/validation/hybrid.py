@@ -34,6 +34,7 @@ AT_REST = 1e-9
 
 _MOST_CHANGES = 50
 _DEAD = 1e4  # times what a sign can hold: nothing could have brought it to rest
+_ROUNDED = 1e-12  # of a limit: what is nearer to it holds with all that it has
 
 
 class HybridEquations(HoldingEquations):
@@ -77,8 +78,15 @@ class HybridEquations(HoldingEquations):
         return self.motion_in(t, x, r, prepared, self.modes_at(t, x, r, prepared))
 
     def motion_in(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Motion:
-        """Return all quantities at one instant, with given modes."""
-        values = self.held_at(t, x, r, prepared, modes)[1]
+        """Return all quantities at one instant, with given modes.
+
+        A sign that holds with all that it has (a freewheel that transmits nothing holds with its lower limit) is told
+        as one that holds: its value at the limit is that of a sign that slides.
+        """
+        look, values = self.held_at(t, x, r, prepared, modes)
+        for i in self.signs:
+            if modes.values[i] == 0.0 and abs(abs(values[i]) - look.limits[i]) <= _ROUNDED * look.limits[i]:
+                values[i] = np.copysign((1.0 - _ROUNDED) * look.limits[i], values[i])
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
         return replace(motion, outputs=motion.outputs[: self.frozen.outputs])
 

@@ -145,6 +145,33 @@ def test_what_is_looked_at_early_happens_once(units, fmi):
     unit.free()
 
 
+@pytest.mark.parametrize("fmi", "23")
+def test_what_the_beginning_of_a_ramp_decides_is_decided_with_it(ramp, fmi):
+    """Seen: max(0, most ramp) turned on in the second update at one instant, though the first had asked for none."""
+    unit = Instance(ramp[fmi], fmi)
+    after = unit.event(0.0)
+    assert after == pytest.approx(0.5, abs=1e-12)
+    following = unit.event(after)
+    assert following == pytest.approx(1.5, abs=1e-12)
+    modes = [unit.real(f"mode[{k}]") for k in (1, 2, 3)]
+    assert unit.event(after) == following
+    assert [unit.real(f"mode[{k}]") for k in (1, 2, 3)] == modes
+    unit.free()
+
+
+@pytest.fixture(scope="module")
+def ramp(tmp_path_factory) -> dict[str, Path]:
+    """A mass under a force that begins at 0.5 s, is full at 1.5 s, and pushes only, as is said once more."""
+    t = me.dynamicsymbols._t
+    most = sm.Symbol("most")
+    force = sm.Max(0, most * sm.Min(1, sm.Max(0, t - sm.Rational(1, 2)))) - x
+    model, *_ = lines.masses("Ramp", [(1.0, 0.5)], lambda _: [force])
+    model.parameter(most, 3.0, "N")
+    model.experiment(stop=2.0, step=0.1)
+    folder = tmp_path_factory.mktemp("ramp")
+    return {fmi: export(model, folder / fmi, fmi=fmi).path for fmi in "23"}
+
+
 def next_sample(unit: Instance, after: float, due: float) -> float:
     """Goes from event to event as far as the one before a sample."""
     while after < due - 1e-9:

@@ -125,17 +125,27 @@ static int mb2fmu_let_go(mb2fmu_settling *s, double t, const double x[], const d
 
 #if MB2FMU_N_TIMED > 0
 /* Switches of time alone follow it to the last digit: what an importer that steps to their instants comes to, and what
- * else falls on the same one. Surfaces are those of mb2fmu_let_go. */
-static void mb2fmu_follow_time(mb2fmu_settling *s, mb2fmu_prepared *w)
+ * else falls on the same one. A ramp that begins is one, and what its first value decides is another: so they are asked
+ * until none changes, or each has had its turn. *followed: whether any has changed. */
+static int mb2fmu_follow_time(mb2fmu_settling *s, double t, const double x[], const double r[], const double p[],
+                              mb2fmu_prepared *w, int *followed)
 {
-    for (int k = 0; k < MB2FMU_N_INDICATORS; k++) {
-        const double at = s->surface[k];
-        const double now = model_switches[k].kind == MB2FMU_SWITCH_STEPS ? floor(at) : (double)(at > 0.0);
-        if (model_switches[k].timed && *mb2fmu_mode(w, k) != now) {
-            *mb2fmu_mode(w, k) = now;
-            mb2fmu_note(s, k);
+    int failed = 0, going = 1;
+    *followed = 0;
+    for (int pass = 0; failed == 0 && going && pass <= MB2FMU_N_TIMED; pass++) {
+        failed = model_surfaces(t, x, r, p, w, s->surface);
+        going = 0;
+        for (int k = 0; failed == 0 && k < MB2FMU_N_INDICATORS; k++) {
+            const double at = s->surface[k];
+            const double now = model_switches[k].kind == MB2FMU_SWITCH_STEPS ? floor(at) : (double)(at > 0.0);
+            if (model_switches[k].timed && *mb2fmu_mode(w, k) != now) {
+                *mb2fmu_mode(w, k) = now;
+                mb2fmu_note(s, k);
+                going = *followed = 1;
+            }
         }
     }
+    return failed;
 }
 #endif
 
@@ -180,8 +190,9 @@ static int mb2fmu_settle(mb2fmu_settling *s, double t, double x[], const double 
     s->last[0] = s->last[1] = -1;
     failed = mb2fmu_let_go(s, t, x, r, p, w, set);
 #if MB2FMU_N_TIMED > 0
+    int followed;
     if (failed == 0 && punctual) {
-        mb2fmu_follow_time(s, w);
+        failed = mb2fmu_follow_time(s, t, x, r, p, w, &followed);
     }
 #else
     (void)punctual;
@@ -190,6 +201,16 @@ static int mb2fmu_settle(mb2fmu_settling *s, double t, double x[], const double 
     while (failed == 0 && fired) {
         failed = mb2fmu_agree(s, t, x, r, p, w, slack, &changes);
         fired = 0;
+#if MB2FMU_N_TIMED > 0
+        if (failed == 0 && punctual && s->changed) { /* other modes may let time decide something else */
+            failed = mb2fmu_follow_time(s, t, x, r, p, w, &followed);
+            if (failed == 0 && followed) {
+                fired = 1;
+                failed = ++changes > MB2FMU_MOST_CHANGES * MB2FMU_N_MODES ? MB2FMU_CHATTERS : 0;
+                continue;
+            }
+        }
+#endif
         if (failed == 0 && (s->changed || mb2fmu_is_pending(w, set))) {
             failed = mb2fmu_fire(s, t, x, r, p, w, &fired);
         }
