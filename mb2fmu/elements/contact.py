@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector
 
 from mb2fmu.elements.element import NamedElement
+from mb2fmu.elements.link_contact import in_ground, link_faults, link_load, link_points, motion_against
 from mb2fmu.elements.surfaces import TINY, Named, Size, Surface
 from mb2fmu.errors import Fault
 from mb2fmu.functions import no_event, sticking_sign
 from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.parts import Parts
-from mb2fmu.model.recorded import RecordedMechanics
+from mb2fmu.model.recorded import RecordedMechanics, RecordedPoint
 from mb2fmu.model.snapshot import restored
 
 if TYPE_CHECKING:
@@ -71,13 +72,13 @@ class Contact(NamedElement):
 
     Attributes:
         name: In front of the names of its variables.
-        body: What touches.
+        body: What touches; of a robot the name of a link.
         surface: What it touches: ``PlaneSurface``, ``SphereSurface``, ``CylinderSurface``, ``HeightSurface``.
         stiffness: k in N/mⁿ.
         exponent: n >= 1; a number is no parameter of the unit, an expression is as it is.
         dissipation: d in s/m.
         radius: Of the sphere about each point, m; 0: the points themselves touch.
-        at: Points of the body; None: its mass centre.
+        at: Points of the body; None: its mass centre, of a robot's link its origin.
         kinetic: μ while it slides; None: there is no friction.
         static: Coefficient at which it breaks away, with ``plane``; None: μ.
         slip_speed: m/s, below which friction is proportional to the slip; for motions in space.
@@ -87,32 +88,32 @@ class Contact(NamedElement):
     Mech. 42 (1975) 440-445; K. L. Johnson, Contact Mechanics, 1985, section 4.2.
     """
 
-    body: RigidBody | Particle
+    body: RigidBody | Particle | str
     surface: Surface
     stiffness: Size
     exponent: Size = 1.5
     dissipation: Size = 0.0
     radius: Size = 0.0
-    at: Point | Sequence[Point] | None = None
+    at: Point | RecordedPoint | Sequence[Point | RecordedPoint] | None = None
     kinetic: Size | None = None
     static: Size | None = None
     slip_speed: Size | None = None
     plane: Vector | None = None
 
     @property
-    def points(self) -> list[Point]:
+    def points(self) -> list[Any]:
         """The points of the body that touch."""
+        if isinstance(self.body, str):
+            found: list[Any] = link_points(self.body, self.at)
+            return found
         if self.at is None:
             return [self.body.masscenter]
-        return [self.at] if isinstance(self.at, Point) else [*self.at]
+        return [self.at] if isinstance(self.at, Point | RecordedPoint) else [*self.at]
 
     # --- faults ------------------------------------------------------------------------------------------------------
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of body, surface and numbers."""
-        if isinstance(model.mechanics, RecordedMechanics):
-            yield self.fault("robots' files have no contacts yet", "write the mechanism with SymPy")
-            return
         whole = True
         for what, remedy in self._shape_faults(model):
             whole = False
@@ -124,6 +125,9 @@ class Contact(NamedElement):
 
     def _shape_faults(self, model: Model) -> Iterator[tuple[str, str]]:
         """Yield (what, remedy) for bodies, surface and points that cannot touch."""
+        if isinstance(model.mechanics, RecordedMechanics):
+            yield from link_faults(self.body, self.at, self.surface, model.mechanics)
+            return
         bodies = mechanics_source.bodies(model.mechanics)
         carrier = self.surface.body if isinstance(self.surface, Surface) else None
         for role, body in (("what touches", self.body), ("what carries its surface", carrier)):
@@ -161,7 +165,9 @@ class Contact(NamedElement):
             if given:
                 yield f"it has {' and '.join(given)}, and no friction", "give the coefficient: kinetic=0.3"
             return
-        if (self.slip_speed is None) == (self.plane is None):
+        if isinstance(self.body, str) and self.plane is not None:
+            yield "it has a plane, and links of robots move in space", "give slip_speed=1e-3: friction that creeps"
+        elif (self.slip_speed is None) == (self.plane is None):
             has = "neither slip_speed nor plane" if self.plane is None else "both slip_speed and plane"
             yield (
                 f"it has friction and {has}",
@@ -202,9 +208,10 @@ class Contact(NamedElement):
             return made[part]
 
         radius = sm.S.Zero if self.radius == 0 else named("radius", self.radius, "m", "of what touches")
-        for point in self.points:
+        for k, point in enumerate(self.points, 1):
             touch = self._touch(model, point, radius, named)
-            name = self.name if len(self.points) == 1 else f"{self.name}.{point.name}"
+            label = f"point{k}" if isinstance(point, RecordedPoint) else point.name
+            name = self.name if len(self.points) == 1 else f"{self.name}.{label}"
             force = self._normal_force(touch, named)
             model.output(f"{name}.gap", touch.gap, "m", description="between what touches and the surface")
             model.output(f"{name}.approach", touch.approach, "m/s", description="speed at which the gap closes")
@@ -213,7 +220,10 @@ class Contact(NamedElement):
             self._load(model, point, touch, (force, along, self._potential(touch, named)))
 
     def _touch(self, model: Model, point: Point, radius: sm.Expr, named: Named) -> _Touch:
-        """Return geometry and velocities by SymPy."""
+        """Return geometry and velocities by SymPy, of a robot by what expressions name of the motion."""
+        if isinstance(model.mechanics, RecordedMechanics):
+            motion = motion_against(model.mechanics, point, self.surface)
+            return self._touched(in_ground(self.surface), *motion, Vector(0), radius, named)
         frame, origin = mechanics_source.inertial_frame(model.mechanics), mechanics_source.origin(model.mechanics)
         assert isinstance(frame, ReferenceFrame)
         surface = self.surface
@@ -222,12 +232,35 @@ class Contact(NamedElement):
             if isinstance(model.mechanics, Parts) and isinstance(origin, Point):
                 origin.set_vel(frame, 0)  # it is fixed in the inertial frame, by its definition
             position = point.pos_from(surface.point).express(frame)
-            at = surface.distance(position, named)
             turning, carried = (_turning(body, frame).express(frame) for body in (self.body, surface.body))
             velocity = (point.vel(frame) - surface.point.vel(frame)).express(frame)
-            arm = -at.value / at.length * at.out if isinstance(self.body, RigidBody) else Vector(0)
-            slip = velocity + turning.cross(arm) - carried.cross(position + arm)
-            approach = -(velocity - carried.cross(position)).dot(at.out) / at.length
+            return self._touched(surface, position, velocity, turning, carried, radius, named)
+
+    def _touched(
+        self,
+        surface: Surface,
+        position: Vector,
+        velocity: Vector,
+        turning: Vector,
+        carried: Vector,
+        radius: sm.Expr,
+        named: Named,
+    ) -> _Touch:
+        """Return where a point touches.
+
+        Args:
+            surface: Whose directions are vectors.
+            position: Of the point from the surface's, as are all others in the inertial frame.
+            velocity: Of the point against the surface's.
+            turning: Angular velocity of what touches.
+            carried: That of the surface.
+            radius: Of the sphere about the point.
+            named: Makes parameters.
+        """
+        at = surface.distance(position, named)
+        arm = -at.value / at.length * at.out if isinstance(self.body, RigidBody | str) else Vector(0)
+        slip = velocity + turning.cross(arm) - carried.cross(position + arm)
+        approach = -(velocity - carried.cross(position)).dot(at.out) / at.length
         return _Touch(at.value - radius, at.out / at.length, approach, slip, arm, position + arm)
 
     def _normal_force(self, touch: _Touch, named: Named) -> sm.Expr:
@@ -293,6 +326,10 @@ class Contact(NamedElement):
         """Add loads on the body and on the carrier of the surface at one place: normal force, friction, potential."""
         force, along, potential = acting
         whole = force * touch.normal + along
+        if isinstance(model.mechanics, RecordedMechanics):
+            loads = [(point, whole), *([(self.body, touch.arm.cross(along))] if along != 0 else [])]
+            model.add_loads(*(link_load(model.mechanics, at, vector) for at, vector in loads))
+            return
         loads = [(point, whole), (_frame(self.body), touch.arm.cross(along))]
         carrier = self.surface.body
         if carrier is not None:

@@ -70,7 +70,8 @@ class Impact(NamedElement):
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield coefficients out of range, and choices that contradict each other."""
         if isinstance(model.mechanics, RecordedMechanics):
-            yield self.fault("robots have no gaps yet", "write the mechanism with SymPy")
+            remedy = "take a compliant Contact, a HardStop with stiffness, or write the mechanism with SymPy"
+            yield self.fault("robots have no rigid impacts", remedy)
         if not isinstance(self.gap, sm.Expr | int | float):
             yield self.fault(f"its gap is {self.gap!r}", "give an expression of coordinates, zero where bodies touch")
         e, slow = sm.sympify(self.restitution), sm.sympify(self.rest_below)

@@ -75,7 +75,8 @@ class Latch(NamedElement):
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faulty rows, conditions and numbers."""
         if isinstance(model.mechanics, RecordedMechanics):
-            yield self.fault("robots have no latches yet", "write the mechanism with SymPy")
+            remedy = "hold the link by a stiff SpringDamper or force that a discrete variable switches, or by SymPy"
+            yield self.fault("robots have no latches", remedy)
         if not 0 < len(self.each) <= _MOST_ROWS:
             yield self.fault(f"it holds {len(self.each)} rows", f"give 1 to {_MOST_ROWS} that some coordinate changes")
         names = [(row.effort, row.label) for row in self.each]

@@ -12,8 +12,15 @@ from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.elements.attachment import attached
 from mb2fmu.elements.element import NamedElement
-from mb2fmu.elements.pathway import is_pair, pathway_or_joint_faults
+from mb2fmu.elements.pathway import (
+    between_links,
+    is_link_pair,
+    is_pair,
+    pathway_or_joint_faults,
+    pull_between_links,
+)
 from mb2fmu.errors import Fault
+from mb2fmu.model.recorded import RecordedMechanics, RecordedPoint
 from mb2fmu.model.snapshot import restored
 
 if TYPE_CHECKING:
@@ -39,7 +46,8 @@ class SpringDamper(NamedElement):
 
     Attributes:
         name: In front of the names of its variables.
-        on: (point, point), a ``PinJoint`` or ``PrismaticJoint``, or a robot's joint by its name.
+        on: (point, point), of a robot two of its ``point(link, offset)``; a ``PinJoint`` or ``PrismaticJoint``, or a
+            robot's joint by its name.
         stiffness: N/m, or N.m/rad on a pin.
         damping: N.s/m, or N.m.s/rad.
         rest: Length, or coordinate, at which the spring is slack.
@@ -48,7 +56,7 @@ class SpringDamper(NamedElement):
         limits: (lowest, highest) pull in N or N.m, between which the whole of it stays; None: no limit on that side.
     """
 
-    on: tuple[Point, Point] | Joint | str
+    on: tuple[Point, Point] | tuple[RecordedPoint, RecordedPoint] | Joint | str
     stiffness: float | sm.Expr | None = None
     damping: float | sm.Expr | None = None
     rest: float | sm.Expr = 0.0
@@ -89,6 +97,10 @@ class SpringDamper(NamedElement):
                 length, rate = pathway.length, pathway.extension_velocity
             stretch, pull = self._pull(model, length, rate, ("m", "N"))
             model.add_loads(ForceActuator(-pull, pathway))
+            effort, unit, at = "force", "N", "m"
+        elif isinstance(model.mechanics, RecordedMechanics) and is_link_pair(self.on):
+            stretch, pull = self._pull(model, *between_links(self.on, model.mechanics), ("m", "N"))
+            model.add_loads(*pull_between_links(self.on, model.mechanics, pull))
             effort, unit, at = "force", "N", "m"
         else:
             place = attached(self.on, model)

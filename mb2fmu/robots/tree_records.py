@@ -105,6 +105,7 @@ class _RobotReader:
             bodies=tuple(bodies),
             loads=tuple(loads),
             sensed=sensed,
+            given_potential=None if d.potential_energy is None else self.plain(d.potential_energy),
             driven=self._driven(),
             prescribed=bool(self._driven()),
             potential_forces=tuple(self._efforts()),

@@ -13,6 +13,7 @@ from unit.robots.robot_texts import ARM, link
 from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import pipeline
+from mb2fmu.errors import FormulationError
 from mb2fmu.formulation import formulate_motion
 from mb2fmu.robots import tree_records
 from mb2fmu.systems.joined import CouplingError
@@ -128,3 +129,22 @@ def test_events_and_states_may_contain_them(file: Path) -> None:
 def test_a_model_that_names_positions_is_not_split(file: Path) -> None:
     with pytest.raises(CouplingError, match="name positions and velocities of points"):
         cut(pipeline.derive(held(file)).mechanism, ["j2"])
+
+
+def test_a_potential_energy_that_is_given_counts(file: Path) -> None:
+    """It was left out, and nothing said so: that of the weights alone was put out."""
+    model = pipeline.Model.from_urdf(file, friction="ignore", inputs="none", gravity=(0, 0, 0))
+    arm = model.mechanics
+    place = arm.position_of("tool", OFFSET)
+    arm.add_force("tool", [200 * (a - x) for a, x in zip(ANCHOR, place, strict=True)], offset=OFFSET)
+    model.output_kinetic_energy()
+    model.output_total_energy()
+    model.output_position("tip", arm.point("tool", OFFSET))
+    with pytest.raises(FormulationError, match="force 1 on tool"):
+        pipeline.derive(model)
+    model.potential_energy(sum(100 * (a - x) ** 2 for a, x in zip(ANCHOR, place, strict=True)))
+    f = pipeline.right_hand_side(pipeline.derive(model))
+    found = dict(zip(f.output_names, f.outputs(0.0, np.linspace(-0.5, 0.5, 6)), strict=True))
+    tip = np.array([found[f"tip.{axis}"] for axis in "xyz"])
+    stored = 100 * np.sum((ANCHOR - tip) ** 2)
+    assert found["total_energy"] - found["kinetic_energy"] == pytest.approx(stored, rel=1e-12)

@@ -1,0 +1,196 @@
+"""Compliant contact of a robot's links with surfaces of the ground, and springs between points of links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from unit.robots.robot_texts import ARM
+from unit.robots.test_robot_equations import worst_of
+
+from mb2fmu import (
+    Contact,
+    CylinderSurface,
+    HeightSurface,
+    Impact,
+    Latch,
+    PlaneSurface,
+    SphereSurface,
+    SpringDamper,
+    pipeline,
+)
+from mb2fmu.errors import ModelError
+
+Array = npt.NDArray[np.float64]
+FOOT, RADIUS = (0.1, 0.0, 0.2), 0.05
+NORMAL = np.array([0.2, -0.1, 1.0]) / np.linalg.norm([0.2, -0.1, 1.0])
+AXIS = np.array([0.6, 0.8, 0.0])
+HEIGHT = 0.45
+MIDDLE = (0.8, -0.2, 0.7)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    return path
+
+
+def model_of(file: Path) -> pipeline.Model:
+    return pipeline.Model.from_urdf(file, friction="ignore", inputs="none")
+
+
+def on_a_plane(p: Array) -> tuple[float, Array]:
+    return float((p - [0, 0, HEIGHT]) @ NORMAL), NORMAL
+
+
+def in_a_sphere(p: Array) -> tuple[float, Array]:
+    d = p - MIDDLE
+    return 0.6 - float(np.linalg.norm(d)), -d / np.linalg.norm(d)
+
+
+def on_a_cylinder(p: Array) -> tuple[float, Array]:
+    d = p - MIDDLE
+    d = d - (d @ AXIS) * AXIS
+    return float(np.linalg.norm(d)) - 0.4, d / np.linalg.norm(d)
+
+
+def on_a_slope(p: Array) -> tuple[float, Array]:
+    out = np.array([-0.3, 0.0, 1.0]) / np.hypot(0.3, 1.0)
+    return float((p - [0, 0, HEIGHT]) @ out), out
+
+
+@pytest.mark.parametrize("shape", [on_a_plane, in_a_sphere, on_a_cylinder, on_a_slope])
+def test_a_link_is_pushed_as_the_law_says(file: Path, shape: Callable[[Array], tuple[float, Array]]) -> None:
+    """Hunt and Crossley's law in NumPy, put in as forces of another unit of the robot, moves it in the same way."""
+    model = model_of(file)
+    arm = model.mechanics
+    low, middle = arm.point("ground", (0, 0, HEIGHT)), arm.point("ground", MIDDLE)
+    surface = {
+        on_a_plane: PlaneSurface(low, tuple(3 * NORMAL)),
+        in_a_sphere: SphereSurface(middle, 0.6, inside=True),
+        on_a_cylinder: CylinderSurface(middle, tuple(AXIS), 0.4),
+        on_a_slope: HeightSurface(low, arm.frame("ground"), lambda x, _: 0.3 * x),
+    }[shape]
+    law = {"stiffness": 3e3, "dissipation": 0.4, "radius": RADIUS, "kinetic": 0.5, "slip_speed": 0.02}
+    model.add(Contact("floor", "tool", surface, at=arm.point("tool", FOOT), **law))
+    f = pipeline.right_hand_side(pipeline.derive(model))
+    asked: dict[str, Any] = {
+        "inputs": "none",
+        "friction": "ignore",
+        "loads": [{"frame": "tool", "of": ["force", "torque"], "offset": FOOT}],
+        "outputs": [
+            {"frame": "tool", "of": ["position", "velocity"], "offset": FOOT},
+            {"frame": "tool", "of": "angular_velocity", "name": "turn"},
+        ],
+    }
+    g = pipeline.right_hand_side(pipeline.derive(file, arguments=asked))
+    random, pressed = np.random.default_rng(2), 0
+    for _ in range(30):
+        x = random.uniform(-1, 1, 6)
+        seen = dict(zip(g.output_names, g.outputs(0.0, x), strict=True))
+        p, v, w = (
+            np.array([seen[f"{name}.{i}"] for i in "xyz"])
+            for name in ("tool.position", "tool.velocity", "turn.angular_velocity")
+        )
+        distance, out = shape(p)
+        depth, arm_ = RADIUS - distance, -distance * out
+        approach = -float(v @ out)
+        force = 3e3 * max(depth, 0.0) ** 1.5 * max(0.0, 1 + 0.4 * approach)
+        slip = v + np.cross(w, arm_)
+        slip -= (slip @ out) * out
+        rub = -0.5 * force * slip / np.sqrt(slip @ slip + 0.02**2)
+        wanted = g(0.0, x, [*(force * out + rub), *np.cross(arm_, rub)])
+        assert f(0.0, x) == pytest.approx(wanted, abs=1e-10 * np.abs(wanted).max())
+        told = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
+        assert told["floor.gap"] == pytest.approx(-depth, abs=1e-12)
+        assert told["floor.force"] == pytest.approx(force, abs=1e-8)
+        assert told["floor.friction"] == pytest.approx(float(np.linalg.norm(rub)), rel=1e-6, abs=1e-8)
+        pressed += force > 0
+    assert 3 < pressed < 27
+
+
+def test_the_second_reading_has_the_contact(file: Path) -> None:
+    model = model_of(file)
+    arm = model.mechanics
+    points = (arm.point("tool", FOOT), arm.point("tool"))
+    floor = PlaneSurface(arm.point("ground", (0, 0, 1.0)), (0, 0, 1))
+    model.add(Contact("floor", "tool", floor, at=points, stiffness=3e3, kinetic=0.5, slip_speed=0.02))
+    model.add(SpringDamper("rope", (arm.point("ground", (1, 0, 0)), points[0]), stiffness=90.0, damping=2.0, rest=0.3))
+    derivation = pipeline.derive(model)
+    names = [item.name for item in derivation.checked.outputs]
+    assert {"floor.point1.gap", "floor.point2.force"} <= {*names}
+    assert worst_of(derivation) < 1
+
+
+def test_a_spring_between_links_pulls_along_the_line(file: Path) -> None:
+    model = model_of(file)
+    arm = model.mechanics
+    ends = (arm.point("l1", (0, 0.3, 0)), arm.point("tool", FOOT))
+    model.add(SpringDamper("rope", ends, stiffness=90.0, damping=2.0, rest=0.3))
+    f = pipeline.right_hand_side(pipeline.derive(model))
+    asked = {
+        "inputs": "none",
+        "friction": "ignore",
+        "loads": [{"frame": "l1", "offset": (0, 0.3, 0)}, {"frame": "tool", "offset": FOOT}],
+        "outputs": [
+            {"frame": "l1", "of": ["position", "velocity"], "offset": (0, 0.3, 0)},
+            {"frame": "tool", "of": ["position", "velocity"], "offset": FOOT},
+        ],
+    }
+    g = pipeline.right_hand_side(pipeline.derive(file, arguments=asked))
+    x = np.random.default_rng(3).uniform(-1, 1, 6)
+    p, v, q, w = g.outputs(0.0, x)[-12:].reshape(4, 3)
+    way, length = q - p, np.linalg.norm(q - p)
+    pull = 90.0 * (length - 0.3) + 2.0 * (w - v) @ way / length
+    wanted = g(0.0, x, [*(pull * way / length), *(-pull * way / length)])
+    assert f(0.0, x) == pytest.approx(wanted, abs=1e-12 * np.abs(wanted).max())
+    told = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
+    assert told["rope.force"] == pytest.approx(pull)
+
+
+def test_what_cannot_touch_is_told_at_once(file: Path) -> None:
+    model = model_of(file)
+    arm, z = model.mechanics, (0, 0, 1)
+    floor = PlaneSurface(arm.point("ground"), z)
+    model.add(Contact("a", "tol", floor, stiffness=1e4))
+    model.add(Contact("b", "tool", PlaneSurface(arm.point("l1"), z), stiffness=1e4))
+    model.add(Contact("c", "tool", PlaneSurface(arm.point("ground"), 3), stiffness=-1.0))
+    model.add(Contact("d", "tool", floor, at=arm.point("l1"), stiffness=1e4))
+    model.add(Contact("e", "tool", floor, stiffness=1e4, kinetic=0.3, plane=z))
+    model.add(Contact("f", "tool", "floor", stiffness=1e4))
+    model.add(SpringDamper("g", (arm.point("ground"), arm.point("base")), stiffness=1.0))
+    model.add(Impact("h", arm.position["j1"]))
+    model.add(Latch("i", arm.position["j1"], close=arm.position["j1"] > 0, within=None))
+    with pytest.raises(ModelError) as caught:
+        pipeline.derive(model)
+    for part in (
+        "Contact a: what touches is 'tol'",
+        "give the name of a link that moves: l1, l2, l3, tool, l4",
+        "Contact b: its surface is at",
+        "Contact c: the normal of its surface is 3",
+        "Contact c: stiffness is -1",
+        "Contact d: it touches with l1, a point of another link",
+        "give slip_speed=1e-3: friction that creeps",
+        "Contact f: its surface is 'floor'",
+        "SpringDamper g: both ends stand still",
+        "Impact h: robots have no rigid impacts",
+        "Latch i: robots have no latches",
+    ):
+        assert part in str(caught.value)
+
+
+def test_a_contact_that_opens_is_an_event(file: Path) -> None:
+    """A force of its own holds the tool on a floor and lets it go."""
+    model = model_of(file)
+    arm = model.mechanics
+    floor = PlaneSurface(arm.point("ground", (0, 0, 0.72)), (0, 0, 1))
+    model.add(Contact("floor", "tool", floor, at=arm.point("tool", FOOT), stiffness=1e4, exponent=1))
+    result = pipeline.simulate(model)
+    gaps = np.array(result["floor.gap"])
+    assert gaps.min() < 0 < gaps.max()
+    assert np.all((np.array(result["floor.force"]) > 0) == (gaps < 0))
