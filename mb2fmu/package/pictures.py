@@ -25,7 +25,7 @@ from mb2fmu.interface.fmu_interface import Fmi, FmuInterface
 
 ICON = 400
 PICTURE = 1000
-"""Width in pixels; the height follows from the drawing."""
+"""Of the longer side, in pixels; the other follows from the drawing."""
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(px)?")
 _SVG = "{http://www.w3.org/2000/svg}svg"
@@ -54,15 +54,26 @@ def pictures(interface: FmuInterface, diagram: str) -> FileTree:
     if drawing is None:
         drawing = etree.fromstring(_card(interface, diagram).encode())
     files = {"terminalsAndIcons/icon.png": raster(icon, ICON), "terminalsAndIcons/icon.svg": icon}
-    return FileTree({**files, **_large(interface.target.fmi, _written(drawing))})
+    return FileTree({**files, **_large(interface.target.fmi, drawing)})
 
 
-def _large(fmi: Fmi, drawing: bytes) -> dict[str, bytes]:
+def _large(fmi: Fmi, drawing: etree._Element) -> dict[str, bytes]:
     """Return the large picture under the names that the FMI version gives it."""
-    picture = raster(drawing, PICTURE)
+    written = _written(drawing)
+    picture = raster(written, _width(drawing))
     if fmi == "2":
         return {"model.png": picture}
-    return {"documentation/diagram.png": picture, "documentation/diagram.svg": drawing}
+    return {"documentation/diagram.png": picture, "documentation/diagram.svg": written}
+
+
+def _width(drawing: etree._Element) -> int:
+    """Return the width in pixels at which neither side is longer than ``PICTURE``; time goes with the pixels."""
+    corners = re.split(r"[\s,]+", drawing.get("viewBox", "").strip())
+    width, height = corners[2:] if len(corners) == 4 else (drawing.get(name, "") for name in ("width", "height"))
+    if not (_NUMBER.fullmatch(width) and _NUMBER.fullmatch(height)):
+        return PICTURE
+    across, down = (float(number.removesuffix("px")) for number in (width, height))
+    return max(1, round(PICTURE * min(1.0, across / down))) if down > 0.0 else PICTURE
 
 
 def _drawing(diagram: str) -> etree._Element | None:

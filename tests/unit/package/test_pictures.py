@@ -30,6 +30,20 @@ def test_a_drawing_is_used_as_it_is():
     assert size(files["documentation/diagram.png"]) == (1000, 500)
 
 
+@pytest.mark.parametrize(
+    ("shape", "pixels"),
+    [
+        ('viewBox="0 0 100 200"', (500, 1000)),
+        ('viewBox="-9,0,50.0 100" width="50" height="100"', (500, 1000)),
+        ('width="300px" height="600"', (500, 1000)),
+        ('width="200" height="100"', (1000, 500)),
+    ],
+)
+def test_the_longer_side_of_a_picture_is_a_thousand_pixels(shape, pixels):
+    drawing = f'<svg xmlns="http://www.w3.org/2000/svg" {shape}><circle r="5"/></svg>'
+    assert size(pictures(native_interface("2"), drawing)["model.png"]) == pixels
+
+
 def test_an_icon_has_nothing_that_is_too_small_to_be_seen():
     drawing = (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100"><rect width="200" height="100" fill="white"/>'
