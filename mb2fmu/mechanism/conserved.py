@@ -91,10 +91,7 @@ class ConservedQuantities:
 
     def _candidates(self, t: float, q: Floats, u: Floats, parameters: Floats) -> tuple[Floats, Floats]:
         """Return P, H, p and h at the present state, and the sums of the sizes of their terms."""
-        momenta, turning, along = self._of_bodies(parameters)
-        parts = np.concatenate([momenta, turning], axis=1)
-        values, sizes = parts.sum(axis=0), np.abs(parts).sum(axis=0)
-        values, sizes = np.append(values, np.zeros(0)), np.append(sizes, np.zeros(0))
+        values, sizes, along = self._of_bodies(u, parameters)
         if not self._canonical:
             return values, sizes
         K, k0 = self._numeric.kinematics()
@@ -106,22 +103,32 @@ class ConservedQuantities:
         h_size = float(np.abs(p * rates).sum()) + T + abs(V)
         return np.append(values, float(p @ rates) - T + V), np.append(sizes, h_size)
 
-    def _of_bodies(self, parameters: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return m v and r × m v + I ω of each body, shapes (n, 3); and m v · v_r, I ω · ω_r, (2 n, n_u)."""
+    def _of_bodies(self, u: Floats, parameters: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return P and H, the sums of the sizes of their terms, shapes (6,); and m v · v_r, I ω · ω_r, (2 n, n_u).
+
+        A term is what one speed contributes to one body: of a falling body whose speeds are along its own axes, what
+        they contribute along the ground cancels, and their errors do not.
+        """
         numeric, n = self._numeric, len(self.m.u)
-        momenta, turning, along = [], [], []
+        values, sizes, along = np.zeros(6), np.zeros(6), []
         for body, (mass, *inertia) in zip(self.m.bodies, self._of_each(parameters), strict=True):
             point = numeric.points[body.masscenter]
-            spin, partials = np.zeros(3), np.zeros((3, n))
+            spin, spin_size, turns = np.zeros(3), np.zeros(3), np.zeros((3, n))
             if body.frame >= 0:
                 frame = numeric.frames[body.frame]
-                spin = frame.rotation @ np.reshape(inertia, (3, 3)) @ frame.rotation.T @ frame.omega
-                partials = frame.partials[:, :n]
-            momentum = mass * point.velocity
-            momenta.append(momentum)
-            turning.append(np.cross(point.position, momentum) + spin if self._located else np.full(3, np.nan))
-            along += [momentum @ point.partials[:, :n], spin @ partials]
-        return np.array(momenta), np.array(turning), np.array(along)
+                turned, turns = frame.rotation @ np.reshape(inertia, (3, 3)) @ frame.rotation.T, frame.partials[:, :n]
+                spin, spin_size = turned @ frame.omega, np.abs(turned) @ _size(frame.omega, turns, u)
+            slides = point.partials[:, :n]
+            momentum, size = mass * point.velocity, mass * _size(point.velocity, slides, u)
+            values[:3] += momentum
+            sizes[:3] += size
+            if self._located:
+                values[3:] += np.cross(point.position, momentum) + spin
+                sizes[3:] += _at_arm(np.abs(point.position), size) + spin_size
+            along += [momentum @ slides, spin @ turns]
+        if not self._located:
+            values[3:] = sizes[3:] = np.nan
+        return values, sizes, np.array(along)
 
     def _of_each(self, parameters: Floats) -> Floats:
         """Return mass and inertia of each body, shape (n, 10)."""
@@ -255,6 +262,18 @@ class ConservedQuantities:
             if not self._same_kinetic_energy(sample, rates, [(sample.t + away * second, sample.q) for away in _AWAY]):
                 return False
         return True
+
+
+def _size(velocity: Floats, partials: Floats, u: Floats) -> Floats:
+    """Return the sum of the sizes of a velocity's terms by component, shape (3,): those of speeds, and the rest."""
+    rest = np.abs(velocity - partials @ u)
+    return np.asarray(np.abs(partials) @ np.abs(u) + rest)
+
+
+def _at_arm(arm: Floats, size: Floats) -> Floats:
+    """Return the sum of the sizes of the terms of arm × momentum, both given by sizes."""
+    (x, y, z), (a, b, c) = arm, size
+    return np.array([y * c + z * b, z * a + x * c, x * b + y * a])
 
 
 def unit_of_momentum(unit: str) -> str:

@@ -143,6 +143,39 @@ def test_outputs_are_what_the_proof_judges() -> None:
         assert unit.output("p", state) == pytest.approx(m * r**2 * rate, rel=1e-12)
 
 
+def test_terms_of_a_momentum_are_what_each_speed_contributes() -> None:
+    """A plate that falls and stands askew, its speeds along its own sides: nothing moves along N.y, two speeds do.
+
+    Errors of a right unit's speeds do not cancel as the speeds do.
+    """
+    y, z, a, v, w, spin = me.dynamicsymbols("y z a v w spin")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    A = N.orientnew("A", "Axis", (a, N.x))
+    A.set_ang_vel(N, spin * N.x)
+    P = O.locatenew("P", y * N.y + z * N.z)
+    P.set_vel(N, v * A.y + w * A.z)
+    plate = me.RigidBody("plate", P, A, 2, (me.inertia(A, 3, 0, 0), P))
+    rates = [y.diff() - P.vel(N).dot(N.y), z.diff() - P.vel(N).dot(N.z), a.diff() - spin]
+    kane = me.KanesMethod(
+        N, [y, z, a], [v, w, spin], rates, bodies=[plate], forcelist=[(P, -20 * N.z)], explicit_kinematics=False
+    )
+    model = Model("Plate", kane)
+    for symbol, unit in ((y, "m"), (z, "m"), (a, "rad")):
+        model.coordinate(symbol, 0.0, unit)
+    for symbol, unit in ((v, "m/s"), (w, "m/s"), (spin, "rad/s")):
+        model.speed(symbol, 0.0, unit)
+    derivation = pipeline.derive(model)
+    found = conserved_quantities(derivation.mechanism, derivation.equations)
+    tilt, fall = 0.1, 9.0
+    u = np.array([fall * np.sin(tilt), fall * np.cos(tilt), 0.0])  # along N.z alone
+    values, sizes = found.at(0.0, np.array([0.0, 0.0, tilt]), u, np.zeros(0), np.zeros(0), np.zeros(0))
+    names = [kept.name for kept in found.kept]
+    along = names.index("momentum of all bodies along N.y")
+    assert abs(values[along]) < 1e-14
+    assert sizes[along] == pytest.approx(2 * 2 * fall * np.sin(tilt) * np.cos(tilt))
+
+
 def test_momentum_of_nothing_is_refused() -> None:
     model = bead()
     model.output_momentum("wrong", me.dynamicsymbols("nobody"), unit="kg.m2/s")
