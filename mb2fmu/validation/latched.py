@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.validation.shared_holding import own_scales
+
 Floats = npt.NDArray[np.float64]
 
 _RANK = 1e-10
@@ -34,8 +36,12 @@ class Held:
 
 
 def closing_impulses(W: Floats, rates: Floats) -> Floats:
-    """Return impulses that stop all held rows, shape (r,); of least norm for redundant rows."""
-    return np.asarray(np.linalg.lstsq(W, -rates, rcond=_RANK)[0])
+    """Return impulses that stop all held rows, shape (r,).
+
+    Of redundant rows, those of least norm, each times the square root of what it moves by itself.
+    """
+    scales = own_scales(W)
+    return np.asarray(scales * np.linalg.lstsq(W * scales * scales[:, None], -scales * rates, rcond=_RANK)[0])
 
 
 def pinned_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]:

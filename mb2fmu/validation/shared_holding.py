@@ -38,7 +38,8 @@ def holding(B: Floats, right: Floats, limits: Floats, nothing: float | None = No
     Args:
         B: Shape (k, k): what each value changes each rate by.
         right: Shape (k,): what the rates lack.
-        limits: Of the signs, in front; the others are contacts and latches, of least norm where they say the same.
+        limits: Of the signs, in front; the others are contacts and latches, of least norm where they say the same, each
+            times the square root of what it moves by itself: so units of measure do not matter.
         nothing: What signs may leave over, as it is round-off; None: a small part of what they could do.
 
     Raises:
@@ -110,7 +111,7 @@ def _acts(B: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
 
 
 def _least(B: Floats) -> Floats:
-    """Return the pseudoinverse; of one or two rows far from singular, the inverse."""
+    """Return the pseudoinverse, forces times the square root of what they move; of regular small ones the inverse."""
     if B.size == 1:
         return np.asarray(1.0 / B)
     if B.size == 4:
@@ -118,7 +119,14 @@ def _least(B: Floats) -> Floats:
         product = a * d - b * c
         if abs(product) > _REGULAR * (a * a + b * b + c * c + d * d):
             return np.asarray(np.array([[d, -b], [-c, a]]) / product)
-    return np.asarray(np.linalg.pinv(B, rcond=1e-10))
+    scales = own_scales(B)
+    return np.asarray(scales[:, None] * np.linalg.pinv(B * scales * scales[:, None], rcond=1e-10) * scales)
+
+
+def own_scales(B: Floats) -> Floats:
+    """Return what makes each row's effect on itself 1; 0 of a row that moves nothing."""
+    own = np.sqrt(np.abs(np.diag(B)))
+    return np.divide(1.0, own, out=np.zeros(len(B)), where=own > 0.0)
 
 
 def _shared(B: Floats, right: Floats, limits: Floats, nothing: float | None) -> Floats:
