@@ -10,6 +10,7 @@ import sympy as sm
 from sympy.physics.mechanics import Vector, dynamicsymbols
 
 from mb2fmu.elements.element import NamedElement
+from mb2fmu.elements.link_contact import places_named
 from mb2fmu.errors import Fault
 from mb2fmu.model.own_contacts import ONE_TANGENT, DeclaredContact, DeclaredFriction
 from mb2fmu.model.recorded import RecordedMechanics
@@ -70,8 +71,7 @@ class Impact(NamedElement):
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield coefficients out of range, and choices that contradict each other."""
         if isinstance(model.mechanics, RecordedMechanics):
-            remedy = "take a compliant Contact, a HardStop with stiffness, or write the mechanism with SymPy"
-            yield self.fault("robots have no rigid impacts", remedy)
+            yield from (self.fault(what, remedy) for what, remedy in places_named(model.mechanics, self.gap, self.slip))
         if not isinstance(self.gap, sm.Expr | int | float):
             yield self.fault(f"its gap is {self.gap!r}", "give an expression of coordinates, zero where bodies touch")
         e, slow = sm.sympify(self.restitution), sm.sympify(self.rest_below)

@@ -12,6 +12,7 @@ from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.elements.element import NamedElement
 from mb2fmu.elements.latch_rows import LatchRow, hinge, point_on_point, weld
+from mb2fmu.elements.link_contact import places_named
 from mb2fmu.errors import Fault
 from mb2fmu.model.own_latches import DeclaredLatch, DeclaredRow
 from mb2fmu.model.recorded import RecordedMechanics
@@ -75,8 +76,8 @@ class Latch(NamedElement):
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faulty rows, conditions and numbers."""
         if isinstance(model.mechanics, RecordedMechanics):
-            remedy = "hold the link by a stiff SpringDamper or force that a discrete variable switches, or by SymPy"
-            yield self.fault("robots have no latches", remedy)
+            rows = [row.position for row in self.each]
+            yield from (self.fault(what, remedy) for what, remedy in places_named(model.mechanics, *rows))
         if not 0 < len(self.each) <= _MOST_ROWS:
             yield self.fault(f"it holds {len(self.each)} rows", f"give 1 to {_MOST_ROWS} that some coordinate changes")
         names = [(row.effort, row.label) for row in self.each]

@@ -52,6 +52,14 @@ def _points(body: str, at: Any) -> list[RecordedPoint]:
     return found if all(isinstance(point, RecordedPoint) for point in found) else []
 
 
+def places_named(mechanics: RecordedMechanics, *written: Any) -> Iterator[tuple[str, str]]:
+    """Yield (what, remedy) if rigid gaps, slips or rows name where links are: only coordinates have slopes there."""
+    named = set(mechanics.motion_symbols)
+    if any(isinstance(each, sm.Basic) and each.atoms(sm.Function) & named for each in written):
+        remedy = "write it in coordinates of joints, or take a compliant Contact or SpringDamper"
+        yield "it names the position or velocity of a link, and is rigid", remedy
+
+
 def in_ground(surface: Surface) -> Surface:
     """Return a surface whose directions, given as three numbers along the ground's axes, are vectors."""
     surface = replace(surface, point=_ORIGIN)

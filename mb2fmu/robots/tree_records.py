@@ -20,6 +20,7 @@ from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, rates_of
 from mb2fmu.model.definition import ModelDefinition, OutputRequest
 from mb2fmu.model.expressions import rate_in_time
 from mb2fmu.model.recorded import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
+from mb2fmu.robots.joint_contacts import contact_symbols, read_joint_contacts
 from mb2fmu.robots.link_records import read_loads, read_sensed
 from mb2fmu.robots.loop_rows import LoopRows, independent_speeds, that_say_something, velocity_rows
 from mb2fmu.robots.moving_tree import Part
@@ -115,7 +116,7 @@ class _RobotReader:
             joints=self._joints() if self.inverse else (),
             inverse_dynamics=self._asked_dynamics(),
         )
-        records = self._closed(records)
+        records = self._with_contacts(self._closed(records))
         joints = [RecordedJoint(part.moved_by.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
         asked = _bodies_asked_for(d, {body.name: k for k, body in enumerate(bodies)})
         numbers = Numbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
@@ -138,6 +139,20 @@ class _RobotReader:
             u_independent=independent_speeds(velocity, start),
         )
 
+    def _with_contacts(self, records: Mechanism) -> Mechanism:
+        """Return the records with rigid contacts and latches."""
+        d, m = self.definition, records
+        if not (d.contacts or d.latches):
+            return m
+        rates = m.rates(rates_of(m.kinematics, m.u))
+        moving = (tuple(s for s in rates if s != m.t), tuple(rate for s, rate in rates.items() if s != m.t), m.t)
+        start: dict[sm.Symbol, Any] = dict(zip(m.q, (float(c.start) for c in d.coordinates), strict=True))
+        start |= {m.t: 0.0, **dict(zip(m.r, (float(item.start) for item in d.inputs), strict=True))}
+        for p in d.parameters:
+            start[p.symbol] = float(sm.sympify(p.value).subs(start))
+        contacts, latches = read_joint_contacts(d, self.plain, moving, m.u, m.velocity_constraints, start)
+        return replace(m, contacts=contacts, latches=latches)
+
     # --- symbols -----------------------------------------------------------------------------------------------------
 
     def _declare_symbols(self) -> None:
@@ -156,6 +171,9 @@ class _RobotReader:
         ]
         self.to_plain: dict[sm.Basic, sm.Expr] = dict(pairs)
         self.to_dynamic: dict[sm.Basic, sm.Expr] = {own: user for user, own in pairs}
+        forces = contact_symbols(d)
+        self.to_plain.update(zip(forces, plain_symbols(forces, taken), strict=True))
+        self.to_dynamic |= {self.to_plain[force]: force for force in forces}
         self.plain = SymbolMap(self.to_plain, self.to_dynamic)
         self._of_q = {q: k for k, q in enumerate(self.q)}
         self._of_u = {u: j for j, u in enumerate(self.u)}

@@ -245,10 +245,12 @@ def _limits(declared: Description, definition: Declarations, equations: Equation
     solvers, and no statement about the model.
     """
     there = _variables(declared)
-    meant = {
+    meant: dict[str, dict[str, float | None]] = {
         item.name: {"min": item.minimum, "max": item.maximum, "nominal": item.nominal} for item in definition.quantities
     }
     meant |= {output.name: {"min": None, "max": None, "nominal": output.nominal} for output in equations.outputs}
+    for array in definition.arrays:
+        _widen(meant, [str(name) for name in array.elements if _told_by(there, array.name, str(name))])
     for name, limits in meant.items():
         variable = there.get(name)
         if variable is None or variable.dimensions:
@@ -259,6 +261,21 @@ def _limits(declared: Description, definition: Declarations, equations: Equation
                 continue  # who does not say it says nothing wrong
             if value is None or not _same(found, float(value)):
                 yield f"{name} is declared with {limit} = {found:g}; the model has {value}"
+
+
+def _told_by(there: Mapping[str, Variable], array: str, element: str) -> bool:
+    """Return whether all that the unit says of an element is what it says of the array."""
+    return array in there and element in there and there[element].reference == there[array].reference
+
+
+def _widen(meant: Mapping[str, dict[str, float | None]], elements: Sequence[str]) -> None:
+    """Give the elements of one array, in place, the bounds that all of them keep: an array has one of each."""
+    for limit, widest in (("min", min), ("max", max), ("nominal", min)):
+        bounds = [meant[name][limit] for name in elements if name in meant]
+        known = [bound for bound in bounds if bound is not None]
+        for name in elements:
+            if name in meant:
+                meant[name][limit] = widest(known) if len(known) == len(bounds) else None
 
 
 def _experiment(declared: Description, definition: Declarations) -> Iterator[str]:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from lxml import etree
 from planted.description import edited
+from unit.robots.robot_texts import ARM
 
 from mb2fmu import package, pipeline
 from mb2fmu.audit.description.described_model import DESCRIPTION
@@ -143,6 +144,22 @@ def test_arrays_are_the_models(edit, told):
         said = [each.message for each in found if each.severity == "error"]
         assert len(said) == len(meant), said
         assert all(any(each.startswith(start) for each in said) for start in meant), said
+
+
+def test_an_array_has_the_widest_bounds_of_its_elements(tmp_path):
+    """A robot whose drives are not all of one strength: its right arrays of FMI 3 fell short."""
+    file = tmp_path / "arm.urdf"
+    limit = '<limit lower="-9" upper="9" effort="30" velocity="9"/>'
+    file.write_text(ARM.replace('type="continuous"', 'type="revolute"').replace('<dynamics damping="0.1"/>', limit))
+    derivation = pipeline.derive(file, arguments={"arrays": True})
+    core = pipeline.build(derivation, fmi="3.0").core
+    for change, count in ((None, 0), (put("//Float64[@name='tau']", max="20.0"), 3)):
+        tree = edited(change)(FileTree(core.files)) if change else FileTree(core.files)
+        elements = unit_description.read_description(tree).elements
+        declared = _with_elements(read_description(tree[DESCRIPTION]), elements)
+        found = _compared(declared, derivation.definition, derivation.equations, elements)
+        said = [each.message for each in found if each.severity == "error"]
+        assert len(said) == count, said
 
 
 @pytest.mark.parametrize("fmi", ["2.0", "3.0"])

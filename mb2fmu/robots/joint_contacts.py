@@ -1,0 +1,57 @@
+"""Rigid contacts and latches of a robot, whose gaps and rows are written in its joints' coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import sympy as sm
+
+from mb2fmu.equations.latches import Latches
+from mb2fmu.equations.motion import VelocityConstraints
+from mb2fmu.equations.unilateral import Contacts
+from mb2fmu.errors import MechanismError
+from mb2fmu.mechanism.contact_reading import Rates, held_by_constraints, read_contacts, said_twice
+from mb2fmu.mechanism.latch_reading import held_already, held_twice, read_latches
+from mb2fmu.mechanism.symbols import SymbolMap
+from mb2fmu.model.definition import ModelDefinition
+
+
+def contact_symbols(definition: ModelDefinition) -> list[sm.Expr]:
+    """Return the functions of time that stand for forces of contacts and latches."""
+    forces = [force for contact in definition.contacts for force in contact.forces]
+    return forces + [row.force for latch in definition.latches for row in latch.rows]
+
+
+def read_joint_contacts(
+    definition: ModelDefinition,
+    plain: SymbolMap,
+    moving: Rates,
+    u: Sequence[sm.Symbol],
+    velocity: VelocityConstraints | None,
+    start: Mapping[sm.Symbol, float],
+) -> tuple[Contacts | None, Latches | None]:
+    """Return contacts and latches in plain symbols.
+
+    Args:
+        definition: Declares them.
+        plain: Translates the user's symbols.
+        moving: What positions may contain and that moves, its rates, and time.
+        u: Speeds.
+        velocity: Rows of closed loops.
+        start: Plain symbols of coordinates and parameters → their values at the start.
+
+    Raises:
+        MechanismError: If no motion changes a gap or row, or two are the same.
+    """
+    taken = {str(symbol) for symbol in (*plain.to_plain.values(), *start)}
+    contacts = read_contacts(definition.contacts, plain, moving, u, taken, latched=bool(definition.latches))
+    latches = read_latches(definition.latches, plain, moving, u, taken)
+    for what, faults in (
+        ("contacts", [*held_by_constraints(contacts, definition.contacts, velocity, start)]),
+        ("contacts", [*said_twice(contacts, definition.contacts, start)]),
+        ("latches", [*held_already(latches, definition.latches, velocity, start)]),
+        ("latches", [*held_twice(latches, definition.latches, velocity, start)]),
+    ):
+        if faults:
+            raise MechanismError(f"{what} cannot be read:", faults)
+    return contacts, latches
