@@ -23,6 +23,7 @@ FILE = "{mb2fmu}file"
 """Attribute that tells the file of an element that was included."""
 _NO_DOCTYPE = "remove <!DOCTYPE …>"
 _INCLUDE = "http://www.w3.org/2001/XInclude"
+_UNDEFINED_PREFIX = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _XACRO = re.compile(r"xacro", re.IGNORECASE)
 
 
@@ -78,12 +79,12 @@ def parse(content: bytes, path: Path, expected: Collection[str]) -> etree._Eleme
     if len(content) > LARGEST:
         what = f"it has {len(content) / 2**20:.0f} MB, more than {LARGEST / 2**20:.0f} MB"
         raise ModelError(headline, [Fault(what, path.name, "a robot's geometry belongs into mesh files")])
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
-    )
+    parser = _parser()
     try:
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
+        if {entry.type for entry in parser.error_log} == {_UNDEFINED_PREFIX}:
+            return _accepted(_with_prefixes_kept(content), path, expected)
         where = f"{path.name}:{error.lineno or 0}"
         if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
             fault = Fault("it has a document type, by which a file can read other files, or swell", where, _NO_DOCTYPE)
@@ -96,6 +97,43 @@ def parse(content: bytes, path: Path, expected: Collection[str]) -> etree._Eleme
         else:
             fault = Fault(f"it is no XML: {error.msg}", where, "correct it there")
         raise ModelError(headline, [fault]) from None
+    return _accepted(root, path, expected)
+
+
+def _parser(*, recover: bool = False) -> etree.XMLParser:
+    """Return a parser that fetches nothing; ``recover``: it goes on behind faults."""
+    return etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        recover=recover,
+    )
+
+
+def _with_prefixes_kept(content: bytes) -> etree._Element:
+    """Return the root of a file whose only fault is that prefixes such as ``drake:`` are declared nowhere.
+
+    Tools that know nothing of namespaces take such files; a prefix becomes the namespace, ``xi`` that of XInclude.
+    """
+    root = etree.fromstring(content, _parser(recover=True))
+    for element in root.iter(etree.Element):
+        prefix, colon, name = str(element.tag).partition(":")
+        if colon and not prefix.startswith("{"):
+            element.tag = f"{{{_INCLUDE if prefix == 'xi' else prefix}}}{name}"
+        for key, value in [(str(key), str(value)) for key, value in element.attrib.items()]:
+            prefix, colon, name = key.partition(":")
+            if colon and not prefix.startswith("{"):
+                del element.attrib[key]
+                element.set(f"{{{prefix}}}{name}", value)
+    return root
+
+
+def _accepted(root: etree._Element, path: Path, expected: Collection[str]) -> etree._Element:
+    """Return the root; raise if it is another one, or if something has no business in a robot's file."""
+    headline = f"the robot cannot be read from {path.name}:"
     faults = Faults(path.name)
     if root.getroottree().docinfo.doctype:
         faults.add(1, "it has a document type, by which a file can read other files, or swell", _NO_DOCTYPE)

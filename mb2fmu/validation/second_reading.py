@@ -12,9 +12,11 @@ Jacobians of every link. Then, with J_v of a mass centre and J_w of a link,
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as ET
+from xml.parsers import expat
 
 import numpy as np
 import numpy.typing as npt
@@ -284,12 +286,34 @@ class SecondReading:
 
 def urdf_tree(content: bytes) -> RobotTree:
     """Return the links and joints of a URDF file."""
-    robot = ET.fromstring(content)  # noqa: S314 - it was parsed strictly before
+    robot = element_tree(content)
     bodies = {link.get("name", ""): _body(link.find("inertial")) for link in robot.findall("link")}
     joints = {joint.get("name", ""): _joint(joint) for joint in robot.findall("joint")}
     _add_rotors(robot, joints)
     children = {joint.child for joint in joints.values()}
     return RobotTree(bodies, joints, next(name for name in bodies if name not in children))
+
+
+def element_tree(content: bytes) -> ET.Element:
+    """Return the root of a file that was parsed strictly before; prefixes stand for themselves, declared or not."""
+    builder, parser = ET.TreeBuilder(), expat.ParserCreate()
+
+    def named(name: str) -> str:
+        """Return a name in ElementTree's form."""
+        prefix, colon, own = name.rpartition(":")
+        return f"{{{prefix}}}{own}" if colon else own
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        """Open an element."""
+        builder.start(named(name), {named(key): value for key, value in attributes.items()})
+
+    def end(name: str) -> None:
+        """Close it."""
+        builder.end(named(name))
+
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, builder.data
+    parser.ParseFile(io.BytesIO(content))
+    return builder.close()
 
 
 def _add_rotors(robot: ET.Element, joints: Mapping[str, TreeJoint]) -> None:

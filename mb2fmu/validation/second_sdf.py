@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from mb2fmu.validation.second_reading import Array, Place, RobotTree, TreeJoint, across, turn_about
+from mb2fmu.validation.second_reading import Array, Place, RobotTree, TreeJoint, across, element_tree, turn_about
 
 _NO_PLACE = (np.eye(3), np.zeros(3))
 _WORLD = "world"
@@ -21,7 +21,7 @@ _CLOSING = {"ball": "point", "revolute": "hinge", "continuous": "hinge", "fixed"
 
 def sdf_tree(content: bytes) -> RobotTree:
     """Return the links and joints of an SDF file with one model that moves."""
-    root = ET.fromstring(content)  # noqa: S314 - it was parsed strictly before
+    root = element_tree(content)
     models = [*root.findall("model"), *root.findall("world/model")]
     model = next((each for each in models if _text(each, "static").lower() not in {"true", "1"}), models[0])
     old = tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5)

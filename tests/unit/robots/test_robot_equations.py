@@ -181,6 +181,7 @@ ROTORS = {
     "text": "<mechanicalReduction>50</mechanicalReduction><motorInertia>0.0002</motorInertia>",
     "Drake's": f'<mechanicalReduction>1</mechanicalReduction><drake:gear_ratio {DRAKE} value="50"/>'
     f'<drake:rotor_inertia {DRAKE} value="0.0002"/>',
+    "Drake's, its prefix declared nowhere": '<drake:gear_ratio value="50"/><drake:rotor_inertia value="0.0002"/>',
 }
 
 

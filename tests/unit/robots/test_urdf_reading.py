@@ -129,6 +129,10 @@ def test_a_cycle_and_two_parents_are_refused() -> None:
         ('<!DOCTYPE robot [<!ENTITY e SYSTEM "file:///etc/passwd">]><robot name="r"/>', "document type"),
         ('<robot xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="other.urdf"/></robot>', "XInclude"),
         ('<robot xmlns:xacro="http://ros.org/wiki/xacro"><xacro:macro name="m"/></robot>', "macro"),
+        ('<robot><xacro:macro name="m"/></robot>', "macro"),
+        ('<robot><xi:include href="other.urdf"/></robot>', "XInclude"),
+        ('<robot><link drake:a="1"></robot>', "no XML"),
+        ('<!DOCTYPE robot [<!ENTITY e "x">]><robot><drake:a b="&e;"/></robot>', "document type"),
         ('<robot><link name="${name}"/></robot>', "expand the macros"),
         ("<robot><link></robot>", "no XML"),
         ("<sdf/>", "<sdf>"),
@@ -145,6 +149,16 @@ def test_what_is_no_robot_is_refused(text: str, words: str) -> None:
 def test_a_file_of_many_megabytes_is_not_parsed() -> None:
     with pytest.raises(ModelError, match="more than 32 MB"):
         read_urdf(b" " * (32 * 2**20 + 1), PATH)
+
+
+def test_prefixes_that_are_declared_nowhere_are_taken_as_if_they_were() -> None:
+    """Public files have them, and tools that know nothing of namespaces take these files."""
+    text = robot(link("a"), link("b"), joint("j", "revolute", "a", "b", '<limit drake:acceleration="2" effort="1"/>'))
+    text = text.replace("</robot>", '<drake:collision_filter_group name="g"/></robot>')
+    declared = text.replace("<robot", '<robot xmlns:drake="http://drake.mit.edu"')
+    assert read(text).notes == read(declared).notes
+    assert "<collision_filter_group>" in " ".join(read(text).notes)
+    assert read(text).joints[0].limits == read(declared).joints[0].limits
 
 
 def test_extensions_of_other_tools_are_left_out_and_told() -> None:
