@@ -128,7 +128,20 @@ class HoldingEquations(NumericEquations):
         """Return the holding values."""
         base = self.look_at(t, x, r, prepared, modes.values)
         B, _ = self._reach(t, x, r, prepared, base, modes, held)
+        self._refuse_without_effect(B, held, t)
         return self._solved(B, -base.rates[list(held)], held, base.limits, t)
+
+    def _refuse_without_effect(self, B: Floats, held: Sequence[int], t: float) -> None:
+        """Refuse a contact that rests where no speed changes its gap: no force could hold it."""
+        for row, i in enumerate(held):
+            if self._count <= i < self._count + self._contacts and abs(B[row, row]) < np.finfo(float).tiny:
+                assert self.frozen.contacts is not None
+                name = self.frozen.contacts.each[i - self._count].name
+                what = f"at t = {t:.6g} s {name} rests where no speed changes its gap, so that no force can hold it"
+                remedy = (
+                    f"it lies exactly at the end of a linkage's reach: move {name} a little, or let it not rest there"
+                )
+                raise ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)])
 
     def _reach(
         self,

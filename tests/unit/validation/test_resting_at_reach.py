@@ -1,0 +1,35 @@
+"""A contact that rests exactly at the end of a linkage's reach: no force holds it, and the message names it."""
+
+from __future__ import annotations
+
+import pytest
+import sympy.physics.mechanics as me
+from event_models import reference_of
+
+from mb2fmu import Impact, Model
+from mb2fmu.errors import ValidationError
+
+
+def pendulum(angle: float) -> Model:
+    """A pendulum whose bob is said to rest on a floor at its lowest point."""
+    q, u = me.dynamicsymbols("q u")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    A = N.orientnew("A", "Axis", (q, N.z))
+    A.set_ang_vel(N, u * N.z)
+    P = O.locatenew("P", -A.y / 2)
+    P.v2pt_theory(O, N, A)
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[me.Particle("bob", P, 1)], forcelist=[(P, -9.81 * N.y)])
+    model = Model("AtReach", kane)
+    model.coordinate(q, angle, "rad")
+    model.speed(u, 0.0, "rad/s")
+    gap = P.pos_from(O).dot(N.y) + 0.5
+    model.add(Impact("floor", gap, restitution=0.5, rest_below=0.01, starts_resting=True))
+    model.experiment(stop=0.1, step=0.05)
+    return model
+
+
+def test_what_rests_at_the_end_of_its_reach_is_named():
+    with pytest.raises(ValidationError, match="floor rests where no speed changes its gap") as refused:
+        reference_of(pendulum(0.0))
+    assert "move floor a little" in str(refused.value)
