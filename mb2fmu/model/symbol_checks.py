@@ -200,6 +200,13 @@ class _Lists:
                 f"the constraint force {name} stands where no load is", name, occurrence, "use it in a load, once"
             )
 
+    def _rate_of_link(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
+        """Record an acceleration of a robot's link; velocities are known, and so are derivatives that are inputs."""
+        if function in self.known.sensed and (order > 1 or self.known.sensed[function] is None):
+            what = f"{rate_in_time(function, order)} is an acceleration of the robot, which expressions cannot contain"
+            remedy = "use position_of, its first derivative, and velocity_of; an output may be an acceleration"
+            self._add(what, plain_name(function), occurrence, remedy)
+
     def _derivative(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
         """Record a derivative that is undeclared, unknown, or stands where it may not."""
         known, name, role = self.known, plain_name(function), occurrence.role
@@ -208,8 +215,8 @@ class _Lists:
             self._add(f"{derivative} changes with time, and parameters do not", name, occurrence, "use parameters only")
         elif role in GEOMETRY and (derivative in known.inputs or function in known.inputs):
             self._prescribed(function, order, occurrence)
-        elif derivative in known.inputs or (order == 1 and known.sensed.get(function) is not None):
-            return
+        elif derivative in known.inputs or function in known.sensed:
+            self._rate_of_link(function, order, occurrence)
         elif function in known.inputs:
             what = f"{plain_name(derivative)} is used, but the input {name} carries no derivatives"
             remedy = f'give it as an input too: add  model.input({written(derivative)}, 0.0, "unit")'

@@ -13,7 +13,7 @@ from unit.robots.robot_texts import ARM, link
 from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import pipeline
-from mb2fmu.errors import FormulationError
+from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.formulation import formulate_motion
 from mb2fmu.robots import tree_records
 from mb2fmu.systems.joined import CouplingError
@@ -129,6 +129,14 @@ def test_events_and_states_may_contain_them(file: Path) -> None:
 def test_a_model_that_names_positions_is_not_split(file: Path) -> None:
     with pytest.raises(CouplingError, match="name positions and velocities of points"):
         cut(pipeline.derive(held(file)).mechanism, ["j2"])
+
+
+def test_an_acceleration_is_refused(file: Path) -> None:
+    model = held(file)
+    x = model.mechanics.position_of("tool")[0]
+    model.mechanics.add_effort("j1", x.diff().diff() + x.diff())
+    with pytest.raises(ModelError, match="is an acceleration of the robot"):
+        pipeline.derive(model)
 
 
 def test_a_potential_energy_that_is_given_counts(file: Path) -> None:
