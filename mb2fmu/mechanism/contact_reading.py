@@ -95,6 +95,33 @@ def held_by_constraints(
             yield Fault(what, item.where, "leave the friction out, or take away what is redundant")
 
 
+def sliding_as_they_open(
+    contacts: Contacts | None,
+    declared: Sequence[DeclaredContact],
+    constraints: VelocityConstraints | None,
+    start: Mapping[sm.Symbol, float],
+) -> Iterator[Fault]:
+    """Yield contacts with friction that slide as fast as they open, times a number: the tip of a lever at a wall.
+
+    Their normal force and their friction act on one and the same motion, so how they share it is not determined.
+    """
+    for contact, item in zip(contacts.each if contacts else (), declared, strict=True):
+        if contact.friction is None:
+            continue
+        rows = sm.ImmutableMatrix.vstack(contact.jacobian, contact.friction.jacobian)
+        for place in (start, *places_about(start)):
+            found = at_place(rows, place)
+            if constraints is not None:
+                found = found @ free_directions(constraints, place).T
+            sizes = np.linalg.norm(found, axis=1)
+            if not np.all(sizes > 0.0) or np.linalg.svd(found / sizes[:, None])[1][1:].max(initial=0.0) > _RANK:
+                break
+        else:
+            what = f"the slip of {contact.name} is a multiple of the rate of its gap: friction and normal force are one"
+            remedy = "leave slip and friction out, or take a compliant Contact"
+            yield Fault(what, item.where, remedy)
+
+
 def said_twice(
     contacts: Contacts | None, declared: Sequence[DeclaredContact], start: Mapping[sm.Symbol, float]
 ) -> Iterator[Fault]:

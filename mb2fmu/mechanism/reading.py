@@ -31,7 +31,7 @@ from mb2fmu.mechanism.constraint_reading import (
     read_constraints,
     read_force_applications,
 )
-from mb2fmu.mechanism.contact_reading import held_by_constraints, read_contacts, said_twice
+from mb2fmu.mechanism.contact_reading import held_by_constraints, read_contacts, said_twice, sliding_as_they_open
 from mb2fmu.mechanism.drawn_records import Scenery
 from mb2fmu.mechanism.dyadics import dyadic_components, unchanging
 from mb2fmu.mechanism.independent_rows import without_redundant_rows
@@ -318,6 +318,7 @@ class _Reader:
         start = self._start()
         faults = [
             *held_by_constraints(contacts, declared, constraints.velocity, start),
+            *sliding_as_they_open(contacts, declared, constraints.velocity, start),
             *said_twice(contacts, declared, start),
         ]
         if faults:

@@ -10,7 +10,7 @@ from mb2fmu.equations.latches import Latches
 from mb2fmu.equations.motion import VelocityConstraints
 from mb2fmu.equations.unilateral import Contacts
 from mb2fmu.errors import MechanismError
-from mb2fmu.mechanism.contact_reading import Rates, held_by_constraints, read_contacts, said_twice
+from mb2fmu.mechanism.contact_reading import Rates, held_by_constraints, read_contacts, said_twice, sliding_as_they_open
 from mb2fmu.mechanism.latch_reading import held_already, held_twice, read_latches
 from mb2fmu.mechanism.symbols import SymbolMap
 from mb2fmu.model.definition import ModelDefinition
@@ -48,6 +48,7 @@ def read_joint_contacts(
     latches = read_latches(definition.latches, plain, moving, u, taken)
     for what, faults in (
         ("contacts", [*held_by_constraints(contacts, definition.contacts, velocity, start)]),
+        ("contacts", [*sliding_as_they_open(contacts, definition.contacts, velocity, start)]),
         ("contacts", [*said_twice(contacts, definition.contacts, start)]),
         ("latches", [*held_already(latches, definition.latches, velocity, start)]),
         ("latches", [*held_twice(latches, definition.latches, velocity, start)]),

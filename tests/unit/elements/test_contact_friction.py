@@ -13,6 +13,7 @@ from touching import planar_body
 from mb2fmu import Impact, Model, derive, formulation, validation
 from mb2fmu.errors import MechanismError, ModelError, ValidationError
 from mb2fmu.evaluation import evaluator
+from mb2fmu.mechanism import read
 from mb2fmu.model import check
 from mb2fmu.numerics.coulomb import Rubbing, choose
 from mb2fmu.numerics.friction_rows import FrictionRows, Frictions
@@ -324,3 +325,33 @@ def test_a_slip_that_constraints_hold_is_told():
     model.experiment(stop=1.0, step=0.1)
     with pytest.raises(MechanismError, match="the constraints hold the slip of floor"):
         derive(model)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_slip_that_is_a_multiple_of_the_rate_of_the_gap_is_told(joined):
+    """The tip of a lever: seen as an error of the unit, whose matrix of normal force and friction is singular."""
+    q, u, s, v = me.dynamicsymbols("q u s v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    A = N.orientnew("A", "Axis", (q, N.z))
+    A.set_ang_vel(N, u * N.z)
+    P = O.locatenew("P", -A.y)
+    P.v2pt_theory(O, N, A)
+    bob = me.Particle("bob", P, 1)
+    if joined:  # by a rod that slides with it
+        kane = me.KanesMethod(
+            N, [q], [u], [q.diff() - u, s.diff() - v], q_dependent=[s], u_dependent=[v],
+            configuration_constraints=[s - sm.sin(q)], velocity_constraints=[v - u * sm.cos(q)], bodies=[bob],
+        )  # fmt: skip
+    else:
+        kane = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[bob])
+    model = Model("Lever", kane)
+    model.coordinate(q, -0.5, "rad")
+    model.speed(u, 0.0, "rad/s")
+    if joined:
+        model.coordinate(s, -0.5, "m", kind="guess")
+        model.speed(v, 0.0, "m/s", kind="guess")
+    model.add(Impact("wall", sm.Rational(1, 10) - sm.sin(q), slip=P.vel(N).dot(N.y), friction=0.3))
+    with pytest.raises(MechanismError, match="the slip of wall is a multiple of the rate of its gap") as error:
+        read(check(model))
+    assert "leave slip and friction out" in str(error.value)
