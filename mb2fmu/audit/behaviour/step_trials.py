@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from mb2fmu.audit.behaviour.binding import ERROR, OK, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.driven_runs import drive, moving, parameters
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.probe import probe
-from mb2fmu.audit.behaviour.simulation import Run, advance, cosimulate
+from mb2fmu.audit.behaviour.simulation import MOST_AT_ONCE, Run, advance, cosimulate
 from mb2fmu.audit.behaviour.stage import SOME, EndedError, Stage, UnmadeError, same
 from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
@@ -428,3 +429,26 @@ def event_mode(stage: Stage) -> Iterator[Observation]:
         yield Observation("flags.true", "hasEventMode is true, but no instance is made that uses it", stage.kind)
     except RefusedError as error:
         yield Observation("flags.true", f"hasEventMode is true, but {error}", stage.kind)
+
+
+@probe("steps with event mode that return early", "steps.early", kinds=CS)
+def returned_at_events(stage: Stage) -> Iterator[Observation]:
+    """Check that steps that end before their end say earlyReturn (FMI 3), up to the stop time: events come late."""
+    if stage.description.version != 3 or not stage.flag("hasEventMode"):
+        return
+    patient, point = stage.patient(), stage.start
+    with suppress(RefusedError, SkippedError, UnmadeError), stage.instance(event_mode=True, early=True) as instance:
+        stage.initialize(instance)
+        for k in range(stage.steps):
+            end = stage.start + (k + 1) * stage.step
+            for _ in range(MOST_AT_ONCE):
+                done = advance(stage, instance, point, end - point)
+                if not done.early and point <= done.last < end - 1e-9 * stage.step:
+                    text = f"a step to {end:.9g} ends at {done.last:.9g}, and earlyReturn is false"
+                    yield Observation("steps.early", text, stage.kind)
+                    return
+                point = done.last if done.early else end
+                if not done.early or point >= end - 1e-9 * stage.step:
+                    break
+            if not patient():
+                return

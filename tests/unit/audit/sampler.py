@@ -69,6 +69,16 @@ def _mutant(name: str, rules: str, old: str, new: str) -> LateMutant:
     return LateMutant(f"sampler: {name}", rules, ((old, new),), (3,))
 
 
+RETURNS_IN_SILENCE = (
+    ("    if (b) b->events = events;\n", "    if (b) { b->events = events; b->silent = events && early; }\n"),
+    ("    int exchange, logging, events;", "    int exchange, logging, events, silent;"),
+    (
+        "    rest = slope(S) + S->x;",
+        "    if (((Unit *)c)->silent && S->time > 0.3 && S->time < 0.34) size *= 0.5;\n    rest = slope(S) + S->x;",
+    ),
+)
+
+
 ALL = [
     _mutant("size is not taken up", "value.structural", "S->n = value[i]; break;", "break;"),
     _mutant("array of the old size", "value.structural", "case Y: for (j = 0; j < S->n; ++j)", "case Y: for (j = 0; j < 3; ++j)"),
@@ -88,6 +98,7 @@ ALL = [
     _mutant("state forgets an array", "state.roundtrip state.serialize", "memcpy(S, state, sizeof(State)); return fmi3OK;", "{ State kept = *S; memcpy(S, state, sizeof(State)); memcpy(S->gain, kept.gain, sizeof kept.gain); } return fmi3OK;"),
     _mutant("state forgets a binary", "state.roundtrip state.serialize", "memcpy(S, state, sizeof(State)); return fmi3OK;", "{ State kept = *S; memcpy(S, state, sizeof(State)); memcpy(S->blob, kept.blob, sizeof kept.blob); S->blob_size = kept.blob_size; } return fmi3OK;"),
     _mutant("keeps the importer's binary", "value.copied", "memcpy(S->blob, value[i], sizes[i]);", "*(const void **)(void *)((Unit *)c)->told = value[i];\n        memcpy(S->blob, value[i], 0);"),
+    LateMutant("sampler: returns early at 0.3 s and does not say so", "steps.early", RETURNS_IN_SILENCE, (3,), ("CoSimulation",)),
     _mutant("a reset keeps the size", "life.reset life.order", "fmi3Status fmi3Reset(fmi3Instance c) { begin(S);", "fmi3Status fmi3Reset(fmi3Instance c) { double kept = S->gain[1]; begin(S); S->gain[1] = kept;"),
 ]  # fmt: skip
 
