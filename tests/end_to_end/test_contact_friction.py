@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sympy as sm
 from fmpy.fmi1 import FMICallException
+from fmpy.fmi2 import FMU2Slave
 from fmpy.fmi3 import FMU3Slave
 from judging import Judge
 from touching import planar_body
@@ -110,6 +111,35 @@ def test_where_no_motion_agrees_the_unit_says_so(tmp_path):
     unit.freeInstance()
     assert caught.value.status == fmpy.fmi3.fmi3Discard
     assert "no motion agrees with Coulomb's friction of floor (Painleve's paradox)" in told[-1]
+
+
+def test_parameters_that_leave_no_motion_discard_the_step(tmp_path):
+    """Nothing is stepped then, and with less friction the unit goes on."""
+    path = str(export(rod(), tmp_path, fmi="2").path)
+    description = fmpy.read_model_description(path)
+    unit = FMU2Slave(
+        guid=description.guid,
+        unzipDirectory=fmpy.extract(path, str(tmp_path / "unpacked")),
+        modelIdentifier=description.coSimulation.modelIdentifier,
+        instanceName="rod",
+    )
+    known = {v.name: v.valueReference for v in description.modelVariables}
+    friction = [known["floor.friction_coefficient"]]
+    unit.instantiate()
+    unit.setupExperiment(startTime=0.0)
+    unit.enterInitializationMode()
+    unit.setReal(friction, [1.2])
+    unit.exitInitializationMode()
+    unit.doStep(0.0, 0.008)
+    before = unit.getReal([known[name] for name in OUTPUTS])
+    unit.setReal(friction, [2.0])
+    with pytest.raises(FMICallException) as caught:
+        unit.doStep(0.008, 0.004)
+    assert caught.value.status == fmpy.fmi2.fmi2Discard
+    unit.setReal(friction, [1.2])
+    assert unit.getReal([known[name] for name in OUTPUTS]) == before
+    unit.doStep(0.008, 0.004)
+    unit.freeInstance()
 
 
 @pytest.fixture(scope="module")

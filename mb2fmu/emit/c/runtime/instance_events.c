@@ -21,6 +21,11 @@ static enum mb2fmu_status mb2fmu_unsettled(mb2fmu_instance *instance, enum mb2fm
 {
     const mb2fmu_settling *const s = &instance->integrator.work.settling;
     const int one = s->last[0], other = s->last[1];
+    if (answer > 0 && status == MB2FMU_DISCARD) { /* nothing was stepped: the host may set other values */
+        char clause[MB2FMU_CLAUSE_SIZE];
+        return mb2fmu_fail(instance, status, "at time %g: %s", instance->now.clock.time,
+                           mb2fmu_clause(instance->w, answer, clause));
+    }
     if (answer > 0) {
         return mb2fmu_singular(instance, answer);
     }
