@@ -163,6 +163,21 @@ class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
         """Return the interpolated value at an expression."""
         return TableValue(argument, self, 0)
 
+    @property
+    def data(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Abscissae and ordinates, as they were given."""
+        return self._data[1], self._data[2]
+
+    @property
+    def kind(self) -> TableKind:
+        """How it is interpolated."""
+        return cast("TableKind", self._data[3])
+
+    @property
+    def extrapolation(self) -> Extrapolation:
+        """How it goes on beyond its data."""
+        return cast("Extrapolation", self._data[4])
+
     def __getnewargs__(self) -> tuple[Any, ...]:
         return self._data
 

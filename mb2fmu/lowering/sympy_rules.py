@@ -177,9 +177,45 @@ def _modulo(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
 
 
 def _table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
-    """Return the node of a table function, or of its derivative of the expression's order."""
+    """Return the node of a table function, or of its derivative of the expression's order.
+
+    Where a table has kinks, which of its straight pieces holds is a switch, and what it is on that piece has none.
+    """
     data = expression.table
-    return b.table(Table(data.name, data.breaks, data.coefficients), expression.order, n[0])
+    whole = Table(data.name, data.breaks, data.coefficients)
+    if len(data.coefficients) > 2 or expression.order > 1:
+        return b.table(whole, expression.order, n[0])
+    (y, slopes), breaks = data.coefficients, data.breaks
+    kinks = [i for i in range(1, len(slopes)) if slopes[i] != slopes[i - 1]]
+    if not kinks:
+        return b.table(whole, expression.order, n[0])
+    first = [0, *kinks]  # of each straight line, its first piece, and where it is known: at its beginning, or its end
+    origins = [kinks[0], *kinks]
+    number = _numbering(data.name, [breaks[i] for i in kinks], breaks[-1] - breaks[0])
+    line = b.switch(b.unary(Op.FLOOR, b.table(number, 0, n[0])))
+
+    def on_line(word: str, values: list[float]) -> int:
+        """Return what is constant on each line, by the line's number."""
+        return b.table(
+            Table(f"{data.name}_{word}", tuple(map(float, range(len(values) + 1))), (tuple(values),)), 0, line
+        )
+
+    slope = on_line("slope", [slopes[i] for i in first])
+    if expression.order:
+        return slope
+    begin, value = on_line("begin", [breaks[i] for i in origins]), on_line("value", [y[i] for i in origins])
+    return b.add(value, b.mul(slope, b.sub(n[0], begin)))
+
+
+def _numbering(name: str, kinks: list[float], width: float) -> Table:
+    """Return the table that is j at the j-th kink, straight in between, and half a number more and less far out."""
+    xs = [kinks[0] - width, *kinks, kinks[-1] + width]
+    ys = [0.5, *map(float, range(1, len(kinks) + 1)), len(kinks) + 0.5]
+    rises = [
+        (after - before) / (end - begin) for begin, end, before, after in zip(xs, xs[1:], ys, ys[1:], strict=False)
+    ]
+    flat = (xs[0] - width, *xs, xs[-1] + width)
+    return Table(f"{name}_line", flat, ((ys[0], *ys), (0.0, *rises, 0.0)))
 
 
 def _sign(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:

@@ -6,6 +6,7 @@ model's own events test and set, become further outputs of them.
     sign(a), Abs(a)                    σ, a σ             σ = ±1; of a sign that is held any number (see ``hybrid``)
     a < b, Heaviside(a), Max, Min      B                  1 where b − a > 0, else 0; a <= b is not b < a
     floor(a), ceiling(a), Mod(a, b)    n                  the integer below
+    a table of straight lines, of a    n                  which of them holds, counted at the kinks
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
 import sympy as sm
 from sympy.core.relational import Relational
 
@@ -29,7 +31,7 @@ from mb2fmu.equations.motion import (
 )
 from mb2fmu.equations.motion_events import change_is_due
 from mb2fmu.equations.unilateral import ContactFriction, Contacts, UnilateralContact
-from mb2fmu.functions import NoEvent, Pre, StickingSign
+from mb2fmu.functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
 from mb2fmu.validation.distinct_parts import distinct
 
 OwnKind = Literal["truth", "integer", "sign"]
@@ -38,6 +40,7 @@ _ROUND_OFF = 2.0**-49  # of what a clock counts
 _SIDES = ("negative", "positive")
 _FOUND = (
     sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.floor, sm.ceiling, sm.Mod, sm.frac, StickingSign, Relational,
+    TableValue,
 )  # fmt: skip
 
 
@@ -196,11 +199,40 @@ class _Finder:
             return below if isinstance(node, sm.floor) else arguments[0] - below
         if isinstance(node, sm.ceiling):
             return -self._switch("integer", -arguments[0], name)
+        if isinstance(node, TableValue):
+            return self._straight(node, arguments[0], name)
         if isinstance(node, sm.Mod):
             return arguments[0] - arguments[1] * self._switch("integer", arguments[0] / arguments[1], name)
         if isinstance(node, (sm.Min, sm.Max)):
             return self._extreme(node, arguments, name)
         return self._comparison(node, arguments, name)
+
+    def _straight(self, node: TableValue, at: sm.Expr, name: str) -> sm.Expr:
+        """Return a table with kinks, or its slope, on the straight line that holds."""
+        table, order = node.table, node.order
+        if table.kind != "linear" or order > 1:
+            return node.func(at, *node.args[1:])
+        xs, ys = (np.array(column) for column in table.data)
+        rises = np.diff(ys) / np.diff(xs)
+        outside = (0.0, 0.0) if table.extrapolation == "constant" else (rises[0], rises[-1])
+        slopes = np.array([outside[0], *rises, outside[1]])
+        bent = np.flatnonzero(slopes[1:] != slopes[:-1])
+        if not len(bent):
+            return node.func(at, *node.args[1:])
+        span = float(xs[-1] - xs[0])
+        counted = np.arange(1.0, len(bent) + 1.0)
+        places = [xs[bent[0]] - span, *xs[bent], xs[bent[-1]] + span]
+        counting = LookupTable(f"{table.name} line", places, [0.5, *counted, len(bent) + 0.5], "linear", "constant")
+        line = self._switch("integer", counting(at), name)
+        numbers = [0.0, *counted]
+
+        def on_line(values: Any) -> sm.Expr:
+            """Return what is constant on each line, by its number."""
+            return LookupTable(f"{table.name} by line", numbers, values, "linear", "constant")(line)
+
+        slope = on_line(slopes[[0, *(bent + 1)]])
+        ends = [bent[0], *bent]
+        return slope if order else on_line(ys[ends]) + slope * (at - on_line(xs[ends]))
 
     def _extreme(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Expr:
         """Return Min and Max of several arguments, two by two."""

@@ -1,0 +1,84 @@
+"""Tables of straight lines: which line holds is a mode, found by unit and reference each for itself."""
+
+from __future__ import annotations
+
+import math
+
+import fmpy
+import numpy as np
+import pytest
+import sympy as sm
+from event_models import particle, reference_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mb2fmu import export, no_event
+from mb2fmu.functions import LookupTable
+from mb2fmu.validation.own_switches import _Finder
+
+SOFT, STIFF, EDGE, SPEED = 10.0, 1000.0, 0.1, 2.0
+X, Y = [-1.0, -EDGE, EDGE, 1.0], [-901.0, -1.0, 1.0, 901.0]
+
+
+def spring(events: bool = True):
+    """A mass on a spring that is a hundred times stiffer beyond 0.1 m."""
+    table = LookupTable("spring", X, Y)
+    model, x, _ = particle(0.0, SPEED, lambda x, _: -(table(x) if events else no_event(table(x))))
+    model.output("force", table(x) if events else no_event(table(x)), "N")
+    model.experiment(stop=1.0, step=0.01)
+    return model
+
+
+def passages(count: int) -> list[float]:
+    """When the mass comes to the kinks: in closed form, by two springs in turn."""
+    soft, stiff = math.sqrt(SOFT), math.sqrt(STIFF)
+    fast = math.sqrt(SPEED**2 - SOFT * EDGE**2)
+    inside = math.asin(EDGE * soft / SPEED) / soft
+    # beyond the edge it swings about the place at which the stiff spring alone would be without force
+    beyond = 2 * math.atan2(fast / stiff, SOFT * EDGE / STIFF) / stiff
+    times, now = [], inside
+    while len(times) < count:
+        times += [now, now + beyond]
+        now += beyond + 2 * inside
+    return times[:count]
+
+
+def test_the_reference_finds_the_kinks():
+    events = reference_of(spring()).events
+    expected = passages(8)
+    assert [event.name for event in events[:8]] == ["spring(x)"] * 8
+    assert [event.time for event in events[:8]] == pytest.approx(expected, abs=1e-9)
+
+
+def test_without_events_there_are_none():
+    assert not reference_of(spring(events=False)).events
+
+
+def test_a_unit_is_as_exact_as_without_kinks(tmp_path):
+    unit = export(spring(), tmp_path).path
+    where = {t: fmpy.simulate_fmu(
+        str(unit), fmi_type="CoSimulation", stop_time=t, output_interval=t / 7, relative_tolerance=1e-8, output=["x"],
+    )["x"][-1] for t in passages(5)}  # fmt: skip
+    assert list(where.values()) == pytest.approx([EDGE, EDGE, -EDGE, -EDGE, EDGE], abs=1e-6)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    steps=st.lists(st.floats(0.05, 3.0), min_size=1, max_size=5),
+    heights=st.lists(st.floats(-5.0, 5.0), min_size=6, max_size=6),
+    constant=st.booleans(),
+    places=st.lists(st.floats(-12.0, 18.0), min_size=1, max_size=8),
+)
+def test_the_line_that_holds_gives_the_tables_value_and_slope(steps, heights, constant, places):
+    xs = [0.0, *np.cumsum(steps).tolist()]
+    table = LookupTable("t", xs, heights[: len(xs)], "linear", "constant" if constant else "linear")
+    x = sm.Symbol("x")
+    finder = object.__new__(_Finder)
+    finder._constant, finder._set, finder.switches, finder._done = set(), set(), {}, {}
+    for order in (0, 1):
+        wanted = table(x).diff(x) if order else table(x)
+        found = finder(wanted)
+        for place in [*places, *xs]:
+            modes = {s.symbol: math.floor(float(s.surface.subs(x, place).evalf())) for s in finder.switches.values()}
+            value = float(found.subs({**modes, x: place}).evalf())
+            assert value == pytest.approx(float(wanted.subs(x, place).evalf()), rel=1e-9, abs=1e-9)
