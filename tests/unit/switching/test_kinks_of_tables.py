@@ -78,7 +78,8 @@ def test_the_line_that_holds_gives_the_tables_value_and_slope(steps, heights, co
     for order in (0, 1):
         wanted = table(x).diff(x) if order else table(x)
         found = finder(wanted)
-        for place in [*places, *xs]:
+        # What is nearer to a kink than its number can tell is on either line.
+        for place in [*(p for p in places if min(abs(p - x) for x in xs) > 1e-9), *xs]:
             modes = {s.symbol: math.floor(float(s.surface.subs(x, place).evalf())) for s in finder.switches.values()}
             value = float(found.subs({**modes, x: place}).evalf())
             assert value == pytest.approx(float(wanted.subs(x, place).evalf()), rel=1e-9, abs=1e-9)
