@@ -115,6 +115,7 @@ def travel(
     first = inputs[0].tolist()
     if time[0] == 0.0:
         loop.modes, x = numeric.begin(float(time[0]), start[:-1], first, prepared)
+        numeric.refuse_without_effect(float(time[0]), x, first, prepared, loop.modes)
         y[0] = np.append(x, start[-1])
     else:
         loop.modes = numeric.modes_at(float(time[0]), start[:-1], first, prepared)
@@ -209,6 +210,7 @@ class _StepLoop:
             before = (solver.t, solver.y.copy())
             why = solver.step()
             if why:
+                self.numeric.refuse_without_effect(solver.t, solver.y[:-1], r, self.prepared, self.modes)
                 raise stuck(solver.t, why.rstrip("."))
             if self._spent + solver.nfev > self._budget:
                 raise stuck(solver.t, f"{self._budget} evaluations are spent")
@@ -258,6 +260,7 @@ class _StepLoop:
         while solver.status == "running":
             why = solver.step()
             if why:
+                self.numeric.refuse_without_effect(solver.t, solver.y[:-1], r, self.prepared, self.modes)
                 raise stuck(solver.t, why.rstrip("."))
         self._spent += solver.nfev
         margins = self._margins(instant, solver.y, r)

@@ -128,11 +128,22 @@ class HoldingEquations(NumericEquations):
         """Return the holding values."""
         base = self.look_at(t, x, r, prepared, modes.values)
         B, _ = self._reach(t, x, r, prepared, base, modes, held)
-        self._refuse_without_effect(B, held, t)
         return self._solved(B, -base.rates[list(held)], held, base.limits, t)
 
-    def _refuse_without_effect(self, B: Floats, held: Sequence[int], t: float) -> None:
-        """Refuse a contact that rests where no speed changes its gap: no force could hold it."""
+    def refuse_without_effect(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
+    ) -> None:
+        """Refuse a contact that rests where no speed changes its gap: no force could hold it.
+
+        Asked at the start, and where an integration ends: trial states, which are taken back, may have such contacts,
+        too.
+
+        Raises:
+            ValidationError: Names the contact.
+        """
+        held = self._holding(x, modes)
+        base = self.look_at(t, x, r, prepared, modes.values)
+        B, _ = self._reach(t, x, r, prepared, base, modes, held)
         for row, i in enumerate(held):
             if self._count <= i < self._count + self._contacts and abs(B[row, row]) < np.finfo(float).tiny:
                 assert self.frozen.contacts is not None

@@ -33,3 +33,15 @@ def test_what_rests_at_the_end_of_its_reach_is_named():
     with pytest.raises(ValidationError, match="floor rests where no speed changes its gap") as refused:
         reference_of(pendulum(0.0))
     assert "move floor a little" in str(refused.value)
+
+
+def test_a_trial_state_at_the_end_of_its_reach_is_no_error():
+    """Integrators try states and take them back: seen in a slider-crank whose pin rests in its bush."""
+    reference = reference_of(pendulum(0.3))
+    numeric, start = reference.numeric, reference.states[0].copy()
+    modes = reference.modes[0]
+    start[0], start[2] = 0.0, 1.0  # at its lowest point, and resting
+    rates, _ = numeric.slope(0.0, start, [], numeric.prepare(reference.conditions.parameters), modes)
+    assert len(rates) == len(start)
+    with pytest.raises(ValidationError, match="floor rests where no speed changes its gap"):
+        numeric.refuse_without_effect(0.0, start, [], numeric.prepare(reference.conditions.parameters), modes)
