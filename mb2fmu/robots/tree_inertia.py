@@ -95,7 +95,7 @@ def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity
 
 
 def twists(tree: MovingTree, positions: Mapping[int, float]) -> tuple[list[Pose], list[dict[int, Array]]]:
-    """Return the pose of every part, and what each direction makes of it: (ω, v of what is at the ground's origin).
+    """Return the poses of all parts, and the twist (ω, v at the origin of the ground) that each direction gives a part.
 
     Args:
         tree: The parts.
