@@ -434,6 +434,11 @@ class _Modeller:
             model.output_kinetic_energy()
             model.output_potential_energy()
             model.output_total_energy()
+            springs = [joint.name for joint in self.description.joints if joint.stiffness]
+            springs += [tendon.name for tendon in self.description.tendons if tendon.stiffness]
+            if springs:
+                what = f"the potential energy is that of weights: springs along {', '.join(springs[:3])} are not in it"
+                mechanics.notes += (f"{what}; model.potential_energy gives the whole",)
 
     def _weights(self, gravity: Iterable[sm.Expr]) -> Weights:
         """Return inertias and weights along the speeds at the start; floating parts carry no weight."""
