@@ -141,9 +141,14 @@ class HoldingEquations(NumericEquations):
         Raises:
             ValidationError: Names the contact.
         """
+        if not any(x[place] > 0.5 for place in self._rests):
+            return
         held = self._holding(x, modes)
-        base = self.look_at(t, x, r, prepared, modes.values)
-        B, _ = self._reach(t, x, r, prepared, base, modes, held)
+        try:
+            base = self.look_at(t, x, r, prepared, modes.values)
+            B, _ = self._reach(t, x, r, prepared, base, modes, held)
+        except (ArithmeticError, ValueError):  # where the motion is undefined, who integrates says so
+            return
         for row, i in enumerate(held):
             if self._count <= i < self._count + self._contacts and abs(B[row, row]) < np.finfo(float).tiny:
                 assert self.frozen.contacts is not None

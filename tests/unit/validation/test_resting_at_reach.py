@@ -45,3 +45,18 @@ def test_a_trial_state_at_the_end_of_its_reach_is_no_error():
     assert len(rates) == len(start)
     with pytest.raises(ValidationError, match="floor rests where no speed changes its gap"):
         numeric.refuse_without_effect(0.0, start, [], numeric.prepare(reference.conditions.parameters), modes)
+
+
+def test_where_nothing_is_defined_the_integration_says_so():
+    """It asks for contacts without effect as it ends, and where x' divides by zero that is no answer."""
+    reference = reference_of(pendulum(0.3))
+    numeric, start = reference.numeric, reference.states[0].copy()
+    prepared, modes = numeric.prepare(reference.conditions.parameters), reference.modes[0]
+
+    def undefined(*_):
+        raise ZeroDivisionError
+
+    numeric.look_at = undefined
+    for resting in (0.0, 1.0):
+        start[2] = resting
+        numeric.refuse_without_effect(0.0, start, [], prepared, modes)
