@@ -189,8 +189,8 @@ def _table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
     kinks = [i for i in range(1, len(slopes)) if slopes[i] != slopes[i - 1]]
     if not kinks:
         return b.table(whole, expression.order, n[0])
-    first = [0, *kinks]  # of each straight line, its first piece, and where it is known: at its beginning, or its end
-    origins = [kinks[0], *kinks]
+    first = [0, *kinks]  # piece with which each straight line begins
+    origins = [kinks[0], *kinks]  # kink at which its value is known: the first line has only its end
     number = _numbering(data.name, [breaks[i] for i in kinks], breaks[-1] - breaks[0])
     line = b.switch(b.unary(Op.FLOOR, b.table(number, 0, n[0])))
 
