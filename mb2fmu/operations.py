@@ -3,7 +3,7 @@
 A new function is a member of :class:`Op` and a row. From the row come: arity and laws of folding (``program``), the
 derivative and where it does not exist (``derivatives``), which class of SymPy it is (``lowering``), its code in C for
 one instance and for many, in MATLAB and in Python, its value with any number of digits, its name in reports, its cost,
-and the line that the documentation has for it. ``arithmetic/python_runtime.py`` has the three functions of Python that
+and the line that the documentation has for it. ``compiler/arithmetic/python_runtime.py`` has the three functions of Python that
 ``python`` names; ``c_file`` is a file of ``emit/c/operations`` with the function that ``c`` calls, if it is not one of
 ``runtime/elementary.h``. Tests over all rows hold these against each other.
 """
@@ -135,7 +135,7 @@ class Operation:
             choices), or is ``flat``.
         flat: Its derivative is 0 wherever it exists.
         sympy: Name of the class of SymPy (of ``sympy``, else of ``sympy.codegen.cfunctions``) that it is; empty where
-            expressions of several forms become it (``lowering/sympy_rules.py``).
+            expressions of several forms become it (``compiler/lowering/sympy_rules.py``).
         meaning: The line of the documentation for this function; empty where it is listed with others of its kind.
         notation: Its name in mathematical notation, if that is not SymPy's.
         infix: The sign between its operands, in all languages.

@@ -30,14 +30,15 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from bench_native import COUNTED, counted
 
-from mb2fmu import derivatives, pipeline
-from mb2fmu.derivatives.unit_entries import RESULTS
+from mb2fmu import pipeline
+from mb2fmu.compiler import derivatives
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS
+from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.program.program import Entry, Program
+from mb2fmu.compiler.program.pruning import prune
 from mb2fmu.emit import c
 from mb2fmu.interface import Target, describe
 from mb2fmu.pipeline.outcomes import Derivation
-from mb2fmu.program import operation_count
-from mb2fmu.program.program import Entry, Program
-from mb2fmu.program.prune import prune
 from mb2fmu.toolchain import compile_program
 from mb2fmu.toolchain.batch import widest
 from mb2fmu.toolchain.compilers import Variant, compiling, find

@@ -1,4 +1,4 @@
-"""What each operation costs in a compiled unit, among others: the weights of ``mb2fmu/program/cost.py``.
+"""What each operation costs in a compiled unit, among others: the weights of ``mb2fmu/compiler/program/operation_cost.py``.
 
 Into x' of a chain of joints more operations of one kind are put, evenly among what is there, and the program is timed
 with and without them: so an operation costs what it adds, waiting included, not what it takes alone. Everything is
@@ -23,15 +23,15 @@ from bench_chain import ROOT, derived, fastest, ours
 from scipy.integrate import solve_ivp
 
 from mb2fmu import pipeline
-from mb2fmu.arithmetic import python_runtime
-from mb2fmu.evaluation.printer import parameter_only
+from mb2fmu.compiler.arithmetic import python_runtime
+from mb2fmu.compiler.evaluation.numpy_printer import parameter_only
+from mb2fmu.compiler.program import operation_cost
+from mb2fmu.compiler.program.program import Block, Op, Program, Table
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.program_copy import ProgramCopy
+from mb2fmu.compiler.program.result_dependencies import block_operations, operation_count
 from mb2fmu.operations import having
 from mb2fmu.pipeline.right_hand_side import CompilableProgram
-from mb2fmu.program import cost
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.copying import ProgramCopy
-from mb2fmu.program.dependencies import block_operations, operation_count
-from mb2fmu.program.program import Block, Op, Program, Table
 
 JOINTS = 6
 PLACES = 48
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
     print("| operation | ns | as many of the chain's | weight |\n|---|---:|---:|---:|")
     for op in (*BINARY, *UNARY, Op.ACOSH, Op.SELECT, Op.TABLE):
         ns = (taken[op.name] - taken["nothing"]) / PLACES
-        print(f"| {op.name} | {ns:.2f} | {ns / one:.1f} | {cost.WEIGHTS.get(op, 1.0):.0f} |")
+        print(f"| {op.name} | {ns:.2f} | {ns / one:.1f} | {operation_cost.WEIGHTS.get(op, 1.0):.0f} |")
     for kind in KINDS:
         for n in SIZES:
             ns = (taken[f"{kind} {n}"] - taken[f"{kind} {n} without"]) / BLOCKS
@@ -86,7 +86,7 @@ def print_block(kind: str, n: int, found: float) -> None:
     for part in (kind, "solve"):
         for op, count in block_operations(part, n).items():
             counts[op] = counts.get(op, 0.0) + count
-    written = sum(cost.WEIGHTS.get(Op[op], 1.0) * count for op, count in counts.items())
+    written = sum(operation_cost.WEIGHTS.get(Op[op], 1.0) * count for op, count in counts.items())
     print(f"{kind} and solve of {n}: {found:.0f} operations of the chain, {found / written:.2f} for each of its own")
 
 

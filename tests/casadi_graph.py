@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import casadi as ca
 
-from mb2fmu.program.needed import needed
-from mb2fmu.program.program import Op, Program, first_memory
+from mb2fmu.compiler.program.program import Op, Program, first_memory
+from mb2fmu.compiler.program.reachable_nodes import needed
 
 LEAVES = {Op.TIME: "t", Op.MEMORY: "m", Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
 PLAIN = {

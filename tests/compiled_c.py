@@ -13,7 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mb2fmu.derivatives.unit_entries import RESULTS, NativeProgram, with_derivatives
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, NativeProgram, with_derivatives
+from mb2fmu.compiler.program.program import Entry, Program
+from mb2fmu.compiler.program.pruning import prune
 from mb2fmu.emit.c import emit, translation_units
 from mb2fmu.interface.fmu_interface import (
     Capabilities,
@@ -24,8 +26,6 @@ from mb2fmu.interface.fmu_interface import (
     Target,
     UnitDefinition,
 )
-from mb2fmu.program.program import Entry, Program
-from mb2fmu.program.prune import prune
 
 RUNTIME = Path(__file__).parents[1] / "mb2fmu" / "emit" / "c" / "runtime"
 WARNINGS = [

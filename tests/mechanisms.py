@@ -10,10 +10,10 @@ import numpy.typing as npt
 import sympy as sm
 from sympy.physics import mechanics as me
 
+from mb2fmu.compiler.evaluation import Evaluator, evaluator
+from mb2fmu.compiler.lowering import lower
 from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.evaluation import Evaluator, evaluator
 from mb2fmu.formulation import formulate
-from mb2fmu.lowering import lower
 from mb2fmu.mechanism import Mechanism, read
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism

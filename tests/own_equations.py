@@ -16,9 +16,9 @@ import sympy as sm
 from sympy.physics import mechanics as me
 
 from mb2fmu import formulation, pipeline
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.lowering import lower
 from mb2fmu.equations.motion import Method
-from mb2fmu.evaluation import evaluator
-from mb2fmu.lowering import lower
 from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.definition import Model, Parts
 from mb2fmu.pipeline.right_hand_side import CompilableProgram

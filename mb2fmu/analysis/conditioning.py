@@ -15,9 +15,9 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.evaluation import evaluator
-from mb2fmu.lowering.precise import precise
-from mb2fmu.program.program import Op, Program, first_memory
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.lowering.high_precision import precise
+from mb2fmu.compiler.program.program import Op, Program, first_memory
 
 Floats = npt.NDArray[np.float64]
 

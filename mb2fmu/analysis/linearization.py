@@ -24,9 +24,9 @@ from scipy.linalg import qr
 from mb2fmu.analysis.operating_point import OperatingPoint, find, on_constraints
 from mb2fmu.analysis.search_start import Start
 from mb2fmu.analysis.slopes import Slopes
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.program.program import Program
 
 Floats = npt.NDArray[np.float64]
 
@@ -171,8 +171,8 @@ def _tangent(G: Floats, dependent: Sequence[int]) -> tuple[list[int], Floats]:
 
 def _refuse_time(program: Program, slopes: Slopes, point: OperatingPoint) -> None:
     """Refuse motions that depend on time: they are never steady."""
-    from mb2fmu.derivatives import jacobian
-    from mb2fmu.evaluation import evaluator
+    from mb2fmu.compiler.derivatives import jacobian
+    from mb2fmu.compiler.evaluation import evaluator
 
     by_time = jacobian(program, "rhs", ("time",))
     values = evaluator(by_time.program, by_time.entry)(point.t, point.x, point.r, point.p)

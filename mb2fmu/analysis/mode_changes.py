@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.derivatives import differentiate_forward
+from mb2fmu.compiler.derivatives import differentiate_forward
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.events import switches_of
+from mb2fmu.compiler.program.program import Program, first_memory
+from mb2fmu.compiler.program.result_dependencies import Group
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.evaluation import evaluator
-from mb2fmu.program.dependencies import Group
-from mb2fmu.program.program import Program, first_memory
-from mb2fmu.switching import switches_of
 
 Floats = npt.NDArray[np.float64]
 Signals = Callable[[float], Floats]

@@ -20,13 +20,13 @@ from scipy.integrate import RK45
 
 from mb2fmu.analysis.search_start import start_at
 from mb2fmu.analysis.study import signals_of
-from mb2fmu.arithmetic.python_newton import SingularMatrixError
+from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.evaluation import evaluator
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.natural_units import natural_units
-from mb2fmu.program import operation_count
-from mb2fmu.program.program import Program
 from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
 
 Floats = npt.NDArray[np.float64]

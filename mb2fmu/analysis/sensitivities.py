@@ -25,13 +25,13 @@ from mb2fmu.analysis.mode_changes import ModeChanges
 from mb2fmu.analysis.saltation import Integration, Saltation
 from mb2fmu.analysis.search_start import Start
 from mb2fmu.analysis.study import Study
-from mb2fmu.arithmetic.undefined_slope import require_slope
-from mb2fmu.derivatives import differentiate_forward
+from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
+from mb2fmu.compiler.derivatives import differentiate_forward
+from mb2fmu.compiler.evaluation import Evaluator, evaluator
+from mb2fmu.compiler.events import freeze
+from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.result_dependencies import Group
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.evaluation import Evaluator, evaluator
-from mb2fmu.program.dependencies import Group
-from mb2fmu.program.program import Program
-from mb2fmu.switching import freeze
 from mb2fmu.units import quotient_unit
 
 Floats = npt.NDArray[np.float64]

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.arithmetic.python_newton import SingularMatrixError
-from mb2fmu.derivatives import jacobian
+from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
+from mb2fmu.compiler.derivatives import jacobian
+from mb2fmu.compiler.evaluation import Evaluator, evaluator
+from mb2fmu.compiler.lowering.constraint_manifold import lower_manifold
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.evaluation import Evaluator, evaluator
-from mb2fmu.lowering.manifold import lower_manifold
-from mb2fmu.program.program import Program
 
 Floats = npt.NDArray[np.float64]
 Function = Callable[[Floats, Floats], Floats]

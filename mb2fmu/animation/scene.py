@@ -15,9 +15,9 @@ from typing import Any, Literal
 from mb2fmu.animation.meshes import Triangles
 from mb2fmu.animation.scene_touches import SceneTouch
 from mb2fmu.animation.soundness import check_experiment, check_types
+from mb2fmu.compiler.program import from_record, to_record
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.program import from_record, to_record
-from mb2fmu.program.program import Program
 
 FILE = "extra/org.mb2fmu.scene/scene.json"
 """Where a unit carries its scene."""

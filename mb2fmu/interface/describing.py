@@ -31,6 +31,10 @@ from typing import get_args
 import numpy as np
 
 from mb2fmu import __version__
+from mb2fmu.compiler.events import SwitchKind, switches_of
+from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.result_dependencies import Kind as ReadKind
+from mb2fmu.compiler.program.result_dependencies import all_dependencies
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.interface.array_variables import arrays, without
@@ -52,11 +56,7 @@ from mb2fmu.interface.native_abilities import capabilities, solver_parameters, s
 from mb2fmu.interface.quantities import quantity_types
 from mb2fmu.interface.terminals import terminals
 from mb2fmu.model.declarations import Declarations, Experiment
-from mb2fmu.program.dependencies import Kind as ReadKind
-from mb2fmu.program.dependencies import all_dependencies
-from mb2fmu.program.program import Program
 from mb2fmu.solvers import solver_called, solver_of_kind
-from mb2fmu.switching import SwitchKind, switches_of
 from mb2fmu.units import derivative_unit, display_conversion, parse_unit
 from mb2fmu.variables import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 

@@ -16,13 +16,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.program.result_dependencies import Kind, dependencies
 from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.evaluation import evaluator
 from mb2fmu.interface.grouping import MemberKind, Terminal, TerminalMember
 from mb2fmu.model.connections import DeclaredTerminal
 from mb2fmu.model.declarations import Declarations
-from mb2fmu.program.dependencies import Kind, dependencies
-from mb2fmu.program.program import Op, Program
 from mb2fmu.units import parse_unit
 from mb2fmu.variables import Coordinate, Input, Speed
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mb2fmu import formulation
+from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.program.operation_cost import cost
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.equations.motion import EquationsOfMotion, Method
-from mb2fmu.lowering import lower
 from mb2fmu.mechanism import Mechanism
-from mb2fmu.program.cost import cost
-from mb2fmu.program.program import Program
 
 OPEN = ("auto", "recursive")
 """What leaves a choice open."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import switching
+from mb2fmu.compiler import events
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.evaluating import start_values
@@ -23,10 +23,10 @@ from mb2fmu.studies.ensembles import Batch, Ensemble, Motion, Solver
 from mb2fmu.studies.unit_motion import UnitMotion, places_of
 
 if TYPE_CHECKING:
-    from mb2fmu.derivatives.forward import Variable
-    from mb2fmu.derivatives.unit_entries import NativeProgram
-    from mb2fmu.program.dependencies import Group
-    from mb2fmu.program.program import Program
+    from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram
+    from mb2fmu.compiler.derivatives.forward_derivatives import Variable
+    from mb2fmu.compiler.program.program import Program
+    from mb2fmu.compiler.program.result_dependencies import Group
     from mb2fmu.toolchain import CompiledMotion, CompiledProgram
     from mb2fmu.toolchain.batch_course import Course, Moved
 
@@ -81,7 +81,7 @@ def compiled(
 def _switches(derivation: Derivation) -> bool:
     """Return whether instances can take different paths: at events, kinks of x', and changes of a loop's memory."""
     program = derivation.program
-    return needs_events(derivation) or bool(program.layout.memory) or switching.freeze(program) is not program
+    return needs_events(derivation) or bool(program.layout.memory) or events.freeze(program) is not program
 
 
 def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
@@ -154,7 +154,8 @@ class _Carrying(_Entries):
 
 def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _Carrying:
     """Return the same model with derivatives by parameters and start values behind its states."""
-    from mb2fmu import derivatives, toolchain
+    from mb2fmu import toolchain
+    from mb2fmu.compiler import derivatives
 
     groups: dict[Group, tuple[str, ...]] = {"parameters": ensemble.parameters, "states": ensemble.states}
     group_of = {name: group for group in groups for name in groups[group]}
@@ -187,7 +188,8 @@ def _with_dependent_variables(derivation: Derivation) -> Program:
 
 def _varied_implicit(program: Program, leaves: Sequence[Variable], own: int) -> CompiledMotion:
     """Return the integrator for stiff models, with derivatives behind the states."""
-    from mb2fmu import derivatives, toolchain
+    from mb2fmu import toolchain
+    from mb2fmu.compiler import derivatives
 
     native = derivatives.with_varied_jacobian(_with_jacobian(program, "the model"), leaves)
     return toolchain.compile_implicit_motion(native, judged=own)
@@ -202,7 +204,7 @@ def _implicit(program: Program, name: str) -> CompiledMotion:
 
 def _with_jacobian(program: Program, name: str) -> NativeProgram:
     """Return the program with its Jacobian written out."""
-    from mb2fmu import derivatives
+    from mb2fmu.compiler import derivatives
 
     native = derivatives.with_derivatives(program, adjoint=False)
     if native.colours is not None:

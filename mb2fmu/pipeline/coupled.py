@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu import package
-from mb2fmu.arithmetic.undefined_slope import require_slope
+from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.filetree import FileTree
 from mb2fmu.model.loading import load_promised

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 import mb2fmu.model
-from mb2fmu import displays, evaluation, robots
+from mb2fmu import displays, robots
+from mb2fmu.compiler import evaluation
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.options import FormulationOptions
 from mb2fmu.pipeline.outcomes import Derivation

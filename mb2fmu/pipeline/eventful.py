@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import switching
-from mb2fmu.arithmetic.python_newton import SingularMatrixError
-from mb2fmu.evaluation import evaluator
+from mb2fmu.compiler import events
+from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.model.surface_sizes import surface_sizes
 from mb2fmu.pipeline.outcomes import Derivation
-from mb2fmu.program.program import Program
 
 Floats = npt.NDArray[np.float64]
 
@@ -24,9 +24,9 @@ def needs_events(derivation: Derivation) -> bool:
     return bool(sticking(derivation.program))
 
 
-def sticking(program: Program) -> tuple[switching.Switch, ...]:
+def sticking(program: Program) -> tuple[events.Switch, ...]:
     """Return the switches of a lowered program in which friction can stick."""
-    switches = switching.switches_of(switching.freeze(program))
+    switches = events.switches_of(events.freeze(program))
     return tuple(switch for switch in switches if switch.kind == "sticking")
 
 
@@ -53,4 +53,4 @@ def with_modes(derivation: Derivation) -> Program:
 
         return surface_sizes(definition, states, surfaces, n)
 
-    return switching.freeze(derivation.program, sizes)
+    return events.freeze(derivation.program, sizes)

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import analysis, switching
+from mb2fmu import analysis
+from mb2fmu.compiler import events
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.outcomes import Derivation
-from mb2fmu.program.program import Program
 from mb2fmu.studies.ensembles import Ensemble, Motion
 from mb2fmu.toolchain.batch_course import Course, Moved
 
@@ -24,7 +25,7 @@ _FINEST = 1e-9
 def why_not(derivation: Derivation) -> str:
     """Return why instances that are run one by one carry no derivatives; empty if they do."""
     program = derivation.program
-    if program.layout.memory and switching.freeze(program) is program:
+    if program.layout.memory and events.freeze(program) is program:
         return "its loops remember their branch"
     return ""
 

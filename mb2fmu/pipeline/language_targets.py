@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from mb2fmu.compiler.program.program import Entry, Program
 from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
@@ -19,7 +20,6 @@ from mb2fmu.package import write_tree
 from mb2fmu.pipeline.evaluating import start_values
 from mb2fmu.pipeline.eventful import needs_events, sticking, with_modes
 from mb2fmu.pipeline.outcomes import Derivation
-from mb2fmu.program.program import Entry, Program
 
 if TYPE_CHECKING:
     from mb2fmu.emit.matlab import Named
@@ -46,7 +46,8 @@ def _held(run: Conditions) -> tuple[tuple[float, ...], ...]:
 
 def _c(derivation: Derivation) -> FileTree:
     """Print plain C99: x', outputs, Jacobian and the unit's own solver, with the bits of the unit."""
-    from mb2fmu import derivatives, validation
+    from mb2fmu import validation
+    from mb2fmu.compiler import derivatives
     from mb2fmu.emit import c
 
     run = validation.conditions(derivation.definition)
@@ -56,7 +57,8 @@ def _c(derivation: Derivation) -> FileTree:
 
 def _matlab(derivation: Derivation) -> FileTree:
     """Print functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
-    from mb2fmu import evaluation, validation
+    from mb2fmu import validation
+    from mb2fmu.compiler import evaluation
     from mb2fmu.emit import matlab
 
     program, interface = derivation.program, described(derivation)
@@ -83,7 +85,8 @@ def _matlab(derivation: Derivation) -> FileTree:
 
 def _modelica(derivation: Derivation) -> FileTree:
     """Print one flat Modelica model without libraries: parameters, inputs, states with start values, equations."""
-    from mb2fmu import evaluation, validation
+    from mb2fmu import validation
+    from mb2fmu.compiler import evaluation
     from mb2fmu.emit import modelica
 
     program, interface = derivation.program, described(derivation)

@@ -6,7 +6,7 @@ compilers run meanwhile.
 
 from __future__ import annotations
 
-from mb2fmu import derivatives
+from mb2fmu.compiler import derivatives
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.pipeline.appearance import appearance

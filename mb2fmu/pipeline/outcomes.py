@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mb2fmu import displays
+from mb2fmu.compiler.program.result_dependencies import operation_count
 from mb2fmu.pipeline.right_hand_side import CompilableProgram
-from mb2fmu.program.dependencies import operation_count
 
 if TYPE_CHECKING:
     from mb2fmu.animation import Scene

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.program.program import Program
+from mb2fmu.compiler.program.program import Program
 
 if TYPE_CHECKING:
     from mb2fmu.analysis import Conditioning
-    from mb2fmu.evaluation.evaluator import Recollection
+    from mb2fmu.compiler.evaluation.numpy_evaluator import Recollection
     from mb2fmu.toolchain import CompiledProgram, Compiler
 
 Floats = npt.NDArray[np.float64]

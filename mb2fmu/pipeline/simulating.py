@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import animation, evaluation
-from mb2fmu.arithmetic.undefined_slope import require_slope
+from mb2fmu import animation
+from mb2fmu.compiler import evaluation
+from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.setting import Value

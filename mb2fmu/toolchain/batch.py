@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.emit.c import PROBE, emit_batch, emit_probe
 from mb2fmu.filetree import FileTree
-from mb2fmu.program.program import Program
 from mb2fmu.scratch import work_folder
 from mb2fmu.toolchain.compilers import Compiler, Variant, installed
 from mb2fmu.toolchain.platforms import host

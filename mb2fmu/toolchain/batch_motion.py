@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.derivatives.unit_entries import NativeProgram
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.emit.c import emit_ensemble
-from mb2fmu.program.program import Program
 from mb2fmu.toolchain.batch import compiled_library, widest
 from mb2fmu.toolchain.batch_course import Asked, Course, CourseRecord, Moved
 from mb2fmu.toolchain.compilers import Compiler, Variant

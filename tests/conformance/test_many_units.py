@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from conformance.tools import driver
 
-from mb2fmu import evaluation, formulation, interface, lowering, mechanism, model, package
-from mb2fmu.derivatives.unit_entries import NativeProgram, with_derivatives
+from mb2fmu import formulation, interface, mechanism, model, package
+from mb2fmu.compiler import evaluation, lowering
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram, with_derivatives
 from mb2fmu.emit import xml
 from mb2fmu.emit.c import emit, is_motion, translation_units
 from mb2fmu.filetree import FileTree

@@ -17,11 +17,12 @@ import pytest
 from conformance.tools import driver, script, tool
 from representatives import marked
 
-from mb2fmu import formulation, lowering, package, pipeline, validation
+from mb2fmu import formulation, package, pipeline, validation
+from mb2fmu.compiler import lowering
+from mb2fmu.compiler.numerics.multiplier_solve import MultiplierSystem
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.model import load
 from mb2fmu.model.natural_units import ATTRACTOR_RATE
-from mb2fmu.numerics.multipliers import MultiplierSystem
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation.compare import bounds
 from mb2fmu.validation.hybrid import HybridEquations

@@ -14,10 +14,10 @@ import pytest
 from golden.handwritten import constrained_point, double_pendulum, pendulum_interface, pendulum_program
 from lxml import etree
 
+from mb2fmu.compiler.lowering import lower
 from mb2fmu.emit import python, xml
 from mb2fmu.interface import describe
 from mb2fmu.interface.fmu_interface import FmuInterface, SolverSettings
-from mb2fmu.lowering import lower
 from mb2fmu.package import build_pythonfmu, pack, unpack
 
 HERE = Path(__file__).parent

@@ -16,7 +16,8 @@ from scipy.integrate import solve_ivp
 from shorter_proofs import shorten_proofs
 
 import mb2fmu
-from mb2fmu import evaluation, pipeline
+from mb2fmu import pipeline
+from mb2fmu.compiler import evaluation
 
 LOOP_FORCES = slice(0, 6)
 

@@ -12,7 +12,8 @@ from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Slave
 from scipy.integrate import solve_ivp
 
-from mb2fmu import evaluation, pipeline
+from mb2fmu import pipeline
+from mb2fmu.compiler import evaluation
 
 
 @pytest.fixture(scope="module", params=["native", "python"])

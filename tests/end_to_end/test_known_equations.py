@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 import mb2fmu
-from mb2fmu import evaluation, pipeline
+from mb2fmu import pipeline
+from mb2fmu.compiler import evaluation
 from mb2fmu.errors import ModelError
 from mb2fmu.validation.integration import explicit_euler
 from mb2fmu.validation.numeric import NumericEquations

@@ -14,7 +14,7 @@ from judging import Judge
 from scipy.interpolate import CubicHermiteSpline
 
 from mb2fmu import Impact, Latch, Model, export
-from mb2fmu.lowering import latch_laws
+from mb2fmu.compiler.lowering import latch_laws
 
 pytestmark = pytest.mark.slow
 MODELS = Path(__file__).parents[2] / "models"

@@ -17,10 +17,10 @@ from representatives import OF_A_KIND_THAT_IS_PROVEN, REPRESENTATIVES, marked
 
 import mb2fmu
 from mb2fmu import pipeline
-from mb2fmu.derivatives import differentiate_forward, differentiate_reverse
+from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_reverse
+from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.model import check, list_models, load
-from mb2fmu.program import operation_count
-from mb2fmu.program.program import Program
 from mb2fmu.validation import Simulation
 
 Moved = Simulation | pipeline.Simulated

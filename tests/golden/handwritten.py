@@ -9,6 +9,8 @@ import uuid
 import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
+from mb2fmu.compiler.program.program import Layout, Op, Program
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.equations.motion import (
     Assignment,
     EquationsOfMotion,
@@ -34,8 +36,6 @@ from mb2fmu.interface.grouping import Terminal, TerminalMember
 from mb2fmu.interface.native_abilities import capabilities, solver_parameters, solver_type
 from mb2fmu.interface.quantities import quantity_types
 from mb2fmu.model.definition import Experiment, ModelDefinition
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Layout, Op, Program
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 STATES = ("q", "u")

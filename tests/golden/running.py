@@ -5,9 +5,9 @@ import importlib
 import sys
 import uuid
 
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.emit import python
 from mb2fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.program.program import Program
 
 
 def unit_class(program: Program, interface: FmuInterface, folder):

@@ -13,9 +13,9 @@ from planted import description, graph
 from planted.fault import Mutant, Subject, generator
 from planted.runtime import replaced
 
-from mb2fmu.derivatives import NativeProgram
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Op, Program
+from mb2fmu.compiler.derivatives import NativeProgram
+from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 _FIVE_PERCENT = 1.05
 _REACHED = {"wrong far from the start", "wrong in the end", "saturated input"}

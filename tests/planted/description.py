@@ -10,9 +10,9 @@ from typing import Any, Literal
 from lxml import etree
 from planted.fault import Mutant, Subject, generator
 
+from mb2fmu.compiler.program.program import Op
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.program.program import Op
 
 FILE = "modelDescription.xml"
 Edit = Callable[[etree._Element], None]

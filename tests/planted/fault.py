@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mb2fmu import interface, package, pipeline, validation
-from mb2fmu.derivatives import NativeProgram, with_derivatives
+from mb2fmu.compiler.derivatives import NativeProgram, with_derivatives
 from mb2fmu.emit import xml
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import FmuInterface

@@ -10,12 +10,12 @@ import numpy as np
 from planted.fault import Mutant, Subject, generator
 
 from mb2fmu import pipeline
-from mb2fmu.derivatives import NativeProgram
-from mb2fmu.evaluation import evaluator
+from mb2fmu.compiler.derivatives import NativeProgram
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.program_copy import ProgramCopy
 from mb2fmu.pipeline.right_hand_side import CompilableProgram
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.copying import ProgramCopy
-from mb2fmu.program.program import Op, Program
 
 RESULTS = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "prepare")
 """Entry points whose results an importer sees."""

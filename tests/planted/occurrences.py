@@ -8,8 +8,8 @@ from typing import Literal
 from planted.fault import Mutant, Subject, generator
 from planted.runtime import replaced
 
+from mb2fmu.compiler.events import freeze, switches_of
 from mb2fmu.emit.c import Motion
-from mb2fmu.switching import freeze, switches_of
 
 Planted = Iterator[tuple[str, str, Callable[[Motion], Motion]]]
 

@@ -10,9 +10,9 @@ import numpy as np
 from planted import graph
 from planted.fault import Mutant, Subject, generator
 
-from mb2fmu.arithmetic.python_newton import NoSolutionError
+from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
+from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.emit.c import Motion
-from mb2fmu.evaluation import evaluator
 from mb2fmu.filetree import FileTree
 
 LATE = """

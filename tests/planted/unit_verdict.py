@@ -16,11 +16,12 @@ from planted.fault import Mutant, Subject
 import mb2fmu.emit.c
 import mb2fmu.emit.xml
 import mb2fmu.interface
-from mb2fmu import derivatives, package, pipeline, validation
-from mb2fmu.arithmetic.python_newton import NoSolutionError
+from mb2fmu import package, pipeline, validation
 from mb2fmu.audit.checkers import Finding
+from mb2fmu.compiler import derivatives
+from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
+from mb2fmu.compiler.lowering import lower
 from mb2fmu.errors import Mb2FmuError, ToolError
-from mb2fmu.lowering import lower
 from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline import deriving, proving
 from mb2fmu.pipeline.outcomes import Build, Derivation

@@ -8,14 +8,14 @@ import sympy as sm
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mb2fmu.derivatives.forward import differentiate_forward, jacobian
-from mb2fmu.evaluation.evaluator import evaluator
-from mb2fmu.evaluation.printer import literal
-from mb2fmu.lowering.sympy_walker import SympyWalker
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.dependencies import Kind, dependencies
-from mb2fmu.program.program import Layout, Op
-from mb2fmu.program.prune import prune
+from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, jacobian
+from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.evaluation.numpy_printer import literal
+from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.program.program import Layout, Op
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.pruning import prune
+from mb2fmu.compiler.program.result_dependencies import Kind, dependencies
 
 t = sm.Symbol("t", real=True)
 x, y = sm.symbols("x y", real=True)

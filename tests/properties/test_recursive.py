@@ -20,11 +20,11 @@ from mechanisms import (
 from sympy.physics import mechanics as me
 from trees import AXES, DEGREES, KINDS, build
 
-from mb2fmu.evaluation import evaluator
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.program import operation_count
 from mb2fmu.formulation import applicable, formulate
-from mb2fmu.lowering import lower
 from mb2fmu.model.definition import Parts
-from mb2fmu.program import operation_count
 
 VARIANTS = ("recursive-articulated", "recursive-composite")
 TREES = st.lists(

@@ -14,15 +14,15 @@ import sympy as sm
 from compiled_c import compile_motion, missing
 from markupsafe import escape
 
+from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.lowering.sympy_rules import RULES
+from mb2fmu.compiler.program.program import Layout, Program
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.emit.c.operation_code import operation_files
 from mb2fmu.emit.matlab import functions_file
 from mb2fmu.emit.matlab.printing import FunctionPrinter
-from mb2fmu.evaluation.evaluator import evaluator
 from mb2fmu.functions import SUPPORTED_FUNCTIONS
-from mb2fmu.lowering.sympy_rules import RULES
 from mb2fmu.operations import OPERATIONS, Op
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Layout, Program
 from mb2fmu.report.mathml import MathML
 
 ROWS = [row for row in OPERATIONS.values() if row.op not in {Op.NEG, Op.FROZEN}]

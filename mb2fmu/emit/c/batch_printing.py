@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.emit.c.loops import print_rolled
 from mb2fmu.emit.c.model import hoisted_places, print_bodies, printed_tables, required_nodes
 from mb2fmu.emit.c.operation_code import lane_functions, operation_files
@@ -17,8 +19,6 @@ from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.emit.c.signatures import Names, Signature
 from mb2fmu.emit.c.sources import packaged, packaged_operations, render
 from mb2fmu.filetree import FileTree
-from mb2fmu.program import operation_count
-from mb2fmu.program.program import Op, Program
 
 _RUNTIME = (
     *("elementary.h", "elementary.c", "elementary_coefficients.h", "elementary_circular.c"),

@@ -12,7 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from mb2fmu.derivatives.unit_entries import NativeProgram
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram
+from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.emit.c.columns import jacobian_by_columns
 from mb2fmu.emit.c.literals import number
 from mb2fmu.emit.c.loops import print_rolled
@@ -21,7 +22,6 @@ from mb2fmu.emit.c.shared_motion import print_shared
 from mb2fmu.emit.c.signatures import Names, PrintedFunction, Signature, body_name
 from mb2fmu.emit.c.split_functions import PART, print_forwarding, print_function
 from mb2fmu.emit.c.straight_line import declaration
-from mb2fmu.program.program import Op, Program
 
 _ARGUMENTS = (
     "double t",

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.compiler.program.program import LEAVES, Op
 from mb2fmu.emit.c.schedule import Angles, Graph, Statements
-from mb2fmu.program.program import LEAVES, Op
 
 Address = tuple[str, int]
 """What kind of array, and which element."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from mb2fmu.program.program import BINARY, LEAVES, TERNARY, UNARY, Op, Program
+from mb2fmu.compiler.program.program import BINARY, LEAVES, TERNARY, UNARY, Op, Program
 
 _TRIGONOMETRIC = (Op.SIN, Op.COS)
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.program.reachable_nodes import needed
 from mb2fmu.emit.c.schedule import Factor, Graph, Statement
 from mb2fmu.emit.c.signatures import Names, PrintedFunction, Signature
 from mb2fmu.emit.c.split_functions import Parts
 from mb2fmu.emit.c.straight_line import Body, head
-from mb2fmu.program.needed import needed
-from mb2fmu.program.program import Op, Program
 
 STAGE = "stage"
 """The last argument: the last stage that is wanted."""

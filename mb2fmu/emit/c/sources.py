@@ -12,7 +12,10 @@ from importlib import resources
 
 import jinja2
 
-from mb2fmu.derivatives.unit_entries import RESULTS, NativeProgram
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, NativeProgram
+from mb2fmu.compiler.events import switches_of
+from mb2fmu.compiler.program.operation_cost import cost
+from mb2fmu.compiler.program.program import Program, first_memory
 from mb2fmu.emit import templates
 from mb2fmu.emit.c.literals import comment, listed, number, remark, string
 from mb2fmu.emit.c.model import PrintedEquations, PrintedUnit, print_derivatives, print_motion, print_small_motion
@@ -21,9 +24,6 @@ from mb2fmu.emit.c.split_functions import PART
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import Fmi, FmuInterface, FmuVariable
-from mb2fmu.program.cost import cost
-from mb2fmu.program.program import Program, first_memory
-from mb2fmu.switching import switches_of
 
 _SOURCE = {
     "time": "TIME",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mb2fmu.derivatives import NativeProgram
+from mb2fmu.compiler.derivatives import NativeProgram
 from mb2fmu.emit.c.sources import emit_derivatives, emit_motion, packaged, render
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import FmuInterface

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mb2fmu.compiler.program.program import Op
 from mb2fmu.emit.c.literals import comment, number
 from mb2fmu.emit.c.schedule import Angles, Factor, Graph, Iterate, Operation, Solve, Statement
 from mb2fmu.emit.c.signatures import Names, Signature, body_name, factor_size
 from mb2fmu.operations import OPERATIONS
-from mb2fmu.program.program import Op
 
 
 def definition(prefix: str, name: str, parameters: Sequence[str], bodies: Sequence[Body]) -> str:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath as Path
 
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.emit.c.sources import emit_small_motion, is_motion, packaged, render
 from mb2fmu.emit.c.standalone import items, outputs
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.program.program import Program
 
 MAIN = "web.c"
 """The translation unit that holds all but the equations."""

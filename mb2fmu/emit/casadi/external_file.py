@@ -8,7 +8,9 @@ from functools import cache
 
 import jinja2
 
-from mb2fmu.derivatives.second import TwiceDifferentiable, differentiate_twice
+from mb2fmu.compiler.derivatives.second_derivatives import TwiceDifferentiable, differentiate_twice
+from mb2fmu.compiler.program.program import Op, Program, first_memory
+from mb2fmu.compiler.program.reachable_nodes import needed
 from mb2fmu.emit import templates
 from mb2fmu.emit.c.literals import number, remark
 from mb2fmu.emit.c.loops import print_rolled
@@ -19,8 +21,6 @@ from mb2fmu.emit.c.signatures import Names, PrintedFunction, Signature
 from mb2fmu.emit.c.sources import packaged, packaged_operations
 from mb2fmu.emit.casadi.external_functions import GROUPS, BlockOfResults, ExternalFunction, external_functions
 from mb2fmu.filetree import FileTree
-from mb2fmu.program.needed import needed
-from mb2fmu.program.program import Op, Program, first_memory
 
 _RUNTIME = (
     *("elementary.h", "elementary.c", "elementary_coefficients.h", "elementary_circular.c"),

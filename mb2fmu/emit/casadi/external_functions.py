@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mb2fmu.derivatives.second import Pattern, TwiceDifferentiable
-from mb2fmu.program.dependencies import Group
+from mb2fmu.compiler.derivatives.second_derivatives import Pattern, TwiceDifferentiable
+from mb2fmu.compiler.program.result_dependencies import Group
 
 GROUPS: tuple[Group, ...] = ("time", "states", "inputs", "parameters")
 """The inputs, in this order."""

@@ -9,12 +9,12 @@ from importlib import resources
 import jinja2
 import numpy as np
 
-from mb2fmu.derivatives import jacobian
+from mb2fmu.compiler.derivatives import jacobian
+from mb2fmu.compiler.program.program import Program, first_memory
 from mb2fmu.emit import templates
 from mb2fmu.emit.matlab.printing import FunctionPrinter, number, text
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
-from mb2fmu.program.program import Program, first_memory
 
 _ENTRIES = ("rhs", "outputs")
 _FIXED = ("arithmetic.m", "linear_solves.m", "newton.m")

@@ -10,14 +10,14 @@ from types import MappingProxyType
 
 import jinja2
 
+from mb2fmu.compiler.events import switches_of
+from mb2fmu.compiler.program.program import Program, Table
 from mb2fmu.emit import templates
 from mb2fmu.emit.modelica.equation_printing import EquationPrinter, Names, number
 from mb2fmu.emit.modelica.flanges import Connection, flange_model
 from mb2fmu.emit.modelica.mode_clauses import events_of, mode_names
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
-from mb2fmu.program.program import Program, Table
-from mb2fmu.switching import switches_of
 
 _WORDS = frozenset(
     [

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.program.program import Program
-from mb2fmu.switching import Switch, switches_of
+from mb2fmu.compiler.events import Switch, switches_of
+from mb2fmu.compiler.program.program import Program
 
 LATE = "(-1e-10)"
 """Margin below which a mode changes, as in a unit of Model Exchange: at the event itself no margin is zero."""

@@ -8,14 +8,14 @@ from importlib import resources
 
 import jinja2
 
-from mb2fmu.arithmetic import python_runtime
-from mb2fmu.derivatives.forward import jacobian
+from mb2fmu.compiler.arithmetic import python_runtime
+from mb2fmu.compiler.derivatives.forward_derivatives import jacobian
+from mb2fmu.compiler.evaluation.numpy_printer import print_function
+from mb2fmu.compiler.program.program import Program, first_memory
 from mb2fmu.emit import templates
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.evaluation.printer import print_function
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import MEMORY, FmuInterface
-from mb2fmu.program.program import Program, first_memory
 
 _ARITHMETIC = ("python_least_norm.py", "python_newton.py", "python_runtime.py")
 _RUNTIME = (
@@ -81,7 +81,7 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
         ),
     }
     fixed = {name: _read("mb2fmu.emit.python.runtime", name) for name in _RUNTIME}
-    fixed |= {name: _read("mb2fmu.arithmetic", name) for name in _ARITHMETIC}
+    fixed |= {name: _read("mb2fmu.compiler.arithmetic", name) for name in _ARITHMETIC}
     inside = FileTree({**fixed, **{name: text.encode() for name, text in printed.items()}})
     return inside.under(package).joined(FileTree({f"{module}.py": _render("script.py.jinja", **facts).encode()}))
 

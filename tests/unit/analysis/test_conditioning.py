@@ -13,8 +13,8 @@ from sympy.physics import mechanics as me
 from trees import AXES, build
 
 from mb2fmu import Model, pipeline
-from mb2fmu.lowering.precise import precise
-from mb2fmu.program.program import Op
+from mb2fmu.compiler.lowering.high_precision import precise
+from mb2fmu.compiler.program.program import Op
 
 MODELS = Path(__file__).parents[3] / "models"
 

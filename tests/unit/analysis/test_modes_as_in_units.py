@@ -16,11 +16,11 @@ from compiled_c import MODELS, RUNTIME, bare_interface, compile_library
 
 from mb2fmu import CoulombFriction, Impact, Latch, Model, derive, pre
 from mb2fmu.analysis.mode_changes import ModeChanges, Point
-from mb2fmu.derivatives.unit_entries import with_derivatives
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import with_derivatives
+from mb2fmu.compiler.events import freeze
+from mb2fmu.compiler.program.program import first_memory
 from mb2fmu.emit.c import emit, translation_units
 from mb2fmu.errors import AnalysisError
-from mb2fmu.program.program import first_memory
-from mb2fmu.switching import freeze
 
 HARNESS = """
 #include "model_config.h"

@@ -15,10 +15,10 @@ import pytest
 
 from mb2fmu import animation
 from mb2fmu.animation.live import live_json, scene_tables
-from mb2fmu.evaluation import evaluator
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program.program import Block, Layout, Program, Table
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.operations import OPERATIONS, Op
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Block, Layout, Program, Table
 
 SCRIPT = (Path(animation.__file__).parent / "templates" / "viewer_arithmetic.js").read_text()
 PAGE = """<!doctype html><meta charset="utf-8"><pre id="told"></pre><script>{script}

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from mb2fmu.arithmetic.python_runtime import SingularMatrixError
-from mb2fmu.derivatives.forward import differentiate_forward
-from mb2fmu.derivatives.reverse import differentiate_reverse
-from mb2fmu.evaluation.evaluator import evaluator
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Block, Layout
+from mb2fmu.compiler.arithmetic.python_runtime import SingularMatrixError
+from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
+from mb2fmu.compiler.derivatives.reverse_derivatives import differentiate_reverse
+from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.program.program import Block, Layout
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 
 def program_of(n, rank):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mb2fmu.arithmetic.python_newton import NoSolutionError, OtherBranchError, newton
+from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError, OtherBranchError, newton
 
 
 def solve(function, slope, guess):

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import sympy as sm
 
-from mb2fmu.derivatives import differentiate_forward, differentiate_reverse
-from mb2fmu.evaluation import evaluator
-from mb2fmu.lowering.sympy_walker import SympyWalker
-from mb2fmu.program import operation_count
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Layout, Program
+from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_reverse
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.program.program import Layout, Program
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 q, u, m = sm.symbols("q u m", real=True)
 KNOWNS = (q, u, m)

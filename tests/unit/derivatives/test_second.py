@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from mb2fmu import pipeline
-from mb2fmu.derivatives import second
-from mb2fmu.derivatives.implicit_solutions import smoothed
-from mb2fmu.evaluation import evaluator
-from mb2fmu.program.program import Program, first_memory
+from mb2fmu.compiler.derivatives import second_derivatives
+from mb2fmu.compiler.derivatives.implicit_solutions import smoothed
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program.program import Program, first_memory
 
 MODELS = Path(__file__).parents[3] / "models"
 
 
 def errors(program: Program, x: np.ndarray, r: np.ndarray, p: np.ndarray) -> float:
     """Largest error of the Hessian of a weighted sum of x', in parts of its largest entry."""
-    twice = second.differentiate_twice(program, "rhs", ("states", "parameters"))
+    twice = second_derivatives.differentiate_twice(program, "rhs", ("states", "parameters"))
     n, n_x = sum(twice.variables.values()), len(x)
     weights = np.random.default_rng(3).uniform(-1.0, 1.0, len(program.entries["rhs"].results))
     seeds = np.concatenate([weights, np.zeros(len(twice.program.layout.seeds) - len(weights))])
@@ -42,5 +42,7 @@ def test_loops_have_exact_second_derivatives(monkeypatch: pytest.MonkeyPatch) ->
     derivation = pipeline.derive(MODELS / "four_bar.py", constraints="partition")
     x, r, p = pipeline.start_values(derivation)
     assert errors(derivation.program, x, r, p) < 1e-8
-    monkeypatch.setattr(second, "smoothed", lambda program, entry, order: smoothed(program, entry, order - 1))
+    monkeypatch.setattr(
+        second_derivatives, "smoothed", lambda program, entry, order: smoothed(program, entry, order - 1)
+    )
     assert errors(derivation.program, x, r, p) > 1e-3

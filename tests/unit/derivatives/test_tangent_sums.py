@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mb2fmu.derivatives import forward as differentiation
-from mb2fmu.derivatives.forward import differentiate_forward, jacobian
-from mb2fmu.evaluation.evaluator import evaluator
-from mb2fmu.numerics.linear_solve import solve_dense
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.dependencies import operation_count
-from mb2fmu.program.program import Layout, Op, Program
-from mb2fmu.program.serialization import from_record, to_record
+from mb2fmu.compiler.derivatives import forward_derivatives as differentiation
+from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, jacobian
+from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.numerics.linear_solve import solve_dense
+from mb2fmu.compiler.program.program import Layout, Op, Program
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.program_serialization import from_record, to_record
+from mb2fmu.compiler.program.result_dependencies import operation_count
 
 X = np.array([0.4, -1.1, 0.7, 1.3, 0.2, -0.5, 2.1, 0.9, -0.3])
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from mechanisms import State, mechanism_of, moving_pivot, pendulum_with_reactions, random_states
 
-from mb2fmu.derivatives import differentiate_forward, differentiate_reverse, jacobian
-from mb2fmu.derivatives.unit_entries import RESULTS, NativeProgram, with_derivatives
-from mb2fmu.evaluation import evaluator
+from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_reverse, jacobian
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, NativeProgram, with_derivatives
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.program import operation_count
 from mb2fmu.formulation import formulate
-from mb2fmu.lowering import lower
 from mb2fmu.mechanism import read
 from mb2fmu.model import check, load
-from mb2fmu.program import operation_count
 
 MODELS = Path(__file__).parents[3] / "models"
 NAMES = ("double_pendulum", "rolling_disc", "turntable_ball", "muscle_arm")

@@ -12,11 +12,12 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, derivatives, pipeline
-from mb2fmu.derivatives.unit_entries import NativeProgram
-from mb2fmu.evaluation import evaluator
+from mb2fmu import Model, pipeline
+from mb2fmu.compiler import derivatives
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.pipeline.evaluating import start_values
-from mb2fmu.program.program import Program
 
 MODELS = Path(__file__).parents[3] / "models"
 Floats = npt.NDArray[np.float64]

@@ -11,14 +11,14 @@ import sympy.physics.mechanics as me
 from touching import planar_body
 
 from mb2fmu import Impact, Model, derive, formulation, validation
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.numerics.coulomb_contacts import Rubbing, choose
+from mb2fmu.compiler.numerics.friction_rows import FrictionRows, Frictions
+from mb2fmu.compiler.program.program import Layout, Op
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import MechanismError, ModelError, ValidationError
-from mb2fmu.evaluation import evaluator
 from mb2fmu.mechanism import read
 from mb2fmu.model import check
-from mb2fmu.numerics.coulomb import Rubbing, choose
-from mb2fmu.numerics.friction_rows import FrictionRows, Frictions
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Layout, Op
 from mb2fmu.validation import own_friction
 
 G = 9.81

@@ -33,8 +33,8 @@ from mb2fmu import (
     derive,
     load,
 )
+from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.errors import Mb2FmuError
-from mb2fmu.evaluation import evaluator
 
 CRANK_SLIDER = Path(__file__).parents[3] / "models" / "crank_slider.py"
 METHODS = ("kane", "tmt", "lagrange", "recursive-composite", "recursive", "recursive-articulated")

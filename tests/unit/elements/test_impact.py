@@ -11,12 +11,12 @@ import sympy.physics.mechanics as me
 from scipy.optimize import nnls
 
 from mb2fmu import Impact, Mb2FmuError, Model, Parts, derive, export, simulate
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.numerics.complementarity import complementary
+from mb2fmu.compiler.program.program import Layout
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import MechanismError, ModelError
-from mb2fmu.evaluation import evaluator
 from mb2fmu.model import check, load
-from mb2fmu.numerics.complementarity import complementary
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Layout
 
 MODELS = Path(__file__).parents[3] / "models"
 

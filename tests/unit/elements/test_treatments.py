@@ -22,8 +22,8 @@ from mb2fmu import (
     derive,
     load,
 )
-from mb2fmu.evaluation import evaluator
-from mb2fmu.switching import freeze, switches_of
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.events import freeze, switches_of
 
 CRANK_SLIDER = Path(__file__).parents[3] / "models" / "crank_slider.py"
 WAYS = [("attractor", "kane"), ("explicit", "tmt"), ("multipliers", "lagrange"), ("partition", "recursive-composite")]

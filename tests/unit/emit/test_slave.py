@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from pythonfmu.enums import Fmi2Status
 from scipy.integrate import solve_ivp
 
-from mb2fmu.evaluation import evaluator
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.lowering import lower
 from mb2fmu.interface import describe
 from mb2fmu.interface.fmu_interface import SolverSettings
-from mb2fmu.lowering import lower
 
 TIME, M, L, G, D, J, TAU, Q, U, DQ, DU, TIP_X, TIP_Y, ENERGY, LOAD = range(15)
 ALL = list(range(15))

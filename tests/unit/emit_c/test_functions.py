@@ -8,14 +8,14 @@ from compiled_c import SingularError
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from mb2fmu.derivatives.unit_entries import RESULTS
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS
+from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.numerics.linear_solve import LinearSystem
+from mb2fmu.compiler.program.program import Layout, Op, Program, Table
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.emit.c.signatures import Names, Signature
 from mb2fmu.emit.c.split_functions import print_function
-from mb2fmu.evaluation.evaluator import evaluator
-from mb2fmu.numerics.linear_solve import LinearSystem
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Layout, Op, Program, Table
 
 SMOOTH = (Op.EXP, Op.SIN, Op.COS, Op.TANH, Op.ATAN, Op.ASINH, Op.ERF, Op.COSH, Op.SINH)
 KINKED = (Op.ABS, Op.SIGN, Op.FLOOR, Op.CEIL, Op.NOT)

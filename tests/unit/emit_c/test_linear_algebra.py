@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from compiled_c import ARCHITECTURE, compile_library, missing
 
-from mb2fmu.arithmetic import python_runtime
+from mb2fmu.compiler.arithmetic import python_runtime
 
 TEXT = """
 #include "linear_algebra.c"

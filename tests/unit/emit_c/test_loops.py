@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from compiled_c import SingularError, bare_interface
 
-from mb2fmu.derivatives import jacobian
-from mb2fmu.derivatives import unit_entries as native
-from mb2fmu.derivatives.unit_entries import RESULTS, with_derivatives
+from mb2fmu.compiler.derivatives import fmu_derivative_entries as native
+from mb2fmu.compiler.derivatives import jacobian
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, with_derivatives
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program.program import Layout, Op, Program
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.emit.c import emit, model, rolling, translation_units
-from mb2fmu.evaluation import evaluator
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Layout, Op, Program
 from mb2fmu.toolchain import compile_program
 
 

@@ -9,9 +9,10 @@ import pytest
 from large_models import LARGE
 from representatives import KINDS, marked
 
-from mb2fmu import evaluation, formulation, lowering, mechanism, model
-from mb2fmu.derivatives.unit_entries import NativeProgram, with_derivatives
-from mb2fmu.program.program import Program
+from mb2fmu import formulation, mechanism, model
+from mb2fmu.compiler import evaluation, lowering
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram, with_derivatives
+from mb2fmu.compiler.program.program import Program
 
 MODELS = Path(__file__).parents[3] / "models"
 FAST = ("simple_pendulum", "double_pendulum", "two_rods")

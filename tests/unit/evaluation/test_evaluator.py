@@ -8,16 +8,16 @@ import sympy as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mb2fmu.arithmetic import python_runtime
-from mb2fmu.arithmetic.python_runtime import SingularMatrixError
-from mb2fmu.derivatives.forward import differentiate_forward, jacobian
-from mb2fmu.evaluation.evaluator import Evaluator, evaluator
-from mb2fmu.evaluation.printer import print_function
-from mb2fmu.lowering.sympy_walker import SympyWalker
-from mb2fmu.numerics.linear_solve import LinearSystem
+from mb2fmu.compiler.arithmetic import python_runtime
+from mb2fmu.compiler.arithmetic.python_runtime import SingularMatrixError
+from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, jacobian
+from mb2fmu.compiler.evaluation.numpy_evaluator import Evaluator, evaluator
+from mb2fmu.compiler.evaluation.numpy_printer import print_function
+from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.numerics.linear_solve import LinearSystem
+from mb2fmu.compiler.program.program import Block, Layout, Op
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.operations import OPERATIONS
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Block, Layout, Op
 
 x, y, p = sm.symbols("x y p", real=True)
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from representatives import marked
 
-from mb2fmu import Model, Parts, evaluation, formulation, mechanism, model, pipeline
-from mb2fmu.arithmetic.python_runtime import OutsideError
+from mb2fmu import Model, Parts, formulation, mechanism, model, pipeline
+from mb2fmu.compiler import evaluation
+from mb2fmu.compiler.arithmetic.python_runtime import OutsideError
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.formulation.loops import LoopRows, Misfit, Start
 from mb2fmu.formulation.loops.planar import CrankSlider, FourBar, FourBarTrans

@@ -7,11 +7,11 @@ from hinges import BENNETT, PLANAR, linkage
 from scipy.integrate import solve_ivp
 
 from mb2fmu import pipeline
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program.cancelled_dependencies import depends
+from mb2fmu.compiler.program.program import Op
 from mb2fmu.errors import MechanismError
-from mb2fmu.evaluation import evaluator
 from mb2fmu.mechanism.consistency import parameter_values
-from mb2fmu.program.cancellation import depends
-from mb2fmu.program.program import Op
 from mb2fmu.validation.numeric import NumericEquations
 
 

@@ -13,7 +13,8 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts, evaluation, pipeline
+from mb2fmu import Model, Parts, pipeline
+from mb2fmu.compiler import evaluation
 from mb2fmu.formulation.loops.kind import LoopRows, Misfit, Start
 from mb2fmu.formulation.loops.leg import Leg
 from mb2fmu.model import load

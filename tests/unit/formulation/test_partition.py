@@ -7,10 +7,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from mb2fmu import formulation, mechanism, model, pipeline
-from mb2fmu.arithmetic.python_newton import NoSolutionError
-from mb2fmu.derivatives.forward import differentiate_forward
+from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
+from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
+from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.errors import FormulationError
-from mb2fmu.evaluation import evaluator
 
 FOUR_BAR = "models/four_bar.py"
 

@@ -6,12 +6,12 @@ import pytest
 import sympy as sm
 from golden.handwritten import constrained_point, double_pendulum
 
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.errors import InterfaceError
-from mb2fmu.evaluation import evaluator
 from mb2fmu.interface import describe
 from mb2fmu.interface.fmi2 import indices, model_structure
-from mb2fmu.lowering import lower
-from mb2fmu.program.program import Op, Program
 
 
 def described(system, **experiment):

@@ -7,13 +7,13 @@ import pytest
 import sympy as sm
 from golden.handwritten import constrained_point, double_pendulum, native_interface, pendulum_interface
 
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.lowering import lower
 from mb2fmu.equations.motion import MassMatrixDynamics
 from mb2fmu.errors import InterfaceError
-from mb2fmu.evaluation import evaluator
 from mb2fmu.interface import Target, describe, fmi2, fmi3
 from mb2fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.interface.grouping import Terminal, TerminalMember, TypeDefinition
-from mb2fmu.lowering import lower
 from mb2fmu.model.connections import DeclaredMember, DeclaredTerminal
 from mb2fmu.solvers import SOLVERS
 

@@ -9,7 +9,7 @@ import pytest
 
 import mb2fmu
 from mb2fmu import interface
-from mb2fmu.derivatives.unit_entries import with_derivatives
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import with_derivatives
 from mb2fmu.emit.c import emit
 from mb2fmu.errors import EmitError, InterfaceError
 from mb2fmu.interface.fmu_interface import Target

@@ -5,10 +5,10 @@ import pytest
 import sympy as sm
 from sympy.physics.mechanics import KanesMethod, PinJoint, Point, ReferenceFrame, RigidBody, dynamicsymbols, inertia
 
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.program.result_dependencies import operation_count
 from mb2fmu.equations.motion import EquationsOfMotion, KinematicEquations, MassMatrixDynamics
-from mb2fmu.evaluation import evaluator
-from mb2fmu.lowering import lower
-from mb2fmu.program.dependencies import operation_count
 
 
 def kane_of_chain(n):

@@ -7,12 +7,12 @@ import pytest
 import sympy as sm
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
-from mb2fmu.derivatives.forward import differentiate_forward
-from mb2fmu.evaluation.evaluator import evaluator
+from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
+from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.program.program import Layout
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.functions import LookupTable
-from mb2fmu.lowering.sympy_walker import SympyWalker
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Layout
 
 v = sm.Symbol("v", real=True)
 X, Y = [-1.0, 0.0, 0.5, 2.0, 3.0], [2.0, 0.0, 0.25, 4.0, -1.0]

@@ -11,6 +11,10 @@ import sympy as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.program.reachable_nodes import needed
+from mb2fmu.compiler.program.result_dependencies import dependencies, operation_count
 from mb2fmu.equations.motion import (
     Assignment,
     EquationsOfMotion,
@@ -21,10 +25,6 @@ from mb2fmu.equations.motion import (
     VelocityConstraints,
 )
 from mb2fmu.errors import LoweringError
-from mb2fmu.evaluation import evaluator
-from mb2fmu.lowering import lower
-from mb2fmu.program.dependencies import dependencies, operation_count
-from mb2fmu.program.needed import needed
 
 t = sm.Symbol("t")
 MATRIX, COLUMN = sm.ImmutableMatrix, lambda *rows: sm.ImmutableMatrix([[row] for row in rows])
@@ -219,7 +219,7 @@ def test_definitions_that_need_themselves_are_refused():
 _DIGEST = """
 import hashlib
 from tests_lower import _chain, sleigh
-from mb2fmu.lowering import lower
+from mb2fmu.compiler.lowering import lower
 digest = hashlib.sha256()
 for program in (lower(_chain(5)), lower(sleigh(reduced=False)), lower(sleigh(reduced=True))):
     for array in (program.op, program.a, program.b, program.c, program.constants):

@@ -13,13 +13,13 @@ from sympy.physics.biomechanics import (
     TendonForceLengthDeGroote2016,
 )
 
+from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.program.program import Layout
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.pruning import prune
 from mb2fmu.errors import LoweringError
-from mb2fmu.evaluation.evaluator import evaluator
 from mb2fmu.functions import SUPPORTED_FUNCTIONS
-from mb2fmu.lowering.sympy_walker import SympyWalker
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Layout
-from mb2fmu.program.prune import prune
 
 x, y = sm.symbols("x y", real=True)
 
@@ -125,7 +125,7 @@ def test_a_shared_graph_costs_its_size():
 
 
 def test_quotients_are_divided_once():
-    from mb2fmu.program.dependencies import operation_count
+    from mb2fmu.compiler.program.result_dependencies import operation_count
 
     assert operation_count(lowered(x / (y * (1 + x) ** 2)), "e") == {"ADD": 1, "DIV": 1, "MUL": 2}
     assert operation_count(lowered(-x - y), "e") == {"ADD": 1, "NEG": 1}

@@ -14,8 +14,8 @@ from strangers import STRANGERS, axle, declared, world
 from sympy.physics import mechanics as me
 
 from mb2fmu import Model, pipeline
+from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.errors import MechanismError
-from mb2fmu.evaluation import evaluator
 from mb2fmu.formulation import applicable
 
 T = me.dynamicsymbols._t

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from mb2fmu import evaluation, formulation, lowering, mechanism, model
+from mb2fmu import formulation, mechanism, model
+from mb2fmu.compiler import evaluation, lowering
 from mb2fmu.errors import FormulationError, MechanismError
 
 LENGTHS = np.array([0.8, 2.0, 1.0])  # of crank, coupler and rocker; the ground pins are 2 m apart

@@ -12,13 +12,13 @@ from mechanisms import mechanism_of
 from rescaling import rescale
 
 from mb2fmu import Model, derive
-from mb2fmu.evaluation import evaluator
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.events import freeze, switches_of
 from mb2fmu.model import check, load
 from mb2fmu.model.natural_units import natural_units
 from mb2fmu.model.surface_sizes import surface_sizes
 from mb2fmu.pipeline.eventful import with_modes
 from mb2fmu.pipeline.proving import reference_equations
-from mb2fmu.switching import freeze, switches_of
 from mb2fmu.validation.reference import comparable, numeric_equations
 
 MODELS = Path(__file__).parents[3] / "models"

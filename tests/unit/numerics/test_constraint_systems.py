@@ -8,12 +8,13 @@ import pytest
 import sympy as sm
 from scipy.integrate import solve_ivp
 
-from mb2fmu import derivatives, evaluation, lowering, pipeline
-from mb2fmu.arithmetic import python_runtime
-from mb2fmu.numerics.linear_solve import OrderedSystem
-from mb2fmu.program import operation_count
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Layout
+from mb2fmu import pipeline
+from mb2fmu.compiler import derivatives, evaluation, lowering
+from mb2fmu.compiler.arithmetic import python_runtime
+from mb2fmu.compiler.numerics.linear_solve import OrderedSystem
+from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.program.program import Layout
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 # J. K. Moore, Learn Multibody Dynamics, chapter "Equations of Motion with Holonomic Constraints"
 ANGLES = np.deg2rad([10.0, 6.57526576, -151.3836336])

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from mb2fmu.derivatives.forward import differentiate_forward
-from mb2fmu.evaluation.evaluator import evaluator
-from mb2fmu.numerics.eigenspaces import turned
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Layout
+from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
+from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.numerics.dominant_eigenspace import turned
+from mb2fmu.compiler.program.program import Layout
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 
 def projection(S, count):

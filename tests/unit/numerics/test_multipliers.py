@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from mb2fmu import evaluation
-from mb2fmu.numerics.elimination import Elimination
-from mb2fmu.numerics.linear_solve import HalvedSystem
-from mb2fmu.numerics.multipliers import MultiplierSystem
-from mb2fmu.program import operation_count
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Layout
+from mb2fmu.compiler import evaluation
+from mb2fmu.compiler.numerics.linear_solve import HalvedSystem
+from mb2fmu.compiler.numerics.multiplier_solve import MultiplierSystem
+from mb2fmu.compiler.numerics.speed_elimination import Elimination
+from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.program.program import Layout
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 
 def program(A, n, redundant=(), band=None):

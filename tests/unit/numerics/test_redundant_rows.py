@@ -7,9 +7,9 @@ import pytest
 from hinges import BENNETT, linkage
 
 from mb2fmu import pipeline
-from mb2fmu.derivatives.forward import differentiate_forward, jacobian
-from mb2fmu.derivatives.reverse import differentiate_reverse
-from mb2fmu.evaluation.evaluator import evaluator
+from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, jacobian
+from mb2fmu.compiler.derivatives.reverse_derivatives import differentiate_reverse
+from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
 
 ENTRIES = ("rhs", "outputs")
 AWAY = np.array([0.1, 0.02, -0.1, 0.3, 0.1, 0.2])  # from the start, before it is put on the constraints

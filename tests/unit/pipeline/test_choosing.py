@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mb2fmu import pipeline
-from mb2fmu.program.cost import cost
-from mb2fmu.program.dependencies import block_operations, operation_count
+from mb2fmu.compiler.program.operation_cost import cost
+from mb2fmu.compiler.program.result_dependencies import block_operations, operation_count
 
 MODELS = Path(__file__).parents[3] / "models"
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from mb2fmu.evaluation.evaluator import evaluator
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import Block, Entry, Layout, Op, Program, Table
+from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, Table
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from mb2fmu.numerics.linear_solve import solve_dense
-from mb2fmu.program import cancellation as vanishing
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.dependencies import dependencies
-from mb2fmu.program.program import Layout, Op, Table
+from mb2fmu.compiler.numerics.linear_solve import solve_dense
+from mb2fmu.compiler.program import cancelled_dependencies as vanishing
+from mb2fmu.compiler.program.program import Layout, Op, Table
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.result_dependencies import dependencies
 
 
 def builder():

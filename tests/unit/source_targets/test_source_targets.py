@@ -16,13 +16,14 @@ import pytest
 import sympy.physics.mechanics as me
 from click.testing import CliRunner
 
-from mb2fmu import Latch, Model, derivatives, pipeline, validation
+from mb2fmu import Latch, Model, pipeline, validation
 from mb2fmu.cli import commands
+from mb2fmu.compiler import derivatives
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program.program import first_memory
 from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import EmitError
-from mb2fmu.evaluation import evaluator
 from mb2fmu.package import pack
-from mb2fmu.program.program import first_memory
 
 MODELS = Path(__file__).parents[3] / "models"
 OPTIONS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fno-math-errno", "-Iruntime"]

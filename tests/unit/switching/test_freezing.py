@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mb2fmu import Impact, Model, derive, load, no_event
-from mb2fmu.evaluation import evaluator
-from mb2fmu.program.program import Program
-from mb2fmu.switching import freeze, switches_of
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.events import freeze, switches_of
+from mb2fmu.compiler.program.program import Program
 
 x, v = me.dynamicsymbols("x v")
 SWITCHING = {

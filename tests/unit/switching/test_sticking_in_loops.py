@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from mb2fmu import CoulombFriction, derive, load
-from mb2fmu.derivatives import with_derivatives
-from mb2fmu.evaluation import evaluator
-from mb2fmu.program.program import Program
-from mb2fmu.switching import freeze
+from mb2fmu.compiler.derivatives import with_derivatives
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.events import freeze
+from mb2fmu.compiler.program.program import Program
 
 CRANK_SLIDER = Path(__file__).parents[3] / "models" / "crank_slider.py"
 ANGLE, RADIUS, LENGTH, STEP = 0.9, 0.05, 0.15, 1e-5

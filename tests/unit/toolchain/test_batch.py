@@ -9,11 +9,11 @@ import pytest
 from compiled_c import SingularError, compile_motion, missing
 
 from mb2fmu import pipeline
-from mb2fmu.derivatives import differentiate_forward
-from mb2fmu.evaluation import evaluator
+from mb2fmu.compiler.derivatives import differentiate_forward
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program.program import LEAVES, Block, Layout, Op, Program, Table
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.operations import having
-from mb2fmu.program.builder import ProgramBuilder
-from mb2fmu.program.program import LEAVES, Block, Layout, Op, Program, Table
 from mb2fmu.toolchain import compile_program
 from mb2fmu.toolchain.batch import widest
 from mb2fmu.toolchain.compilers import Variant

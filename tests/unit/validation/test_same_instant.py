@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mb2fmu import CoulombFriction, Impact, Latch, derive, export, pre, sticking_sign
-from mb2fmu.evaluation import evaluator
-from mb2fmu.switching import freeze, switches_of
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.events import freeze, switches_of
 from mb2fmu.validation.shared_holding import holding
 
 t = lines.t

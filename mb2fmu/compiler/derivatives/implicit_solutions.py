@@ -1,0 +1,102 @@
+"""``smoothed``: write solutions of Newton's method so that they can be differentiated like other nodes.
+
+At a solution y of F(y, theta) = 0 one more step of Newton's method,
+
+    y − F_y⁻¹ F(y, theta),
+
+changes nothing but the last digits, and its derivative with y and F_y held as numbers is −F_y⁻¹ F_theta, which is what
+the implicit function theorem says dy is. So this one step is written out as nodes, y and F_y wrapped in ``Op.FROZEN``,
+and every rule of differentiation, forward and in reverse, applies as it is. After one step first derivatives are exact;
+a derivative of these would miss that F_y changes. With the same frozen F_y a second step makes second derivatives
+exact, too: near theta, where y is off by O(d), one step leaves O(d²), and the next one, whose matrix is off by O(d),
+leaves O(d³). So the rates of what sticks (``forward.rate_along``), which are first derivatives within x', take two.
+
+Where F_y has no full rank y is the solution in a space that depends on theta (``constraints``, redundant rows). Then
+the body's entry point ``jacobian`` is F_y with the space's complement added, which gives steps within the space, and
+``turned`` gives y with the derivatives that it has for the space turning: the step is taken from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mb2fmu.compiler.numerics.linear_solve import LinearSystem
+from mb2fmu.compiler.program.program import Block, Op, Program
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.program_copy import ProgramCopy
+from mb2fmu.compiler.program.reachable_nodes import needed
+
+
+def smoothed(program: Program, entry: str, order: int = 1) -> tuple[Program, str]:
+    """Return the program with an entry point added that takes last steps after every solution of Newton's method.
+
+    Args:
+        program: Any.
+        entry: Name of the entry point to be differentiated.
+        order: Of the derivatives that are to be exact; so many steps are taken.
+
+    Returns:
+        The program and the new entry point's name; both as they were if it needs no Newton block.
+    """
+    if not program.bodies:
+        return program, entry
+    _, blocks = needed(program, program.entries[entry].results)
+    if not any(blocks[i] and block.kind == "newton" for i, block in enumerate(program.blocks)):
+        return program, entry
+    builder = ProgramBuilder(program.layout)
+    ProgramCopy(program, builder)
+    smooth = _SmoothCopy(program, builder, order)
+    old, name = program.entries[entry], f"smooth_{entry}"
+    builder.entry(name, old.labels, [smooth.node[node] for node in old.results])
+    return builder.build(), name
+
+
+class _SmoothCopy(ProgramCopy):
+    """A copy with the last steps.
+
+    Args:
+        program: Any.
+        builder: Takes the nodes.
+        order: How many steps.
+    """
+
+    def __init__(self, program: Program, builder: ProgramBuilder, order: int) -> None:
+        self._order = order
+        super().__init__(program, builder, entries=())
+
+    def _newton(self, block: Block) -> list[int]:
+        """Replace a solution by Newton steps from its frozen value; their derivatives are the implicit function's."""
+        b, n = self.builder, block.size
+        y = [b.unary(Op.FROZEN, node) for node in super()._newton(block)]
+        body = self.program.bodies[block.body]
+        theta = [self.node[node] for node in block.operands[:-n]]
+        if "turned" in body.entries:
+            frozen = _Inlined(body, b, y, theta)
+            y = [frozen.node[node] for node in body.entries["turned"].results]
+        inside = _Inlined(body, b, y, theta)
+        residual = [inside.node[node] for node in body.entries["residual"].results]
+        slopes = [b.unary(Op.FROZEN, inside.node[node]) for node in body.entries["jacobian"].results]
+        rows = [slopes[i * n : i * n + n] for i in range(n)]
+        system = LinearSystem(b, rows, f"the derivative of {block.name}")
+        y = _stepped(b, y, system.solve(residual))
+        for _ in range(self._order - 1):
+            again = _Inlined(body, b, y, theta)
+            y = _stepped(b, y, system.solve([again.node[node] for node in body.entries["residual"].results]))
+        return y
+
+
+def _stepped(b: ProgramBuilder, y: Sequence[int], step: Sequence[int]) -> list[int]:
+    """Subtract a step from y."""
+    return [b.sub(value, change) for value, change in zip(y, step, strict=True)]
+
+
+class _Inlined(ProgramCopy):
+    """The body of a Newton block, copied among the nodes of its program."""
+
+    def __init__(self, body: Program, builder: ProgramBuilder, y: Sequence[int], theta: Sequence[int]) -> None:
+        self._given = {Op.STATE: y, Op.PARAMETER: theta}
+        super().__init__(body, builder, entries=())
+
+    def _leaf(self, op: Op, index: int) -> int:
+        """Return the node given in place of a variable."""
+        return self._given[op][index]

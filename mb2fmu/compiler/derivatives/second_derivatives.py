@@ -1,0 +1,138 @@
+"""Second derivatives: the gradient of a weighted sum of results, differentiated once more.
+
+Reverse, then forward: with g = ∂(wᵀ f)/∂v the rows of ∂g/∂v are the Hessian of wᵀ f, and ∂g/∂w is (∂f/∂v)ᵀ. The Hessian
+is symmetric, so one of its triangles is computed and read twice. (Griewank and Walther, Evaluating Derivatives, 2008,
+ch. 5.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.compiler.derivatives.forward_derivatives import add_jacobian, add_tangent, variables_of
+from mb2fmu.compiler.derivatives.implicit_solutions import smoothed
+from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint
+from mb2fmu.compiler.program.program import Entry, Program
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.program_copy import ProgramCopy
+from mb2fmu.compiler.program.pruning import prune
+from mb2fmu.compiler.program.reachable_nodes import needed
+from mb2fmu.compiler.program.result_dependencies import Group
+from mb2fmu.errors import EmitError, Fault
+
+Places = npt.NDArray[np.intp]
+
+_CONDITIONS = ("pivots", "divisors", "domains")
+"""Entry points that say where there is no result; who prints the others reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Which entries of a matrix are there, row by row.
+
+    Attributes:
+        shape: Of the matrix.
+        rows: Of each entry, shape (n_nonzero,).
+        columns: Of each entry.
+    """
+
+    shape: tuple[int, int]
+    rows: Places
+    columns: Places
+
+
+@dataclass(frozen=True, slots=True)
+class TwiceDifferentiable:
+    """An entry point with first and second derivatives, by v: variables of some groups, one group after the other.
+
+    Attributes:
+        program: With the entry points ``value``; ``tangent``, the derivative in the direction of the seeds;
+            ``jacobian``; ``adjoint``, the gradient g of the sum of the results weighted by the seeds; ``hessian``, the
+            derivatives of g by v and then by the weights; ``adjoint_tangent``, the derivative of g in a direction,
+            whose seeds (of v, then of the weights) follow after the weights.
+        jacobian: Results by v.
+        hessian: v by (v, weights).
+        variables: Number of variables in each group.
+    """
+
+    program: Program
+    jacobian: Pattern
+    hessian: Pattern
+    variables: Mapping[Group, int]
+
+
+def differentiate_twice(program: Program, entry: str, with_respect_to: Sequence[Group]) -> TwiceDifferentiable:
+    """Return first and second derivatives of an entry point.
+
+    Args:
+        program: Without seeds.
+        entry: Name of the entry point.
+        with_respect_to: Groups of variables.
+
+    Raises:
+        EmitError: If Newton's method finds what it reads among equations of which some are redundant.
+    """
+    _refuse(program, entry)
+    entries = {name: program.entries[name] for name in _CONDITIONS if name in program.entries}
+    entries["value"] = dataclasses.replace(program.entries[entry], name="value")
+    alone = prune(dataclasses.replace(program, entries=entries))
+    whole, source = smoothed(alone, "value", order=2)
+    variables = variables_of(alone, with_respect_to)
+    results = len(alone.entries["value"].results)
+    n = len(variables)
+    # The weights come first, as an adjoint has them; a tangent of the results reads the seeds of an adjoint's tangent.
+    names = [f"weight {i}" for i in range(results)]
+    seeds = (*names, *(f"d {name}" for name, _ in variables), *(f"d {name}" for name in names))
+    copy = ProgramCopy(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
+    add_tangent(copy, source, variables, results, "tangent")
+    jacobian = add_jacobian(copy, source, variables, "jacobian")
+    add_adjoint(copy, source, variables, "adjoint")
+    adjoint = copy.builder.build()
+    weights = variables_of(adjoint, ("seeds",))[:results]
+    again = ProgramCopy(adjoint, ProgramBuilder(adjoint.layout))
+    second = add_jacobian(again, "adjoint", [*variables, *weights], "hessian")
+    add_tangent(again, "adjoint", [*variables, *weights], results, "adjoint_tangent")
+    folded, pattern = _folded(again.builder.build(), *second, n)
+    if source != "value":
+        folded = _without(folded, source)
+    sizes = {group: len(variables_of(alone, (group,))) for group in with_respect_to}
+    return TwiceDifferentiable(
+        prune(folded), Pattern((results, n), *jacobian), Pattern((n, n + results), *pattern), sizes
+    )
+
+
+def _refuse(program: Program, entry: str) -> None:
+    """Refuse least-norm solutions: their second derivatives are not those of a regular system."""
+    _, blocks = needed(program, program.entries[entry].results)
+    used = [block for i, block in enumerate(program.blocks) if blocks[i] and block.kind == "newton"]
+    turning = [block.name for block in used if "turned" in program.bodies[block.body].entries]
+    if turning:
+        remedy = "leave out the constraints that follow from others, or take --constraints explicit or multipliers"
+        faults = [Fault("some of its equations are redundant", name, remedy) for name in turning]
+        raise EmitError("there are no second derivatives:", faults)
+
+
+def _folded(program: Program, rows: Places, columns: Places, n: int) -> tuple[Program, tuple[Places, Places]]:
+    """Return the Hessian's upper entries read from its lower triangle; both have the same zeros."""
+    entry = program.entries["hessian"]
+    found = dict(zip(zip(rows.tolist(), columns.tolist(), strict=True), range(len(rows)), strict=True))
+    kept = [
+        (i, j, place if i >= j or j >= n else found[j, i])
+        for (i, j), place in found.items()
+        if j >= n or (j, i) in found
+    ]
+    results = tuple(entry.results[place] for _, _, place in kept)
+    labels = tuple(entry.labels[place] for _, _, place in kept)
+    entries = {**program.entries, "hessian": Entry("hessian", labels, results)}
+    places = np.array([i for i, _, _ in kept], dtype=np.intp), np.array([j for _, j, _ in kept], dtype=np.intp)
+    return dataclasses.replace(program, entries=entries), places
+
+
+def _without(program: Program, name: str) -> Program:
+    """Remove an entry point."""
+    return dataclasses.replace(program, entries={k: v for k, v in program.entries.items() if k != name})

@@ -1,0 +1,244 @@
+"""``evaluator``: make a NumPy callable of a Program's entry point, for one state or a batch of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.compiler.arithmetic import python_runtime
+from mb2fmu.compiler.evaluation.numpy_printer import print_function
+from mb2fmu.compiler.program.program import Op, Program, constants_of, first_memory
+from mb2fmu.compiler.program.reachable_nodes import needed
+
+Vector = npt.ArrayLike
+_EMPTY: tuple[float, ...] = ()
+_PIECES = 32  # of the way from one state to another that is far from it
+
+
+def evaluator(
+    program: Program,
+    entry: str | Sequence[str],
+    results: Sequence[int] | None = None,
+    *,
+    hoist: bool = True,
+    memory: Recollection | None = None,
+) -> Evaluator:
+    """Return a callable ``f(t, x, r, p, m=(), s=())`` for an entry point.
+
+    Args:
+        program: Any.
+        entry: One entry point, or several whose results follow one another.
+        results: Positions among the results to compute; None: all.
+        hoist: Compute what depends on parameters only once per set of parameters.
+        memory: Of another evaluator of the program, to be shared with it where there is discrete memory.
+    """
+    source = print_function(program, entry, "evaluate", results=results, hoist=hoist)
+    first = first_memory(program)
+    if memory is not None or not first:
+        return Evaluator(source, memory, hoist=hoist)
+    remember = print_function(program, "remember", "evaluate", hoist=hoist)
+    nodes, _ = needed(program, program.entries["remember"].results)
+    recollection = Recollection(
+        Evaluator(remember, hoist=hoist),
+        first,
+        constants_of(program, "first_place"),
+        in_time=bool((program.op[nodes] == Op.TIME).any()),
+    )
+    return Evaluator(source, recollection, hoist=hoist)
+
+
+class Recollection:
+    """Supplies discrete memory as a function of position alone, for evaluations that have no history.
+
+    It is followed along a path from where it begins, the same for every place, by steps of :data:`SPACING` over a
+    lattice of places. So a value depends on its arguments and on nothing that was asked for before: not on the steps
+    that an integrator rejected, nor on the order of questions. Memory that changes from one accepted step to the next,
+    as units have it, is given as ``m``, and entry point ``remember`` says what it becomes.
+
+    Args:
+        remember: Gives the memory after an accepted step.
+        first: The memory to begin with.
+        place: The coordinates that it belongs to, the first of the states, at t = 0.
+        in_time: Whether it depends on time, which is then one more direction of the lattice.
+    """
+
+    def __init__(self, remember: Evaluator, first: Sequence[float], place: Sequence[float], *, in_time: bool) -> None:
+        self._remember = remember
+        self._first = np.array(first, dtype=np.float64)
+        self._place = np.array([*place, 0.0] if in_time else place, dtype=np.float64)
+        self._in_time = in_time
+        self._key = b""
+        self._known: dict[tuple[int, ...], npt.NDArray[np.float64]] = {}
+
+    def at(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+        """Return the memory at (t, x, r, p).
+
+        Raises:
+            SingularMatrixError: There is none.
+        """
+        t, x, r, p = arrays
+        here = np.array([*x[: len(self._place) - self._in_time], *([float(t)] if self._in_time else [])])
+        with np.errstate(invalid="ignore"):
+            places = np.rint((here - self._place) / SPACING)
+        if not np.all(np.abs(places) < FARTHEST):
+            return self._remember(t, x, r, p, self._first)
+        node = tuple(int(k) for k in places)
+        last = self._at_node(node, r, p, len(x))
+        try:
+            return self._remember(t, x, r, p, last)
+        except python_runtime.SingularMatrixError:
+            t0, x0 = self._point(node, len(x))
+            for part in np.linspace(0.0, 1.0, _PIECES + 1)[1:]:
+                last = self._remember(t0 + part * (t - t0), x0 + part * (x - x0), r, p, last)
+            return last
+
+    def _point(self, node: tuple[int, ...], size: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return time and states at a node of the lattice; speeds do not enter the memory."""
+        values = self._place + SPACING * np.array(node)
+        count = len(values) - self._in_time
+        x = np.zeros(size)
+        x[:count] = values[:count]
+        return np.array(values[-1] if self._in_time else 0.0), x
+
+    def _at_node(
+        self, node: tuple[int, ...], r: npt.NDArray[np.float64], p: npt.NDArray[np.float64], size: int
+    ) -> npt.NDArray[np.float64]:
+        """Return the memory at a node; where it cannot be found, that of the previous node."""
+        key = r.tobytes() + b"|" + p.tobytes()
+        if key != self._key or len(self._known) > _MOST_KNOWN:
+            self._key, self._known = key, {}
+        way = [node]
+        while way[-1] not in self._known and any(way[-1]):
+            way.append(_before(way[-1]))
+        last = self._known.get(way[-1], self._first)
+        for each in reversed(way):
+            if each not in self._known:
+                with suppress(python_runtime.SingularMatrixError):
+                    last = self._remember(*self._point(each, size), r, p, last)
+                self._known[each] = last
+            last = self._known[each]
+        return last
+
+    def along(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+        """Return the memory at each row of a batch; the initial one where the program has none."""
+        count = next(len(array) for i, array in enumerate(arrays) if array.ndim == (2 if i else 1))
+        rows = np.tile(self._first, (count, 1))
+        for k in range(count):
+            row = [array[k] if array.ndim == (2 if i else 1) else array for i, array in enumerate(arrays)]
+            with suppress(python_runtime.SingularMatrixError):
+                rows[k] = self.at(row)
+        return rows
+
+
+SPACING = 0.125
+"""Of the lattice along which memory is followed, in rad, m or s."""
+FARTHEST = 100_000
+"""Steps of the lattice: from farther away memory is asked for at once."""
+_MOST_KNOWN = 200_000
+
+
+def _before(node: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the previous node on a nearly straight way from the origin; no index changes by more than 1."""
+    longest = max(map(abs, node))
+    return tuple(round(k * (longest - 1) / longest) for k in node)
+
+
+class Evaluator:
+    """Evaluates printed source.
+
+    One state gives the same bits as printed functions in an FMU hosted by Python. Of a batch, instances whose linear
+    solve fails are NaN; of one state it raises ``SingularMatrixError``. Where arithmetic is not defined the result is
+    inf or NaN, as IEEE has it.
+
+    Attributes:
+        source: The printed functions.
+        memory: Finds the discrete memory where none is given; None: there is none.
+
+    Args:
+        source: Defines ``evaluate`` (and ``evaluate_prepare``).
+        memory: Finds the discrete memory where none is given; None: there is none.
+        hoist: Whether it defines ``evaluate_prepare``.
+    """
+
+    def __init__(self, source: str, memory: Recollection | None = None, *, hoist: bool) -> None:
+        self.memory = memory
+        self.source = source
+        self._hoist = hoist
+        code = compile(source, "<program>", "exec")
+        self._fast = _run(code, python_runtime.FAST)
+        self._ieee = _run(code, python_runtime.IEEE)
+        self._array = _run(code, python_runtime.ARRAY)
+        self._prepared: dict[str, tuple[bytes, Any]] = {}
+
+    def __call__(
+        self,
+        t: Vector,
+        x: Vector,
+        r: Vector = _EMPTY,
+        p: Vector = _EMPTY,
+        m: Vector | None = None,
+        s: Vector = _EMPTY,
+    ) -> npt.NDArray[np.float64]:
+        """Return the results, shape (n_results,), or (n_batch, n_results) if any argument is a batch.
+
+        Args:
+            t: Time; a batch has shape (n_batch,).
+            x: States; a batch has shape (n_batch, n_x), here and below.
+            r: Inputs.
+            p: Parameters.
+            m: Discrete memory; None: that which belongs to the place (:class:`Recollection`).
+            s: Seeds.
+        """
+        given = (t, x, r, p, _EMPTY if m is None else m, s)
+        arrays = [np.asarray(value, dtype=np.float64) for value in given]
+        batch = arrays[0].ndim == 1 or any(array.ndim == 2 for array in arrays[1:])
+        if m is None and self.memory is not None:
+            arrays[4] = self.memory.along(arrays[:4]) if batch else self.memory.at(arrays[:4])
+        if batch:
+            return self._evaluate_batch(arrays)
+        return self._evaluate_one(arrays)
+
+    def _evaluate_one(self, arrays: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+        """Evaluate one state with Python's floats; repeat by IEEE rules where these raise (inf and NaN then)."""
+        try:
+            arguments = [array.tolist() for array in arrays]
+            return np.array(self._call("fast", self._fast, arguments, arrays[3]))
+        except (ZeroDivisionError, ValueError, OverflowError):
+            with np.errstate(all="ignore"):
+                return np.array(self._call("ieee", self._ieee, arrays, arrays[3]), dtype=np.float64)
+
+    def _evaluate_batch(self, arrays: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+        """Evaluate a batch at once, shape (n, results); arguments without a batch axis hold for all."""
+        sizes = {len(array) for i, array in enumerate(arrays) if array.ndim == (2 if i else 1)}
+        if len(sizes) != 1:
+            raise ValueError(f"batches of different sizes: {sorted(sizes)}")
+        with np.errstate(all="ignore"):
+            results = self._call("array", self._array, [array.T for array in arrays], arrays[3])
+        (n,) = sizes
+        out = np.empty((n, len(results)))
+        for i, value in enumerate(results):
+            out[:, i] = value
+        return out
+
+    def _call(
+        self, kind: str, functions: dict[str, Callable[..., Any]], arguments: Sequence[Any], p: npt.NDArray[np.float64]
+    ) -> tuple[Any, ...]:
+        """Call the printed function; what depends on parameters alone is evaluated again only when they change."""
+        if not self._hoist:
+            return tuple(functions["evaluate"](*arguments))
+        key = p.tobytes()
+        known = self._prepared.get(kind)
+        if known is None or known[0] != key:
+            known = self._prepared[kind] = (key, functions["evaluate_prepare"](arguments[3]))
+        return tuple(functions["evaluate"](*arguments, known[1]))
+
+
+def _run(code: Any, names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+    """Execute printed source and return its names."""
+    namespace = dict(names)
+    exec(code, namespace)  # noqa: S102 (our own printed source)
+    return namespace

@@ -1,0 +1,303 @@
+"""Held signs: the value that keeps the argument at zero, and states set exactly there.
+
+With the values σ of the signs as unknowns, the rates of their arguments s are
+
+    ds/dt = ∂s/∂t + ∂s/∂x x'(σ) = a + B σ,
+
+linear in the σ of those held, because forces are. Of those ds/dt = 0, of the others σ is the mode, at which a and B are
+taken (Stribeck's curve is not linear in it): one linear system. The same B puts
+the states back on s = 0 at an event, along the way in which the held force itself acts: x + ∂x'/∂σ y with
+B y = −s, an impulse of the friction and nothing else, so that constraints and momenta stay as they are.
+
+**What holds the same motion** (two feet on one floor, a clutch between what two brakes lock) makes B singular, and σ is
+not determined. As if each gave way a little, in proportion to what it can take, the system that is solved is
+
+    (B + T) σ = right,    T_ii = sign(B_ii) min(ε ρ_i / limit_i, ε' |B_ii|),    ρ_i² = Σ B_ij² over those held
+
+for a vanishing ε: frictions on one motion share it in proportion to the most that each can hold, and let go together.
+Of what is not vanishing the part is taken away that E = (B + T)⁻¹ T tells: 1 + E + E² − 3 E³ times the solution lacks
+4 e³ where B is regular (e < 1e-6), and does not magnify round-off where it is not (``constraint_systems`` has the
+same for constraints).
+
+Friction that nothing presses (B_ii = 0: the normal force is zero) can hold nothing. It is *idle*: σ = 0, and where
+ds/dt is not zero it is let go, the way in which s is driven.
+
+**What contacts and latches hold already, friction does not hold.** B_ii is round-off there: less than 1e-9 of F_ii,
+which it is where all contacts are open and all latches released (at a dead centre both vanish together). Such friction
+is idle, too, while s is next to nothing: it sticks with σ = 0, and contact or latch bear the whole load. A wall that
+moves drives s all the same, and friction slides on what the wall pushes: so it is s that lets it go, and not ds/dt.
+What drift has made of s is taken away at an event as if contacts were open (by F): one may open right then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from mb2fmu.compiler.derivatives.forward_derivatives import add_jacobian, rate_along, variables_of
+from mb2fmu.compiler.numerics.linear_solve import LinearSystem
+from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.program_copy import ProgramCopy
+
+_GIVING = 1e-9  # ε, as a part of a row
+_MOST_GIVING = 1e-6  # ε', as a part of the diagonal: for what can take much less than others
+
+_LEFT = 1e-9
+"""Part of what a friction changes its own slip by, below which contacts and latches hold that slip already."""
+
+_MOVING = 1e-6
+"""Slip over its size, above which a wall moves what friction rubs on: more than what drift makes of none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sliding:
+    """The system of the held signs.
+
+    Attributes:
+        program: Entries ``rates`` (ds/dt), ``limits`` (of σ while it is held), ``B`` and ``X`` (the entries of ∂x'/∂σ
+            that are not zero), ``F`` and ``Y``; the last inputs are σ.
+        count: Number of signs.
+        places: Row and column of each entry of ``B``.
+        reach: The same of ``X``.
+        open: The same of ``F`` and ``Y``: what ``B`` and ``X`` are where no contact rests and no latch is closed;
+            empty: there are none.
+    """
+
+    program: Program
+    count: int
+    places: tuple[tuple[int, int], ...]
+    reach: tuple[tuple[int, int], ...]
+    open: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]] = ((), ())
+
+    def factors(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
+        """Return σ; ``modes``: nodes of −1, 1, or 0 for held."""
+        rates, matrix, _ = self._at_modes(b, modes)
+        right = [self._less(b, row, modes, rate) for row, rate in zip(matrix, rates, strict=True)]
+        held = self._held(b, modes, matrix)
+        if any(self.open):
+            barred = self._barred(b, modes, matrix)
+            held = [b.binary(Op.AND, here, b.unary(Op.NOT, other)) for here, other in zip(held, barred, strict=True)]
+        return self._solved(b, modes, matrix, held, right, modes, "the sticking forces")
+
+    def bars(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
+        """Return the slip, over its size, below which each sign sticks: more than 0 where something else holds it."""
+        _, matrix, _ = self._at_modes(b, modes)
+        moving, none = b.constant(_MOVING), b.constant(0.0)
+        return [b.select(here, moving, none) for here in self._barred(b, modes, matrix)]
+
+    def drives(
+        self,
+        b: ProgramBuilder,
+        modes: Sequence[int],
+        factors: Sequence[int],
+        limits: Sequence[int],
+        slip: Sequence[int],
+    ) -> list[int]:
+        """Return the values to compare with the limits, one node per sign: σ.
+
+        Where nothing presses and ds/dt is not zero it is more than the limit, with the sign of ds/dt: friction lets go.
+        What contacts and latches hold lets go where s is more than next to nothing.
+
+        Args:
+            b: Where nodes are made.
+            modes: As above.
+            factors: σ.
+            limits: Of their magnitudes.
+            slip: s over its size.
+        """
+        rates, matrix, _ = self._at_modes(b, modes)
+        barred = self._barred(b, modes, matrix)
+        zero, found = b.constant(0.0), []
+        for i, row in enumerate(matrix):
+            idle = b.binary(Op.AND, b.binary(Op.EQ, modes[i], zero), b.binary(Op.EQ, row[i], zero))
+            rate = b.sub(
+                b.sum(b.mul(entry, sigma) for entry, sigma in zip(row, factors, strict=True)),
+                self._less(b, row, modes, rates[i]),
+            )
+            beyond = b.mul(b.unary(Op.SIGN, rate), b.add(limits[i], b.unary(Op.ABS, rate)))
+            found.append(b.select(idle, beyond, factors[i]))
+            driven = b.mul(limits[i], b.mul(b.constant(1.0 / _MOVING), slip[i]))
+            here = b.binary(Op.AND, b.binary(Op.EQ, modes[i], zero), barred[i])
+            found[i] = b.select(here, driven, found[i])
+        return found
+
+    def at_rest(self, b: ProgramBuilder, modes: Sequence[int], slip: Sequence[int], x: Sequence[int]) -> list[int]:
+        """Return the states x with s = 0 of the held signs."""
+        _, matrix, reach = self._at_modes(b, modes)
+        none, zero = [b.constant(0.0)] * self.count, b.constant(0.0)
+        barred = self._barred(b, modes, matrix)
+        for i, j, node in self._opened(b, modes, "F"):
+            matrix[i][j] = b.select(barred[j], node, matrix[i][j])
+        for i, j, node in self._opened(b, modes, "Y"):
+            reach[i, j] = b.select(barred[j], node, reach.get((i, j), zero))
+        held = self._held(b, modes, matrix)
+        y = self._solved(b, modes, matrix, held, [b.neg(s) for s in slip], none, "the end of slip")
+        moved = list(x)
+        for (i, j), factor in reach.items():
+            moved[i] = b.add(moved[i], b.mul(factor, y[j]))
+        return moved
+
+    def _less(self, b: ProgramBuilder, row: Sequence[int], modes: Sequence[int], rate: int) -> int:
+        """Return B σ − ds/dt at the modes: the share of ds/dt that held signs must supply."""
+        if self.count == 1:
+            return b.neg(rate)
+        return b.sub(b.sum(b.mul(entry, mode) for entry, mode in zip(row, modes, strict=True)), rate)
+
+    def _at_modes(
+        self, b: ProgramBuilder, modes: Sequence[int]
+    ) -> tuple[list[int], list[list[int]], dict[tuple[int, int], int]]:
+        """Return ds/dt, B and ∂x'/∂σ with held signs at 0 and others sliding: their forces may be nonlinear in σ."""
+        copy = self._copy(b, modes)
+        rates = [copy.node[node] for node in self.program.entries["rates"].results]
+        matrix = [[b.constant(0.0)] * self.count for _ in range(self.count)]
+        for (i, j), node in zip(self.places, self.program.entries["B"].results, strict=True):
+            matrix[i][j] = copy.node[node]
+        found = [copy.node[node] for node in self.program.entries["X"].results]
+        return rates, matrix, dict(zip(self.reach, found, strict=True))
+
+    def _barred(self, b: ProgramBuilder, modes: Sequence[int], matrix: Sequence[Sequence[int]]) -> list[int]:
+        """Return whether contacts or latches hold each slip already."""
+        found = [b.constant(0.0)] * self.count
+        for i, j, node in self._opened(b, modes, "F"):
+            if i == j and node != matrix[i][i]:
+                least = b.mul(b.constant(_LEFT), b.unary(Op.ABS, node))
+                found[i] = b.binary(Op.LT, b.unary(Op.ABS, matrix[i][i]), least)
+        return found
+
+    def _opened(
+        self, b: ProgramBuilder, modes: Sequence[int], name: Literal["F", "Y"]
+    ) -> Iterator[tuple[int, int, int]]:
+        """Yield row, column and value of the entries of a matrix without contacts and latches."""
+        places = self.open["FY".index(name)]
+        if places:
+            copy = self._copy(b, modes)
+            for (i, j), result in zip(places, self.program.entries[name].results, strict=True):
+                yield i, j, copy.node[result]
+
+    def _held(self, b: ProgramBuilder, modes: Sequence[int], matrix: Sequence[Sequence[int]]) -> list[int]:
+        """Return whether each sign is held, and has an effect."""
+        zero = b.constant(0.0)
+        return [
+            b.binary(Op.AND, b.binary(Op.EQ, mode, zero), b.unary(Op.NOT, b.binary(Op.EQ, matrix[i][i], zero)))
+            for i, mode in enumerate(modes)
+        ]
+
+    def _limits(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
+        """Return the limits of σ while it is held, at the modes."""
+        copy = self._copy(b, modes)
+        return [copy.node[node] for node in self.program.entries["limits"].results]
+
+    def _copy(self, b: ProgramBuilder, modes: Sequence[int]) -> _AtModes:
+        """Return the copy that reads modes in place of the inputs of held signs; a single one is evaluated at 0."""
+        return _AtModes(self.program, b, [b.constant(0.0)] if self.count == 1 else modes)
+
+    def _solved(
+        self,
+        b: ProgramBuilder,
+        modes: Sequence[int],
+        matrix: Sequence[Sequence[int]],
+        at: Sequence[int],
+        right: Sequence[int],
+        free: Sequence[int],
+        name: str,
+    ) -> list[int]:
+        """Solve row by row: the matrix's row where held (``at``), else σ = ``free``."""
+        zero, one = b.constant(0.0), b.constant(1.0)
+        if self.count == 1:
+            return [b.select(at[0], b.div(right[0], matrix[0][0]), free[0])]
+        limits = self._limits(b, modes)
+        giving = [self._giving(b, i, row, at, limits[i]) for i, row in enumerate(matrix)]
+        rows = [
+            [
+                b.select(at[i], b.add(entry, giving[i]) if i == j else entry, one if i == j else zero)
+                for j, entry in enumerate(row)
+            ]
+            for i, row in enumerate(matrix)
+        ]
+        system = LinearSystem(b, rows, name)
+        sides = zip(at, right, free, strict=True)
+        whole = [system.solve([b.select(*side) for side in sides])]  # and what E makes of it, again and again
+        for _ in range(3):
+            last = zip(at, giving, whole[-1], strict=True)
+            whole.append(system.solve([b.select(here, b.mul(t, value), zero) for here, t, value in last]))
+        three = b.constant(-3.0)
+        solved = [b.sum([x, y, z, b.mul(three, w)]) for x, y, z, w in zip(*whole, strict=True)]
+        # Elimination mixes the rows: what slides is at its mode to the bit, and not to round-off.
+        return [b.select(held_here, value, other) for held_here, value, other in zip(at, solved, free, strict=True)]
+
+    def _giving(self, b: ProgramBuilder, i: int, row: Sequence[int], at: Sequence[int], limit: int) -> int:
+        """Return T_ii, which relaxes the row of a held sign where it could be singular."""
+        zero = b.constant(0.0)
+        length = b.sum(b.select(held, b.mul(entry, entry), zero) for held, entry in zip(at, row, strict=True))
+        shared = b.div(b.mul(b.constant(_GIVING), b.unary(Op.SQRT, length)), limit)
+        most = b.mul(b.constant(_MOST_GIVING), b.unary(Op.ABS, row[i]))
+        return b.mul(b.unary(Op.SIGN, row[i]), b.binary(Op.MIN, shared, most))
+
+
+class _AtModes(ProgramCopy):
+    """A copy that reads modes for σ."""
+
+    def __init__(self, program: Program, builder: ProgramBuilder, modes: Sequence[int]) -> None:
+        self._from = len(program.layout.inputs) - len(modes)
+        self._modes = modes
+        builder.constant(0.0)  # nothing is adopted: nodes change
+        super().__init__(program, builder, ())
+
+    def _leaf(self, op: Op, index: int) -> int:
+        """Return the node of a leaf; inputs beyond the model's own are modes of held signs."""
+        if op is Op.INPUT and index >= self._from:
+            return self._modes[index - self._from]
+        return super()._leaf(op, index)
+
+
+class _Released(ProgramCopy):
+    """A copy in which contacts are open and latches released, of a program that is in the builder already.
+
+    Args:
+        program: The one that is copied.
+        builder: Takes the nodes.
+        holding: Its states that are 0 then.
+    """
+
+    def __init__(self, program: Program, builder: ProgramBuilder, holding: Sequence[int]) -> None:
+        self._holding = frozenset(holding)
+        super().__init__(program, builder, ())
+
+    def _leaf(self, op: Op, index: int) -> int:
+        """Return the node of a leaf; 0 for what would hold."""
+        if op is Op.STATE and index in self._holding:
+            return self.builder.constant(0.0)
+        return super()._leaf(op, index)
+
+
+def with_sliding(program: Program, sticking: Sequence[int], holding: Sequence[int] = ()) -> Sliding:
+    """Return the system of the signs of a frozen program.
+
+    Args:
+        program: With entry ``slip``, the arguments s; its last inputs are σ.
+        sticking: The signs.
+        holding: States that are 1 where a contact rests or a latch is closed.
+    """
+    count = len(sticking)
+    rated = rate_along(program, "slip", "rates")
+    first = len(program.layout.inputs) - count
+    factors = variables_of(rated, ("inputs",))[first:]
+    builder = ProgramBuilder(rated.layout)
+    copy = ProgramCopy(rated, builder)
+    places = _pairs(*add_jacobian(copy, "rates", factors, "B"))
+    reach = _pairs(*add_jacobian(copy, "rhs", factors, "X"))
+    if not holding:
+        return Sliding(builder.build(), count, places, reach)
+    released = _Released(rated, builder, holding)
+    effects = _pairs(*add_jacobian(released, "rates", factors, "F"))
+    opened = effects, _pairs(*add_jacobian(released, "rhs", factors, "Y"))
+    return Sliding(builder.build(), count, places, reach, opened)
+
+
+def _pairs(rows: np.ndarray, columns: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Return rows and columns as pairs."""
+    return tuple(zip(rows.tolist(), columns.tolist(), strict=True))

@@ -1,0 +1,59 @@
+"""Programs of further expressions beside the equations of motion: poses for pictures, input signals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import sympy as sm
+
+from mb2fmu.compiler.lowering.lower_equations import Lowering
+from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.pruning import prune
+from mb2fmu.equations.motion import Assignment, EquationsOfMotion
+
+
+class Beside:
+    """A program over the layout of some equations, with other entry points, built step by step.
+
+    Rotations and vectors are composed as nodes, so that long chains cost SymPy nothing.
+
+    Args:
+        equations: Say what is a state, an input and a parameter, and what follows from them (dependent speeds).
+    """
+
+    def __init__(self, equations: EquationsOfMotion) -> None:
+        self._lowering = Lowering.start(equations)
+
+    def define(self, assignments: Iterable[Assignment]) -> None:
+        """Define intermediates beside those of the equations, in order; with names of their own."""
+        for item in assignments:
+            self._lowering.walker.define([item.symbol], [item.expression], lambda nodes: nodes)
+
+    def nodes(self, expressions: Iterable[sm.Expr]) -> list[int]:
+        """Return the nodes of expressions in plain symbols.
+
+        Raises:
+            LoweringError: Names every function without a counterpart and every symbol that nothing defines.
+        """
+        return self._lowering.walker.lower(expressions)
+
+    def added(self, a: Sequence[int], b: Sequence[int]) -> list[int]:
+        """a + b."""
+        return [self._lowering.builder.add(x, y) for x, y in zip(a, b, strict=True)]
+
+    def product(self, a: Sequence[int], b: Sequence[int]) -> list[int]:
+        """Return a 3 × 3 matrix, row by row, times a vector or another matrix."""
+        builder, columns = self._lowering.builder, len(b) // 3
+        return [
+            builder.sum([builder.mul(a[3 * i + k], b[columns * k + j]) for k in range(3)])
+            for i in range(3)
+            for j in range(columns)
+        ]
+
+    def entry(self, name: str, results: Sequence[int], labels: Sequence[str] = ()) -> None:
+        """Declare an entry point; without labels its results are numbered."""
+        self._lowering.builder.entry(name, list(labels) or [f"{name}[{i}]" for i in range(len(results))], results)
+
+    def program(self) -> Program:
+        """Return the program without nodes that no entry point needs."""
+        return prune(self._lowering.builder.build())

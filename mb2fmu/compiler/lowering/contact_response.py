@@ -1,0 +1,82 @@
+"""Common part of the laws of contacts with and without friction: rows G, responses M⁻¹ Gᵀ, and W = G M⁻¹ Gᵀ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sm
+
+from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.equations.unilateral import Contacts
+
+
+class ContactResponse:
+    """The contacts of equations, and the effects of their forces.
+
+    Args:
+        builder: Takes the nodes.
+        equations: With contacts.
+        free: Symbols of u' without the forces of contacts.
+        response: Symbols of M⁻¹ Gᵀ, row by row of G: what a unit of each force changes u' by.
+    """
+
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        equations: EquationsOfMotion,
+        free: Sequence[sm.Symbol],
+        response: Sequence[Sequence[sm.Symbol]],
+    ) -> None:
+        assert equations.contacts is not None
+        self._builder, self._equations = builder, equations
+        self._contacts: Contacts = equations.contacts
+        self._free, self._response = free, response
+        self._pinned = self._contacts.pinned
+        n = len(response)
+        self._W = [[sm.Dummy(f"W_{i}_{j}") for j in range(n)] for i in range(n)]
+
+    def _define_mobility(self, walker: SympyWalker, rows: Sequence[sm.Expr]) -> list[sm.Symbol]:
+        """Define W from G, row by row, and the responses, and return its symbols; pinned rows stand alone in it."""
+        b, n, size = self._builder, len(self._equations.u), len(self._response)
+        flat = [symbol for column in self._response for symbol in column]
+        W = [symbol for row in self._W for symbol in row]
+
+        def mobility(nodes: Sequence[int]) -> list[int]:
+            """Return W row by row; the same node on both sides of the diagonal."""
+            parts = [nodes[n * i : n * i + n] for i in range(2 * size)]
+            pinned = nodes[2 * n * size :]
+            found = []
+            for i in range(size):
+                for j in range(size):
+                    entry = b.dot(parts[max(i, j)], parts[size + min(i, j)])
+                    for k in {i, j} if pinned else ():
+                        entry = b.select(pinned[k], b.constant(float(i == j)), entry)
+                    found.append(entry)
+            return found
+
+        walker.define(W, [*rows, *flat, *self._pinned], mobility)
+        return W
+
+    def _where_free(self, walker: SympyWalker, accelerations: Sequence[sm.Expr]) -> list[sm.Expr]:
+        """Return the accelerations of rows, without any contact's force; zeros at pinned rows."""
+        if not self._pinned:
+            return [*accelerations]
+        b, size = self._builder, len(accelerations)
+        found = [sm.Dummy(f"level_{i}") for i in range(size)]
+
+        def moving(nodes: Sequence[int]) -> list[int]:
+            """Return the values, 0 at pinned rows."""
+            return [b.select(pinned, b.constant(0.0), x) for x, pinned in zip(nodes[:size], nodes[size:], strict=True)]
+
+        walker.define(found, [*accelerations, *self._pinned], moving)
+        return [*found]
+
+    def _moved(self, nodes: Sequence[int]) -> list[int]:
+        """Return a vector plus the contributions of the given forces or impulses of all rows, by the responses."""
+        b, n, size = self._builder, len(self._equations.u), len(self._response)
+        forces = nodes[n + n * size :]
+        return [
+            b.sum([nodes[i], *(b.mul(nodes[n + n * c + i], force) for c, force in enumerate(forces))]) for i in range(n)
+        ]

@@ -1,0 +1,171 @@
+"""Unilateral contacts with friction as nodes: forces by mode, impacts, and changes of mode.
+
+The rows are the normals of all contacts, then the tangents of those with friction: G, H in ``equations.unilateral``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sm
+
+from mb2fmu.compiler.lowering.contact_response import ContactResponse
+from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.numerics.coulomb_contacts import Rubbing, choose, told
+from mb2fmu.compiler.numerics.friction_rows import FrictionRows, Frictions
+from mb2fmu.compiler.numerics.frictional_impacts import RoughBlows, rough_impulses
+from mb2fmu.compiler.program.program import Op
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.equations.motion_events import change_is_due
+from mb2fmu.equations.unilateral import LEAVING, STILL
+
+Rows = list[list[int]]
+
+
+class FrictionLaws(ContactResponse):
+    """The contacts of equations, at least one of them with friction; arguments as of :class:`ContactResponse`."""
+
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        equations: EquationsOfMotion,
+        free: Sequence[sm.Symbol],
+        response: Sequence[Sequence[sm.Symbol]],
+    ) -> None:
+        super().__init__(builder, equations, free, response)
+        places = iter(range(len(self._contacts.each), len(response)))
+        self._tangents = [next(places) if contact.friction else -1 for contact in self._contacts.each]
+        self._names = ", ".join(contact.name for contact in self._contacts.each)
+
+    def define(self, walker: SympyWalker) -> None:
+        """Define forces, impulses, jumps, mode changes and accelerations."""
+        e, contacts = self._equations, self._contacts
+        frictions, each = contacts.frictions, contacts.each
+        rows = [*(c.jacobian for c in each), *(f.jacobian for f in frictions)]
+        flat = [symbol for column in self._response for symbol in column]
+        W = self._define_mobility(walker, [entry for row in rows for entry in row])
+        known = [*W, *(f.coefficient for f in frictions)]
+        pairs = [(c, c.friction) for c in contacts.rubbing]
+        levels = [c.acceleration(e.u, self._free) for c in each]
+        levels += [f.acceleration(e.u, self._free, c.stabilization) for c, f in pairs if f]
+        levels = self._where_free(walker, levels)
+        states = [*(c.resting for c in each), *(f.sliding for f in frictions)]
+        walker.define(contacts.forces, [*known, *levels, *states], self._forces)
+        walker.define(e.u_dot, [*self._free, *flat, *contacts.forces], self._moved)
+        rates = [*(c.rate(e.u) for c in each), *(f.slip(e.u) for f in frictions)]
+        closed = [sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in each]
+        laws = [*closed, *(c.restitution for c in each), *(c.rest_below for c in each)]
+        blows = [*(c.blow for c in each), *(f.blow for f in frictions)]
+        behind = [*(c.rests for c in each), *(f.slides for f in frictions)]
+        walker.define([*blows, *behind], [*known, *rates, *states, *laws], self._blows)
+        zeros = [sm.S.Zero] * len(e.u)
+        walker.define(contacts.jumps, [*zeros, *flat, *blows], self._moved)
+        pushes = [sm.Dummy(f"push_{i}") for i in range(len(rows))]
+        stays = [*(c.stays for c in each if c.stays), *(f.turns for f in frictions)]
+        assert contacts.due is not None
+        walker.define([contacts.due], [change_is_due(contacts, e.latches, e.u)], lambda nodes: nodes)
+        needs = [*known, *levels, *rates, *states, *(c.rest_below for c in each)]
+        needs += [*(f.least_slip(e.u) for f in frictions), contacts.due]
+        walker.define([*stays, *pushes], needs, self._changes)
+        walker.define(contacts.shifts, [*zeros, *flat, *pushes], self._moved)
+
+    def _known(self, nodes: Sequence[int]) -> tuple[Frictions, list[int]]:
+        """Return W and the coefficients, and the remaining nodes."""
+        size, count = len(self._response), len(self._contacts.frictions)
+        W = [list(nodes[size * i : size * i + size]) for i in range(size)]
+        frictions = Frictions(W, self._tangents, nodes[size * size : size * size + count])
+        return frictions, list(nodes[size * size + count :])
+
+    def _modes(self, states: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+        """Return whether each contact rests, which rows are held, and senses: 1, -1 or 0 to the bit."""
+        b, k = self._builder, len(self._contacts.each)
+        half, one, zero = b.constant(0.5), b.constant(1.0), b.constant(0.0)
+        rests = [b.binary(Op.LT, half, state) for state in states[:k]]
+        onwards = [b.binary(Op.LT, half, state) for state in states[k:]]
+        backwards = [b.binary(Op.LT, state, b.constant(-0.5)) for state in states[k:]]
+        senses = [
+            b.sub(b.select(onward, one, zero), b.select(backward, one, zero))
+            for onward, backward in zip(onwards, backwards, strict=True)
+        ]
+        rubs = [k for k, tangent in enumerate(self._tangents) if tangent >= 0]
+        sticks = [
+            b.binary(Op.AND, rests[contact], b.binary(Op.EQ, sense, zero))
+            for contact, sense in zip(rubs, senses, strict=True)
+        ]
+        return rests, [*rests, *sticks], senses
+
+    def _forces(self, nodes: Sequence[int]) -> list[int]:
+        """Return N and T of resting contacts."""
+        b, size = self._builder, len(self._response)
+        frictions, rest = self._known(nodes)
+        _, held, senses = self._modes(rest[size:])
+        system = FrictionRows(b, frictions, held, senses, f"the forces of {self._names}")
+        return system.solve([b.neg(level) for level in rest[:size]])
+
+    def _blows(self, nodes: Sequence[int]) -> list[int]:
+        """Return impulses of all rows, then the contacts that rest after them, and their senses of sliding."""
+        size, k = len(self._response), len(self._contacts.each)
+        frictions, rest = self._known(nodes)
+        rates, states, laws = rest[:size], rest[size : 2 * size], rest[2 * size :]
+        blows = RoughBlows(
+            frictions=frictions,
+            rates=rates,
+            resting=states[:k],
+            sliding=states[k:],
+            closed=laws[:k],
+            restitution=laws[k : 2 * k],
+            rest_below=laws[2 * k :],
+            laws=[contact.law for contact in self._contacts.each],
+            names=self._names,
+        )
+        return rough_impulses(self._builder, blows, in_turn=self._contacts.order == "in turn")
+
+    def _changes(self, nodes: Sequence[int]) -> list[int]:
+        """Return new modes, then impulses that stop drift of held rows and give new slip the sign of its sense.
+
+        A gap whose rate is above ``rest_below`` has not drifted: something has set it, and it is on its way back.
+        """
+        b, size, k = self._builder, len(self._response), len(self._contacts.each)
+        frictions, rest = self._known(nodes)
+        levels, rates, states = rest[:size], rest[size : 2 * size], rest[2 * size : 3 * size]
+        slow, least, due = rest[3 * size : 3 * size + k], rest[3 * size + k : -1], rest[-1]
+        rests, _, senses = self._modes(states)
+        zero, one = b.constant(0.0), b.constant(1.0)
+        rubs = [contact for contact, tangent in enumerate(self._tangents) if tangent >= 0]
+        known = [self._sense(rates[k + place], senses[place], slow[contact]) for place, contact in enumerate(rubs)]
+        now = ([b.select(each, one, zero) for each in rests], senses)
+        chosen = choose(b, Rubbing(frictions.W, levels, self._tangents, frictions.coefficients, rests, known, now))
+        half = b.constant(0.5)
+        pressed = [b.binary(Op.LT, half, each) for each in told(b, chosen, self._names, due)]
+        along, senses, begins = [], [], []
+        for place, (sense, enough, sticks) in enumerate(zip(chosen.senses, least, chosen.stuck, strict=True)):
+            forth = b.mul(sense, rates[k + place])
+            still = b.binary(Op.LT, forth, b.mul(b.constant(float(STILL)), slow[rubs[place]]))
+            turns = b.binary(
+                Op.OR, b.binary(Op.EQ, known[place], zero), still
+            )  # else the gap's rate would turn it back
+            begun = b.binary(Op.AND, b.unary(Op.ABS, sense), turns)
+            along.append(b.binary(Op.OR, b.binary(Op.LT, half, sticks), begun))
+            senses.append(b.select(begun, zero, sense))
+            begins.append(b.select(begun, b.mul(sense, b.binary(Op.MAX, forth, enough)), zero))
+        system = FrictionRows(b, frictions, [*pressed, *along], senses, f"the rest of {self._names}")
+        drift = [b.binary(Op.LE, b.unary(Op.ABS, rate), part) for rate, part in zip(rates[:k], slow, strict=True)]
+        kept = [b.select(each, zero, rate) for each, rate in zip(drift, rates[:k], strict=True)]
+        pushes = system.solve([b.sub(wanted, rate) for wanted, rate in zip([*kept, *begins], rates, strict=True)])
+        leaving = b.constant(float(LEAVING))
+        stays = [
+            b.select(rest, b.select(each, one, leaving), state)
+            for rest, each, state in zip(rests, pressed, states[:k], strict=True)
+        ]
+        return [*stays, *chosen.senses, *pushes]
+
+    def _sense(self, slip: int, sense: int, slow: int) -> int:
+        """Return the sense of slip, 1 or −1; 0 where slip is negligible, or has just passed zero."""
+        b = self._builder
+        size, zero = b.unary(Op.ABS, slip), b.constant(0.0)
+        still = b.binary(Op.LT, size, b.mul(b.constant(float(STILL)), slow))
+        turned = b.binary(Op.AND, b.binary(Op.LE, b.mul(sense, slip), zero), b.binary(Op.LT, size, slow))
+        one = b.constant(1.0)
+        side = b.select(b.binary(Op.LT, zero, slip), one, b.constant(-1.0))
+        return b.select(b.binary(Op.OR, still, turned), zero, side)

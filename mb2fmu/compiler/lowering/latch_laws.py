@@ -1,0 +1,180 @@
+"""Latches as nodes: forces of held rows, impulses where latches close, and their effect on contacts.
+
+With W = G M^-1 G^T over the rows L of latches, of which those that are held count, and J = M^-1 G^T:
+
+    lambda = lambda_0 + sum lambda_c N_c      W_LL lambda_0 = -phi''_free,  W_LL lambda_c = -W_Lc
+    u'     = u'_free + J_L lambda_0           without contacts
+    J_c    + J_L lambda_c                     what a contact's force or impulse changes u' or u by
+    Lambda = -W_LL^-1 phi'                    over the rows that are held behind a closing
+
+A contact's row that held rows hold still already is pinned: W_cc + W_cL lambda_c is nothing but round-off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sm
+
+from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.numerics.active_rows import HeldRows
+from mb2fmu.compiler.program.program import Op
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.equations.motion import EquationsOfMotion
+
+Rows = list[list[int]]
+
+_PINNED = 1e-9
+"""Part of its own W_cc that a contact's row still moves with, below which latches hold it still."""
+
+
+class LatchLaws:
+    """The latches of equations.
+
+    Args:
+        builder: Takes the nodes.
+        equations: With latches.
+        free: Symbols of u' without the forces of latches and contacts.
+        response: Symbols of M^-1 G^T, a column for each row of latches, then one for each contact.
+        contacts: G of each contact's row, then its force.
+        pinned: Symbols, 1 for each contact's row that closed latches hold still, else 0.
+
+    Attributes:
+        free: Symbols of u' without the forces of contacts.
+        response: Symbols of what the force of each contact changes u' by.
+    """
+
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        equations: EquationsOfMotion,
+        free: Sequence[sm.Symbol],
+        response: Sequence[Sequence[sm.Symbol]],
+        contacts: Sequence[tuple[sm.ImmutableMatrix, sm.Symbol]],
+        pinned: Sequence[sm.Symbol],
+    ) -> None:
+        assert equations.latches is not None
+        self._builder, self._equations, self._latches = builder, equations, equations.latches
+        self._rows, self._contacts, self._pinned = equations.latches.rows, contacts, pinned
+        self._bare, self._columns = free, response
+        r, n, k = len(self._rows), len(equations.u), len(contacts)
+        self._W = [[sm.Dummy(f"held_{i}_{j}") for j in range(r)] for i in range(r + k)]
+        self._alone = [sm.Dummy(f"alone_{i}") for i in range(r)]
+        self._answers = [[sm.Dummy(f"answer_{c}_{i}") for i in range(r)] for c in range(k)]
+        self.free = [sm.Dummy(f"latched_{i}") for i in range(n)]
+        self.response = [[sm.Dummy(f"latched_{c}_{i}") for i in range(n)] for c in range(k)]
+
+    def define(self, walker: SympyWalker) -> None:
+        """Define forces, impulses, jumps, ``free``, ``response`` and what is pinned."""
+        self._define_mobility(walker)
+        self._define_forces(walker)
+        self._define_pinned(walker)
+        self._define_motion(walker)
+        self._define_closing(walker)
+
+    def _held(self) -> list[sm.Symbol]:
+        """Return W over the rows of latches."""
+        return [entry for row in self._W[: len(self._rows)] for entry in row]
+
+    def _define_mobility(self, walker: SympyWalker) -> None:
+        """Define W = G J: rows of latches and of contacts, columns of latches."""
+        b, r, n = self._builder, len(self._rows), len(self._equations.u)
+        jacobians = [*(row.jacobian for row in self._rows), *(jacobian for jacobian, _ in self._contacts)]
+        entries = [entry for jacobian in jacobians for entry in jacobian]
+        columns = [symbol for column in self._columns[:r] for symbol in column]
+
+        def mobility(nodes: Sequence[int]) -> list[int]:
+            """Return W row by row; the same node on both sides of the diagonal."""
+            G = _split(nodes[: n * len(jacobians)], n)
+            J = _split(nodes[n * len(jacobians) :], n)
+            return [b.dot(G[max(i, j)], J[min(i, j)]) for i in range(len(G)) for j in range(r)]
+
+        walker.define([symbol for row in self._W for symbol in row], [*entries, *columns], mobility)
+
+    def _define_forces(self, walker: SympyWalker) -> None:
+        """Define the forces that hold the rows without contacts, each contact's addition, and the sum of both."""
+        b, r, e = self._builder, len(self._rows), self._equations
+        accelerations = [row.acceleration(e.u, self._bare) for row in self._rows]
+        beside = [entry for row in self._W[r:] for entry in row]
+        needs = [*self._held(), *self._latches.engaged, *accelerations, *beside]
+
+        def forces(nodes: Sequence[int]) -> list[int]:
+            """Return the forces of the rows alone, then what each contact adds."""
+            W, rest = _split(nodes[: r * r], r), nodes[r * r :]
+            half = b.constant(0.5)
+            held = [b.binary(Op.LT, half, node) for node in rest[:r]]
+            system = HeldRows(b, W, held, "the forces of latches")
+            return [force for right in _split(rest[r:], r) for force in system.solve([b.neg(x) for x in right])]
+
+        answers = [symbol for answer in self._answers for symbol in answer]
+        walker.define([*self._alone, *answers], needs, forces)
+        for i, row in enumerate(self._rows):
+            parts = (answer[i] * force for answer, (_, force) in zip(self._answers, self._contacts, strict=True))
+            walker.define([row.force], [sm.Add(self._alone[i], *parts)], lambda nodes: nodes)
+
+    def _define_pinned(self, walker: SympyWalker) -> None:
+        """Define which rows of contacts closed latches hold still."""
+        b, r, n = self._builder, len(self._rows), len(self._equations.u)
+
+        def pinned(nodes: Sequence[int]) -> list[int]:
+            """Return 1 or 0 from G_c, J_c, W_cL and lambda_c."""
+            (G, J), (W, answers) = _split(nodes[: 2 * n], n), _split(nodes[2 * n :], r)
+            alone = b.dot(G, J)
+            left = b.add(alone, b.dot(W, answers))
+            still = b.binary(Op.LT, left, b.mul(b.constant(_PINNED), alone))
+            return [b.select(still, b.constant(1.0), b.constant(0.0))]
+
+        for c, ((jacobian, _), symbol) in enumerate(zip(self._contacts, self._pinned, strict=True)):
+            needs = [*jacobian, *self._columns[r + c], *self._W[r + c], *self._answers[c]]
+            walker.define([symbol], needs, pinned)
+
+    def _define_motion(self, walker: SympyWalker) -> None:
+        """Define u' without contacts, and the change of u' by contacts."""
+        before = (self._bare, *self._columns[len(self._rows) :])
+        after, weights = (self.free, *self.response), (self._alone, *self._answers)
+        for column, found, forces in zip(before, after, weights, strict=True):
+            self._define_sums(walker, found, column, forces)
+
+    def _define_sums(
+        self,
+        walker: SympyWalker,
+        after: Sequence[sm.Symbol],
+        before: Sequence[sm.Expr],
+        weights: Sequence[sm.Symbol],
+    ) -> None:
+        """Define after := before + J_L weights."""
+        b, n = self._builder, len(after)
+        columns = [symbol for column in self._columns[: len(self._rows)] for symbol in column]
+
+        def sums(nodes: Sequence[int]) -> list[int]:
+            """Return one sum per speed."""
+            start, factors, J = nodes[:n], nodes[n : n + len(weights)], _split(nodes[n + len(weights) :], n)
+            return [
+                b.sum([start[i], *(b.mul(column[i], factor) for column, factor in zip(J, factors, strict=True))])
+                for i in range(n)
+            ]
+
+        walker.define(after, [*before, *weights, *columns], sums)
+
+    def _define_closing(self, walker: SympyWalker) -> None:
+        """Define impulses of latches that close at this instant, and the jumps of speeds."""
+        b, r, e, latches = self._builder, len(self._rows), self._equations, self._latches
+        blows = [row.blow for row in self._rows]
+        needs = [*self._held(), *latches.holding, *latches.closing, *(row.rate(e.u) for row in self._rows)]
+
+        def struck(nodes: Sequence[int]) -> list[int]:
+            """Return one impulse per row; 0 where nothing closes."""
+            W, rest = _split(nodes[: r * r], r), nodes[r * r :]
+            half, zero = b.constant(0.5), b.constant(0.0)
+            held = [b.binary(Op.LT, half, node) for node in rest[:r]]
+            some = b.binary(Op.LT, half, b.sum(list(rest[r : 2 * r])))
+            system = HeldRows(b, W, held, "the impulses of latches")
+            return [b.select(some, impulse, zero) for impulse in system.solve([b.neg(x) for x in rest[2 * r :]])]
+
+        walker.define(blows, needs, struck)
+        self._define_sums(walker, latches.jumps, [sm.S.Zero] * len(e.u), blows)
+
+
+def _split(nodes: Sequence[int], size: int) -> Rows:
+    """Return nodes in groups of one size."""
+    return [list(nodes[i : i + size]) for i in range(0, len(nodes), size)]

@@ -1,0 +1,369 @@
+"""``lower``: EquationsOfMotion → Program. SymPy expressions end here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import sympy as sm
+
+from mb2fmu.compiler.lowering.constraint_diagnostic_nodes import define_diagnostics
+from mb2fmu.compiler.lowering.contact_accelerations import define_where_touching
+from mb2fmu.compiler.lowering.dependent_coordinates import DependentCoordinates
+from mb2fmu.compiler.lowering.dynamics_solves import ConstrainedDynamics
+from mb2fmu.compiler.lowering.position_projection import PositionProjection
+from mb2fmu.compiler.lowering.recursion import RecursiveMotion
+from mb2fmu.compiler.lowering.start_values import start_on_constraints
+from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.numerics.linear_solve import solve_dense
+from mb2fmu.compiler.program.program import Layout, Op, Program
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.pruning import prune
+from mb2fmu.equations.motion import Assignment, EquationsOfMotion, LinearSolve
+from mb2fmu.equations.recursion import RecursiveDynamics
+from mb2fmu.errors import Fault, LoweringError
+
+Optional = Literal["forward", "inverse"]
+
+
+def lower(equations: EquationsOfMotion, optional: Collection[Optional] = (), *, forces: int = 1) -> Program:
+    """Return the equations as one scalar program.
+
+    Entry points: ``prepare``, ``position``, ``velocity``, ``acceleration``, ``dependent_speeds``, ``rhs``,
+    ``accelerations``, ``outputs``, ``energy``, ``equations``, ``initialize`` where start values are solved for, and
+    ``remember`` and ``first_memory`` where there is discrete memory (see the stage's docstring).
+
+    Args:
+        equations: Of any formulation.
+        optional: More entry points, which read one seed per speed: ``forward`` gives u' with the seeds added to f as
+            generalized forces (one per row of M); ``inverse`` gives M s − f, the generalized forces that would have to
+            be added for u' = s.
+        forces: How many sets of generalized forces ``forward`` takes at once: it reads one seed per speed for each,
+            set after set, and gives as many sets of u'. Inertias are swept, or M factorized, once for all.
+
+    Returns:
+        The program, without nodes that no entry point needs.
+
+    Raises:
+        LoweringError: Names every function without a counterpart and every symbol that nothing defines; forward and
+            inverse dynamics of equations with contacts or latches.
+    """
+    if optional and (equations.contacts or equations.latches):
+        which = " and ".join(sorted(optional))
+        what = f"{which} dynamics leave out the forces of contacts that rest and of closed latches"
+        raise LoweringError("entry points cannot be lowered:", [Fault(what, remedy="ask a model without them")])
+    sets = range(forces if "forward" in optional else 1)
+    seeds = [f"s {symbol}" if k == 0 else f"s{k} {symbol}" for k in sets for symbol in equations.u] if optional else []
+    lowering = Lowering.start(equations, seeds)
+    lowering.add_entries()
+    for name in sorted(optional):
+        lowering.add_optional(name, forces)
+    return prune(lowering.builder.build())
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """Equations while they are lowered into a builder.
+
+    Attributes:
+        equations: What is lowered.
+        builder: Takes the nodes.
+        walker: Knows the symbols.
+        raw: By the treatment ``attractor``: coordinate or speed → symbol of the state, whose projection it is.
+        motion: Evaluates the equations' recursion; None where there is none.
+        dynamics: Solves for accelerations with M and f; None where there is no M.
+    """
+
+    equations: EquationsOfMotion
+    builder: ProgramBuilder
+    walker: SympyWalker
+    raw: Mapping[sm.Symbol, sm.Symbol]
+    motion: RecursiveMotion | None = None
+    dynamics: ConstrainedDynamics | None = None
+
+    @classmethod
+    def start(cls, equations: EquationsOfMotion, seeds: Sequence[str] = ()) -> Lowering:
+        """Return a builder with the leaves, a walker with all definitions, no entry points yet."""
+        layout = Layout(
+            states=tuple(map(str, equations.states)),
+            inputs=tuple(map(str, equations.r)),
+            parameters=tuple(map(str, equations.p)),
+            memory=tuple(f"last {equations.q[i]}" for i in equations.q_dependent) if equations.warm_start else (),
+            seeds=tuple(seeds),
+        )
+        builder = ProgramBuilder(layout)
+        symbols = {equations.t: builder.time()}
+        symbols |= {symbol: builder.parameter(i) for i, symbol in enumerate(equations.p)}
+        raw = _raw_states(equations)
+        symbols |= {raw.get(symbol, symbol): builder.state(i) for i, symbol in enumerate(equations.states)}
+        symbols |= {symbol: builder.input(i) for i, symbol in enumerate(equations.r)}
+        walker = SympyWalker(builder, symbols)
+        motion = RecursiveMotion(builder, walker, equations) if equations.recursion else None
+        dynamics = None
+        if not isinstance(equations.dynamics, RecursiveDynamics):
+            dynamics = ConstrainedDynamics(builder, equations)
+        lowering = cls(equations, builder, walker, raw, motion, dynamics)
+        lowering._define_intermediates()
+        lowering._define_closed_forms()
+        lowering._define_partition()
+        lowering._define_projection()
+        lowering._define_speeds()
+        define_diagnostics(walker, equations, raw)
+        lowering._add_memory()
+        return lowering
+
+    def _define_intermediates(self) -> None:
+        """Define all named intermediates, in order; each is lowered where it is first needed."""
+        e = self.equations
+        for item in (*e.calculated_parameters, *e.intermediates):
+            if isinstance(item, Assignment):
+                self.walker.define([item.symbol], [item.expression], lambda nodes: nodes)
+            else:
+                self._define_solve(item)
+        if e.constraint_forces:
+            self._define_solve(e.constraint_forces)
+        for late in e.late_intermediates:
+            self.walker.define([late.symbol], [late.expression], lambda nodes: nodes)
+
+    def _define_solve(self, item: LinearSolve) -> None:
+        """Define the unknowns of a linear system; it is solved where one of them is first needed."""
+        n, columns = item.right_hand_side.shape
+
+        def make(nodes: Sequence[int]) -> list[int]:
+            """Return the solutions, row by row, of the matrix and the right-hand side."""
+            matrix, right = nodes[: n * n], nodes[n * n :]
+            solutions = solve_dense(
+                self.builder,
+                [list(matrix[i * n : i * n + n]) for i in range(n)],
+                [list(right[j::columns]) for j in range(columns)],
+                name=item.name,
+                symmetric=item.symmetric,
+            )
+            return [solution[i] for i in range(n) for solution in solutions]
+
+        self.walker.define(item.unknowns, (*item.matrix, *item.right_hand_side), make)
+
+    def _define_closed_forms(self) -> None:
+        """Define dependent coordinates in closed form of the independent ones (treatment ``explicit``)."""
+        b = self.builder
+        for form in self.equations.closed_forms:
+            clause = f"the loop cannot be closed, or comes to where two of its branches meet ({form.name})"
+
+            def make(nodes: Sequence[int], clause: str = clause) -> list[int]:
+                """Return the first node, valid where its conditions, the others, are positive."""
+                value, *conditions = nodes
+                for condition in conditions:
+                    b.require_domain(condition, clause)
+                    inside = b.binary(Op.LT, b.constant(0.0), condition)
+                    value = b.select(inside, value, b.constant(float("nan")))
+                b.without_events(value)
+                return [value]
+
+            for item in form.assignments:
+                conditions = form.conditions if item.symbol in form.unknowns else ()
+                self.walker.define([item.symbol], [item.expression, *conditions], make)
+
+    def _define_partition(self) -> None:
+        """Define dependent coordinates by Newton's method from their last values (treatment ``partition``)."""
+        e, b = self.equations, self.builder
+        if not e.warm_start:
+            return
+        dependent = [e.q[i] for i in e.q_dependent]
+        rows = [phi for _, phi in e.holonomic]
+        found = DependentCoordinates(b, e.q, dependent, rows, e.row_lengths[: len(rows)])
+        last = [b.memory(i) for i in range(len(dependent))]
+        self.walker.define(dependent, found.needs, lambda nodes: found.solve(nodes, last))
+
+    def _add_memory(self) -> None:
+        """Add the entry points of discrete memory: its update after an accepted step, and its initial value."""
+        e, b = self.equations, self.builder
+        if e.warm_start:
+            self._entry("remember", b.layout.memory, [e.q[i] for i in e.q_dependent])
+            b.entry("first_memory", b.layout.memory, [b.constant(value) for value in e.warm_start])
+            place = b.layout.states[: len(e.warm_start_at)]
+            b.entry("first_place", place, [b.constant(value) for value in e.warm_start_at])
+
+    def _define_projection(self) -> None:
+        """Define q and u as the projected states (treatment ``attractor``)."""
+        e = self.equations
+        c = e.velocity_constraints
+        if not self.raw or c is None:
+            return
+        names, rows = zip(*e.holonomic, strict=True) if e.holonomic else ((), ())
+        closed, lengths = e.redundant_rows & set(range(len(rows))), e.row_lengths[: len(rows)]
+        projection = PositionProjection(
+            self.builder, e.q, rows, names, "the holonomic constraints", redundant=closed, lengths=lengths
+        )
+        self.walker.define(e.q, projection.needs([self.raw[q] for q in e.q]), projection.project)
+        assert self.dynamics is not None  # articulated bodies apply to trees only
+        needs = self.dynamics.projection_expressions()
+        self.walker.define(e.u, [*needs, *(self.raw[u] for u in e.u)], self.dynamics.projected_speeds)
+
+    def _define_speeds(self) -> None:
+        """Define dependent speeds and all accelerations."""
+        e = self.equations
+        if e.contacts or e.latches:
+            define_where_touching(self.builder, self.walker, e, self.motion, self.dynamics)
+            return
+        if isinstance(e.dynamics, RecursiveDynamics):
+            assert self.motion is not None
+            motion = self.motion
+            self.walker.define(e.u_dot, (), lambda _: motion.accelerations())
+            return
+        dynamics = self.dynamics
+        assert dynamics is not None
+        if e.u_dependent:
+            self.walker.define([e.u[i] for i in e.u_dependent], dynamics.speed_expressions(), dynamics.dependent_speeds)
+        if e.u:
+            needs = dynamics.expressions()
+            if dynamics.with_multipliers:
+                both = dynamics.accelerations_and_multipliers
+                self.walker.define((*e.u_dot, *e.multipliers), needs, both)
+            else:
+                self.walker.define(e.u_dot, needs, dynamics.accelerations)
+                self.walker.define(e.multipliers, dynamics.multiplier_expressions(), dynamics.multipliers)
+
+    # --- entry points ------------------------------------------------------------------------------------------------
+
+    def add_entries(self) -> None:
+        """Declare every entry point."""
+        e = self.equations
+        calculated = [item.symbol for item in e.calculated_parameters]
+        self._entry("prepare", map(str, calculated), calculated)
+        for level in ("position", "velocity", "acceleration"):
+            outputs = [output for output in e.outputs if output.level == level]
+            placed = [e.q[i] for i in e.q_dependent] if level == "position" else []
+            names = [*(output.name for output in outputs), *(f"q {symbol}" for symbol in placed)]
+            self._entry(level, names, [*(output.expression for output in outputs), *placed])
+        self._entry("outputs", [output.name for output in e.outputs], [output.expression for output in e.outputs])
+        for node in self.walker.lower([output.expression for output in e.outputs if not output.events]):
+            self.builder.without_events(node)
+        dependent = [e.u[i] for i in e.u_dependent]
+        self._entry("dependent_speeds", map(str, dependent), dependent)
+        self._entry("accelerations", map(str, e.u), e.u_dot)
+        self._add_rhs()
+        b = self.builder
+        b.entry("project", b.layout.states[: len(self.raw)], self.walker.lower(self.raw))
+        if e.guessed:
+            b.entry("initialize", b.layout.states, start_on_constraints(self.walker, e))
+        self._add_energy()
+        self._add_equations()
+        self._add_events()
+        self._name_switches()
+
+    def _name_switches(self) -> None:
+        """Name the switches of contacts, whose expressions say little; nodes that are new are not read by anything."""
+        contacts = self.equations.contacts
+        for condition, holds, otherwise in contacts.named(self.equations.u) if contacts else ():
+            self.builder.name_switch(partial(self._node, condition), holds, otherwise)
+
+    def _node(self, expression: sm.Basic) -> int:
+        """Return the node of an expression."""
+        return self.walker.lower([expression])[0]
+
+    def _add_events(self) -> None:
+        """Add conditions of the model's own events, the values that each sets (``number:state``), and what may hold."""
+        e = self.equations
+        events = e.every_event
+        if not events:
+            return
+        states = [*map(str, e.states)]
+        faults = [
+            Fault(f"{event.name} sets {target}, which follows from constraints", remedy="set independent ones")
+            for event in events
+            for target, _ in event.settings
+            if str(target) not in states
+        ]
+        if faults:
+            raise LoweringError("events cannot be lowered:", faults)
+        labels = [f"{'late ' * v.late}{v.kind}:{v.name}" for v in events]
+        self._entry("conditions", labels, [v.condition for v in events])
+        holding = [c.resting for c in e.contacts.each] if e.contacts else []
+        holding += [latch.engaged for latch in e.latches.each] if e.latches else []
+        self._entry("holding", map(str, holding), holding)
+        settings = [(f"{i}:{target}", value) for i, v in enumerate(events) for target, value in v.settings]
+        self._entry("resets", [label for label, _ in settings], [value for _, value in settings])
+
+    def add_optional(self, name: Optional, forces: int = 1) -> None:
+        """Declare ``forward``, of so many sets of generalized forces, or ``inverse``."""
+        e, b = self.equations, self.builder
+        n = len(e.u)
+        if name == "inverse":
+            found = self._inverse([b.seed(i) for i in range(n)])
+            b.entry(name, [f"f[{i}]" for i in range(len(found))], found)
+            return
+        sets = [[b.seed(k * n + i) for i in range(n)] for k in range(forces)]
+        labels = [f"{symbol}" if k == 0 else f"{symbol} {k}" for k in range(forces) for symbol in e.u]
+        b.entry(name, labels, [node for u_dot in self._forward(sets) for node in u_dot])
+
+    def _forward(self, sets: list[list[int]]) -> list[list[int]]:
+        """Return accelerations u' for several sets of generalized forces at once, by matrix or recursion."""
+        if isinstance(self.equations.dynamics, RecursiveDynamics):
+            assert self.motion is not None
+            return self.motion.forward(sets)
+        dynamics, rows = self.dynamics, self.equations.mass_and_forcing.mass_matrix.rows
+        assert dynamics is not None
+        return dynamics.forward(self.walker.lower(dynamics.expressions()), [each[:rows] for each in sets])
+
+    def _inverse(self, u_dot: list[int]) -> list[int]:
+        """Return generalized forces that the given u' need, by matrix or recursion."""
+        if isinstance(self.equations.dynamics, RecursiveDynamics):
+            assert self.motion is not None
+            return self.motion.inverse(u_dot)
+        dynamics = self.dynamics
+        assert dynamics is not None
+        return dynamics.inverse(self.walker.lower(dynamics.expressions()), u_dot)
+
+    def _entry(self, name: str, labels: Sequence[str] | map[str], expressions: Sequence[sm.Expr]) -> None:
+        """Lower expressions and add them to the program as an entry point."""
+        self.builder.entry(name, list(labels), self.walker.lower(expressions))
+
+    def _add_rhs(self) -> None:
+        """Add the entry point ``rhs``: q' = K u + k0 and u', drawn to the constraints, then z'."""
+        e, b = self.equations, self.builder
+        terms: list[list[int]] = [[node] for node in self.walker.lower(e.kinematics.offset)]
+        entries = e.kinematics.matrix.todok()
+        factors = self.walker.lower(entries.values())
+        speeds = self.walker.lower(e.u)
+        for (i, j), factor in zip(entries, factors, strict=True):
+            terms[i].append(b.mul(factor, speeds[j]))
+        q_dot = [b.sum(row) for row in terms]
+        q_dot = [q_dot[i] for i in e.q_independent]
+        u_dot = self.walker.lower([e.u_dot[i] for i in e.u_independent])
+        b.entry("rhs", b.layout.states, [*self._attracted([*q_dot, *u_dot]), *self.walker.lower(e.z_dot)])
+
+    def _attracted(self, rates: list[int]) -> list[int]:
+        """Return f(P(x)) − rate (x − P(x))."""
+        b = self.builder
+        if not self.raw:
+            return rates
+        (rate,) = self.walker.lower([self.equations.attractor_rate])
+        states, projected = self.walker.lower(self.raw.values()), self.walker.lower(self.raw)
+        return [b.sub(f, b.mul(rate, b.sub(x, on))) for f, x, on in zip(rates, states, projected, strict=True)]
+
+    def _add_energy(self) -> None:
+        """Add the entry point ``energy``: kinetic and potential energy, and the power of loads."""
+        energy = self.equations.energy
+        known = {"kinetic": energy.kinetic, "potential": energy.potential}
+        if energy.powers:
+            known["power"] = sm.Add(*(power for _, power in energy.powers))
+        known = {name: expression for name, expression in known.items() if expression is not None}
+        self._entry("energy", list(known), list(known.values()))
+
+    def _add_equations(self) -> None:
+        """Add the entry point ``equations``: M and f, entry by entry; recursions have none."""
+        if isinstance(self.equations.dynamics, RecursiveDynamics):
+            return
+        d = self.equations.mass_and_forcing
+        rows, columns = d.mass_matrix.shape
+        labels = [f"M[{i},{j}]" for i in range(rows) for j in range(columns)] + [f"f[{i}]" for i in range(rows)]
+        self._entry("equations", labels, [*d.mass_matrix, *d.forcing])
+
+
+def _raw_states(equations: EquationsOfMotion) -> dict[sm.Symbol, sm.Symbol]:
+    """Return coordinate or speed → symbol of its state, where both differ; in the order of the states."""
+    if equations.treatment != "attractor":
+        return {}
+    return {symbol: sm.Dummy(f"x_{symbol}") for symbol in (*equations.q, *equations.u)}

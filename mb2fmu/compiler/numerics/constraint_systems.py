@@ -1,0 +1,279 @@
+"""Linear systems of constraints as nodes, regular where constraints lose rank; projection of speeds.
+
+**Regular where the constraints are not.** Where rows of the Jacobian G are redundant, or G loses rank on the way (a
+four-bar that lies flat), the solution of least norm is wanted, and a right-hand side that jumps from one rank to the
+other is not: an integrator would stop there. So no rank is decided. Every system S y = r with S = G Gᵀ, rows scaled to
+unit length, is solved by
+
+    y = (1 + E − 2 E²) (S + ε)⁻¹ r,      E = (S + ε)⁻¹ ε,
+
+so that in a direction of singular value σ, where E is e = ε / (σ² + ε), the part 3 e² − 2 e³ of the solution is
+missing: nothing but round-off where σ > 1e-4, everything where σ < 1e-7, a smooth way in between. It is the polynomial
+of least degree of which nothing of first order in e is missing where rows are independent, and which does not magnify
+round-off in r along redundant ones, (1 − e)² (1 + 2 e): what comes out for these is the solution of least norm.
+Source: Hansen, Rank-Deficient and Discrete Ill-Posed Problems, 1998, ch. 5 (filter factors, iterated Tikhonov).
+
+**Redundant rows** follow from others wherever the constraints hold, but not beside them: there they are independent by
+as much as the loops have drifted apart, and would take the mechanism its freedom (a Bricard mechanism's five closing
+conditions of rank four; four hinges in space). Where such rows are known, the rank of S is too: only as many of
+its eigenvalues count, the largest (block ``least_norm_factor``). That changes with S as smoothly as S does, since
+the others are as small as the square of the drift. Nothing is chosen, neither rows nor pivots, that would have to be
+remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from mb2fmu.compiler.numerics.dominant_eigenspace import turned
+from mb2fmu.compiler.numerics.linear_solve import OrderedSystem
+from mb2fmu.compiler.program.program import Block, Op
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+
+Rows = list[list[int]]
+
+EPSILON = 1e-14
+"""Added to the diagonal of systems whose rows are scaled to unit length."""
+
+_NO_LENGTH = 1e-8  # part of a row's typical squared length that counts as none: it is not scaled up further, nor
+# round-off in its φ
+SHORT = (
+    0.01  # of the mean squared length, each over its typical one: below it rows are not scaled up further where some
+)
+# are redundant
+
+
+class RegularizedSystem:
+    """G Gᵀ y = r for rows G of unit length, or S y = r for any S of that size: see the module's docstring.
+
+    Args:
+        builder: Takes the nodes.
+        matrix: S, shape (m, m), symmetric positive semidefinite; nodes.
+        weights: s² of each row, whose scale s is positive: ε / s² is added to its diagonal.
+        name: What is solved for.
+        redundant: Numbers of rows that follow from the others.
+    """
+
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        matrix: Rows,
+        weights: Sequence[int],
+        name: str,
+        redundant: Collection[int] = (),
+    ) -> None:
+        self._builder = builder
+        self._parts: list[tuple[list[int], _Filtered | _LeastNorm]] = []
+        groups = connected(builder, matrix) if redundant else [list(range(len(matrix)))]
+        ranked = [group for group in groups if set(group) & set(redundant)]
+        others = sorted({i for group in groups for i in group if group not in ranked})
+        for group in [*ranked, *([others] if others else [])]:
+            part = [[matrix[i][j] for j in group] for i in group]
+            some = [weights[i] for i in group]
+            rank = len(group) - len(set(group) & set(redundant))
+            system = _LeastNorm(builder, part, some, name, rank) if group in ranked else None
+            self._parts.append((group, system or _Filtered(builder, part, some, name)))
+
+    def solve(self, right: Sequence[int]) -> list[int]:
+        """Return the solution for a right side."""
+        found: dict[int, int] = {}
+        for group, system in self._parts:
+            found.update(zip(group, system.solve([right[i] for i in group]), strict=True))
+        return [found[i] for i in range(len(right))]
+
+    def missing(self) -> Rows:
+        """Return the matrix to add to one near S to make it regular; the rank of S counts.
+
+        Where rows are redundant this is the projection I - S⁺ S: the solution for anything that the matrix spans is
+        then the one without a part along the eigenvectors that are left out. ε elsewhere.
+        """
+        zero = self._builder.constant(0.0)
+        n = sum(len(group) for group, _ in self._parts)
+        found = [[zero] * n for _ in range(n)]
+        for group, system in self._parts:
+            for i, row in zip(group, system.missing(), strict=True):
+                for j, entry in zip(group, row, strict=True):
+                    found[i][j] = entry
+        return found
+
+    def turned(self, y: Sequence[int]) -> list[int]:
+        """Return a solution as a number, with the derivatives of staying among solutions (``eigenspaces``)."""
+        b = self._builder
+        found = {i: b.unary(Op.FROZEN, node) for i, node in enumerate(y)}
+        for group, system in self._parts:
+            if isinstance(system, _LeastNorm):
+                found.update(zip(group, system.turned([y[i] for i in group]), strict=True))
+        return [found[i] for i in range(len(y))]
+
+
+class _Filtered:
+    """A system without known redundant rows."""
+
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, weights: Sequence[int], name: str) -> None:
+        self._builder = b = builder
+        epsilon = b.constant(EPSILON)
+        self._added = [b.div(epsilon, weight) for weight in weights]
+        regular = [list(row) for row in matrix]
+        for i, added in enumerate(self._added):
+            regular[i][i] = b.add(matrix[i][i], added)
+        self._system = OrderedSystem(b, regular, name)
+
+    def solve(self, right: Sequence[int]) -> list[int]:
+        """See the module's docstring."""
+        b = self._builder
+        z = self._system.solve(right)
+        once = self._weak(z)
+        twice = self._weak(once)
+        return [b.sum([x, y], [b.mul(b.constant(2.0), w)]) for x, y, w in zip(z, once, twice, strict=True)]
+
+    def missing(self) -> Rows:
+        """Return ε over each weight."""
+        zero = self._builder.constant(0.0)
+        return [[e if i == j else zero for j in range(len(self._added))] for i, e in enumerate(self._added)]
+
+    def _weak(self, right: Sequence[int]) -> list[int]:
+        """Return E r."""
+        return self._system.solve([self._builder.mul(e, x) for e, x in zip(self._added, right, strict=True)])
+
+
+class _LeastNorm:
+    """A system of known rank: s S s with eigenvalues of order 1."""
+
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, weights: Sequence[int], name: str, rank: int) -> None:
+        b, n = builder, len(matrix)
+        scales = [b.unary(Op.SQRT, weight) for weight in weights]
+        self._builder, self._scales = builder, scales
+        lower = [b.mul(b.mul(scales[i], scales[j]), matrix[i][j]) for i in range(n) for j in range(i + 1)]
+        self._factor = b.block(Block("least_norm_factor", n, tuple(lower), name=name, rank=rank))
+        self._matrix = [[lower[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)]
+        self._left_out, self._name = n - rank, name
+
+    def solve(self, right: Sequence[int]) -> list[int]:
+        b = self._builder
+        found = b.solution(self._factor, [b.mul(s, value) for s, value in zip(self._scales, right, strict=True)])
+        return [b.mul(s, value) for s, value in zip(self._scales, found, strict=True)]
+
+    def missing(self) -> Rows:
+        """Return I - S⁺ S of the scaled matrix."""
+        b, one, zero = self._builder, self._builder.constant(1.0), self._builder.constant(0.0)
+        columns = [b.solution(self._factor, row) for row in self._matrix]
+        return [
+            [b.sub(one if i == j else zero, entry) for j, entry in enumerate(row)]
+            for i, row in enumerate(zip(*columns, strict=True))
+        ]
+
+    def turned(self, y: Sequence[int]) -> list[int]:
+        """Return vectors of the left-out space turned with the scaled matrix."""
+        return turned(self._builder, self._matrix, self.missing(), self._left_out, y, self._name)
+
+
+def connected(b: ProgramBuilder, matrix: Rows) -> list[list[int]]:
+    """Return rows of a symmetric matrix in groups that share only constant zeros."""
+    left, groups = set(range(len(matrix))), []
+    while left:
+        group, found = set(), {min(left)}
+        while found:
+            group |= found
+            found = {j for i in found for j in left - group if not b.is_zero(matrix[max(i, j)][min(i, j)])}
+        groups.append(sorted(group))
+        left -= group
+    return groups
+
+
+def row_scales(
+    b: ProgramBuilder, rows: Rows, redundant: Collection[int] = (), lengths: Sequence[float] = ()
+) -> list[int]:
+    """Return 1 / length of each row; ``lengths``: their typical ones, (): all 1.
+
+    Among redundant rows one may vanish on the way while others say the same: it is not followed down to nothing, since
+    its direction there is as wrong as the states have drifted.
+    """
+    one, squares = b.constant(1.0), [[b.mul(e, e) for e in row] for row in rows]
+    small = least_squares(b, squares, redundant, lengths, _NO_LENGTH)
+    return [b.div(one, b.unary(Op.SQRT, b.sum([*row, least]))) for row, least in zip(squares, small, strict=True)]
+
+
+def least_squares(
+    b: ProgramBuilder, squares: Rows, redundant: Collection[int], lengths: Sequence[float], part: float
+) -> list[int]:
+    """Return the amount added to each row's squared length, so that a vanishing row is ignored.
+
+    Args:
+        b: Takes the nodes.
+        squares: The rows' entries squared.
+        redundant: Numbers of rows that follow from the others.
+        lengths: Typical lengths of the rows; (): all 1.
+        part: Of the squared typical length.
+    """
+    typical = [length * length for length in lengths] or [1.0] * len(squares)
+    small = b.constant(part)
+    if redundant:
+        inverse = [b.constant(1.0 / square) for square in typical]
+        mean = b.sum([b.mul(i, e) for i, row in zip(inverse, squares, strict=True) for e in row])
+        small = b.add(small, b.mul(b.constant(SHORT / len(squares)), mean))
+    return [b.mul(b.constant(square), small) for square in typical]
+
+
+def scaled(b: ProgramBuilder, scales: Sequence[int], rows: Rows) -> Rows:
+    """Return each row times its scale."""
+    return [[b.mul(scale, e) for e in row] for scale, row in zip(scales, rows, strict=True)]
+
+
+def gram(b: ProgramBuilder, left: Rows, right: Rows) -> Rows:
+    """Return left rightᵀ; rows without common columns cost nothing."""
+    zero = b.constant(0.0)
+    columns = [{j for j, node in enumerate(row) if not b.is_zero(node)} for row in right]
+    product = []
+    for row in left:
+        own = [j for j, node in enumerate(row) if not b.is_zero(node)]
+        shared = [[j for j in own if j in others] for others in columns]
+        product.append(
+            [
+                b.dot([row[j] for j in both], [y[j] for j in both]) if both else zero
+                for both, y in zip(shared, right, strict=True)
+            ]
+        )
+    return product
+
+
+def project_speeds(
+    b: ProgramBuilder,
+    A: Rows,
+    offset: Sequence[int],
+    v: Sequence[int],
+    redundant: Collection[int] = (),
+    lengths: Sequence[float] = (),
+) -> list[int]:
+    """Return the speeds with A u + b = 0 that are nearest to v.
+
+    Args:
+        b: Takes the nodes.
+        A: The rows.
+        offset: b.
+        v: Speeds off the constraints.
+        redundant: Numbers of rows that follow from the others.
+        lengths: Typical lengths of the rows; (): all 1.
+    """
+    name, ones = "the speeds on the constraints", [b.constant(1.0)] * len(A)
+    scales = row_scales(b, A, redundant, lengths)
+    rows = scaled(b, scales, A)
+    right = [b.add(b.dot(row, v), b.mul(scale, free)) for row, scale, free in zip(rows, scales, offset, strict=True)]
+    weights = RegularizedSystem(b, gram(b, rows, rows), ones, name, redundant).solve(right)
+    return [
+        b.sum([speed], [b.mul(row[j], weight) for row, weight in zip(rows, weights, strict=True)])
+        for j, speed in enumerate(v)
+    ]
+
+
+def least_norm_multipliers(
+    b: ProgramBuilder, A: Rows, forces: Sequence[int], lengths: Sequence[float] = ()
+) -> list[int]:
+    """Return the λ of least norm with Aᵀλ = forces (in the span of A's rows); regular where A loses rank.
+
+    ``lengths`` are typical ones of the rows; (): all 1.
+    """
+    scales = row_scales(b, A, (), lengths)
+    rows = scaled(b, scales, A)
+    system = RegularizedSystem(b, gram(b, rows, rows), [b.constant(1.0)] * len(rows), "the constraints' multipliers")
+    found = system.solve([b.dot(row, forces) for row in rows])
+    return [b.mul(scale, value) for scale, value in zip(scales, found, strict=True)]

@@ -1,0 +1,474 @@
+"""ProgramBuilder: make the nodes of a Program, fold constants, and share equal nodes.
+
+Every method takes and gives node ids. Laws of folding, all exact in IEEE arithmetic unless said otherwise:
+
+    x + 0, x − 0, 1·x, x/1, −(−x)      → x
+    x − x → 0, x/x → 1, 0·x → 0        meant, although not so for x = inf or NaN
+    a + (−b) → a − b, (−a)·b → −(a·b)  signs move outwards until a sum absorbs them
+    b − a where a − b is known         → −(a − b)
+    c1·(c2·x) → (c1·c2)·x              one rounding moves
+    b·(a·c) where a·(b·c) is known     → that, likewise
+    x/d + y/d → (x + y)/d              in sums, likewise; common factors leave them too (see ``factoring``)
+    sin(−x) → −sin x, cos(−x) → cos x  likewise the other odd and even functions
+    x**n → products by squaring, x**(n/2) → powers of a square root, x**−n → 1/x**n
+
+Operations on constants are rounded correctly, whatever the C library of the machine that exports. Zero has no sign.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from mb2fmu.compiler.program.constant_folding import evaluate
+from mb2fmu.compiler.program.factoring import factored_sum
+from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, System, Table
+from mb2fmu.compiler.program.switch_nodes import MarkedNodes
+from mb2fmu.operations import having
+
+_ODD, _EVEN = having(lambda row: row.parity == "odd"), having(lambda row: row.parity == "even")
+_COMMUTATIVE = having(lambda row: row.symmetric)
+# members of an enumeration are slow to look up, and these are asked for at every node
+_ADD, _SUB, _MUL, _DIV, _NEG = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.DIV), int(Op.NEG)
+_MOST_FACTORS = 16  # a product of products unfolds without end
+_LARGEST_PRODUCT = 64  # higher powers are left to pow()
+
+
+class ProgramBuilder(MarkedNodes):
+    """Builds one Program.
+
+    Args:
+        layout: Names of what the program reads.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__()
+        self.layout = layout
+        self._blocks: list[Block] = []
+        self._block_index: dict[Block, int] = {}
+        self._bodies: list[Program] = []
+        self._systems: dict[System, None] = {}
+        self._tables: list[Table] = []
+        self._table_index: dict[Table, int] = {}
+        self._entries: dict[str, Entry] = {}
+        self._divisors: dict[str, dict[int, str]] = {"pivots": {}, "divisors": {}, "domains": {}}  # node → name
+        self._limits: dict[int, int] = {}  # sign → how far it may be exceeded before what sticks breaks away
+
+    # --- arithmetic --------------------------------------------------------------------------------------------------
+
+    def neg(self, a: int) -> int:
+        """Return −a."""
+        value = self._value[a]
+        if value is not None:
+            return self.constant(-value)
+        if self._op[a] == _NEG:
+            return self._a[a]
+        return self._intern(_NEG, a, -1, -1, self._rank[a])
+
+    def add(self, a: int, b: int) -> int:  # noqa: C901, PLR0911 (one law of folding after the other)
+        """a + b."""
+        x, y = self._value[a], self._value[b]
+        if x is not None:
+            if y is not None:
+                return self.constant(x + y)
+            if x == 0.0:
+                return b
+        elif y == 0.0:
+            return a
+        negative_a, negative_b = self._op[a] == _NEG, self._op[b] == _NEG
+        if negative_a and negative_b:
+            return self.neg(self.add(self._a[a], self._a[b]))
+        if negative_b:
+            return self.sub(a, self._a[b])
+        if negative_a:
+            return self.sub(b, self._a[a])
+        if x is not None and x < 0.0:
+            return self.sub(b, self.constant(-x))
+        if y is not None and y < 0.0:
+            return self.sub(a, self.constant(-y))
+        if a == b:
+            return self._scale(2.0, a)
+        return self._binary(_ADD, a, b) if a < b else self._binary(_ADD, b, a)
+
+    def sub(self, a: int, b: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
+        """a − b."""
+        if a == b:
+            return self.constant(0.0)
+        x, y = self._value[a], self._value[b]
+        if x is not None and y is not None:
+            return self.constant(x - y)
+        if x == 0.0:
+            return self.neg(b)
+        if y == 0.0:
+            return a
+        if self._op[b] == _NEG or (y is not None and y < 0.0):
+            return self.add(a, self.neg(b))
+        if self._op[a] == _NEG or (x is not None and x < 0.0):
+            return self.neg(self.add(self.neg(a), b))
+        reverse = self._nodes.get((_SUB, b, a, -1))
+        return self._binary(_SUB, a, b) if reverse is None else self.neg(reverse)
+
+    def mul(self, a: int, b: int) -> int:
+        """Return a·b."""
+        x, y = self._value[a], self._value[b]
+        if x is not None:
+            return self.constant(x * y) if y is not None else self._scale(x, b)
+        if y is not None:
+            return self._scale(y, a)
+        if self._op[a] == _NEG:
+            return self.neg(self.mul(self._a[a], b))
+        if self._op[b] == _NEG:
+            return self.neg(self.mul(a, self._a[b]))
+        known = self._known_product(a, b)
+        if known is not None:
+            return known
+        return self._binary(_MUL, a, b) if a < b else self._binary(_MUL, b, a)
+
+    def _known_product(self, a: int, b: int) -> int | None:
+        """Return a node that is a·b with the factors of a or b in another order."""
+        nodes, op = self._nodes, self._op
+        for one, other in ((a, b), (b, a)):
+            if op[other] == _MUL:
+                x, y = self._a[other], self._b[other]
+                for first, last in ((x, y), (y, x)):
+                    inner = nodes.get((_MUL, one, first, -1) if one < first else (_MUL, first, one, -1))
+                    if inner is not None:
+                        known = nodes.get((_MUL, inner, last, -1) if inner < last else (_MUL, last, inner, -1))
+                        if known is not None:
+                            return known
+        return None
+
+    def _scale(self, factor: float, a: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
+        """factor·a, where a is no number."""
+        if factor == 0.0:
+            return self.constant(0.0)
+        if factor == 1.0:
+            return a
+        if factor < 0.0:
+            return self.neg(self._scale(-factor, a))
+        op = self._op[a]
+        if op == _NEG:
+            return self.neg(self._scale(factor, self._a[a]))
+        if op == _MUL:
+            inner = self._value[self._a[a]]
+            rest = self._b[a]
+            if inner is None:
+                inner, rest = self._value[self._b[a]], self._a[a]
+            if inner is not None:
+                return self._scale(factor * inner, rest)
+        if op == _DIV:
+            inner = self._value[self._a[a]]
+            if inner is not None:
+                return self.div(self.constant(factor * inner), self._b[a])
+        return self._binary(_MUL, self.constant(factor), a)
+
+    def div(self, a: int, b: int) -> int:  # noqa: C901, PLR0911 (one law of folding after the other)
+        """a / b."""
+        x, y = self._value[a], self._value[b]
+        if x is not None and y is not None:
+            return self.constant(evaluate(Op.DIV, x, y))
+        if x == 0.0:
+            return a
+        if a == b:
+            return self.constant(1.0)
+        if y is not None:
+            if y < 0.0:
+                return self.neg(self.div(a, self.constant(-y)))
+            if y != 0.0 and math.frexp(y)[0] == 0.5 and 1e-300 < y < 1e300:  # a power of two: exact
+                return self._scale(1.0 / y, a)
+        if x is not None and x < 0.0:
+            return self.neg(self.div(self.constant(-x), b))
+        if self._op[a] == _NEG:
+            return self.neg(self.div(self._a[a], b))
+        if self._op[b] == _NEG:
+            return self.neg(self.div(a, self._a[b]))
+        if self._op[b] == _DIV and self._value[self._a[b]] == 1.0:
+            return self.mul(a, self._b[b])
+        return self._binary(_DIV, a, b)
+
+    def power(self, a: int, b: int) -> int:
+        """a to the power b; numbers that are multiples of ½ become products, square roots and quotients."""
+        exponent = self._value[b]
+        if exponent is None or not (abs(exponent) <= _LARGEST_PRODUCT and 2 * exponent == int(2 * exponent)):
+            if self._value[a] == 1.0:
+                return a
+            return self._folded(Op.POW, a, b)
+        if exponent < 0:
+            return self.div(self.constant(1.0), self.power(a, self.constant(-exponent)))
+        whole = int(exponent)
+        result = self._whole_power(a, whole)
+        return self.mul(result, self.unary(Op.SQRT, a)) if exponent != whole else result
+
+    def _whole_power(self, a: int, exponent: int) -> int:
+        """a to a whole power ≥ 0, by squaring: equal squares are shared between powers."""
+        result = self.constant(1.0)
+        square = a
+        while exponent:
+            if exponent & 1:
+                result = self.mul(result, square)
+            exponent >>= 1
+            if exponent:
+                square = self.mul(square, square)
+        return result
+
+    def sum(self, positive: Iterable[int], negative: Iterable[int] = ()) -> int:
+        """Return the sum of some nodes less the sum of others, common factors taken out."""
+        plus, minus = self._signed(positive, negative)
+        count = len(plus) + len(minus)
+        if count < 2 or (count == 2 and not self._share_factor(*plus, *minus)):  # most sums
+            return self._added(plus, minus)
+        return factored_sum(self, plus, minus)
+
+    def _share_factor(self, a: int, b: int) -> bool:
+        """Return whether a + b can be factored: equal terms, a common factor, or a common divisor."""
+        if self._op[a] != _MUL and self._op[b] != _MUL:
+            divided = self._op[a] == self._op[b] == _DIV
+            return a == b or (divided and self._b[a] == self._b[b])
+        return not set(self.factors(a)).isdisjoint(self.factors(b))
+
+    def plain_sum(self, positive: Iterable[int], negative: Iterable[int] = ()) -> int:
+        """Return the sum of some nodes less the sum of others, in an order that lets equal partial sums be shared."""
+        return self._added(*self._signed(positive, negative))
+
+    def _added(self, plus: list[int], minus: list[int]) -> int:
+        """Return the sum of ``plus`` less the sum of ``minus``, where no term is a negation."""
+        result = self.constant(0.0)
+        for term in self._ordered(plus or minus):
+            result = self.add(result, term)
+        if not plus:
+            return self.neg(result)
+        for term in self._ordered(minus):
+            result = self.sub(result, term)
+        return result
+
+    def _signed(self, positive: Iterable[int], negative: Iterable[int]) -> tuple[list[int], list[int]]:
+        """Return the terms with signs moved outwards: none of them is a negation or zero."""
+        op, inner, value = self._op, self._a, self._value
+        plus: list[int] = []
+        minus: list[int] = []
+        for side, other, terms in ((plus, minus, positive), (minus, plus, negative)):
+            for term in terms:
+                if op[term] == _NEG:
+                    other.append(inner[term])
+                elif value[term] != 0.0:
+                    side.append(term)
+        return plus, minus
+
+    def product(self, factors: Iterable[int]) -> int:
+        """Return the product of some nodes: numbers first, then factors of parameters only, then the rest."""
+        result = self.constant(1.0)
+        for factor in self._ordered(list(factors)):
+            result = self.mul(result, factor)
+        return result
+
+    def factors(self, node: int) -> list[int]:
+        """Return nodes whose product the node is; only itself where there would be too many."""
+        op = self._op
+        if op[node] != _MUL:
+            return [node]
+        found, stack = [], [self._a[node], self._b[node]]
+        while stack:
+            last = stack.pop()
+            if op[last] == _MUL:
+                stack += [self._a[last], self._b[last]]
+            else:
+                found.append(last)
+            if len(found) + len(stack) > _MOST_FACTORS:
+                return [node]
+        return found
+
+    def quotient(self, node: int) -> tuple[int, int] | None:
+        """Return dividend and divisor of a quotient; None for any other node."""
+        return (self._a[node], self._b[node]) if self._op[node] == _DIV else None
+
+    def dot(self, left: Sequence[int], right: Sequence[int]) -> int:
+        """Return the sum of products of two rows of nodes."""
+        return self.sum(self.mul(a, b) for a, b in zip(left, right, strict=True))
+
+    def _ordered(self, nodes: list[int]) -> list[int]:
+        """Order summands by depth in the graph, then by number, so that a sum's bits do not depend on their order."""
+        return nodes if len(nodes) < 2 else sorted(sorted(nodes), key=self._rank.__getitem__)
+
+    # --- functions ---------------------------------------------------------------------------------------------------
+
+    def unary(self, op: Op, a: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
+        """Return a function of one argument."""
+        value = self._value[a]
+        if op is Op.FROZEN:
+            return a if value is not None else self._intern(op, a, -1, -1, self._rank[a])
+        if op is Op.NEG:
+            return self.neg(a)
+        if value is not None:
+            return self.constant(evaluate(op, value))
+        inner = self._op[a]
+        if inner == _NEG and op in _ODD:
+            return self.neg(self.unary(op, self._a[a]))
+        if inner == _NEG and op in _EVEN:
+            return self.unary(op, self._a[a])
+        if inner == op and op in {Op.ABS, Op.NOT, Op.FLOOR, Op.CEIL}:
+            return self._a[a] if op is Op.NOT else a
+        return self._intern(op, a, -1, -1, self._rank[a])
+
+    def binary(self, op: int, a: int, b: int) -> int:
+        """Return an operation with two operands."""
+        rule = _ARITHMETIC.get(op)
+        return self._folded(Op(op), a, b) if rule is None else rule(self, a, b)
+
+    def _folded(self, op: Op, a: int, b: int) -> int:
+        """Return a binary node, folded where constants or equal operands decide it; commutative operands are sorted."""
+        x, y = self._value[a], self._value[b]
+        if x is not None and y is not None:
+            return self.constant(evaluate(op, x, y))
+        if op in _COMMUTATIVE and a > b:
+            a, b, x, y = b, a, y, x
+        if a == b and op in {Op.MIN, Op.MAX, Op.AND, Op.OR}:
+            return a
+        if a == b and op in {Op.LT, Op.LE, Op.EQ}:
+            return self.constant(0.0 if op is Op.LT else 1.0)
+        for value, other in ((x, b), (y, a)):
+            if value is not None and op is Op.AND:
+                return other if value else self.constant(0.0)
+            if value is not None and op is Op.OR:
+                return self.constant(1.0) if value else other
+        return self._binary(int(op), a, b)
+
+    def select(self, condition: int, a: int, b: int) -> int:
+        """a where the condition is not 0, else b."""
+        value = self._value[condition]
+        if value is not None:
+            return a if value else b
+        if a == b:
+            return a
+        if self._op[condition] == Op.NOT:
+            return self.select(self._a[condition], b, a)
+        rank = max(self._rank[condition], self._rank[a], self._rank[b])
+        return self._intern(Op.SELECT, condition, a, b, rank)
+
+    def table(self, table: Table, order: int, a: int) -> int:
+        """Return the derivative of that order of a table at a; beyond the table's degree it is 0."""
+        if order >= len(table.coefficients):
+            return self.constant(0.0)
+        index = self._table_index.setdefault(table, len(self._tables))
+        if index == len(self._tables):
+            self._tables.append(table)
+        return self._intern(Op.TABLE, index, order, a, self._rank[a])
+
+    # --- blocks ------------------------------------------------------------------------------------------------------
+
+    def block(self, block: Block) -> int:
+        """Return the index of a block statement; equal blocks are shared."""
+        index = self._block_index.setdefault(block, len(self._blocks))
+        if index == len(self._blocks):
+            self._blocks.append(block)
+        return index
+
+    def solution(self, factor: int, right_hand_side: Sequence[int]) -> list[int]:
+        """Return the nodes of the solution of one right-hand side with the factors of a block."""
+        if all(self.is_zero(node) for node in right_hand_side):
+            return list(right_hand_side)
+        factored = self._blocks[factor]
+        index = self.block(Block("solve", factored.size, tuple(right_hand_side), factor, factored.name))
+        rank = max(self._rank[node] for node in (*factored.operands, *right_hand_side))
+        return [self._intern(Op.BLOCK, index, i, -1, max(rank, 1)) for i in range(factored.size)]
+
+    def require(self, node: int, name: str, *, positive: bool) -> None:
+        """Require a node > 0 (entry ``pivots``) or ≠ 0 (``divisors``), else linear system ``name`` is singular."""
+        value = self._value[node]
+        if value is None or value == 0.0 or (positive and value < 0.0):
+            self._divisors["pivots" if positive else "divisors"].setdefault(node, name)
+
+    def require_domain(self, node: int, clause: str) -> None:
+        """Require a node > 0 (entry ``domains``); ``clause``, its label, says what has no value elsewhere."""
+        if not (self.value(node) or 0.0) > 0.0:
+            self._divisors["domains"].setdefault(node, clause)
+
+    def sign_that_sticks(self, argument: int, limit: int) -> int:
+        """Return the sign of an argument; while the argument is held at zero, it may be any value up to ± ``limit``.
+
+        Signs of one argument with different limits are different ones: they look at 2, 4, … times the argument.
+        """
+        while True:
+            sign = self.unary(Op.SIGN, argument)
+            inner = self._a[sign] if self._op[sign] == Op.NEG else sign
+            if self._op[inner] != Op.SIGN or self._limits.setdefault(inner, limit) == limit:
+                return self.switch(sign)
+            argument = self.mul(self.constant(2.0), argument)
+
+    def system(self, system: System) -> None:
+        """Record that some nodes are the solution of a linear system."""
+        self._systems[system] = None
+
+    def newton(
+        self, body: Program, theta: Sequence[int], guess: Sequence[int], name: str, rows: Sequence[str] = ()
+    ) -> list[int]:
+        """Return the nodes of the solution y of F(y, theta) = 0.
+
+        Args:
+            body: F and its step (see :class:`Program`); the same object is stored once.
+            theta: One node per parameter of the body.
+            guess: Where y starts.
+            name: Of what is solved for, for messages.
+            rows: Names of the rows of F where they may contradict each other (see :class:`Block`).
+        """
+        place = next((i for i, known in enumerate(self._bodies) if known is body), len(self._bodies))
+        if place == len(self._bodies):
+            self._bodies.append(body)
+        operands = (*theta, *guess)
+        index = self.block(Block("newton", len(guess), operands, name=name, body=place, rows=tuple(rows)))
+        rank = max((self._rank[node] for node in operands), default=1)
+        return [self._intern(Op.BLOCK, index, i, -1, max(rank, 1)) for i in range(len(guess))]
+
+    # --- the whole ---------------------------------------------------------------------------------------------------
+
+    def entry(self, name: str, labels: Sequence[str], results: Sequence[int]) -> None:
+        """Declare an entry point."""
+        self._entries[name] = Entry(name, tuple(labels), tuple(results))
+
+    def forget(self, name: str) -> None:
+        """Remove an entry point."""
+        del self._entries[name]
+
+    def adopt(self, program: Program) -> None:
+        """Take over the nodes of a program with their numbers: they are folded already.
+
+        Args:
+            program: Without blocks; its layout is the beginning of this one's.
+        """
+        assert not program.blocks, "results of blocks that nothing reads may be asked for: they need nodes"
+        self._tables = list(program.tables)
+        self._table_index = {table: i for i, table in enumerate(self._tables)}
+        self._adopt_nodes(program)
+
+    def build(self) -> Program:
+        """Return the program as it stands, with nodes that no entry needs (see ``passes.prune``)."""
+        for entry, named in self._divisors.items():
+            if named:
+                known = self._entries.get(entry, Entry(entry, (), ()))
+                together = dict(zip(known.results, known.labels, strict=True)) | named
+                self.entry(entry, tuple(together.values()), tuple(together))
+        if self._switches:
+            names = [name or f"switch {i}" for i, name in enumerate(self._switches.values())]
+            self.entry("switches", names, list(self._switches))
+        kept = self._switches
+        pairs = [n for s, limit in self._limits.items() if s in kept and self.value(limit) != 1 for n in (s, limit)]
+        if pairs:
+            self.entry("break_away", [f"{i}" for i in range(len(pairs))], pairs)
+        return Program(
+            layout=self.layout,
+            op=np.array(self._op, dtype=np.uint8),
+            a=np.array(self._a, dtype=np.int32),
+            b=np.array(self._b, dtype=np.int32),
+            c=np.array(self._c, dtype=np.int32),
+            constants=np.array(self._values, dtype=np.float64),
+            blocks=tuple(self._blocks),
+            tables=tuple(self._tables),
+            entries=dict(self._entries),
+            bodies=tuple(self._bodies),
+            systems=tuple(self._systems),
+        )
+
+
+_B = ProgramBuilder
+_ARITHMETIC = {_ADD: _B.add, _SUB: _B.sub, _MUL: _B.mul, _DIV: _B.div, int(Op.POW): _B.power}

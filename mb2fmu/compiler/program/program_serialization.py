@@ -1,0 +1,84 @@
+"""A Program as plain lists and mappings for JSON, and back; nothing in it is ever executed as code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, System, Table
+
+VERSION = 1
+
+
+def to_record(program: Program) -> dict[str, Any]:
+    """Return the program by its fields; operations by their names, so that their numbers may change."""
+    record = {
+        "version": VERSION,
+        "layout": {field.name: list(getattr(program.layout, field.name)) for field in fields(Layout)},
+        "operations": [op.name for op in Op],
+        "op": program.op.tolist(),
+        "a": program.a.tolist(),
+        "b": program.b.tolist(),
+        "c": program.c.tolist(),
+        "constants": [float(value).hex() for value in program.constants],
+        "blocks": [_plain(block) for block in program.blocks],
+        "systems": [_plain(system) for system in program.systems],
+        "tables": [_plain(table) for table in program.tables],
+        "entries": {name: [list(entry.labels), list(entry.results)] for name, entry in program.entries.items()},
+    }
+    if program.bodies:
+        record["bodies"] = [to_record(body) for body in program.bodies]
+    return record
+
+
+def from_record(record: Mapping[str, Any]) -> Program:
+    """Return the program of :func:`to_record`.
+
+    Raises:
+        ValueError: If the record is of another version, or breaks a law of programs.
+    """
+    if record.get("version") != VERSION:
+        raise ValueError(f"a program of version {record.get('version')}, not {VERSION}")
+    try:
+        known = np.array([int(Op[name]) for name in record["operations"]], dtype=np.uint8)
+        return Program(
+            layout=Layout(**{name: tuple(labels) for name, labels in record["layout"].items()}),
+            op=known[np.array(record["op"], dtype=np.intp)],
+            a=np.array(record["a"], dtype=np.int32),
+            b=np.array(record["b"], dtype=np.int32),
+            c=np.array(record["c"], dtype=np.int32),
+            constants=np.array([float.fromhex(text) for text in record["constants"]], dtype=np.float64),
+            blocks=tuple(Block(**_frozen(block)) for block in record["blocks"]),
+            systems=tuple(System(**_frozen(system)) for system in record.get("systems", ())),
+            tables=tuple(Table(**_frozen(table)) for table in record["tables"]),
+            entries={
+                name: Entry(name, tuple(labels), tuple(results))
+                for name, (labels, results) in record["entries"].items()
+            },
+            bodies=tuple(from_record(body) for body in record.get("bodies", ())),
+        )
+    except (KeyError, TypeError, IndexError, AssertionError, OverflowError) as error:
+        raise ValueError(f"no program: {type(error).__name__} {error}") from error
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    """Return a record's fields as lists and numbers that JSON can hold."""
+    return {field.name: _listed(getattr(record, field.name)) for field in fields(record)}
+
+
+def _listed(value: Any) -> Any:
+    """Turn tuples into lists, at every depth; leave anything else."""
+    return [_listed(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _frozen(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record read from JSON, with lists as tuples again."""
+    return {name: _tupled(value) for name, value in record.items()}
+
+
+def _tupled(value: Any) -> Any:
+    """Turn lists into tuples, at every depth; leave anything else."""
+    return tuple(_tupled(item) for item in value) if isinstance(value, list) else value

@@ -1,5 +1,0 @@
-"""Recursions as nodes: kinematics of links, articulated bodies (u'), composite bodies (M and f)."""
-
-from mb2fmu.lowering.recursion.recursive_motion import RecursiveMotion
-
-__all__ = ["RecursiveMotion"]
