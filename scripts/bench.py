@@ -21,8 +21,9 @@ import numpy as np
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import package, pipeline
+from mb2fmu import pipeline
 from mb2fmu.equations.motion import Method
+from mb2fmu.fmu import package
 from mb2fmu.validation import conditions, simulate
 
 METHODS: tuple[Method, ...] = ("kane", "tmt", "lagrange")

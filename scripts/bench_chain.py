@@ -36,13 +36,13 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS
 from mb2fmu.compiler.program import operation_count
 from mb2fmu.compiler.program.program import Entry, Program
 from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.emit import c
-from mb2fmu.interface import Target, describe
+from mb2fmu.fmu.interface import Target, describe
+from mb2fmu.fmu.toolchain import compile_program
+from mb2fmu.fmu.toolchain.compiled_batch import widest
+from mb2fmu.fmu.toolchain.compilers import Variant, compiling, find
+from mb2fmu.fmu.toolchain.platforms import host
 from mb2fmu.pipeline.outcomes import Derivation
-from mb2fmu.toolchain import compile_program
-from mb2fmu.toolchain.batch import widest
-from mb2fmu.toolchain.compilers import Variant, compiling, find
-from mb2fmu.toolchain.platforms import host
+from mb2fmu.targets import c
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "performance_chains.md"

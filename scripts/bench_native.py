@@ -18,14 +18,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mb2fmu import package, pipeline
-from mb2fmu.filetree import FileTree
-from mb2fmu.interface import FmuInterface
+from mb2fmu import pipeline
+from mb2fmu.fmu import package
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.interface import FmuInterface
+from mb2fmu.fmu.toolchain import Order
+from mb2fmu.fmu.toolchain.compile_and_link import UNIT, units
+from mb2fmu.fmu.toolchain.compilers import compiling, find
+from mb2fmu.fmu.toolchain.platforms import PLATFORMS, host
 from mb2fmu.pipeline.outcomes import Derivation
-from mb2fmu.toolchain import Order
-from mb2fmu.toolchain.compilers import compiling, find
-from mb2fmu.toolchain.platforms import PLATFORMS, host
-from mb2fmu.toolchain.workshop import UNIT, units
 from mb2fmu.validation import conditions, simulate
 
 ROOT = Path(__file__).parents[1]

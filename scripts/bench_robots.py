@@ -25,11 +25,11 @@ import pinocchio as pin
 from bench_chain import BUILDS, ROOT, compiled_pinocchio, motion_only, total
 
 from mb2fmu import pipeline
-from mb2fmu.emit import c
-from mb2fmu.interface import Target, describe
+from mb2fmu.fmu.interface import Target, describe
+from mb2fmu.fmu.toolchain.compilers import compiling, find
+from mb2fmu.fmu.toolchain.platforms import host
 from mb2fmu.robots.robot_mechanics import RobotMechanics
-from mb2fmu.toolchain.compilers import compiling, find
-from mb2fmu.toolchain.platforms import host
+from mb2fmu.targets import c
 
 ROBOTS = ("arm", "quadruped", "humanoid", "hand")
 Array = npt.NDArray[np.float64]

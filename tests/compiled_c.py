@@ -16,8 +16,8 @@ import numpy as np
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, NativeProgram, with_derivatives
 from mb2fmu.compiler.program.program import Entry, Program
 from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.emit.c import emit, translation_units
-from mb2fmu.interface.fmu_interface import (
+from mb2fmu.fmu.emit_c import emit, translation_units
+from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
     FmuInterface,

@@ -14,12 +14,12 @@ from scipy.sparse.linalg import splu
 
 from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.program.program import Entry, Program
-from mb2fmu.emit.modelica.equation_printing import EquationPrinter, Names
-from mb2fmu.emit.modelica.flat_model import identifiers
 from mb2fmu.operations import Op
 from mb2fmu.pipeline.evaluating import start_values
 from mb2fmu.pipeline.language_targets import PRINTERS, described
 from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.targets.modelica.modelica_file import identifiers
+from mb2fmu.targets.modelica.modelica_printing import EquationPrinter, Names
 
 Floats = npt.NDArray[np.float64]
 

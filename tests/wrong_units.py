@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from mb2fmu import package
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu import package
+from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.outcomes import Build
 
 

@@ -1,7 +1,7 @@
 """Events of a frozen program in numbers: valid modes at a point, and new states with their derivatives.
 
 Derivatives go with the states: of every state that an event sets, the derivative of what it sets is taken, at an
-instant that moves with the parameters as well. Modes change as they do in units (``emit/c/runtime/events.c``).
+instant that moves with the parameters as well. Modes change as they do in units (``fmu/emit_c/runtime/events.c``).
 """
 
 from __future__ import annotations

@@ -95,7 +95,8 @@ def animate(
       mb2fmu animate cart_pole --input "force=5*sin(t)" --stop 4 -o pushed.html
       mb2fmu animate theirs.fmu --model double_pendulum -o theirs.html
     """
-    from mb2fmu import animation, package, pipeline
+    from mb2fmu import animation, pipeline
+    from mb2fmu.fmu import package
 
     if source.suffix == ".fmu" and model is None:
         refuse_for_units("a unit")
@@ -137,9 +138,10 @@ def animate(
 
 def _write_page(page: Path, drawing: Drawing, signals: Signals, plot: str | None) -> None:
     """Write the page in motion; its plot has the variables of ``--plot``, or those that deserve a first look."""
-    from mb2fmu import animation, package
+    from mb2fmu import animation
     from mb2fmu.animation.interest import interesting
-    from mb2fmu.filetree import FileTree
+    from mb2fmu.fmu import package
+    from mb2fmu.fmu.file_tree import FileTree
 
     shown = tuple(plot.split(",")) if plot else interesting(signals)
     unknown = [name for name in shown if name not in signals.names]

@@ -49,10 +49,10 @@ from mb2fmu.cli.study_command import study
 from mb2fmu.cli.system_command import system
 from mb2fmu.cli.validate_command import validate
 from mb2fmu.cli.verdict import json_option, show_verdict
-from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import Mb2FmuError, ToolError
+from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.scratch import FULL, disk_fault
-from mb2fmu.solvers import SOLVERS
+from mb2fmu.targets import SOURCE_TARGETS
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline import Exported

@@ -24,7 +24,7 @@ from mb2fmu.cli.command_options import (
 )
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
-from mb2fmu.emit import SOURCE_TARGETS
+from mb2fmu.targets import SOURCE_TARGETS
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline import Derivation

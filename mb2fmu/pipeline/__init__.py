@@ -23,8 +23,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from mb2fmu.filetree import FileTree
-from mb2fmu.package.publishing import write_whole as write
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package.publishing import write_whole as write
 from mb2fmu.pipeline import notebook as notebook  # registers how records are shown
 from mb2fmu.pipeline import pages, proving, publication
 from mb2fmu.pipeline.animating import animate

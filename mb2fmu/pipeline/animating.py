@@ -56,7 +56,7 @@ def animate(
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``PackageError`` if nothing says what it looks like.
     """
-    from mb2fmu import package
+    from mb2fmu.fmu import package
 
     stage = Stopwatch(observer)
     if isinstance(source, Model) or Path(source).suffix != ".fmu":

@@ -14,7 +14,7 @@ import numpy as np
 
 from mb2fmu import animation
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.mechanism.drawn_records import MeshUse, Scenery
 
 if TYPE_CHECKING:

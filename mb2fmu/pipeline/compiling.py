@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from mb2fmu.compiler.derivatives.forward_derivatives import Variable
     from mb2fmu.compiler.program.program import Program
     from mb2fmu.compiler.program.result_dependencies import Group
-    from mb2fmu.toolchain import CompiledMotion, CompiledProgram
-    from mb2fmu.toolchain.batch_course import Course, Moved
+    from mb2fmu.fmu.toolchain import CompiledMotion, CompiledProgram
+    from mb2fmu.fmu.toolchain.batch_inputs import Course, Moved
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,8 +46,9 @@ def compiled(
     Raises:
         Mb2FmuError: The class of the stage that found fault.
     """
-    from mb2fmu import toolchain, validation
-    from mb2fmu.emit.c.sources import longest_step_loop
+    from mb2fmu import validation
+    from mb2fmu.fmu import toolchain
+    from mb2fmu.fmu.emit_c.fmu_sources import longest_step_loop
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _with_dependent_variables(derivation)
@@ -101,9 +102,9 @@ def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
 
 def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: Solver) -> UnitMotion:
     """Return the model's unit, loaded, in a C loop."""
-    from mb2fmu import toolchain
-    from mb2fmu.emit import c
+    from mb2fmu.fmu import toolchain
     from mb2fmu.pipeline.building import build
+    from mb2fmu.targets import c
 
     built = build(derivation, fmi="2", solver=solver)
     references = {variable.name: variable.value_reference for variable in built.interface.variables}
@@ -130,7 +131,7 @@ class _Entries(TypedDict):
 
 def _entries(program: Program) -> _Entries:
     """Return the entry points of a program, each compiled when it is first needed."""
-    from mb2fmu import toolchain
+    from mb2fmu.fmu import toolchain
 
     def entry(name: str) -> Batch:
         return _batch(cache(lambda: toolchain.compile_program(program, name)))
@@ -154,8 +155,8 @@ class _Carrying(_Entries):
 
 def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _Carrying:
     """Return the same model with derivatives by parameters and start values behind its states."""
-    from mb2fmu import toolchain
     from mb2fmu.compiler import derivatives
+    from mb2fmu.fmu import toolchain
 
     groups: dict[Group, tuple[str, ...]] = {"parameters": ensemble.parameters, "states": ensemble.states}
     group_of = {name: group for group in groups for name in groups[group]}
@@ -188,8 +189,8 @@ def _with_dependent_variables(derivation: Derivation) -> Program:
 
 def _varied_implicit(program: Program, leaves: Sequence[Variable], own: int) -> CompiledMotion:
     """Return the integrator for stiff models, with derivatives behind the states."""
-    from mb2fmu import toolchain
     from mb2fmu.compiler import derivatives
+    from mb2fmu.fmu import toolchain
 
     native = derivatives.with_varied_jacobian(_with_jacobian(program, "the model"), leaves)
     return toolchain.compile_implicit_motion(native, judged=own)
@@ -197,7 +198,7 @@ def _varied_implicit(program: Program, leaves: Sequence[Variable], own: int) -> 
 
 def _implicit(program: Program, name: str) -> CompiledMotion:
     """Return the integrator for stiff models."""
-    from mb2fmu import toolchain
+    from mb2fmu.fmu import toolchain
 
     return toolchain.compile_implicit_motion(_with_jacobian(program, name))
 

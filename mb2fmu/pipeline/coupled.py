@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import package
 from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu import package
+from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.model.loading import load_promised
 from mb2fmu.pipeline.deriving import derive
 from mb2fmu.pipeline.evaluating import right_hand_side, start_values

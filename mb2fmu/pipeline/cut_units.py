@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mb2fmu import package
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu import package
+from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline import pages
 from mb2fmu.pipeline.building import build
 from mb2fmu.pipeline.deriving import AnyModel, derive

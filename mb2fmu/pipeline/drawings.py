@@ -15,12 +15,12 @@ import numpy.typing as npt
 from mb2fmu import animation
 from mb2fmu.animation.poses import sampled_inputs
 from mb2fmu.errors import Fault, ModelError, PackageError
-from mb2fmu.package.references import FOLDER, RESULT
+from mb2fmu.fmu.package.embedded_reference import FOLDER, RESULT
 from mb2fmu.pipeline.appearance import scene_of
 
 if TYPE_CHECKING:
     from mb2fmu.animation import Drawing, Motion, Scene, Signals
-    from mb2fmu.filetree import FileTree
+    from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.pipeline.outcomes import Derivation
     from mb2fmu.validation import ValidationResult
 

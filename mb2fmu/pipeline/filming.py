@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mb2fmu.package.publishing import write_whole
-from mb2fmu.toolchain import film_encoding
-from mb2fmu.toolchain.webm import webm
+from mb2fmu.fmu.package.publishing import write_whole
+from mb2fmu.fmu.toolchain import video_encoding
+from mb2fmu.fmu.toolchain.webm_writer import webm
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -42,16 +42,16 @@ def film(drawing: Drawing, path: Path, *, width: int | None = None, most: int | 
     """
     suffix = path.suffix.lower()
     if suffix == ".mp4":
-        film_encoding.refuse_without_ffmpeg(str(path))
+        video_encoding.refuse_without_ffmpeg(str(path))
     pictures = _pictures(drawing, width or WIDTH, most or MOST)
     if suffix == ".gif":
         content = _gif(pictures)
     elif suffix == ".webp":
         content = _webp(pictures)
-    elif suffix == ".webm" and not film_encoding.has_ffmpeg():
+    elif suffix == ".webm" and not video_encoding.has_ffmpeg():
         content = webm(pictures, RATE)
     else:
-        content = film_encoding.encoded([_even(picture) for picture in pictures], suffix, RATE)
+        content = video_encoding.encoded([_even(picture) for picture in pictures], suffix, RATE)
     write_whole(path, content)
 
 
@@ -59,7 +59,8 @@ def _pictures(drawing: Drawing, width: int, most: int) -> list[Picture]:
     """Draw the stills of a film at equal times, `most` at most; one where nothing lasts."""
     from PIL.PngImagePlugin import PngImageFile
 
-    from mb2fmu import animation, package
+    from mb2fmu import animation
+    from mb2fmu.fmu import package
 
     first, last = float(drawing.poses.time[0]), float(drawing.poses.time[-1])
     count = int(np.clip(round(max(last - first, _SHORTEST) * RATE), 2, most)) if last > first else 1

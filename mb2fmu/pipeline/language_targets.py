@@ -13,25 +13,26 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mb2fmu.compiler.program.program import Entry, Program
-from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.filetree import FileTree
-from mb2fmu.package import write_tree
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package import write_tree
 from mb2fmu.pipeline.evaluating import start_values
 from mb2fmu.pipeline.eventful import needs_events, sticking, with_modes
 from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.targets import SOURCE_TARGETS
 
 if TYPE_CHECKING:
-    from mb2fmu.emit.matlab import Named
-    from mb2fmu.emit.modelica import Sampled
-    from mb2fmu.interface import FmuInterface
-    from mb2fmu.interface.fmu_interface import Source
+    from mb2fmu.fmu.interface import FmuInterface
+    from mb2fmu.fmu.interface.fmu_interface import Source
+    from mb2fmu.targets.matlab import Named
+    from mb2fmu.targets.modelica import Sampled
     from mb2fmu.validation import Conditions
 
 
 def described(derivation: Derivation) -> FmuInterface:
     """Return the variables as a native FMI 3.0 unit of the model has them."""
-    from mb2fmu import analysis, interface
+    from mb2fmu import analysis
+    from mb2fmu.fmu import interface
 
     target = interface.Target("3", "native", None, "zig", fast=False)
     definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
@@ -48,7 +49,7 @@ def _c(derivation: Derivation) -> FileTree:
     """Print plain C99: x', outputs, Jacobian and the unit's own solver, with the bits of the unit."""
     from mb2fmu import validation
     from mb2fmu.compiler import derivatives
-    from mb2fmu.emit import c
+    from mb2fmu.targets import c
 
     run = validation.conditions(derivation.definition)
     experiment = c.HeldInputs(run.step, len(run.inputs), _held(run))
@@ -59,7 +60,7 @@ def _matlab(derivation: Derivation) -> FileTree:
     """Print functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
     from mb2fmu import validation
     from mb2fmu.compiler import evaluation
-    from mb2fmu.emit import matlab
+    from mb2fmu.targets import matlab
 
     program, interface = derivation.program, described(derivation)
     run = validation.conditions(derivation.definition)
@@ -87,7 +88,7 @@ def _modelica(derivation: Derivation) -> FileTree:
     """Print one flat Modelica model without libraries: parameters, inputs, states with start values, equations."""
     from mb2fmu import validation
     from mb2fmu.compiler import evaluation
-    from mb2fmu.emit import modelica
+    from mb2fmu.targets import modelica
 
     program, interface = derivation.program, described(derivation)
     run = validation.conditions(derivation.definition)
@@ -141,7 +142,7 @@ def _with_modes(derivation: Derivation) -> Program:
 
 def _sampled(derivation: Derivation) -> dict[int, Sampled]:
     """Return the model's events at set times, with their instants."""
-    from mb2fmu.emit.modelica import Sampled
+    from mb2fmu.targets.modelica import Sampled
 
     found = {}
     for k, event in enumerate(derivation.equations.events):
@@ -152,8 +153,8 @@ def _sampled(derivation: Derivation) -> dict[int, Sampled]:
 
 def _casadi(derivation: Derivation) -> FileTree:
     """Print external functions for CasADi: their C code, and a library of each for this machine."""
-    from mb2fmu import toolchain
-    from mb2fmu.emit import casadi
+    from mb2fmu.fmu import toolchain
+    from mb2fmu.targets import casadi
 
     interface = described(derivation)
     x0, r0, p0 = start_values(derivation)
@@ -181,7 +182,7 @@ def _casadi(derivation: Derivation) -> FileTree:
 
 def _named(interface: FmuInterface, source: Source) -> tuple[Named, ...]:
     """Return names and units of x, r or p, in order."""
-    from mb2fmu.emit.matlab import Named
+    from mb2fmu.targets.matlab import Named
 
     found = sorted(interface.of(source), key=lambda variable: variable.index)
     return tuple(Named(variable.name, variable.unit) for variable in found)
@@ -200,7 +201,7 @@ def source_code(derivation: Derivation, target: str, folder: Path | str) -> tupl
 
     Args:
         derivation: What to print.
-        target: One of ``mb2fmu.emit.SOURCE_TARGETS``.
+        target: One of ``mb2fmu.targets.SOURCE_TARGETS``.
         folder: Where to; made if it is not there.
 
     Returns:
@@ -210,7 +211,7 @@ def source_code(derivation: Derivation, target: str, folder: Path | str) -> tupl
         EmitError: If the target cannot express the equations.
         PackageError: If a file cannot be written.
     """
-    from mb2fmu import package
+    from mb2fmu.fmu import package
 
     return package.write_tree(source_files(derivation, target), Path(folder))
 

@@ -22,10 +22,10 @@ def living(built: Build) -> LiveUnit | None:
     Raises:
         ToolError: If the compiler fails.
     """
-    from mb2fmu import toolchain
     from mb2fmu.animation.live import LARGEST, LiveUnit, knob
-    from mb2fmu.emit import c
+    from mb2fmu.fmu import toolchain
     from mb2fmu.pipeline.eventful import with_modes
+    from mb2fmu.targets import c
 
     described = built.interface
     if described.target.backend != "native":

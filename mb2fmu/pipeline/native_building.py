@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mb2fmu.compiler import derivatives
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.appearance import appearance
 from mb2fmu.pipeline.eventful import with_modes
 from mb2fmu.pipeline.options import BuildOptions, compiler_of, major_version
@@ -18,8 +18,9 @@ from mb2fmu.pipeline.stopwatch import Compiling, Stopwatch
 
 def build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: Observer | None) -> Build:
     """Describe, emit and compile the unit in C; compilers run while derivatives are formed and pictures drawn."""
-    from mb2fmu import analysis, interface, package, toolchain
-    from mb2fmu.emit import c, xml
+    from mb2fmu import analysis
+    from mb2fmu.fmu import emit_xml, interface, package, toolchain
+    from mb2fmu.targets import c
 
     native_platforms, component = toolchain.split_component(options.get("platforms", "host"))
     platforms = toolchain.parse(native_platforms) if native_platforms or not component else ()
@@ -42,7 +43,7 @@ def build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions
         with stage("emit the derivatives"):
             sources = motion.sources.joined(c.emit_derivatives(native, described, motion))
             compilation.begin(sources)
-            description = xml.emit(described, c.translation_units(sources))
+            description = emit_xml.emit(described, c.translation_units(sources))
         with stage("draw"):
             looks = appearance(derivation)
             drawn = package.pictures(described, looks.diagram)
@@ -65,7 +66,7 @@ def _refuse_component(options: BuildOptions) -> None:
         EmitError: With every option that does not go together with it.
         ToolError: If what wraps it is not installed.
     """
-    from mb2fmu import toolchain
+    from mb2fmu.fmu import toolchain
 
     name, faults = f"--platform {toolchain.COMPONENT}", []
     if major_version(options) == "2":
@@ -81,8 +82,8 @@ def _refuse_component(options: BuildOptions) -> None:
 
 def _component(sources: FileTree, identifier: str) -> FileTree:
     """Return the unit as a component of WebAssembly: ``binaries/wasm32-wasip2/<identifier>.wasm``."""
-    from mb2fmu import toolchain
-    from mb2fmu.emit import c
+    from mb2fmu.fmu import toolchain
+    from mb2fmu.targets import c
 
     tree, units = c.emit_component(sources)
     content = toolchain.compile_component(tree, units, c.WORLD)

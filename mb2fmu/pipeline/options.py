@@ -9,8 +9,8 @@ from mb2fmu.errors import Fault, InterfaceError
 
 if TYPE_CHECKING:
     from mb2fmu.equations.motion import Method
+    from mb2fmu.fmu.toolchain import Compiler
     from mb2fmu.formulation import Constraints
-    from mb2fmu.toolchain import Compiler
 
 Backend = Literal["native", "python"]
 FmiVersion = Literal["2", "3", "2.0", "3.0", 2, 3]
@@ -69,7 +69,7 @@ def build_options(options: UnitOptions) -> BuildOptions:
 
 def compiler_of(options: BuildOptions) -> Compiler:
     """Return the compiler of a native unit: the requested one, else zig, else the system's if that alone exists."""
-    from mb2fmu.toolchain import installed
+    from mb2fmu.fmu.toolchain import installed
 
     return options.get("compiler") or installed()
 

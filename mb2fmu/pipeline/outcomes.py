@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from mb2fmu.animation import Scene
     from mb2fmu.animation.live import LiveUnit
     from mb2fmu.equations.motion import EquationsOfMotion
-    from mb2fmu.filetree import FileTree
-    from mb2fmu.interface.fmu_interface import FmuInterface
+    from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.fmu.interface.fmu_interface import FmuInterface
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import Declarations, ModelDefinition
     from mb2fmu.validation import ValidationResult

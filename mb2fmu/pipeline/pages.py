@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mb2fmu.animation import Drawing, Scene, Signals
     from mb2fmu.equations.motion import EquationsOfMotion
-    from mb2fmu.filetree import FileTree
+    from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import Declarations
     from mb2fmu.report.content import Theory
@@ -87,7 +87,7 @@ def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
 
 def described(built: Build) -> FileTree:
     """Return the core unit with the page that describes it."""
-    from mb2fmu import package
+    from mb2fmu.fmu import package
 
     return package.with_page(built.core, description(built))
 
@@ -97,7 +97,7 @@ def proved(built: Build, validated: Validated, command: str) -> FileTree:
 
     The report has no times, the core unit's hash, and at most ``LIMIT`` bytes.
     """
-    from mb2fmu import package
+    from mb2fmu.fmu import package
 
     page = _report(validated, built, command, (), LIMIT)
     if built.interface.target.backend == "python":
@@ -179,7 +179,7 @@ def _report(
     unit: str = "",
 ) -> bytes:
     """Render a proof as a page (HTML) with the times spent, hashes of its sources, and its motion drawn."""
-    from mb2fmu import package
+    from mb2fmu.fmu import package
     from mb2fmu.pipeline import drawings
     from mb2fmu.pipeline.appearance import scene_of
     from mb2fmu.report import Provenance, render

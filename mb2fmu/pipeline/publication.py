@@ -15,7 +15,7 @@ from mb2fmu.pipeline.options import UnitOptions
 from mb2fmu.scratch import work_folder
 
 if TYPE_CHECKING:
-    from mb2fmu.filetree import FileTree
+    from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.report import Claim
 
 
@@ -48,19 +48,19 @@ class Results:
 
     def pack(self, tree: FileTree) -> None:
         """Write the archive."""
-        from mb2fmu import package
+        from mb2fmu.fmu import package
 
         package.pack(tree, self.unit)
 
     def publish(self) -> None:
         """Publish the unit alone; the report of a unit that it replaces is removed."""
-        from mb2fmu import package
+        from mb2fmu.fmu import package
 
         package.publish(self.private, [self.path.name], [self.page.name] if is_report(self.page) else [])
 
     def publish_with(self, page: bytes) -> None:
         """Publish the unit together with its report."""
-        from mb2fmu import package
+        from mb2fmu.fmu import package
 
         package.write_whole(self.private / self.page.name, page)
         package.publish(self.private, [self.path.name, self.page.name])
@@ -69,7 +69,7 @@ class Results:
 @contextmanager
 def results(name: str, folder: Path | str) -> Iterator[Results]:
     """Return the results to publish in a folder as ``name.fmu`` and ``name.html``; on failure, nothing appears."""
-    from mb2fmu import package
+    from mb2fmu.fmu import package
 
     path = Path(folder) / f"{name}.fmu"
     with package.private_folder(path.parent, path.stem) as private:
@@ -116,7 +116,7 @@ def check_report(report: Path, unit: Path | None = None) -> Belonging:
     Raises:
         PackageError: If a file cannot be read, the page names no unit, or the archive is no unit.
     """
-    from mb2fmu import package
+    from mb2fmu.fmu import package
 
     path = report.with_suffix(".fmu") if unit is None else unit
     claim = _claim(report)
@@ -139,7 +139,7 @@ def held_still(unit: Path) -> Iterator[Path]:
         PackageError: If it is no unit.
         ToolError: If there is no room for the copy.
     """
-    from mb2fmu import package
+    from mb2fmu.fmu import package
 
     package.unpack(unit)  # what is wrong with it is told by the path that the user wrote
     with work_folder("run the unit") as folder:
@@ -175,7 +175,7 @@ def refuse_what_cannot_run(options: UnitOptions) -> None:
         ToolError: If packages that judge units or show motion are not installed (extras ``audit``, ``meshes``).
         PlatformError: If the platforms asked for are all others than this machine's.
     """
-    from mb2fmu import toolchain
+    from mb2fmu.fmu import toolchain
 
     required("the proof", "lief", "fmu_manipulation_toolbox", "trimesh")
     if options.get("backend") == "python":

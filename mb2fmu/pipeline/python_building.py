@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.appearance import appearance
 from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.options import BuildOptions, major_version
@@ -13,8 +13,8 @@ from mb2fmu.pipeline.stopwatch import Stopwatch
 
 def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> Build:
     """Describe, emit and pack the unit that runs in Python; refuse models with events."""
-    from mb2fmu import analysis, interface, package
-    from mb2fmu.emit import python, xml
+    from mb2fmu import analysis
+    from mb2fmu.fmu import emit_python, emit_xml, interface, package
 
     _refuse_native_options(options)
     if needs_events(derivation):
@@ -25,8 +25,8 @@ def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions
         definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
         described = interface.describe(definition, derivation.equations, derivation.program, target)
     with stage("emit"):
-        sources = python.emit(derivation.program, described)
-        description = xml.emit(described)
+        sources = emit_python.emit(derivation.program, described)
+        description = emit_xml.emit(described)
     with stage("build"):
         looks = appearance(derivation)
         core = package.build_pythonfmu(sources, description, described).joined(looks.files)

@@ -13,7 +13,7 @@ from mb2fmu.compiler.program.program import Program
 if TYPE_CHECKING:
     from mb2fmu.analysis import Conditioning
     from mb2fmu.compiler.evaluation.numpy_evaluator import Recollection
-    from mb2fmu.toolchain import CompiledProgram, Compiler
+    from mb2fmu.fmu.toolchain import CompiledProgram, Compiler
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class CompilableProgram(Program):
         Raises:
             ToolError: If there is no compiler, or it fails.
         """
-        from mb2fmu.toolchain import compile_program
+        from mb2fmu.fmu.toolchain import compile_program
 
         return compile_program(self, entry, compiler)
 

@@ -128,7 +128,7 @@ def _by_its_unit(
     observer: Observer | None,
 ) -> SimulatedUnit:
     """Make the unit of a model in a temporary folder, and run it: it handles the events."""
-    from mb2fmu.package import pack
+    from mb2fmu.fmu.package import pack
     from mb2fmu.pipeline.building import build
     from mb2fmu.pipeline.unit_simulating import simulate_unit
     from mb2fmu.validation import conditions

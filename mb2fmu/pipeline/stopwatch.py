@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mb2fmu.pipeline.outcomes import Observer, Timing
 
 if TYPE_CHECKING:
-    from mb2fmu.toolchain import Platform
+    from mb2fmu.fmu.toolchain import Platform
 
 
 class Stopwatch:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
-from mb2fmu.package.archive import archived
+from mb2fmu.fmu.package.fmu_archive import archived
 from mb2fmu.pipeline.deriving import derive
 from mb2fmu.pipeline.inputs import InputValue, read_inputs
 from mb2fmu.pipeline.outcomes import Observer
@@ -147,7 +147,7 @@ def _prepared(
     """Return the study, and the unit's file name and archive; raise with earlier faults, too."""
     from mb2fmu import validation
     from mb2fmu.audit.description.parse_description import read_description
-    from mb2fmu.package.archive import unarchived
+    from mb2fmu.fmu.package.fmu_archive import unarchived
     from mb2fmu.validation.unit_description import read_description as unit_description
 
     if names_no_source(plan, earlier):
@@ -205,8 +205,8 @@ def _signals(given: Mapping[str, Value], units: Mapping[str, str], stop: float) 
 @contextmanager
 def _engine(study: Study, content: bytes, scheduler: str, workers: int | None, client: Any) -> Iterator[Engine]:
     """Provide the engine that runs the cases; it is removed at the end."""
-    from mb2fmu.package.archive import unarchived
-    from mb2fmu.package.publishing import write_tree
+    from mb2fmu.fmu.package.fmu_archive import unarchived
+    from mb2fmu.fmu.package.publishing import write_tree
 
     with work_folder("run the cases") as folder:
         if client is None and scheduler == HERE:
@@ -238,7 +238,7 @@ def _engine(study: Study, content: bytes, scheduler: str, workers: int | None, c
 
 def _summed_up(store: Store, study: Study, name: str, content: bytes) -> StudyOutcome:
     """Write the page."""
-    from mb2fmu.package.publishing import write_whole
+    from mb2fmu.fmu.package.publishing import write_whole
     from mb2fmu.pipeline.study_summary import index_table, input_table, sensitivities, summary
 
     cases, values, messages = store.results()

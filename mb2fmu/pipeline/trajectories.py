@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from mb2fmu import displays
 from mb2fmu.errors import Fault, ToolError, ValidationError
-from mb2fmu.package.publishing import write_whole
+from mb2fmu.fmu.package.publishing import write_whole
 from mb2fmu.variables import Output, Quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mb2fmu.animation import Drawing, Motion, Signals
-    from mb2fmu.filetree import FileTree
+    from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.pipeline.outcomes import Derivation
 
 Floats = npt.NDArray[np.float64]

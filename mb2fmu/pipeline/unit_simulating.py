@@ -66,8 +66,9 @@ def simulate_unit(
         ValidationError: For all names and values that do not fit.
         ToolError: If the unit fails while it runs.
     """
-    from mb2fmu import package, validation
+    from mb2fmu import validation
     from mb2fmu.audit.description.parse_description import read_description
+    from mb2fmu.fmu import package
     from mb2fmu.validation.simulate import offered_kinds
 
     used = offered_kinds(path)[0] if kind is None else _kind(kind)

@@ -8,13 +8,13 @@ from markupsafe import Markup
 
 from mb2fmu import __version__
 from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
+from mb2fmu.fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
+from mb2fmu.fmu.solvers import solver_of_kind
 from mb2fmu.methods import TITLES
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.report.content import Fact, VariableRow
 from mb2fmu.report.mathml import identifier
 from mb2fmu.report.numbers import plain
-from mb2fmu.solvers import solver_of_kind
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 
 _ROLES = {

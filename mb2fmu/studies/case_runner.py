@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.driving.instances import STATUS, UNITS, Log
+from mb2fmu.fmu.runner.fmpy_instances import STATUS, UNITS, Log
 from mb2fmu.studies.reductions import crosses
 from mb2fmu.studies.study_plan import Direction, Take
 

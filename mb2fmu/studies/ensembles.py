@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.fmu.toolchain.batch_inputs import Course, Moved
 from mb2fmu.studies.ensemble_runs import Runs
 from mb2fmu.studies.reductions import Differentiable, Reduction
-from mb2fmu.toolchain.batch_course import Course, Moved
 
 Floats = npt.NDArray[np.float64]
 Batch = Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], Floats]
@@ -340,7 +340,7 @@ def _fixed_steps(
     keep: bool,
     select: Sequence[int],
 ) -> Moved:
-    """Return the classical method of order 4 with equal steps, by the arithmetic of ``emit/c/runtime/solver_rk4.c``."""
+    """Return the classical method of order 4 with equal steps, by the arithmetic of ``fmu/emit_c/runtime/solver_rk4.c``."""
     n, points = len(x), course.points
     pieces = 1 if internal is None else max(int(np.ceil(course.step / internal * (1.0 - 1e-9))), 1)
     h = course.step / pieces

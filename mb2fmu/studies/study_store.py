@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.package.locks import HeldError, locked_at_once
-from mb2fmu.package.publishing import told_as_unwritten, write_whole
+from mb2fmu.fmu.package.file_locks import HeldError, locked_at_once
+from mb2fmu.fmu.package.publishing import told_as_unwritten, write_whole
 from mb2fmu.studies import trajectory_files
 from mb2fmu.studies.case_runner import Answer
 from mb2fmu.studies.scheduling import Effort

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.package.publishing import private_folder
+from mb2fmu.fmu.package.publishing import private_folder
 from mb2fmu.studies.case_runner import Job
 from mb2fmu.studies.study_cases import Study
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ToolError
-from mb2fmu.toolchain.batch_course import Asked, Course, CourseRecord, Moved
+from mb2fmu.fmu.toolchain.batch_inputs import Asked, Course, CourseRecord, Moved
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from lxml import etree
 from mb2fmu.audit.description.described_model import Description, Variable, number
 from mb2fmu.audit.description.parse_description import read_description as read_fully
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.filetree import FileTree
-from mb2fmu.package import unpack
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package import unpack
 from mb2fmu.systems.master.slaves import Abilities
 from mb2fmu.units import BASE_UNITS
 from mb2fmu.validation.unit_description import TROUBLES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lxml import etree
 
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.systems.coupling import Port, stale_reads
 from mb2fmu.systems.joined import Joined
 

@@ -20,7 +20,7 @@ import fmpy.ssp
 from lxml import etree
 
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.systems.component import Component, UnitOfMeasure
 from mb2fmu.systems.coupling import stale_reads
 from mb2fmu.systems.joined import Joined, TerminalLink

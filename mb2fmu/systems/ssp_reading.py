@@ -15,8 +15,8 @@ from typing import Any
 from lxml import etree
 
 from mb2fmu.errors import Fault
-from mb2fmu.filetree import FileTree
-from mb2fmu.package import unpack, write_tree
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package import unpack, write_tree
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredParameter, DeclaredTarget, Value
 from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.ssp import STRUCTURE, schema_faults

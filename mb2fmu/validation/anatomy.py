@@ -8,7 +8,7 @@ from typing import Literal
 
 from lxml import etree
 
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.units import BASE_UNITS, Unit, parse_unit
 from mb2fmu.validation.unit_description import UnitDescription, UnitVariable
 

@@ -22,8 +22,8 @@ from mb2fmu.audit.description.described_model import DESCRIPTION, Description, U
 from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
+from mb2fmu.fmu.package import unpack
 from mb2fmu.model.declarations import Declarations
-from mb2fmu.package import unpack
 from mb2fmu.units import display_conversion, parse_unit
 from mb2fmu.validation import unit_description
 from mb2fmu.validation.reference import describe

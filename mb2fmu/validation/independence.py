@@ -17,10 +17,10 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.model.natural_units import natural_units
-from mb2fmu.package import unpack
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation import potential_read, requests_read, values_read
 from mb2fmu.validation.kept_integrals import potential_of

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, ValidationError
-from mb2fmu.package import unpack
+from mb2fmu.fmu.package import unpack
 from mb2fmu.units import Unit
 from mb2fmu.validation.anatomy import Anatomy, Scalar, read_anatomy
 from mb2fmu.validation.simulate import Operations, drive

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import driving
 from mb2fmu.errors import Fault, ToolError, ValidationError
-from mb2fmu.filetree import FileTree
-from mb2fmu.package import unpack
+from mb2fmu.fmu import runner
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package import unpack
 from mb2fmu.scratch import work_folder
 from mb2fmu.validation.conditions import Conditions
 from mb2fmu.validation.unit_description import UnitDescription, UnitKind, read_description
@@ -234,7 +234,7 @@ def _drive(
     time_limit: float,
 ) -> Driven:
     """Run the driver and read its results; every failure becomes a ToolError with the FMU's messages."""
-    command = [sys.executable, "-P", str(Path(driving.__file__).with_name("driver.py")), str(folder / "request.json")]
+    command = [sys.executable, "-P", str(Path(runner.__file__).with_name("driver.py")), str(folder / "request.json")]
     headline = f"running {fmu.name} in fmpy failed:"
     try:
         done = subprocess.run(  # noqa: S603  our own interpreter and driver

@@ -12,9 +12,9 @@ from typing import Literal
 
 from lxml import etree
 
-from mb2fmu.driving import elements
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.runner import array_elements as elements
 
 UnitKind = Literal["CoSimulation", "ModelExchange"]
 KINDS: tuple[UnitKind, ...] = ("CoSimulation", "ModelExchange")
@@ -31,7 +31,7 @@ class UnitVariable:
     """A variable of an FMU.
 
     Attributes:
-        reference: Its value reference; of an element of an array what :func:`mb2fmu.driving.elements.element` makes.
+        reference: Its value reference; of an element of an array what :func:`mb2fmu.fmu.runner.array_elements.element` makes.
         real: It is a scalar of doubles.
         causality: As the standards name it.
         variability: As the standards name it.

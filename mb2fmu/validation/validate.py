@@ -16,7 +16,7 @@ import numpy as np
 from mb2fmu import __version__
 from mb2fmu.equations.motion_observables import diagnosed_outputs
 from mb2fmu.errors import ValidationError
-from mb2fmu.package import unpack
+from mb2fmu.fmu.package import unpack
 from mb2fmu.validation.answers import answered
 from mb2fmu.validation.compare import (
     FACTOR,

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from conformance.tools import driver
 
-from mb2fmu import formulation, interface, mechanism, model, package
+from mb2fmu import formulation, mechanism, model
 from mb2fmu.compiler import evaluation, lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram, with_derivatives
-from mb2fmu.emit import xml
-from mb2fmu.emit.c import emit, is_motion, translation_units
-from mb2fmu.filetree import FileTree
-from mb2fmu.interface.fmu_interface import FmuInterface, Target
-from mb2fmu.toolchain import host
+from mb2fmu.fmu import emit_xml, interface, package
+from mb2fmu.fmu.emit_c import emit, is_motion, translation_units
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface, Target
+from mb2fmu.fmu.toolchain import host
 
 ROOT = Path(__file__).parents[2]
 NUMBER = 4
@@ -77,7 +77,7 @@ def crowd(pendulum, tmp_path_factory):
             sources, place, "-shared", "-DDISABLE_PREFIX", *translation_units(sources), "-o", f"../{name}.so", "-lm"
         )
         library = f"binaries/{host().folder(2 + number % 2)}/{name}.so"
-        tree = xml.emit(described).joined(FileTree({library: (place / f"{name}.so").read_bytes()}))
+        tree = emit_xml.emit(described).joined(FileTree({library: (place / f"{name}.so").read_bytes()}))
         paths.append(folder / f"{name}.fmu")
         package.pack(tree, paths[-1])
     return paths

@@ -17,9 +17,10 @@ import pytest
 from conformance.tools import driver, script, tool
 from representatives import marked
 
-from mb2fmu import formulation, package, pipeline, validation
+from mb2fmu import formulation, pipeline, validation
 from mb2fmu.compiler import lowering
 from mb2fmu.compiler.numerics.multiplier_solve import MultiplierSystem
+from mb2fmu.fmu import package
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.model import load
 from mb2fmu.model.natural_units import ATTRACTOR_RATE

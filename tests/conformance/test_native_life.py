@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from conformance.tools import driver, script, tool
 
-from mb2fmu import package, pipeline
+from mb2fmu import pipeline
 from mb2fmu.errors import ToolError
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu import package
+from mb2fmu.fmu.file_tree import FileTree
 
 ROOT = Path(__file__).parents[2]
 night = partial(pytest.param, marks=pytest.mark.repeats)
@@ -113,7 +114,7 @@ def test_the_solver_chosen_at_export_is_the_unit_s(units, solver):
 
 def test_a_compiler_that_fails_is_a_failed_tool(monkeypatch):
     """With its command and all it said."""
-    from mb2fmu.emit import c
+    from mb2fmu.targets import c
 
     emit = c.emit_motion
 

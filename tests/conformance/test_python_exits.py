@@ -11,8 +11,8 @@ from conformance.test_pythonfmu import lowered
 from conformance.tools import DRIVERS, driver
 from golden.handwritten import double_pendulum, pendulum_interface, pendulum_program
 
-from mb2fmu.emit import python, xml
-from mb2fmu.package import build_pythonfmu, pack
+from mb2fmu.fmu import emit_python, emit_xml
+from mb2fmu.fmu.package import build_pythonfmu, pack
 
 EXITS = 20
 EXITS_WATCHED = 1
@@ -24,7 +24,7 @@ def paths(tmp_path_factory):
     parts = {"Pendulum": (pendulum_program(), pendulum_interface()), "DoublePendulum": lowered(double_pendulum)}
     found = []
     for name, (program, interface) in parts.items():
-        unit = build_pythonfmu(python.emit(program, interface), xml.emit(interface), interface)
+        unit = build_pythonfmu(emit_python.emit(program, interface), emit_xml.emit(interface), interface)
         pack(unit, folder / f"{name}.fmu")
         found.append(folder / f"{name}.fmu")
     return found
@@ -65,9 +65,9 @@ def test_valgrind_finds_nothing_at_the_end(paths):
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_valgrind_finds_what_was_mended(monkeypatch, tmp_path):
     """The same of a unit with pythonfmu's binary as it is."""
-    monkeypatch.setattr("mb2fmu.package.python_unit.without_second_free", lambda library: library)
+    monkeypatch.setattr("mb2fmu.fmu.package.python_fmu.without_second_free", lambda library: library)
     interface = pendulum_interface()
-    unit = build_pythonfmu(python.emit(pendulum_program(), interface), xml.emit(interface), interface)
+    unit = build_pythonfmu(emit_python.emit(pendulum_program(), interface), emit_xml.emit(interface), interface)
     pack(unit, tmp_path / "unit.fmu")
     found = faults(1, tmp_path / "unit.fmu")
     assert found

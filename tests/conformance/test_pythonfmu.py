@@ -15,10 +15,10 @@ from golden.handwritten import constrained_point, double_pendulum, pendulum_inte
 from lxml import etree
 
 from mb2fmu.compiler.lowering import lower
-from mb2fmu.emit import python, xml
-from mb2fmu.interface import describe
-from mb2fmu.interface.fmu_interface import FmuInterface, SolverSettings
-from mb2fmu.package import build_pythonfmu, pack, unpack
+from mb2fmu.fmu import emit_python, emit_xml
+from mb2fmu.fmu.interface import describe
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface, SolverSettings
+from mb2fmu.fmu.package import build_pythonfmu, pack, unpack
 
 HERE = Path(__file__).parent
 TIME_LIMIT = 120
@@ -26,7 +26,7 @@ MODELS = ("Pendulum", "PendulumFixed", "PendulumImplicit", "DoublePendulum", "Co
 
 
 def built(program, interface, path):
-    pack(build_pythonfmu(python.emit(program, interface), xml.emit(interface), interface), path)
+    pack(build_pythonfmu(emit_python.emit(program, interface), emit_xml.emit(interface), interface), path)
     return path
 
 

@@ -14,9 +14,9 @@ from fmpy.fmi3 import FMU3Model, FMU3Slave
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import pipeline
-from mb2fmu.driving.elements import element
-from mb2fmu.filetree import FileTree
-from mb2fmu.package.archive import unpack
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package.fmu_archive import unpack
+from mb2fmu.fmu.runner.array_elements import element
 from mb2fmu.validation.unit_description import read_description
 
 ARM = robot(

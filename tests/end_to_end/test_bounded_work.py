@@ -12,7 +12,7 @@ from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.program.operation_cost import cost
-from mb2fmu.emit.c.sources import EVALUATIONS, FEWEST_STEPS, MOST_STEPS, WORK, longest_step_loop
+from mb2fmu.fmu.emit_c.fmu_sources import EVALUATIONS, FEWEST_STEPS, MOST_STEPS, WORK, longest_step_loop
 
 MODELS = Path(__file__).parents[2] / "models"
 

@@ -11,9 +11,10 @@ import pytest
 from click.testing import CliRunner
 from shorter_proofs import shorten_proofs, shorter_proofs
 
-from mb2fmu import package, pipeline
+from mb2fmu import pipeline
 from mb2fmu.cli import commands
-from mb2fmu.package import unpack
+from mb2fmu.fmu import package
+from mb2fmu.fmu.package import unpack
 
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "models" / "simple_pendulum.py"
@@ -51,8 +52,8 @@ def test_a_unit_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
 
 def test_a_unit_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypatch):
     """Model Exchange alone is wrong: the verdict says so."""
-    from mb2fmu.emit import c
-    from mb2fmu.filetree import FileTree
+    from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.targets import c
 
     emit = c.emit_motion
 

@@ -15,7 +15,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu import Impact, Model, derive, export, formulation
-from mb2fmu.package import unpack
+from mb2fmu.fmu.package import unpack
 from mb2fmu.validation.conditions import conditions
 from mb2fmu.validation.reference import Reference, make_reference
 from mb2fmu.validation.simulate import drive

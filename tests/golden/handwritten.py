@@ -19,8 +19,7 @@ from mb2fmu.equations.motion import (
     OutputExpression,
     VelocityConstraints,
 )
-from mb2fmu.interface.describing import LOG_CATEGORIES
-from mb2fmu.interface.fmu_interface import (
+from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
     Dependency,
@@ -32,9 +31,10 @@ from mb2fmu.interface.fmu_interface import (
     Target,
     UnitDefinition,
 )
-from mb2fmu.interface.grouping import Terminal, TerminalMember
-from mb2fmu.interface.native_abilities import capabilities, solver_parameters, solver_type
-from mb2fmu.interface.quantities import quantity_types
+from mb2fmu.fmu.interface.interface_description import LOG_CATEGORIES
+from mb2fmu.fmu.interface.native_abilities import capabilities, solver_parameters, solver_type
+from mb2fmu.fmu.interface.physical_quantities import quantity_types
+from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember
 from mb2fmu.model.definition import Experiment, ModelDefinition
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 

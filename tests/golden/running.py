@@ -6,8 +6,8 @@ import sys
 import uuid
 
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.emit import python
-from mb2fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.fmu import emit_python
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
 
 def unit_class(program: Program, interface: FmuInterface, folder):
@@ -16,7 +16,7 @@ def unit_class(program: Program, interface: FmuInterface, folder):
     The interface gets a token of its own first, or Python's table of modules would hand out another test's unit.
     """
     interface = dataclasses.replace(interface, token=str(uuid.uuid4()))
-    sources = python.emit(program, interface)
+    sources = emit_python.emit(program, interface)
     for path in sources:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import fmpy
 
 HERE = Path(__file__).parent
-RUNTIME = Path(__file__).parents[2] / "mb2fmu/emit/c/runtime"
+RUNTIME = Path(__file__).parents[2] / "mb2fmu/fmu/emit_c/runtime"
 HEADERS = Path(fmpy.__file__).parent / "c-code"
 TOKEN = "0b5b1a56-6b0e-5d5c-8e52-6ad1d0c7a001"
 """Of the oscillator."""

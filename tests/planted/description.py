@@ -11,8 +11,8 @@ from lxml import etree
 from planted.fault import Mutant, Subject, generator
 
 from mb2fmu.compiler.program.program import Op
-from mb2fmu.filetree import FileTree
-from mb2fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
 FILE = "modelDescription.xml"
 Edit = Callable[[etree._Element], None]

@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mb2fmu import interface, package, pipeline, validation
+from mb2fmu import pipeline, validation
 from mb2fmu.compiler.derivatives import NativeProgram, with_derivatives
-from mb2fmu.emit import xml
-from mb2fmu.filetree import FileTree
-from mb2fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.fmu import emit_xml, interface, package
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model import Model
 from mb2fmu.pipeline import deriving
@@ -112,7 +112,7 @@ class Subject:
     def described(self, fmi: Literal["2", "3"]) -> FileTree:
         """``modelDescription.xml`` of the right unit."""
         if fmi not in self._descriptions:
-            self._descriptions[fmi] = xml.emit(self._interface(fmi), ())
+            self._descriptions[fmi] = emit_xml.emit(self._interface(fmi), ())
         return self._descriptions[fmi]
 
     @cached_property

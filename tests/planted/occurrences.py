@@ -9,7 +9,7 @@ from planted.fault import Mutant, Subject, generator
 from planted.runtime import replaced
 
 from mb2fmu.compiler.events import freeze, switches_of
-from mb2fmu.emit.c import Motion
+from mb2fmu.fmu.emit_c import Motion
 
 Planted = Iterator[tuple[str, str, Callable[[Motion], Motion]]]
 

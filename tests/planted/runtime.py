@@ -12,8 +12,8 @@ from planted.fault import Mutant, Subject, generator
 
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
 from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.emit.c import Motion
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu.emit_c import Motion
+from mb2fmu.fmu.file_tree import FileTree
 
 LATE = """
     static double mutant_held[MB2FMU_SIZE(MB2FMU_N_INPUTS)], mutant_last[MB2FMU_SIZE(MB2FMU_N_INPUTS)];

@@ -13,15 +13,16 @@ from unittest.mock import patch
 from planted import graph
 from planted.fault import Mutant, Subject
 
-import mb2fmu.emit.c
-import mb2fmu.emit.xml
-import mb2fmu.interface
-from mb2fmu import package, pipeline, validation
+import mb2fmu.fmu.emit_c
+import mb2fmu.fmu.emit_xml
+import mb2fmu.fmu.interface
+from mb2fmu import pipeline, validation
 from mb2fmu.audit.checkers import Finding
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.errors import Mb2FmuError, ToolError
+from mb2fmu.fmu import package
 from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline import deriving, proving
 from mb2fmu.pipeline.outcomes import Build, Derivation
@@ -128,9 +129,9 @@ def _built(derivation: Derivation, mutant: Mutant) -> Build:
     """The unit, with the fault planted where the stage that it belongs to hands on its result."""
     places: dict[str, tuple[Any, str]] = {
         "derivatives": (derivatives, "with_derivatives"),
-        "interface": (mb2fmu.interface, "describe"),
-        "sources": (mb2fmu.emit.c, "emit_motion"),
-        "description": (mb2fmu.emit.xml, "emit"),
+        "interface": (mb2fmu.fmu.interface, "describe"),
+        "sources": (mb2fmu.fmu.emit_c, "emit_motion"),
+        "description": (mb2fmu.fmu.emit_xml, "emit"),
     }
     if mutant.level not in places:
         return pipeline.build(derivation, fmi=mutant.fmi)

@@ -12,8 +12,8 @@ from planted.fault import Mutant, Subject, subjects
 from planted.planting import all_mutants
 from planted.unit_verdict import _derived, judge
 
-from mb2fmu import interface
-from mb2fmu.emit import c
+from mb2fmu.fmu import interface
+from mb2fmu.targets import c
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.driving.elements import element, spread
+from mb2fmu.fmu.runner.array_elements import element, spread
 
 SIZES = {100: 3, 200: 1, 300: 4}
 KNOWN = [*range(6), *(element(array, place) for array, size in SIZES.items() for place in range(size))]

@@ -18,12 +18,12 @@ from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
 from mb2fmu.compiler.lowering.sympy_rules import RULES
 from mb2fmu.compiler.program.program import Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.emit.c.operation_code import operation_files
-from mb2fmu.emit.matlab import functions_file
-from mb2fmu.emit.matlab.printing import FunctionPrinter
+from mb2fmu.fmu.emit_c.operation_code import operation_files
 from mb2fmu.functions import SUPPORTED_FUNCTIONS
 from mb2fmu.operations import OPERATIONS, Op
 from mb2fmu.report.mathml import MathML
+from mb2fmu.targets.matlab import matlab_files
+from mb2fmu.targets.matlab.matlab_printing import FunctionPrinter
 
 ROWS = [row for row in OPERATIONS.values() if row.op not in {Op.NEG, Op.FROZEN}]
 POINTS = [
@@ -97,7 +97,7 @@ def test_python_is_the_operation(batch) -> None:
 
 @pytest.mark.skipif(shutil.which("octave-cli") is None, reason="octave-cli is not installed")
 def test_matlab_is_the_operation(tmp_path) -> None:
-    fixed = "\n".join(functions_file._read(f"runtime/{name}") for name in functions_file._FIXED)
+    fixed = "\n".join(matlab_files._read(f"runtime/{name}") for name in matlab_files._FIXED)
     printed = FunctionPrinter(program()[0], "values").function("rhs")
     rows = "; ".join(" ".join(map(repr, padded(point))) for point in POINTS)
     loop = (

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from fmpy.fmi2 import FMU2Slave
 
-from mb2fmu.driving.instances import Log, Unit2
+from mb2fmu.fmu.runner.fmpy_instances import Log, Unit2
 from mb2fmu.systems.coupling import Stepping, Wiring
 from mb2fmu.systems.master.forecast import LinearModel
 from mb2fmu.systems.master.slaves import Abilities, Advance, Slave2, Slave3, SlaveError

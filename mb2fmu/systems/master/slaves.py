@@ -23,7 +23,7 @@ import numpy.typing as npt
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi3 import FMU3Slave
 
-from mb2fmu.driving.instances import STATUS, Log, Unit3
+from mb2fmu.fmu.runner.fmpy_instances import STATUS, Log, Unit3
 from mb2fmu.systems.master import courses
 
 Floats = npt.NDArray[np.float64]
@@ -283,7 +283,7 @@ class Intermediate(Unit3):
     """An FMI 3.0 Co-Simulation instance whose inputs can be given at internal steps.
 
     Args:
-        request: As :class:`mb2fmu.driving.instances.Unit3` reads it.
+        request: As :class:`mb2fmu.fmu.runner.fmpy_instances.Unit3` reads it.
         log: Of the unit's messages.
         abilities: Whether updates, events and early return are used.
     """

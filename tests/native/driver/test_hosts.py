@@ -15,7 +15,7 @@ import pytest
 from native.driver import hosting
 from native.driver.units import Unit, unit
 
-from mb2fmu.toolchain import host
+from mb2fmu.fmu.toolchain import host
 
 MODEL = "double_pendulum"
 KINDS = [(fmi, kind) for fmi in (2, 3) for kind in ("cs", "me")]

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mb2fmu import Model, pipeline
-from mb2fmu.filetree import FileTree
-from mb2fmu.toolchain import Platform, compile_unit
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.toolchain import Platform, compile_unit
 
 MODELS = Path(__file__).parents[3] / "models"
 

@@ -13,10 +13,10 @@ from native.driver.units import unit
 from native.platforms import inspection
 
 from mb2fmu.errors import ToolError
-from mb2fmu.filetree import FileTree
-from mb2fmu.toolchain import PLATFORMS, compile_unit, compilers, host, storage
-from mb2fmu.toolchain import unit_compilation as building
-from mb2fmu.toolchain.platforms import AARCH64_DARWIN, X86_64_DARWIN, X86_64_LINUX
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.toolchain import PLATFORMS, compile_cache, compile_unit, compilers, host
+from mb2fmu.fmu.toolchain import fmu_compilation as building
+from mb2fmu.fmu.toolchain.platforms import AARCH64_DARWIN, X86_64_DARWIN, X86_64_LINUX
 
 MODEL = "double_pendulum"
 FMI = (2, 3)
@@ -86,7 +86,7 @@ def test_such_a_call_would_be_seen(bound: bool, tmp_path: Path, monkeypatch: pyt
     if not bound:
         plain = compilers.linking
         monkeypatch.setattr(building, "linking", lambda *a: tuple(w for w in plain(*a) if w != "-Wl,-Bsymbolic"))
-    monkeypatch.setenv(storage.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(compile_cache.VARIABLE, str(tmp_path))
     tree = compile_unit(FileTree({"sources/unit.c": code}), "calls", [X86_64_LINUX], fmi=2)
     (content,) = tree.files.values()
     (found,) = inspection.read(content)
@@ -114,7 +114,7 @@ def test_the_oldest_systems_are_served(fmi: int, platform) -> None:
 @each_binary
 def test_no_path_and_no_debug_file(fmi: int, platform) -> None:
     content = library(fmi, platform)
-    for place in (str(Path.home()), str(Path(__file__).parents[3]), str(storage.folder()), "/tmp/", "mb2fmu-"):
+    for place in (str(Path.home()), str(Path(__file__).parents[3]), str(compile_cache.folder()), "/tmp/", "mb2fmu-"):
         assert place.encode() not in content
     assert b".pdb" not in content
     assert len(content) <= SIZE * len(inspection.read(content))
@@ -160,7 +160,7 @@ def test_folders_caches_and_names_of_places_leave_no_trace(
     def compiled(place: str):
         folder = tmp_path / place
         folder.mkdir(exist_ok=True)
-        monkeypatch.setenv(storage.VARIABLE, str(folder))
+        monkeypatch.setenv(compile_cache.VARIABLE, str(folder))
         monkeypatch.setattr("tempfile.tempdir", str(folder))
         seen = []
 

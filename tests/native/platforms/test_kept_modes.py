@@ -18,8 +18,8 @@ from native.driver.units import described, unit
 from native.fmi import CS, ME, OK, EventInfo, Unit, bits, load
 
 from mb2fmu import Impact, Model
-from mb2fmu.toolchain import host
-from mb2fmu.toolchain.platforms import AARCH64_LINUX, X86_64_WINDOWS
+from mb2fmu.fmu.toolchain import host
+from mb2fmu.fmu.toolchain.platforms import AARCH64_LINUX, X86_64_WINDOWS
 
 # --- saved while friction holds --------------------------------------------------------------------------------------
 

@@ -19,8 +19,8 @@ from mb2fmu.analysis.mode_changes import ModeChanges, Point
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import with_derivatives
 from mb2fmu.compiler.events import freeze
 from mb2fmu.compiler.program.program import first_memory
-from mb2fmu.emit.c import emit, translation_units
 from mb2fmu.errors import AnalysisError
+from mb2fmu.fmu.emit_c import emit, translation_units
 
 HARNESS = """
 #include "model_config.h"

@@ -9,11 +9,12 @@ from lxml import etree
 from mechanisms import lagrangian_with_bodies, moving_pivot
 
 import mb2fmu
-from mb2fmu import animation, package, pipeline
+from mb2fmu import animation, pipeline
 from mb2fmu.animation.animation_page import frames
 from mb2fmu.cli import commands
 from mb2fmu.errors import ModelError, PackageError
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu import package
+from mb2fmu.fmu.file_tree import FileTree
 
 MODEL = '''
 import sympy as sm

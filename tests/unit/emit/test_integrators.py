@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from mb2fmu.emit.python.runtime import implicit, stepping
-from mb2fmu.emit.python.runtime.explicit import DormandPrince
-from mb2fmu.emit.python.runtime.failures import StepError, UndefinedError
-from mb2fmu.emit.python.runtime.fixed import RungeKutta4
-from mb2fmu.emit.python.runtime.implicit import Rodas
-from mb2fmu.emit.python.runtime.linear import factored
-from mb2fmu.emit.python.runtime.stepping import Memory, Tolerance
+from mb2fmu.fmu.emit_python.runtime import implicit, stepping
+from mb2fmu.fmu.emit_python.runtime.explicit import DormandPrince
+from mb2fmu.fmu.emit_python.runtime.failures import StepError, UndefinedError
+from mb2fmu.fmu.emit_python.runtime.fixed import RungeKutta4
+from mb2fmu.fmu.emit_python.runtime.implicit import Rodas
+from mb2fmu.fmu.emit_python.runtime.linear import factored
+from mb2fmu.fmu.emit_python.runtime.stepping import Memory, Tolerance
 
 
 def kepler(_t, y):

@@ -15,8 +15,8 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
-from mb2fmu.interface import describe
-from mb2fmu.interface.fmu_interface import SolverSettings
+from mb2fmu.fmu.interface import describe
+from mb2fmu.fmu.interface.fmu_interface import SolverSettings
 
 TIME, M, L, G, D, J, TAU, Q, U, DQ, DU, TIP_X, TIP_Y, ENERGY, LOAD = range(15)
 ALL = list(range(15))

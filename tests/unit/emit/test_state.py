@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.emit.python.runtime.failures import RefusedError
-from mb2fmu.emit.python.runtime.state import Snapshot, packed, unpacked
+from mb2fmu.fmu.emit_python.runtime.failures import RefusedError
+from mb2fmu.fmu.emit_python.runtime.state import Snapshot, packed, unpacked
 
 TOKEN = str(uuid.uuid5(uuid.NAMESPACE_OID, "one"))
 OTHER = str(uuid.uuid5(uuid.NAMESPACE_OID, "two"))

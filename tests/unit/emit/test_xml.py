@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from mb2fmu.emit import xml
-from mb2fmu.interface.fmi2 import indices, model_structure
+from mb2fmu.fmu import emit_xml
+from mb2fmu.fmu.interface.fmi2_view import indices, model_structure
 
 SCHEMA = etree.XMLSchema(etree.parse(Path(fmpy.__file__).parent / "schema" / "fmi2" / "fmi2ModelDescription.xsd"))
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -18,7 +18,7 @@ lines = st.text(st.characters(exclude_categories=["Cc", "Cs", "Cn", "Co"]), max_
 
 
 def parsed(interface):
-    root = etree.fromstring(xml.emit(interface)["modelDescription.xml"])
+    root = etree.fromstring(emit_xml.emit(interface)["modelDescription.xml"])
     SCHEMA.assertValid(root)
     return root
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from mb2fmu.emit import xml
-from mb2fmu.interface import fmi2, fmi3
-from mb2fmu.interface.fmu_interface import SolverSettings
-from mb2fmu.interface.grouping import Terminal, TerminalMember
-from mb2fmu.solvers import SOLVERS
+from mb2fmu.fmu import emit_xml
+from mb2fmu.fmu.interface import fmi2_view, fmi3_view
+from mb2fmu.fmu.interface.fmu_interface import SolverSettings
+from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember
+from mb2fmu.fmu.solvers import SOLVERS
 
 FOLDER = Path(fmpy.__file__).parent / "schema"
 TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
@@ -47,7 +47,7 @@ SCHEMAS = {
 
 def parsed(interface, sources=("unit.c",)):
     """Every file by its path, valid."""
-    tree = xml.emit(interface, sources)
+    tree = emit_xml.emit(interface, sources)
     roots = {path: etree.fromstring(tree[path]) for path in tree}
     for path, root in roots.items():
         SCHEMAS[path, interface.target.fmi].assertValid(root)
@@ -144,7 +144,7 @@ def test_units_types_and_display_units_are_those_of_the_interface(fmi):
 @VERSIONS
 def test_derivatives_point_at_their_states(fmi):
     interface = native_interface(fmi)
-    numbers = fmi2.indices(interface) if fmi == "2" else fmi3.references(interface)
+    numbers = fmi2_view.indices(interface) if fmi == "2" else fmi3_view.references(interface)
     found = variables(description(interface))
     assert {name: typed.get("derivative") for name, (_, typed) in found.items() if typed.get("derivative")} == {
         "der(q)": str(numbers["q"]),
@@ -157,7 +157,7 @@ def test_derivatives_point_at_their_states(fmi):
 def test_the_structure_is_printed_completely(fmi):
     interface = native_interface(fmi)
     root = description(interface).find("ModelStructure")
-    structure = (fmi2 if fmi == "2" else fmi3).model_structure(interface)
+    structure = (fmi2_view if fmi == "2" else fmi3_view).model_structure(interface)
     number, places = (
         ("index", ("Outputs/Unknown", "Derivatives/Unknown", "InitialUnknowns/Unknown"))
         if fmi == "2"
@@ -181,7 +181,7 @@ def test_the_structure_is_printed_completely(fmi):
 
 @VERSIONS
 def test_fmpy_finds_nothing(fmi, tmp_path):
-    tree = xml.emit(native_interface(fmi), ("unit.c",))
+    tree = emit_xml.emit(native_interface(fmi), ("unit.c",))
     for path in tree:
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_bytes(tree[path])

@@ -13,7 +13,7 @@ from compiled_c import compile_library, missing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.emit.c.literals import comment, number, string
+from mb2fmu.fmu.emit_c.c_literals import comment, number, string
 
 
 @given(st.floats())

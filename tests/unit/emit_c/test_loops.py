@@ -12,8 +12,8 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, with_der
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program.program import Layout, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.emit.c import emit, model, rolling, translation_units
-from mb2fmu.toolchain import compile_program
+from mb2fmu.fmu.emit_c import emit, equations_source, loop_detection, translation_units
+from mb2fmu.fmu.toolchain import compile_program
 
 
 def row(n: int, *, checked: bool = False) -> Program:
@@ -68,7 +68,7 @@ def test_loops_give_the_bits_of_straight_code(compile_model, compiler: str, monk
     assert "* k] = work[" in printed(n)  # results too
     seeds, weights = np.linspace(-1.0, 1.0, 1 + 4 * n + 1), np.linspace(1.0, -1.0, 3 * n + 1)
     units = [compile_model(program, compiler)]
-    monkeypatch.setattr(rolling, "_LEAST_SAVED", 10**9)
+    monkeypatch.setattr(loop_detection, "_LEAST_SAVED", 10**9)
     units.append(compile_model(program, compiler))
     assert "for (int k = 0;" not in printed(n)
     for entry, more in (("rhs", ()), ("accelerations", ()), ("tangent", (seeds,)), ("adjoint", (weights,))):
@@ -89,7 +89,7 @@ def test_what_is_compiled_once_has_the_bits_of_what_is_compiled_for_each_process
     n = 4
     program, (t, x, r, p) = row(n), point(n)
     units = [compile_model(program)]
-    monkeypatch.setattr(model, "ONCE", 0)
+    monkeypatch.setattr(equations_source, "ONCE", 0)
     sources = emit(with_derivatives(program), bare_interface())
     assert translation_units(sources) == ("unit.c", "model.c", "equations.c", "derived.c", "derived_once.c")
     assert b"SHARED ${equations} unit.c model.c derived.c derived_once.c" in sources["sources/CMakeLists.txt"]
@@ -139,7 +139,7 @@ def test_many_at_once_have_the_bits_of_a_unit(compile_model, monkeypatch: pytest
 
 def test_twice_as_long_a_row_is_no_more_code_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of x': what grows is a list of stores."""
-    monkeypatch.setattr(model, "ONCE", 10**9)
+    monkeypatch.setattr(equations_source, "ONCE", 10**9)
     monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)
     lengths = []
     for n in (60, 120):

@@ -13,17 +13,18 @@ import numpy as np
 import pytest
 from compiled_c import ARITHMETIC, COMPILERS, WARNINGS, bare_interface, missing
 
-from mb2fmu import formulation, interface, mechanism, model
+from mb2fmu import formulation, mechanism, model
 from mb2fmu.compiler import lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, with_derivatives
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Layout, Op, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.emit.c import emit, emit_motion, translation_units
 from mb2fmu.errors import EmitError
-from mb2fmu.filetree import FileTree
-from mb2fmu.interface.fmu_interface import DefaultExperiment, SolverSettings, Target
-from mb2fmu.toolchain.workshop import read_files
+from mb2fmu.fmu import interface
+from mb2fmu.fmu.emit_c import emit, emit_motion, translation_units
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, SolverSettings, Target
+from mb2fmu.fmu.toolchain.compile_and_link import read_files
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden_model.c"

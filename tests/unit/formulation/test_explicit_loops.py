@@ -15,10 +15,10 @@ from mb2fmu import Model, Parts, formulation, mechanism, model, pipeline
 from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.arithmetic.python_runtime import OutsideError
 from mb2fmu.errors import FormulationError, ModelError
+from mb2fmu.fmu.interface import describe
 from mb2fmu.formulation.loops import LoopRows, Misfit, Start
 from mb2fmu.formulation.loops.planar import CrankSlider, FourBar, FourBarTrans
 from mb2fmu.formulation.loops.rod import Rod
-from mb2fmu.interface import describe
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.report.listing import listing
 

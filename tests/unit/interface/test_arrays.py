@@ -8,8 +8,8 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, System, dyn
 
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.interface import FmuInterface, Target, describe
-from mb2fmu.interface.fmi3 import model_structure, references
+from mb2fmu.fmu.interface import FmuInterface, Target, describe
+from mb2fmu.fmu.interface.fmi3_view import model_structure, references
 
 
 def two_masses() -> Model:

@@ -10,8 +10,8 @@ from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.errors import InterfaceError
-from mb2fmu.interface import describe
-from mb2fmu.interface.fmi2 import indices, model_structure
+from mb2fmu.fmu.interface import describe
+from mb2fmu.fmu.interface.fmi2_view import indices, model_structure
 
 
 def described(system, **experiment):

@@ -6,7 +6,7 @@ import pytest
 from golden.handwritten import pendulum_interface
 
 from mb2fmu.errors import InterfaceError
-from mb2fmu.interface.fmu_interface import DefaultExperiment, Dependency, FmuInterface, SolverSettings
+from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, Dependency, FmuInterface, SolverSettings
 
 
 def changed(name, /, **changes):

@@ -11,11 +11,11 @@ from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.equations.motion import MassMatrixDynamics
 from mb2fmu.errors import InterfaceError
-from mb2fmu.interface import Target, describe, fmi2, fmi3
-from mb2fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.interface.grouping import Terminal, TerminalMember, TypeDefinition
+from mb2fmu.fmu.interface import Target, describe, fmi2_view, fmi3_view
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember, TypeDefinition
+from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.model.connections import DeclaredMember, DeclaredTerminal
-from mb2fmu.solvers import SOLVERS
 
 
 def described(system=double_pendulum, fmi="3", change=lambda definition, equations: (definition, equations)):
@@ -144,8 +144,8 @@ def influence(program, variable, known):
 def test_dependencies_are_what_finite_differences_find(fmi):
     """FMI 2: inputs and states; FMI 3: parameters too; at the start in both: all that is exact."""
     interface, program = described(fmi=fmi)
-    view = fmi2 if fmi == "2" else fmi3
-    number = fmi2.indices(interface) if fmi == "2" else fmi3.references(interface)
+    view = fmi2_view if fmi == "2" else fmi3_view
+    number = fmi2_view.indices(interface) if fmi == "2" else fmi3_view.references(interface)
     by_number = {number[variable.name]: variable for variable in interface.variables}
     structure = view.model_structure(interface)
     known = {
@@ -164,7 +164,7 @@ def test_dependencies_are_what_finite_differences_find(fmi):
 def test_derivatives_are_in_the_order_of_the_states():
     interface, _ = described(constrained_point)
     names = {variable.value_reference: variable for variable in interface.variables}
-    order = [names[unknown.index].derivative_of for unknown in fmi3.model_structure(interface).derivatives]
+    order = [names[unknown.index].derivative_of for unknown in fmi3_view.model_structure(interface).derivatives]
     assert order == [variable.name for variable in interface.of("state")]
     assert [variable.index for variable in interface.of("state")] == list(range(len(order)))
 
@@ -172,7 +172,7 @@ def test_derivatives_are_in_the_order_of_the_states():
 def test_a_state_that_is_an_output_depends_on_itself():
     interface, _ = described()
     reference = interface.named("first.q").value_reference
-    (unknown,) = (u for u in fmi3.model_structure(interface).outputs if u.index == reference)
+    (unknown,) = (u for u in fmi3_view.model_structure(interface).outputs if u.index == reference)
     assert (unknown.dependencies, unknown.kinds) == ((reference,), ("constant",))
 
 

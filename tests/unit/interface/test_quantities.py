@@ -7,9 +7,9 @@ from golden.handwritten import pendulum_interface
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.interface.grouping import TypeDefinition
-from mb2fmu.interface.native_abilities import free_name
-from mb2fmu.interface.quantities import quantity, quantity_types
+from mb2fmu.fmu.interface.native_abilities import free_name
+from mb2fmu.fmu.interface.physical_quantities import quantity, quantity_types
+from mb2fmu.fmu.interface.variable_groups import TypeDefinition
 from mb2fmu.units import parse_unit
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import mb2fmu
-from mb2fmu import interface
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import with_derivatives
-from mb2fmu.emit.c import emit
 from mb2fmu.errors import EmitError, InterfaceError
-from mb2fmu.interface.fmu_interface import Target
-from mb2fmu.interface.structure import structure
+from mb2fmu.fmu import interface
+from mb2fmu.fmu.emit_c import emit
+from mb2fmu.fmu.interface.fmu_interface import Target
+from mb2fmu.fmu.interface.model_structure import structure
 from mb2fmu.pipeline import options
 
 MODEL = Path(__file__).parents[3] / "models" / "double_pendulum.py"
@@ -34,7 +34,7 @@ def test_references_of_fmi_3_are_places_counted_from_1(derivation):
     variables = described(derivation, "3").variables
     assert [variable.value_reference for variable in variables] == list(range(1, len(variables) + 1))
     assert variables[0].name == "time"
-    known = interface.fmi3.model_structure(described(derivation, "3"))
+    known = interface.fmi3_view.model_structure(described(derivation, "3"))
     assert known == structure(
         described(derivation, "3"),
         {variable.name: i for i, variable in enumerate(variables, start=1)},

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.errors import PackageError
-from mb2fmu.filetree import FileTree
-from mb2fmu.package import archive, pack, unpack
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package import fmu_archive, pack, unpack
 
 DESCRIPTION = "modelDescription.xml"
 SOUND = FileTree(
@@ -46,7 +46,7 @@ def test_round_trip(files, tmp_path_factory):
 def test_same_bytes_in_any_order(files, seed):
     shuffled = list(files.items())
     seed.shuffle(shuffled)
-    assert archive.archived(FileTree(files)) == archive.archived(FileTree(dict(shuffled)))
+    assert fmu_archive.archived(FileTree(files)) == fmu_archive.archived(FileTree(dict(shuffled)))
 
 
 def test_nothing_of_when_and_where(tmp_path, monkeypatch):
@@ -107,20 +107,20 @@ def test_no_archive_is_refused(tmp_path, content):
 
 @given(cut=st.integers(1, 10_000))
 def test_truncated_archives_are_refused(cut):
-    whole = archive.archived(SOUND)
+    whole = fmu_archive.archived(SOUND)
     with pytest.raises(PackageError):
-        archive.unarchived(whole[: -(cut % len(whole)) or -1], "M.fmu")
+        fmu_archive.unarchived(whole[: -(cut % len(whole)) or -1], "M.fmu")
 
 
 def test_damaged_content_is_never_taken_for_sound():
     """A flipped byte, wherever it is, is noticed, or is in a place that carries nothing (times, versions)."""
-    sound = archive.archived(SOUND)
+    sound = fmu_archive.archived(SOUND)
     noticed = 0
     for position in range(len(sound)):
         damaged = bytearray(sound)
         damaged[position] ^= 0xFF
         try:
-            assert archive.unarchived(bytes(damaged), "M.fmu") == SOUND, position
+            assert fmu_archive.unarchived(bytes(damaged), "M.fmu") == SOUND, position
         except PackageError:
             noticed += 1
     assert noticed > len(sound) / 2
@@ -168,11 +168,11 @@ def test_bombs_are_refused(tmp_path):
 
 
 def test_encrypted_members_are_refused():
-    whole = bytearray(archive.archived(FileTree({DESCRIPTION: b"<xml/>"})))
+    whole = bytearray(fmu_archive.archived(FileTree({DESCRIPTION: b"<xml/>"})))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         whole[whole.index(signature) + offset] |= 1
     with pytest.raises(PackageError, match="is encrypted"):
-        archive.unarchived(bytes(whole), "M.fmu")
+        fmu_archive.unarchived(bytes(whole), "M.fmu")
 
 
 def test_all_faults_are_reported_at_once():
@@ -181,7 +181,7 @@ def test_all_faults_are_reported_at_once():
         file.writestr("../one", b"")
         file.writestr("/two", b"")
     with pytest.raises(PackageError) as caught:
-        archive.unarchived(buffer.getvalue(), "M.fmu")
+        fmu_archive.unarchived(buffer.getvalue(), "M.fmu")
     assert len(caught.value.faults) == 3
 
 

@@ -10,10 +10,10 @@ import pytest
 from fmpy.validation import validate_fmu
 from golden.handwritten import native_interface
 
-from mb2fmu.emit import xml
 from mb2fmu.errors import PackageError
-from mb2fmu.filetree import FileTree
-from mb2fmu.package import Table, build_native, core_of, digest, pack, reference_files, unpack, with_proof
+from mb2fmu.fmu import emit_xml
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package import Table, build_native, core_of, digest, pack, reference_files, unpack, with_proof
 
 VERSIONS = pytest.mark.parametrize("fmi", ["2", "3"])
 PLATFORM = {"2": "linux64", "3": "x86_64-linux"}
@@ -23,7 +23,7 @@ SOURCES = FileTree({"sources/unit.c": b"int x;\n", "sources/fmi3Functions.h": b"
 def parts(fmi):
     interface = native_interface(fmi)
     binaries = FileTree({f"binaries/{PLATFORM[fmi]}/{interface.model_identifier}.so": b"\x7fELF"})
-    return SOURCES, binaries, xml.emit(interface, ("unit.c",)), interface
+    return SOURCES, binaries, emit_xml.emit(interface, ("unit.c",)), interface
 
 
 def references(interface):

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.errors import PackageError
-from mb2fmu.package import private_folder, publish, write_whole
-from mb2fmu.package.locks import HeldError, locked, locked_at_once
+from mb2fmu.fmu.package import private_folder, publish, write_whole
+from mb2fmu.fmu.package.file_locks import HeldError, locked, locked_at_once
 from mb2fmu.scratch import YOUNG, remove_abandoned
 
 NAMES = ("unit", "report")
@@ -62,7 +62,7 @@ def test_private_folders_of_killed_processes_are_removed_and_others_are_not(tmp_
     """By the next one that writes results of that name; whoever works in one keeps it."""
     work = (
         "import pathlib, time\n"
-        "from mb2fmu.package import private_folder\n"
+        "from mb2fmu.fmu.package import private_folder\n"
         f"with private_folder(pathlib.Path({str(tmp_path)!r}), 'unit') as made:\n"
         "    print(made.name, flush=True)\n"
         "    time.sleep(99)\n"
@@ -131,7 +131,7 @@ def test_pairs_of_many_writers_do_not_mix(tmp_path):
     """Whoever looks while others publish sees a unit; in the end it has its own report."""
     put(tmp_path, b"0")
     program = (
-        "import sys; from pathlib import Path; from mb2fmu.package import private_folder, publish\n"
+        "import sys; from pathlib import Path; from mb2fmu.fmu.package import private_folder, publish\n"
         "folder = Path(sys.argv[1])\n"
         "for k in range(40):\n"
         "    with private_folder(folder, 'unit') as private:\n"
@@ -178,7 +178,7 @@ def test_the_lock_is_held_by_one_at_a_time(tmp_path):
 def test_a_lock_that_is_held_is_refused_by_name_and_one_of_a_dead_process_is_taken_over(tmp_path):
     path = tmp_path / ".lock"
     program = (
-        "import sys; from pathlib import Path; from mb2fmu.package.locks import locked_at_once\n"
+        "import sys; from pathlib import Path; from mb2fmu.fmu.package.file_locks import locked_at_once\n"
         "with locked_at_once(Path(sys.argv[1]), 'the first'):\n"
         "    print('has it', flush=True)\n"
         "    sys.stdin.read()\n"

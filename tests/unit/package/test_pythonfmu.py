@@ -5,16 +5,16 @@ import sys
 import pytest
 from golden.handwritten import pendulum_interface, pendulum_program
 
-from mb2fmu.emit import python, xml
 from mb2fmu.errors import PackageError, ToolError
-from mb2fmu.filetree import FileTree
-from mb2fmu.package import build_pythonfmu
-from mb2fmu.toolchain import licence, run_builder
+from mb2fmu.fmu import emit_python, emit_xml
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package import build_pythonfmu
+from mb2fmu.fmu.toolchain import licence, run_builder
 
 
 def parts():
     interface = pendulum_interface()
-    return python.emit(pendulum_program(), interface), xml.emit(interface), interface
+    return emit_python.emit(pendulum_program(), interface), emit_xml.emit(interface), interface
 
 
 def test_the_unit_has_our_description_and_all_sources():
@@ -46,7 +46,7 @@ def test_a_script_without_a_slave_is_an_error():
 
 
 def test_a_builder_that_hangs_is_stopped(monkeypatch):
-    monkeypatch.setattr("mb2fmu.toolchain.pythonfmu.TIME_LIMIT", 1.0)
+    monkeypatch.setattr("mb2fmu.fmu.toolchain.pythonfmu_builder.TIME_LIMIT", 1.0)
     with pytest.raises(ToolError, match="did not finish"):
         run_builder(FileTree({"slow.py": b"import time\ntime.sleep(60)\n"}), "slow.py")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mb2fmu.errors import PackageError
-from mb2fmu.package import Table, reference_files
+from mb2fmu.fmu.package import Table, reference_files
 
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
 MANIFEST = "{http://fmi-standard.org/fmi-ls-manifest}"

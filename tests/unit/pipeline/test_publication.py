@@ -17,9 +17,9 @@ from shorter_proofs import PRELUDE, shorten_proofs, shorter_proofs
 from mb2fmu import pipeline, validation
 from mb2fmu.cli import commands
 from mb2fmu.errors import PackageError, PlatformError, ToolError
-from mb2fmu.package import archived, core_of, pack, unpack
+from mb2fmu.fmu.package import archived, core_of, pack, unpack
+from mb2fmu.fmu.toolchain import PLATFORMS, host
 from mb2fmu.pipeline import publication
-from mb2fmu.toolchain import PLATFORMS, host
 
 MODEL = '''
 import sympy as sm

@@ -19,7 +19,7 @@ from mb2fmu.equations.motion import (
     MassMatrixDynamics,
     OutputExpression,
 )
-from mb2fmu.interface.fmu_interface import (
+from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
     FmuInterface,

@@ -11,7 +11,7 @@ import pytest
 from casadi_graph import graph_function
 
 from mb2fmu import pipeline
-from mb2fmu.toolchain import compilers, host
+from mb2fmu.fmu.toolchain import compilers, host
 
 MODELS = Path(__file__).parents[3] / "models"
 

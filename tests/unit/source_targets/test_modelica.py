@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
-from mb2fmu.emit.modelica.equation_printing import number
-from mb2fmu.emit.modelica.flat_model import identifiers
 from mb2fmu.pipeline.coupled import whole_motion
 from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.language_targets import PRINTERS, described
+from mb2fmu.targets.modelica.modelica_file import identifiers
+from mb2fmu.targets.modelica.modelica_printing import number
 
 MODELS = Path(__file__).parents[3] / "models"
 ALL = sorted(MODELS.glob("*.py"))

@@ -21,9 +21,9 @@ from mb2fmu.cli import commands
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program.program import first_memory
-from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import EmitError
-from mb2fmu.package import pack
+from mb2fmu.fmu.package import pack
+from mb2fmu.targets import SOURCE_TARGETS
 
 MODELS = Path(__file__).parents[3] / "models"
 OPTIONS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fno-math-errno", "-Iruntime"]

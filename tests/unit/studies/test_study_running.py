@@ -431,8 +431,8 @@ from pathlib import Path
 import numpy as np
 from mb2fmu.pipeline.study_running import _prepared, _read
 from mb2fmu.studies.study_plan import read_plan
-from mb2fmu.package.archive import unpack
-from mb2fmu.package.publishing import write_tree
+from mb2fmu.fmu.package.fmu_archive import unpack
+from mb2fmu.fmu.package.publishing import write_tree
 from mb2fmu.studies import case_runner
 plan, unit, folder = map(Path, sys.argv[1:])
 study, _, _ = _prepared(plan.parent, read_plan(_read(plan)), None)

@@ -192,8 +192,8 @@ def test_units_of_measure_are_converted(
 
 
 def test_a_unit_without_a_binary_for_this_machine_is_named(mass_units: Units, tmp_path: Path) -> None:
-    from mb2fmu import package
-    from mb2fmu.filetree import FileTree
+    from mb2fmu.fmu import package
+    from mb2fmu.fmu.file_tree import FileTree
 
     tree = package.unpack(mass_units["2"]["left"])
     other = FileTree({path.replace("linux64", "elsewhere"): tree[path] for path in tree})

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from mb2fmu import package
 from mb2fmu.errors import Mb2FmuError
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu import package
+from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.coupled import joined_system
 from mb2fmu.systems import CoupledSystem, CouplingError, Joined, join, read_component
 from mb2fmu.systems.component import TERMINALS

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from coupled_masses import exact
 
-from mb2fmu.driving.instances import Log, Unit2
+from mb2fmu.fmu.runner.fmpy_instances import Log, Unit2
 from mb2fmu.pipeline.coupled import couple
 from mb2fmu.systems import (
     CoupledSystem,

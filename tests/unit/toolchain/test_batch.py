@@ -13,10 +13,10 @@ from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program.program import LEAVES, Block, Layout, Op, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.fmu.toolchain import compile_program
+from mb2fmu.fmu.toolchain.compiled_batch import widest
+from mb2fmu.fmu.toolchain.compilers import Variant
 from mb2fmu.operations import having
-from mb2fmu.toolchain import compile_program
-from mb2fmu.toolchain.batch import widest
-from mb2fmu.toolchain.compilers import Variant
 
 _KNOWN: tuple[Variant, ...] = ("any", "avx2", "avx512")
 VARIANTS = _KNOWN[: _KNOWN.index(widest()) + 1]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.errors import ToolError
-from mb2fmu.filetree import FileTree
-from mb2fmu.toolchain import Compilation, Order, compile_unit, host, storage
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.toolchain import Compilation, Order, compile_cache, compile_unit, host
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 
@@ -41,7 +41,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     compiler.chmod(0o755)
     scratch.mkdir()
     monkeypatch.setenv("CC", str(compiler))
-    monkeypatch.setenv(storage.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(compile_cache.VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     return listed
 
@@ -57,7 +57,7 @@ def test_what_was_begun_is_compiled_once_and_gives_the_same_bytes(
     twice = 2 if host().processor == "x86_64" else 1
     assert compiled == sorted([*["sources/equations.c"] * twice, "sources/derived.c", "sources/unit.c"])
     assert list((tmp_path / "scratch").iterdir()) == []
-    monkeypatch.setenv(storage.VARIABLE, str(tmp_path / "cold"))
+    monkeypatch.setenv(compile_cache.VARIABLE, str(tmp_path / "cold"))
     assert compile_unit(WHOLE, "it", [host()], fmi=2, compiler="cc") == early
 
 

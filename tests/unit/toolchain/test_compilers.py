@@ -11,16 +11,16 @@ import subprocess
 import pytest
 
 from mb2fmu.errors import ToolError
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.toolchain import PLATFORMS, compile_cache, compile_unit, compilers, host, load_library
 from mb2fmu.pipeline.options import BuildOptions, compiler_of
-from mb2fmu.toolchain import PLATFORMS, compile_unit, compilers, host, load_library, storage
 
 
 @pytest.mark.parametrize("platform", PLATFORMS, ids=str)
 def test_products_and_sums_are_fused_only_where_that_is_allowed(platform, tmp_path) -> None:
     """In the code for the processors that could; on those of x86-64 that have no such instruction, never."""
     (tmp_path / "sum.c").write_text("double f(double a, double b, double c) { return a * b + c; }\n")
-    tool, variables = compilers.find("zig"), compilers.environment(storage.folder() / "zig", tmp_path)
+    tool, variables = compilers.find("zig"), compilers.environment(compile_cache.folder() / "zig", tmp_path)
 
     def fuses(*, fast: bool, variant: compilers.Variant) -> bool:
         told = compilers.compiling("zig", platform, fast=fast, variant=variant)
@@ -163,7 +163,7 @@ def hostile(folder):
 def test_a_hostile_environment_gives_the_same_bytes(compiler, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     if compiler == "cc" and not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("there is no compiler")
-    monkeypatch.setattr(storage.Storage, "get", lambda _self, _key: None)
+    monkeypatch.setattr(compile_cache.Storage, "get", lambda _self, _key: None)
     clean = compile_unit(SOURCES, "it", [host()], fmi=3, compiler=compiler)
     forget()
     for name, value in hostile(tmp_path / "hostile").items():
@@ -176,8 +176,8 @@ def test_a_hostile_environment_gives_the_same_bytes(compiler, tmp_path, monkeypa
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 def test_the_hostile_environment_is_hostile(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Handed on as it is, the caller's run path gets into the library."""
-    monkeypatch.setattr(storage.Storage, "get", lambda _self, _key: None)
-    monkeypatch.setattr(storage.Storage, "put", lambda _self, _key, _content: None)
+    monkeypatch.setattr(compile_cache.Storage, "get", lambda _self, _key: None)
+    monkeypatch.setattr(compile_cache.Storage, "put", lambda _self, _key, _content: None)
     monkeypatch.setenv("CC", "gcc")
     clean = compile_unit(SOURCES, "it", [host()], fmi=3, compiler="cc")
     forget()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.errors import PlatformError
-from mb2fmu.toolchain import PLATFORMS, host, parse
+from mb2fmu.fmu.toolchain import PLATFORMS, host, parse
 
 
 def test_folders_are_those_of_the_standards() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.errors import ToolError
-from mb2fmu.toolchain import storage
-from mb2fmu.toolchain.storage import Storage
+from mb2fmu.fmu.toolchain import compile_cache
+from mb2fmu.fmu.toolchain.compile_cache import Storage
 
 KEY = "ab" * 32
 
@@ -58,7 +58,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) 
 _WRITER = """
 import sys
 from pathlib import Path
-from mb2fmu.toolchain.storage import Storage
+from mb2fmu.fmu.toolchain.compile_cache import Storage
 
 cache = Storage(Path(sys.argv[1]), kept=2)
 for round in range(200):
@@ -79,16 +79,16 @@ def test_processes_that_write_at_once_never_see_half_a_file(tmp_path: Path) -> N
 
 
 def test_the_folder_is_named_by_a_variable_or_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(storage.VARIABLE, str(tmp_path / "Ünter" / "a b"))
-    assert storage.folder() == tmp_path / "Ünter" / "a b"
-    assert storage.folder().is_dir()
-    monkeypatch.delenv(storage.VARIABLE)
-    monkeypatch.setattr(storage.platformdirs, "user_cache_path", lambda name, **_: tmp_path / name)
-    assert storage.folder() == tmp_path / "mb2fmu"
+    monkeypatch.setenv(compile_cache.VARIABLE, str(tmp_path / "Ünter" / "a b"))
+    assert compile_cache.folder() == tmp_path / "Ünter" / "a b"
+    assert compile_cache.folder().is_dir()
+    monkeypatch.delenv(compile_cache.VARIABLE)
+    monkeypatch.setattr(compile_cache.platformdirs, "user_cache_path", lambda name, **_: tmp_path / name)
+    assert compile_cache.folder() == tmp_path / "mb2fmu"
 
 
 def test_a_folder_that_cannot_be_made_is_told_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(b"")
-    monkeypatch.setenv(storage.VARIABLE, str(tmp_path / "file"))
-    with pytest.raises(ToolError, match=storage.VARIABLE):
-        storage.folder()
+    monkeypatch.setenv(compile_cache.VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(ToolError, match=compile_cache.VARIABLE):
+        compile_cache.folder()

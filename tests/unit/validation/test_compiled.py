@@ -23,9 +23,9 @@ from mb2fmu.equations.motion import (
     VelocityConstraints,
 )
 from mb2fmu.errors import ToolError, ValidationError
+from mb2fmu.fmu.toolchain import load_library
 from mb2fmu.formulation import formulate
 from mb2fmu.functions import LookupTable
-from mb2fmu.toolchain import load_library
 from mb2fmu.validation import conditions, make_reference
 from mb2fmu.validation.integration import TIGHTEST, integrate
 from mb2fmu.validation.journey import Journey

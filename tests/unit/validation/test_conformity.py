@@ -11,11 +11,12 @@ from lxml import etree
 from planted.description import edited
 from unit.robots.robot_texts import ARM
 
-from mb2fmu import package, pipeline
+from mb2fmu import pipeline
 from mb2fmu.audit.description.described_model import DESCRIPTION
 from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.errors import ToolError
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu import package
+from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.model.definition import OutputRequest
 from mb2fmu.validation import unit_description
 from mb2fmu.validation.conformity import _compared, _terminals, _with_elements, conformity

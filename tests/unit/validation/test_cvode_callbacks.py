@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.driving.continuous import _Held, _Stepper
+from mb2fmu.fmu.runner.model_exchange_run import _Held, _Stepper
 
 
 class Decay:

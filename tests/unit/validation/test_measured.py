@@ -11,8 +11,8 @@ from scipy.integrate import solve_ivp
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.errors import ToolError, ValidationError
-from mb2fmu.filetree import FileTree
-from mb2fmu.package import pack, unpack
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package import pack, unpack
 from mb2fmu.validation import Settings, Tolerance, compare_data, compare_points, read_table
 
 MASS, SPRING, DAMPER, START = 2.0, 50.0, 0.8, 0.1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mb2fmu.errors import PackageError, ToolError, ValidationError
-from mb2fmu.filetree import FileTree
+from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.validation import Conditions, check_conformance, simulate, validate
 from mb2fmu.validation.result import MovedResult
 from mb2fmu.validation.simulate import drive

@@ -12,7 +12,7 @@ from event_models import particle
 from mechanisms import mechanism_of
 
 from mb2fmu import Model, export
-from mb2fmu.package import unpack
+from mb2fmu.fmu.package import unpack
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation.answers import answered
 from mb2fmu.validation.conditions import conditions

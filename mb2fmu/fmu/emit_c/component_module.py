@@ -1,0 +1,44 @@
+"""``emit_component``: the code of a unit as a WebAssembly component, after FMI's layered standard for it (a draft).
+
+The unit's own sources, unchanged, and around them the functions that the component model calls (``component/``), the
+interface in its language (``unit.wit``), and the manifest that the layered standard asks for in ``extra/``.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from mb2fmu.fmu.emit_c.fmu_sources import packaged, render, translation_units
+from mb2fmu.fmu.file_tree import FileTree
+
+NAME = "org.modelica.fmi-ls-wasm"
+"""Of the layered standard: of its folder below ``extra/``, too (FMI 3.0.2, section 2.5.3)."""
+DRAFT = "0.1.0"
+"""Its version: the working draft of 2026-07-08. It says itself that everything in it may change."""
+WORLD = "unit"
+"""What ``unit.wit`` calls the union of the draft's two worlds that a unit serves."""
+
+_FIXED = MappingProxyType(
+    {name: f"component/{name}" for name in ("component.c", "component_exports.h", "component_methods.h")}
+)
+
+
+def emit_component(sources: FileTree) -> tuple[FileTree, tuple[str, ...]]:
+    """Print the code of the component.
+
+    Args:
+        sources: Of a unit of FMI 3, ``sources/…``.
+
+    Returns:
+        Files of one folder, with ``wit/unit.wit``, and the names of those that a compiler is given.
+    """
+    files = {path.removeprefix("sources/"): sources[path] for path in sources if path.endswith((".c", ".h"))}
+    files |= {name: packaged("mb2fmu.fmu.emit_c", path) for name, path in _FIXED.items()}
+    files["wit/unit.wit"] = render("unit.wit.jinja")
+    return FileTree(files), ("component.c", *translation_units(sources))
+
+
+def component_manifest() -> FileTree:
+    """Return ``extra/org.modelica.fmi-ls-wasm/manifest.xml``, which announces a unit's component."""
+    text = render("component_manifest.xml.jinja", name=NAME, version=DRAFT)
+    return FileTree({f"extra/{NAME}/manifest.xml": text})

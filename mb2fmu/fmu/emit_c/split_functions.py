@@ -1,0 +1,264 @@
+"""Print one C function for some results of a Program; a long one is split into parts of bounded size.
+
+Parts hand values over in the caller's array ``work``, whose places are used again as soon as nobody reads their value
+any more. Large arrays live there too: stacks may be small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.fmu.emit_c.function_signatures import (
+    Names,
+    PrintedFunction,
+    PrintedPart,
+    Signature,
+    factor_size,
+    newton_work,
+)
+from mb2fmu.fmu.emit_c.statement_schedule import Angles, Factor, Graph, Iterate, Statement
+from mb2fmu.fmu.emit_c.straight_line_printing import Body, declaration, definition, head
+
+PART = 3_000
+"""Largest number of values that one part computes; compilers need more than linear time for longer ones."""
+
+_TOGETHER = 500
+"""Values that parts of what is seldom evaluated may compute together in one C function: many small ones cost more."""
+
+_LARGEST_LOCAL = 128
+"""Doubles of an array that may lie on the stack."""
+
+
+def print_function(
+    graph: Graph,
+    signature: Signature,
+    outputs: Sequence[tuple[str, int]],
+    names: Names,
+    *,
+    given: npt.NDArray[np.bool_] | None = None,
+    part: int = PART,
+) -> PrintedFunction:
+    """Return a function that stores nodes.
+
+    Args:
+        graph: Of the program.
+        signature: Of the function; it returns 0 or the number of the linear solve that failed.
+        outputs: (lvalue, node) of each value to store.
+        names: Shared by all functions of a unit; takes what is new.
+        given: Mask of nodes that are read from ``names.prepared``; None: none.
+        part: Largest number of values that one part computes.
+    """
+    known = np.zeros(len(graph.op), dtype=bool) if given is None else given
+    statements = graph.schedule([node for _, node in outputs], known)
+    return Parts(graph, signature, cut(statements, part), outputs, names).printed()
+
+
+def print_forwarding(
+    signature: Signature,
+    source: PrintedFunction,
+    arguments: Sequence[str],
+    outputs: Sequence[tuple[str, int]],
+    size: int,
+) -> PrintedFunction:
+    """Return a function whose results are a part of another one's, which it calls.
+
+    Args:
+        signature: Of the function.
+        source: The other one.
+        arguments: Of the other one but for its results, which go into ``work``.
+        outputs: (lvalue, which result of the other one).
+        size: How many results the other one has.
+    """
+    lines = [
+        head(signature.linkage, signature.function, signature.parameters),
+        "{",
+        f"    double *const results = work + {source.work};",
+        f"    const int failed = {source.name}({', '.join(arguments)}, results);",
+        *(f"    {target} = results[{i}];" for target, i in outputs),
+        "    return failed;",
+        "}",
+        "",
+    ]
+    return PrintedFunction(signature.name, "\n".join(lines), len(outputs), work=source.work + size)
+
+
+def cut(statements: Sequence[Statement], size: int) -> list[list[Statement]]:
+    """Group statements so that each group computes at most so many values."""
+    parts: list[list[Statement]] = [[]]
+    weight = 0
+    for statement in statements:
+        added = _weight([statement])
+        if parts[-1] and weight + added > size:
+            parts.append([])
+            weight = 0
+        parts[-1].append(statement)
+        weight += added
+    return parts
+
+
+def _weight(statements: Sequence[Statement]) -> int:
+    """Count the values that statements define; a statement without any counts as one."""
+    return sum(max(1, len(statement.defines)) for statement in statements)
+
+
+def _together(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
+    """Return ranges of neighbours that together weigh at most that much, or of one each."""
+    ranges = [(0, 1)]
+    for i, weight in enumerate(weights[1:], start=1):
+        first, _ = ranges[-1]
+        if sum(weights[first:i]) + weight <= most:
+            ranges[-1] = (first, i + 1)
+        else:
+            ranges.append((i, i + 1))
+    return ranges
+
+
+class Parts:
+    """A function in one or several parts, which pass values in ``work``.
+
+    Args:
+        graph: Of the program.
+        signature: Of the function.
+        parts: Statements, part by part.
+        outputs: (lvalue, node) of each value to store.
+        names: Of the unit.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        signature: Signature,
+        parts: Sequence[Sequence[Statement]],
+        outputs: Sequence[tuple[str, int]],
+        names: Names,
+    ) -> None:
+        self._graph = graph
+        self._signature = signature
+        self._parts = parts
+        self._outputs = outputs
+        self._names = names
+        self._home = {node: i for i, part in enumerate(parts) for s in part for node in s.defines}
+        self._size = 0
+        self._free: list[int] = []
+        self._fixed: dict[int, tuple[int, ...]] = {}  # places of values that are kept until the end
+        self._angles: dict[Angles, tuple[int, int]] = {}  # places of sines and cosines, likewise
+
+    def printed(self) -> PrintedFunction:
+        """Return the function, and the parts that it calls one after the other if there are several."""
+        bodies = self._bodies()
+        signature = self._signature
+        name, parameters = signature.function, signature.parameters
+        weights = [self._weight(i) for i in range(len(self._parts))]
+        prototype = declaration(name, parameters) if signature.seldom else ""
+        if len(bodies) == 1:
+            text = definition(signature.linkage, name, parameters, bodies)
+            return PrintedFunction(name, text, weights[0], work=self._size, prototype=prototype)
+        parts = []
+        for i, (first, end) in enumerate(_together(weights, _TOGETHER if signature.seldom else 0)):
+            text = definition("int", self._part(i), parameters, bodies[first:end])
+            known = declaration(self._part(i), parameters, "MB2FMU_NOINLINE")
+            parts.append(PrintedPart(known, text, sum(weights[first:end])))
+        return PrintedFunction(name, self._calls(len(parts)), len(parts), tuple(parts), self._size, prototype)
+
+    def _bodies(self) -> list[Body]:
+        """Print the parts; values that later parts read live in `work`, in places free again after the last read."""
+        last = {node: end for node, end in self._last_reads().items() if node not in self._fixed}
+        places = self._place_factors() | {node: each[0] for node, each in self._fixed.items()}
+        outputs: list[list[tuple[str, int]]] = [[] for _ in self._parts]
+        for target, node in self._outputs:
+            outputs[self._output_part(node)].append((target, node))
+        ending: list[list[int]] = [[] for _ in self._parts]
+        for node, end in last.items():
+            ending[end].append(node)
+        bodies = []
+        for i, part in enumerate(self._parts):
+            body = self._body(i, places)
+            body.clear(self._signature.zeros if i == 0 else ())
+            self._store_outputs(body, outputs[i])
+            for node in ending[i]:
+                self._free.append(places.pop(node))
+            for statement in part:
+                for node in statement.defines:
+                    if last.get(node, i) > i:
+                        places[node] = self._place()
+                        body.store(f"work[{places[node]}]", node)
+            bodies.append(body)
+        return bodies
+
+    def _body(self, i: int, places: dict[int, int]) -> Body:
+        """Return the statements of a part, without what it stores for others."""
+        body = Body(self._graph, self._signature, self._names, places, self._angles)
+        for statement in self._parts[i]:
+            body.add(statement)
+            if isinstance(statement, Angles) and statement in self._angles:
+                continue
+            for node in statement.defines:
+                for place in self._fixed.get(node, ()):
+                    body.store(f"work[{place}]", node)
+        return body
+
+    def _weight(self, i: int) -> int:
+        """Return the weight of a part, by which parts are made of equal size."""
+        return _weight(self._parts[i])
+
+    def _store_outputs(self, body: Body, outputs: Sequence[tuple[str, int]]) -> None:
+        """Print the stores of a part's outputs."""
+        for target, node in outputs:
+            body.store(target, node)
+
+    def _output_part(self, node: int) -> int:
+        """Return the part that stores a result."""
+        return self._home.get(node, 0)
+
+    def _last_reads(self) -> dict[int, int]:
+        """Return the last part that reads a value of an earlier one."""
+        last: dict[int, int] = {}
+        for i, part in enumerate(self._parts):
+            for statement in part:
+                for node in statement.reads:
+                    if self._home.get(node, i) < i:
+                        last[node] = i
+        return last
+
+    def _place_factors(self) -> dict[int, int]:
+        """Place factors that other parts read, or that are large, and the work of Newton's method."""
+        places = {}
+        for part in self._parts:
+            for statement in part:
+                if isinstance(statement, Iterate):
+                    block = self._graph.program.blocks[statement.block]
+                    places[~statement.block] = self._size
+                    self._size += newton_work(block.size) + self._names.body_work[block.body]
+                if isinstance(statement, Factor):
+                    block = self._graph.program.blocks[statement.block]
+                    size = factor_size(block.kind, block.size)
+                    if len(self._parts) > 1 or size > _LARGEST_LOCAL:
+                        places[~statement.block] = self._size
+                        self._size += size
+        return places
+
+    def _place(self) -> int:
+        """Return a free place in `work`, or a new one."""
+        if self._free:
+            return self._free.pop()
+        self._size += 1
+        return self._size - 1
+
+    def _part(self, i: int) -> str:
+        """Return the C name of a part."""
+        return f"MB2FMU_VARIANT({self._signature.stem}_{i})"
+
+    def _calls(self, count: int) -> str:
+        """Print the function that calls the parts in order and stops at the first failure."""
+        arguments = ", ".join(self._signature.arguments)
+        lines = [
+            head(self._signature.linkage, self._signature.function, self._signature.parameters),
+            "{",
+            f"    int failed = {self._part(0)}({arguments});",
+        ]
+        for i in range(1, count):
+            lines += ["    if (failed == 0) {", f"        failed = {self._part(i)}({arguments});", "    }"]
+        return "\n".join([*lines, "    return failed;", "}", ""])

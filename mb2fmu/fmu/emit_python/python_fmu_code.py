@@ -1,0 +1,115 @@
+"""Print the generated part of a Python-hosted unit, and add the fixed part."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+
+import jinja2
+
+from mb2fmu.compiler.arithmetic import python_runtime
+from mb2fmu.compiler.derivatives.forward_derivatives import jacobian
+from mb2fmu.compiler.evaluation.numpy_printer import print_function
+from mb2fmu.compiler.program.program import Program, first_memory
+from mb2fmu.errors import EmitError, Fault
+from mb2fmu.fmu import template_environment
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.interface.fmu_interface import MEMORY, FmuInterface
+
+_ARITHMETIC = ("python_least_norm.py", "python_newton.py", "python_runtime.py")
+_RUNTIME = (
+    "__init__.py",
+    "description.py",
+    "equations.py",
+    "explicit.py",
+    "failures.py",
+    "fixed.py",
+    "implicit.py",
+    "linear.py",
+    "slave.py",
+    "start.py",
+    "state.py",
+    "stepping.py",
+)
+
+
+def emit(program: Program, interface: FmuInterface) -> FileTree:
+    """Print the code of a unit.
+
+    Args:
+        program: With the entry points that the interface names, and ``rhs``.
+        interface: Of that program.
+
+    Returns:
+        ``mb2fmu_<token>.py`` and the package ``mb2fmu_<token>_unit``.
+
+    Raises:
+        EmitError: If an entry point is missing.
+    """
+    names = _entry_names(interface)
+    beside = [
+        name
+        for name in ("initialize", "project", "remember")
+        if name in program.entries and program.entries[name].results
+    ]
+    names = sorted([*names, *beside])
+    missing = [name for name in names if name not in program.entries]
+    if missing:
+        raise EmitError(
+            f"the code of {interface.model_name} cannot be printed:",
+            [Fault("the program has no such entry point", name) for name in missing],
+        )
+    module = f"mb2fmu_{interface.token.replace('-', '')}"
+    package = f"{module}_unit"
+    facts = {"interface": interface, "package": package}
+    functions = [print_function(program, name, name, hoist=True).rstrip() for name in names]
+    places: list[tuple[int, int]] = []
+    if interface.solver.kind == "implicit":
+        slopes = jacobian(program, "rhs", ("states", "time"))
+        functions.append(print_function(slopes.program, slopes.entry, "jacobian", hoist=True).rstrip())
+        names.append("jacobian")
+        places = [(int(row), int(column)) for row, column in zip(slopes.rows, slopes.columns, strict=True)]
+    printed = {
+        "unit.py": _render("unit.py.jinja", jacobian=places, memory=first_memory(program), **facts),
+        "entries.py": _render(
+            "entries.py.jinja",
+            layout=program.layout,
+            functions=functions,
+            names=names,
+            arithmetic=_used(functions),
+        ),
+    }
+    fixed = {name: _read("mb2fmu.fmu.emit_python.runtime", name) for name in _RUNTIME}
+    fixed |= {name: _read("mb2fmu.compiler.arithmetic", name) for name in _ARITHMETIC}
+    inside = FileTree({**fixed, **{name: text.encode() for name, text in printed.items()}})
+    return inside.under(package).joined(FileTree({f"{module}.py": _render("script.py.jinja", **facts).encode()}))
+
+
+def _entry_names(interface: FmuInterface) -> list[str]:
+    """Return the entry points that the unit evaluates, in a fixed order."""
+    used = {str(variable.source) for variable in interface.variables if variable.source not in MEMORY}
+    used.add("rhs")
+    return sorted(used)
+
+
+def _used(functions: list[str]) -> list[str]:
+    """Return the names of the runtime that the functions read."""
+    words = {word for function in functions for word in re.findall(r"[A-Za-z_]\w*", function)}
+    return sorted(words & python_runtime.FAST.keys())
+
+
+def _read(package: str, name: str) -> bytes:
+    """Return a packaged file's bytes, with line ends of Unix."""
+    return resources.files(package).joinpath(name).read_bytes().replace(b"\r\n", b"\n")
+
+
+def _render(template: str, **facts: object) -> str:
+    """Render a template of the Python target; numbers are printed by `repr`, which reads back to the same bits."""
+    return _environment().get_template(template).render(text=repr, number=repr, **facts)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Return the template environment: undefined names raise, Python code is not escaped."""
+    return template_environment.environment("mb2fmu.fmu.emit_python")

@@ -1,0 +1,13 @@
+"""Interface: everything that an importer sees of a unit.
+
+Input: ``Declarations``, ``EquationsOfMotion``, ``Program``. Output: ``FmuInterface``.
+
+Promises: value references, causality, variability, initial, start values, units, dependencies and the token are
+decided here, once, for every backend; the laws of FMI hold for the result. Must not print anything, know a file
+format, or change the equations.
+"""
+
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface, FmuVariable, Target
+from mb2fmu.fmu.interface.interface_description import describe
+
+__all__ = ["FmuInterface", "FmuVariable", "Target", "describe"]

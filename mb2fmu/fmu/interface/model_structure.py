@@ -1,0 +1,140 @@
+"""The model structure: all unknowns, and the knowns that each depends on.
+
+Both standards have the same three lists and differ in what is known, and in how variables are numbered.
+
+- Outputs: every output. One that is a state depends on itself, where states are known.
+- Derivatives: those of the states, in the order of the states.
+- Initial unknowns: all outputs, derivatives and calculated parameters that are not ``exact``; on inputs, on time, and
+  on all that is ``exact``: start values of states and parameters. States that are ``approx`` are unknowns themselves:
+  what depends on one depends on what its start value depends on. Kinds: ``constant`` or ``dependent``.
+
+A list of dependencies is always written, empty where nothing is needed: a missing one means "depends on everything".
+Kinds are written where one of them is not ``dependent``: missing ones mean that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mb2fmu.fmu.interface.fmu_interface import Dependency, FmuInterface, FmuVariable, Kind, Source
+from mb2fmu.fmu.interface.variable_groups import FmuArray
+
+_Numbered = tuple[tuple[int, ...], tuple[Kind, ...]]
+_KNOWN_LESS: tuple[Kind, ...] = ("constant", "fixed", "tunable", "dependent")
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """One element of the model structure.
+
+    Attributes:
+        index: Of the unknown, as the standard numbers variables.
+        dependencies: Numbers of what it depends on, ascending.
+        kinds: One per dependency.
+    """
+
+    index: int
+    dependencies: tuple[int, ...]
+    kinds: tuple[Kind, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether every kind is ``dependent``, FMI's default for kinds that are not written."""
+        return set(self.kinds) <= {"dependent"}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStructure:
+    """``ModelStructure`` of the description file."""
+
+    outputs: tuple[Unknown, ...]
+    derivatives: tuple[Unknown, ...]
+    initial_unknowns: tuple[Unknown, ...]
+    event_indicators: tuple[Unknown, ...] = ()
+
+
+def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[Source, ...]) -> ModelStructure:
+    """Return the model structure, with variables numbered by ``numbers``.
+
+    Args:
+        interface: Whose.
+        numbers: By name of the variable.
+        known: Where the knowns live, outside of initialization.
+    """
+    direct = {variable.name for variable in interface.of(*known)}
+    approximate = {variable.name: variable for variable in interface.variables if variable.initial == "approx"}
+
+    def seen(on: tuple[Dependency, ...]) -> _Numbered:
+        return _numbered([(numbers[item.on], item.kind) for item in on if item.on in direct])
+
+    def seen_at_start(on: tuple[Dependency, ...]) -> _Numbered:
+        """Number dependencies at initialization; instead of states with approximate starts, what these depend on."""
+        kinds = {item.on: _at_start(item.kind) for item in on if item.on not in approximate}
+        through = [approximate[item.on] for item in on if item.on in approximate]
+        kinds |= {item.on: "dependent" for state in through for item in state.dependencies}
+        return _numbered([(numbers[name], kind) for name, kind in kinds.items()])
+
+    itself = {variable.name: (Dependency(variable.name, "constant"),) for variable in interface.of("state")}
+    lists = {id(variable.dependencies): variable.dependencies for variable in interface.variables}  # many share one
+    later_lists = {key: seen(on) for key, on in lists.items()}
+    start_lists = {key: seen_at_start(on) for key, on in lists.items()}
+
+    def later(variable: FmuVariable) -> Unknown:
+        own = itself.get(variable.name)
+        return Unknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
+
+    def at_start(variable: FmuVariable) -> Unknown:
+        """Return a variable as an initial unknown with its dependencies."""
+        if variable.start_dependencies:
+            # What a switch looks at has no constant factor: q mod 2 pi jumps where q does not.
+            looked_at = {item.on for item in variable.start_dependencies}
+            others = tuple(item for item in variable.dependencies if item.on not in looked_at)
+            further = tuple(replace(item, kind="dependent") for item in variable.start_dependencies)
+            return Unknown(numbers[variable.name], *seen_at_start((*others, *further)))
+        return Unknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
+
+    def start_of(name: str) -> Unknown:
+        return Unknown(0, *seen_at_start(itself[name])) if name in itself else at_start(variables[name])
+
+    variables = {variable.name: variable for variable in interface.variables}
+    arrays = [array for array in interface.arrays if array.causality == "output"]
+    derivatives = [variable for variable in interface.variables if variable.derivative_of is not None]
+    derivatives.sort(key=lambda variable: numbers[variable.derivative_of or ""])
+    return ModelStructure(
+        outputs=(
+            *(later(variable) for variable in interface.scalars if variable.causality == "output"),
+            *(_joined(array, [later(variables[name]) for name in array.elements]) for array in arrays),
+        ),
+        derivatives=tuple(later(variable) for variable in derivatives),
+        initial_unknowns=(
+            *(at_start(variable) for variable in interface.scalars if _is_initial_unknown(variable)),
+            *(_joined(array, [start_of(name) for name in array.elements]) for array in arrays),
+        ),
+        event_indicators=tuple(later(variable) for variable in interface.of("indicators")),
+    )
+
+
+def _is_initial_unknown(variable: FmuVariable) -> bool:
+    """Return whether a scalar is computed at the end of the initialization, as FMI defines initial unknowns."""
+    is_result = variable.causality in ("output", "calculatedParameter") or variable.derivative_of is not None
+    return is_result and variable.initial in ("calculated", "approx")
+
+
+def _joined(array: FmuArray, elements: list[Unknown]) -> Unknown:
+    """Return the dependencies of arrays: the union of those of their elements."""
+    on = [pair for each in elements for pair in zip(each.dependencies, each.kinds, strict=True)]
+    return Unknown(array.value_reference, *_numbered(on))
+
+
+def _numbered(on: list[tuple[int, Kind]]) -> _Numbered:
+    """Return dependencies in order, each once; an array gets the least specific kind of its elements."""
+    kinds: dict[int, Kind] = {}
+    for number, kind in sorted(on):
+        kinds[number] = max(kinds.get(number, kind), kind, key=_KNOWN_LESS.index)
+    return tuple(kinds), tuple(kinds.values())
+
+
+def _at_start(kind: Kind) -> Kind:
+    """Return dependencies for initialization: parameters have no value yet, so no kind is ``fixed`` or ``tunable``."""
+    return "constant" if kind == "constant" else "dependent"

@@ -1,0 +1,109 @@
+"""Physical quantities that can be told from a unit of measurement alone.
+
+Names are those of Modelica's library of quantities. A unit is recognized by its exponents of the base units, whatever
+its prefix: ``mm`` measures a length. Where exponents are not enough (newton metres and joules, ``N.s/m`` and ``kg/s``)
+the symbols decide that the unit is written with; where they do not help (``kg.m2/s2``) no quantity is claimed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Protocol
+
+from mb2fmu.fmu.interface.variable_groups import TypeDefinition
+from mb2fmu.units import parse_unit
+
+_QUANTITIES = (
+    ("m", "Length"),
+    ("m2", "Area"),
+    ("m3", "Volume"),
+    ("rad", "Angle"),
+    ("kg", "Mass"),
+    ("s", "Time"),
+    ("m/s", "Velocity"),
+    ("m/s2", "Acceleration"),
+    ("m/s3", "Jerk"),
+    ("rad/s", "AngularVelocity"),
+    ("rad/s2", "AngularAcceleration"),
+    ("rad/s3", "AngularJerk"),
+    ("kg.m2", "MomentOfInertia"),
+    ("kg/m3", "Density"),
+    ("N", "Force"),
+    ("N.m/rad", "RotationalSpringConstant"),
+    ("N.m.s/rad", "RotationalDampingConstant"),
+    ("Pa", "Pressure"),
+    ("W", "Power"),
+    ("A", "ElectricCurrent"),
+    ("V", "ElectricPotential"),
+    ("Ohm", "Resistance"),
+    ("K", "ThermodynamicTemperature"),
+)
+
+_BY_EXPONENTS: Mapping[tuple[int, ...], str] = MappingProxyType(
+    {parse_unit(unit).exponents: quantity for unit, quantity in _QUANTITIES}
+)
+_BY_SYMBOL: Mapping[tuple[int, ...], tuple[tuple[str, str], ...]] = MappingProxyType(
+    {
+        parse_unit("J").exponents: (("N", "Torque"), ("J", "Energy"), ("Wh", "Energy")),
+        parse_unit("N/m").exponents: (("N", "TranslationalSpringConstant"),),
+        parse_unit("N.s/m").exponents: (("N", "TranslationalDampingConstant"),),
+    }
+)
+"""Exponents → (ending of a symbol in the unit, quantity), the first that fits."""
+
+_SYMBOL = re.compile(r"[A-Za-z]+")
+
+
+def quantity(unit: str) -> str | None:
+    """Return the physical quantity of ``unit``, or None if the unit does not tell it.
+
+    Args:
+        unit: In Modelica's notation.
+
+    Raises:
+        ValueError: If it is no unit.
+    """
+    exponents = parse_unit(unit).exponents
+    symbols = _SYMBOL.findall(unit)
+    for ending, what in _BY_SYMBOL.get(exponents, ()):
+        if any(symbol.endswith(ending) for symbol in symbols):
+            return what
+    return _BY_EXPONENTS.get(exponents)
+
+
+class _Typed(Protocol):
+    """Protocol: anything with a name and a unit."""
+
+    @property
+    def name(self) -> str:
+        """Name of the variable."""
+
+    @property
+    def unit(self) -> str:
+        """Unit of the values."""
+
+
+def quantity_types(variables: Sequence[_Typed]) -> dict[str, TypeDefinition]:
+    """Return unit → type, for units that tell their quantity, in the order of first use.
+
+    A type is named as its quantity, with the unit behind it if the quantity is measured in several units; an underscore
+    is appended as long as a variable has that name.
+
+    Args:
+        variables: All of a unit, for their names and units.
+    """
+    taken = {variable.name for variable in variables}
+    types: dict[str, TypeDefinition] = {}
+    for unit in dict.fromkeys(variable.unit for variable in variables):
+        what = quantity(unit)
+        if what is None:
+            continue
+        several = any(other.quantity == what for other in types.values())
+        name = f"{what}_{re.sub('[^A-Za-z0-9]+', '_', unit)}" if several else what
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        types[unit] = TypeDefinition(name, what, unit)
+    return types

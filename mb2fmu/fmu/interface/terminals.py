@@ -1,0 +1,142 @@
+"""Terminals: each joins an input that does work with its coordinate and speed.
+
+A terminal is made only where it cannot be mistaken: the generalized force of one speed is the input itself (or minus
+the input), no other equation of motion contains the input, and input times speed is a power by its units. Then the
+power that flows in is the product of the two, as at a flange: the input is an ``inflow`` (``outflow`` if it enters with
+a minus sign), the speed and, where its derivative is that speed, the coordinate are ``signal``. Members have the names
+of Modelica's flanges (``tau``, ``phi``, ``w``; ``f``, ``s``, ``v``), the terminal that of the input. Inputs that act in
+any other way (a force at a point, a torque at an inclined axis) belong to no terminal by themselves: which variables
+describe the motion of their point is not known here, and the model may declare it. What it declares comes first; its
+inputs get no other terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.program.result_dependencies import Kind, dependencies
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.fmu.interface.variable_groups import MemberKind, Terminal, TerminalMember
+from mb2fmu.model.connections import DeclaredTerminal
+from mb2fmu.model.declarations import Declarations
+from mb2fmu.units import parse_unit
+from mb2fmu.variables import Coordinate, Input, Speed
+
+_EXACT = 1e-9
+_ROTATION = ("tau", "phi", "w")
+_TRANSLATION = ("f", "s", "v")
+
+
+def terminals(definition: Declarations, equations: EquationsOfMotion, program: Program) -> tuple[Terminal, ...]:
+    """Return the terminals of a unit: the declared ones, then others in the order of the inputs.
+
+    Args:
+        definition: Names, units, start values.
+        equations: How many equations of motion there are, and for which speeds.
+        program: With the entry point ``equations``.
+    """
+    declared = [_declared(terminal) for terminal in definition.terminals]
+    taken = {terminal.name for terminal in declared}
+    connected = {member.variable for terminal in declared for member in terminal.members}
+    found = _terminals(definition, equations, program, connected)
+    return (*declared, *(each for each in found if each.name not in taken | connected))
+
+
+def _declared(terminal: DeclaredTerminal) -> Terminal:
+    """Return a terminal that the model declares."""
+    members = tuple(TerminalMember(member.name, str(member.variable), member.kind) for member in terminal.members)
+    return Terminal(terminal.name, members, terminal.description)
+
+
+def _terminals(
+    definition: Declarations, equations: EquationsOfMotion, program: Program, connected: Collection[str]
+) -> Iterator[Terminal]:
+    """Yield terminals of inputs that no declared terminal contains."""
+    entry = program.entries.get("equations")
+    rows = [] if entry is None else [i for i, label in enumerate(entry.labels) if label.startswith("f[")]
+    if not rows or all(item.name in connected for item in definition.inputs):
+        return
+    speeds = _speeds(definition, equations, len(rows))
+    found = dependencies(program, "equations")
+    for index, item in enumerate(definition.inputs):
+        if item.name in connected:
+            continue
+        acting = {
+            row: dependency.kind
+            for row, results in enumerate(found)
+            for dependency in results
+            if dependency.group == "inputs" and dependency.index == index
+        }
+        if len(acting) != 1 or set(acting.values()) != {Kind.CONSTANT} or not set(acting) <= set(rows):
+            continue
+        (row,) = acting
+        speed = speeds[rows.index(row)]
+        sign = _sign(definition, equations, program, row, index)
+        if sign is not None and _is_power(item.unit, speed.unit):
+            yield _terminal(item, speed, _coordinate(definition, equations, program, speed), sign)
+
+
+def _speeds(definition: Declarations, equations: EquationsOfMotion, rows: int) -> Sequence[Speed]:
+    """Return the speed that each equation of motion belongs to: all speeds, or the independent ones."""
+    if rows == len(definition.speeds):
+        return definition.speeds
+    return [definition.speeds[i] for i in equations.u_independent]
+
+
+def _sign(
+    definition: Declarations, equations: EquationsOfMotion, program: Program, row: int, index: int
+) -> MemberKind | None:
+    """Return the sign of an input's factor in its equation of motion: 1 inflow, −1 outflow, else unknown."""
+    x = [
+        *(float(definition.coordinates[i].start) for i in equations.q_independent),
+        *(float(definition.speeds[i].start) for i in equations.u_independent),
+        *(float(item.start) for item in definition.auxiliary_states),
+    ]
+    p = [float(parameter.value) for parameter in definition.parameters if not parameter.calculated]
+    force = evaluator(program, "equations", [row])
+    r = np.zeros(len(definition.inputs))
+    without = float(force(0.0, x, r, p)[0])
+    r[index] = 1.0
+    factor = float(force(0.0, x, r, p)[0]) - without
+    if abs(factor - 1.0) <= _EXACT * (1.0 + abs(without)):
+        return "inflow"
+    return "outflow" if abs(factor + 1.0) <= _EXACT * (1.0 + abs(without)) else None
+
+
+def _is_power(force: str, speed: str) -> bool:
+    """Return whether the product of two units is a power (radians ignored)."""
+    product = [a + b for a, b in zip(parse_unit(force).exponents, parse_unit(speed).exponents, strict=True)]
+    return product[:-1] == list(parse_unit("W").exponents[:-1])
+
+
+def _coordinate(
+    definition: Declarations, equations: EquationsOfMotion, program: Program, speed: Speed
+) -> Coordinate | None:
+    """Return the coordinate whose derivative is ``speed``."""
+    coordinates = [definition.coordinates[i] for i in equations.q_independent]
+    rates = program.entries["rhs"].results[: len(coordinates)]
+    independent = [definition.speeds[i] for i in equations.u_independent]
+    if speed not in independent:
+        return None
+    state = len(coordinates) + independent.index(speed)
+    for coordinate, rate in zip(coordinates, rates, strict=True):
+        if program.op[rate] == Op.STATE and program.a[rate] == state:
+            return coordinate
+    return None
+
+
+def _terminal(item: Input, speed: Speed, coordinate: Coordinate | None, kind: MemberKind) -> Terminal:
+    """Return the terminal of an input that does work: effort, coordinate, speed; an outflow counts negative."""
+    flow, position, rate = _ROTATION if parse_unit(speed.unit).exponents[-1] else _TRANSLATION
+    members = [TerminalMember(flow, item.name, kind)]
+    if coordinate is not None:
+        members.append(TerminalMember(position, coordinate.name))
+    members.append(TerminalMember(rate, speed.name))
+    description = (
+        f"{item.name} does work on {speed.name}: power = {'' if kind == 'inflow' else '-'}{item.name} {speed.name}"
+    )
+    return Terminal(item.name, tuple(members), description)

@@ -1,0 +1,122 @@
+"""The reference trajectory inside a unit, in the format of the draft layered standard fmi-ls-ref.
+
+Pinned version: 1.0.0-alpha.1. A manifest lists related files by their role: ``result`` (what the default experiment
+gives, CSV, times in the first column), ``report``, and ``experiment/validation`` (an experiment with its stimuli and
+the results to compare with). Paths are relative to the manifest.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lxml import etree
+
+from mb2fmu.errors import Fault, PackageError
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface
+
+FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
+VERSION = "1.0.0-alpha.1"
+REPORT = "documentation/index.html"
+
+_NAMESPACE = "http://fmi-standard.org/fmi-ls-manifest"
+RESULT, _STIMULI, _EXPERIMENTS = "reference.csv", "stimuli.csv", "experiments.xml"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Values of variables over time.
+
+    Attributes:
+        names: FMU names, in the order of the columns.
+        time: In s, growing, shape (n_t,).
+        values: In the variables' units, shape (n_t, n).
+    """
+
+    names: Sequence[str]
+    time: Sequence[float]
+    values: Sequence[Sequence[float]]
+
+    def csv(self) -> bytes:
+        """Return one line of names, then one line per time; numbers read back to the same bits."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["time", *self.names])
+        for time, row in zip(self.time, self.values, strict=True):
+            writer.writerow([repr(float(time)), *(repr(float(value)) for value in row)])
+        return text.getvalue().encode()
+
+
+def reference_files(
+    interface: FmuInterface, reference: Table, *, stimuli: Table | None = None, origin: str, report: bool = True
+) -> FileTree:
+    """Return the folder of the layered standard.
+
+    Args:
+        interface: Whose default experiment it is.
+        reference: What the unit is to give.
+        stimuli: Inputs of the experiment; each value holds until the next time. None: start values.
+        origin: One line: what the reference was made by, independently of the unit.
+        report: The unit carries its report.
+
+    Returns:
+        Manifest, reference trajectory, experiment, and stimuli if there are any.
+
+    Raises:
+        PackageError: If a table names what is no variable of the unit, or no input.
+    """
+    _check(interface, reference, stimuli)
+    files = {RESULT: reference.csv(), _EXPERIMENTS: _experiments(interface, stimuli=stimuli is not None)}
+    if stimuli is not None:
+        files[_STIMULI] = stimuli.csv()
+    files["fmi-ls-manifest.xml"] = _manifest(origin, report=report)
+    return FileTree(files).under(FOLDER)
+
+
+def _check(interface: FmuInterface, reference: Table, stimuli: Table | None) -> None:
+    """Raise if a table has names that are no variables of the unit, or stimuli that are no inputs."""
+    known = {variable.name: variable.causality for variable in interface.variables}
+    faults = [Fault("is no variable of the unit", name) for name in reference.names if name not in known]
+    if stimuli is not None:
+        faults += [Fault("is no input of the unit", name) for name in stimuli.names if known.get(name) != "input"]
+    if faults:
+        raise PackageError("the reference does not belong to the unit:", faults)
+
+
+def _manifest(origin: str, *, report: bool) -> bytes:
+    """Return the manifest that says which files are references of the unit."""
+    root = etree.Element("fmiReferences", nsmap={"fmi-ls": _NAMESPACE})
+    root.set(f"{{{_NAMESPACE}}}fmi-ls-name", "org.fmi-standard.fmi-ls-ref")
+    root.set(f"{{{_NAMESPACE}}}fmi-ls-version", VERSION)
+    root.set(
+        f"{{{_NAMESPACE}}}fmi-ls-description", "Files that belong to this unit: reference results and their report"
+    )
+    related = [("text/csv", RESULT, "result", f"The default experiment: {origin}")]
+    if report:
+        where = "/".join([".."] * len(FOLDER.split("/"))) + f"/{REPORT}"
+        related.append(("text/html", where, "report", "Comparison of this unit with the reference"))
+    related.append(("text/xml", _EXPERIMENTS, "experiment/validation", "The default experiment with its reference"))
+    for kind, source, role, description in related:
+        etree.SubElement(root, "Related", {"type": kind, "source": source, "role": role, "description": description})
+    return _written(root)
+
+
+def _experiments(interface: FmuInterface, *, stimuli: bool) -> bytes:
+    """Return the default experiment with its reference, as the layered standard writes it."""
+    run = interface.experiment
+    root = etree.Element("Experiments", {"name": f"{interface.model_name} experiments"})
+    numbers = {"startTime": run.start, "stopTime": run.stop, "stepSize": run.step, "tolerance": run.tolerance}
+    attributes = {"name": "validation", **{name: repr(value) for name, value in numbers.items()}}
+    experiment = etree.SubElement(root, "Experiment", attributes)
+    if stimuli:
+        etree.SubElement(experiment, "Stimuli", {"type": "text/csv", "source": _STIMULI})
+    etree.SubElement(experiment, "References", {"type": "text/csv", "source": RESULT})
+    return _written(root)
+
+
+def _written(root: etree._Element) -> bytes:
+    """Return the XML as bytes."""
+    return etree.tostring(root, encoding="UTF-8", xml_declaration=True, pretty_print=True)

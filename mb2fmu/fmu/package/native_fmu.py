@@ -1,0 +1,168 @@
+"""Assemble the native unit: description, sources, binaries, pictures and licences; later report and reference.
+
+The report is made from the core unit and put into it in a second step. It can name the core by :func:`digest`, which
+depends on contents only: taking the two parts out again gives the core back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from importlib import resources
+from typing import Literal
+
+from mb2fmu.errors import Fault, PackageError
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.fmu.package.embedded_reference import FOLDER, REPORT
+from mb2fmu.fmu.package.fmu_archive import DESCRIPTION
+from mb2fmu.fmu.package.fmu_pictures import pictures
+
+_OURS = "mb2fmu-BSD-3-Clause.txt"
+_FMI = "fmi-BSD-2-Clause.txt"
+_ZIG = "zig-MIT.txt"
+_MINGW = "mingw-w64.txt"
+_WASI = {
+    "wasi-libc.txt": ("wasi", "LICENSE"),
+    "wasi-libc-MIT.txt": ("wasi", "LICENSE-MIT"),
+    "musl.txt": ("musl", "COPYRIGHT"),
+}
+"""Texts about the C library that is in a component of WebAssembly, below zig's ``lib/libc``."""
+
+
+def build_native(
+    sources: FileTree,
+    binaries: FileTree,
+    description: FileTree,
+    interface: FmuInterface,
+    *,
+    drawn: FileTree | None = None,
+    compiler: Literal["zig", "cc"] = "zig",
+) -> FileTree:
+    """Assemble the core unit: everything but report and reference.
+
+    Args:
+        sources: From ``emit.c``: ``sources/…``.
+        binaries: From the toolchain: ``binaries/<platform>/<model identifier>.<extension>``.
+        description: From ``emit.xml``: ``modelDescription.xml`` and what goes with it.
+        interface: Names the unit.
+        drawn: The unit's :func:`pictures`; None: those of a model without a diagram.
+        compiler: What made the binaries: parts of its run-time library, with their licences, are in them.
+
+    Returns:
+        The unit. Equal arguments give equal bytes.
+
+    Raises:
+        PackageError: If something is missing, misnamed, or stands where it does not belong.
+    """
+    faults = list(_faults(sources, binaries, description, interface))
+    if faults:
+        raise PackageError(f"the unit {interface.model_name} cannot be put together:", faults)
+    return (
+        description.joined(sources)
+        .joined(binaries)
+        .joined(pictures(interface, "") if drawn is None else drawn)
+        .joined(_licences(sources, binaries, compiler))
+    )
+
+
+def with_page(core: FileTree, page: bytes) -> FileTree:
+    """Return the core unit with a page about it: ``documentation/index.html``.
+
+    Args:
+        core: Of either backend.
+        page: Self-contained HTML.
+    """
+    return core.joined(FileTree({REPORT: page}))
+
+
+def with_proof(core: FileTree, page: bytes, references: FileTree) -> FileTree:
+    """Return the core unit with its report and its reference trajectory.
+
+    Args:
+        core: From :func:`build_native`.
+        page: The report: ``documentation/index.html``.
+        references: From ``reference_files``.
+
+    Raises:
+        PackageError: If the references stand outside of their folder.
+    """
+    strays = [path for path in references if not path.startswith(f"{FOLDER}/")]
+    if strays:
+        raise PackageError("not a reference:", [Fault(f"stands outside of {FOLDER}", path) for path in strays])
+    return with_page(core, page).joined(references)
+
+
+def core_of(unit: FileTree) -> FileTree:
+    """Return the unit without report and reference: the inverse of :func:`with_proof`."""
+    return FileTree({path: unit[path] for path in unit if path != REPORT and not path.startswith(f"{FOLDER}/")})
+
+
+def digest(tree: FileTree) -> str:
+    """Return the SHA-256 of the contents, in hexadecimal digits.
+
+    It is the hash of the lines that ``sha256sum`` prints for the unpacked files, sorted by path; so it does not depend
+    on how an archive was compressed.
+    """
+    lines = (f"{hashlib.sha256(tree[path]).hexdigest()}  {path}\n" for path in sorted(tree))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _faults(sources: FileTree, binaries: FileTree, description: FileTree, interface: FmuInterface) -> Iterator[Fault]:
+    """Yield members that do not belong into this unit, or not at their place."""
+    if DESCRIPTION not in description.files:
+        yield Fault("is missing", DESCRIPTION)
+    elif interface.token.encode() not in description[DESCRIPTION]:
+        yield Fault(f"is of another unit than {interface.token}", DESCRIPTION)
+    for path in sources:
+        if not path.startswith("sources/"):
+            yield Fault("does not stand in sources/", path)
+    for path in binaries:
+        parts = path.split("/")
+        if len(parts) != 3 or parts[0] != "binaries" or not parts[2].startswith(f"{interface.model_identifier}."):
+            yield Fault(f"is not binaries/<platform>/{interface.model_identifier}.<extension>", path)
+    if not len(sources) and not len(binaries):
+        yield Fault("there are neither sources nor binaries", interface.model_name)
+
+
+def _licences(sources: FileTree, binaries: FileTree, compiler: Literal["zig", "cc"]) -> FileTree:
+    """Return licences of the unit's parts: SPDX identifiers, with the texts."""
+    lines = [
+        "SPDX-License-Identifier: BSD-3-Clause",
+        "",
+        "The generated files belong to whoever made the model.",
+        f"The fixed files of sources/ and their compiled form are parts of mb2fmu: BSD-3-Clause, {_OURS}.",
+    ]
+    lines.append("documentation/index.html, where it shows a motion, contains three.js: MIT, see the end of that page.")
+    texts = {_OURS: _own_text("BSD-3-Clause.txt")}
+    if any("/fmi" in path and path.endswith(".h") for path in sources):
+        lines.append(f"The headers of the FMI standard in sources/ are under BSD-2-Clause, {_FMI}.")
+        texts[_FMI] = _own_text("BSD-2-Clause.txt")
+    if len(binaries) and compiler == "zig":
+        lines.append(f"The binaries contain parts of Zig's run-time library: MIT, {_ZIG}.")
+        texts[_ZIG] = _zig_text("LICENSE")
+        if any(path.endswith(".dll") for path in binaries):
+            lines.append(f"Those for Windows contain parts of MinGW-w64's run-time library: {_MINGW}.")
+            texts[_MINGW] = _zig_text("lib", "libc", "mingw", "COPYING")
+        if any(path.endswith(".wasm") for path in binaries):
+            lines.append(
+                f"That for WebAssembly contains parts of wasi-libc and musl: MIT and others, {', '.join(_WASI)}."
+            )
+            texts |= {name: _zig_text("lib", "libc", *path) for name, path in _WASI.items()}
+    texts["license.txt"] = ("\n".join(lines) + "\n").encode()
+    return FileTree(texts).under("documentation/licenses")
+
+
+def _own_text(name: str) -> bytes:
+    """Return a licence that mb2fmu carries."""
+    return _unix(resources.files("mb2fmu.fmu.package").joinpath("licenses", name).read_bytes())
+
+
+def _zig_text(*path: str) -> bytes:
+    """Return a licence from the package ziglang."""
+    return _unix(resources.files("ziglang").joinpath(*path).read_bytes())
+
+
+def _unix(text: bytes) -> bytes:
+    """Return text with line ends of Unix."""
+    return text.replace(b"\r\n", b"\n")

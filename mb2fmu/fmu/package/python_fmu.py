@@ -1,0 +1,77 @@
+"""The Python-hosted unit: built by pythonfmu, then made reproducible and described properly.
+
+pythonfmu contributes the binaries that call Python (linux64, win64) and its Python package. Its description has neither
+units nor dependencies, a random token and the time of day: it is replaced by ours. Its Linux binary frees a block twice
+when a process ends: it is mended (see ``exporter``).
+"""
+
+from __future__ import annotations
+
+from mb2fmu.errors import Fault, PackageError
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.fmu.package.fmu_archive import DESCRIPTION, unarchived
+from mb2fmu.fmu.package.pythonfmu_patch import without_second_free
+from mb2fmu.fmu.toolchain.pythonfmu_builder import licence, run_builder, version
+
+_DEPENDENCIES = """\
+This unit runs Python code inside of the simulation tool. On the machine that simulates it there must be
+
+  Python 3.11 or later (CPython, 64 bit)
+  numpy  1.26 or later
+
+The tool must be a Python program, or must load Python's shared library so that its symbols are visible:
+on Linux libpython3 (e.g. LD_PRELOAD=libpython3.11.so), on Windows python3.dll in a folder of the PATH.
+The package pythonfmu {version} is contained in resources/pythonfmu.
+Platforms: {platforms}. The Linux binary needs glibc 2.32 or later.
+"""
+
+_LICENCES = """\
+binaries/ and resources/pythonfmu/ are parts of PythonFMU {version} (MIT, see pythonfmu-LICENSE.txt).
+The Linux binary differs from PythonFMU's in one byte: its function finalizePythonInterpreter returns at once, because
+it would free once more, when the process ends, what a destructor has freed already.
+The generated files belong to whoever made the model; the fixed files beside them are parts of mb2fmu (BSD-3-Clause).
+documentation/index.html, where it shows a motion, contains three.js (MIT, see the end of that page).
+"""
+
+
+def build_pythonfmu(sources: FileTree, description: FileTree, interface: FmuInterface) -> FileTree:
+    """Build the core unit.
+
+    Args:
+        sources: From ``emit.python``: one script at the top and a package beside it.
+        description: From ``emit.xml``: ``modelDescription.xml``.
+        interface: Names the binaries.
+
+    Returns:
+        The whole unit.
+
+    Raises:
+        ToolError: If pythonfmu fails.
+        PackageError: If it left something out.
+    """
+    scripts = [path for path in sources if "/" not in path]
+    if len(scripts) != 1:
+        raise PackageError("the unit cannot be built:", [Fault(f"{len(scripts)} scripts at the top of the sources")])
+    built = unarchived(run_builder(sources, scripts[0]), "pythonfmu's result")
+    kept = {path: built[path] for path in built if path != DESCRIPTION and "__pycache__" not in path}
+    expected = {f"resources/{path}" for path in sources} | {"resources/slavemodule.txt"}
+    binaries = sorted(path for path in kept if path.startswith("binaries/"))
+    missing = sorted(expected - kept.keys())
+    wrong = [path for path in binaries if not path.split("/")[-1].startswith(f"{interface.model_identifier}.")]
+    if missing or wrong or not binaries:
+        raise PackageError(
+            "pythonfmu's result is not complete:",
+            [*(Fault("is missing", path) for path in missing), *(Fault("has another name", path) for path in wrong)],
+        )
+    kept |= {path: without_second_free(kept[path]) for path in binaries if path.startswith("binaries/linux64/")}
+    platforms = ", ".join(sorted({path.split("/")[1] for path in binaries}))
+    facts = {"version": version(), "platforms": platforms}
+    documents = FileTree(
+        {
+            "documentation/externalDependencies.txt": _DEPENDENCIES.format(**facts).encode(),
+            "documentation/licenses/license.txt": _LICENCES.format(**facts).encode(),
+            "documentation/licenses/pythonfmu-LICENSE.txt": licence(),
+        }
+    )
+    return FileTree(kept).joined(description).joined(documents)

@@ -1,0 +1,188 @@
+"""Sessions: calls in the middle of a run on an instance of their own, with records of the answers.
+
+A session is a list of operations, each a list of a verb and its arguments; an answer is whatever JSON can hold. After
+an operation that fails the rest of its session is left out, and the answer is ``{"failed": why}``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from fmpy.fmi1 import FMICallException
+
+from mb2fmu.fmu.runner.event_localization import Watching
+from mb2fmu.fmu.runner.fmpy_instances import STATUS, UNITS, Exchange2, Exchange3, Log, Unit3
+
+
+class Session:
+    """One instance of a unit (or several in sequence), with its saved state.
+
+    Args:
+        request: As ``driver`` reads it.
+        log: Of the unit's messages.
+    """
+
+    def __init__(self, request: dict[str, Any], log: Log) -> None:
+        self._request, self._log = request, log
+        self._held = [np.load(experiment["held"]) for experiment in request["experiments"]]
+        self._kept: tuple[Any, float] = (None, 0.0)
+        self._bytes = b""
+        self._time = 0.0
+        self._unit = self._made()
+
+    def _made(self) -> Any:
+        """Return a new instance of the requested kind and version."""
+        return UNITS[self._request["kind"], self._request["version"]](self._request, self._log)
+
+    def run(self, operations: list[list[Any]]) -> list[Any]:
+        """Return the answers, one per operation, up to the first that fails, and the reason."""
+        answers: list[Any] = []
+        for verb, *arguments in operations:
+            try:
+                answers.append(getattr(self, f"do_{verb}")(*arguments))
+            except FMICallException as error:
+                return [*answers, {"failed": f"{error.function} returned {STATUS[error.status]}"}]
+            except RuntimeError as error:  # CVODE's failures
+                return [*answers, {"failed": str(error)}]
+        self._unit.close()
+        return answers
+
+    def do_begin(self, experiment: int) -> None:
+        """Initialize the instance for an experiment of the request."""
+        self._time = 0.0
+        self._unit.initialize(self._request["experiments"][experiment], self._held[experiment][0].tolist())
+
+    def do_steps(self, experiment: int, first: int, last: int) -> list[list[float]]:
+        """Do communication steps ``first`` to ``last`` - 1 of an experiment; return recorded variables after each."""
+        given = self._request["experiments"][experiment]
+        rows = []
+        for k in range(first, last):
+            if k:
+                self._unit.change(given["inputs"], self._held[experiment][k].tolist())
+            failure = self._unit.step(k * given["step"], given["step"])
+            if failure:
+                raise RuntimeError(failure)
+            self._time = (k + 1) * given["step"]
+            rows.append(self._unit.get(self._request["variables"]))
+        return rows
+
+    def do_watch(self, experiment: int, watches: list[dict[str, float]], read: list[int]) -> list[Any]:
+        """Return an experiment from its start, and what was found of the watched events."""
+        self.do_begin(experiment)
+        held = [row.tolist() for row in self._held[experiment]]
+        return Watching(self._unit, read).follow(self._request["experiments"][experiment], held, watches)
+
+    def do_open(self, experiment: dict[str, Any], inputs: list[float]) -> None:
+        """Initialize the instance for an experiment outside of the request, with its first inputs set."""
+        self._time = 0.0
+        self._unit.initialize(experiment, inputs)
+
+    def do_follow(
+        self, inputs: list[int], points: list[list[float]], held: list[list[float]], rows: list[int], read: list[int]
+    ) -> list[list[float]]:
+        """Do communication steps from point to point; return values read at some of them.
+
+        Args:
+            inputs: Value references.
+            points: Time in s and, behind it, the inputs that hold when values are read there.
+            held: Inputs over the step from each point to the next, one row less.
+            rows: Points at which values are read, rising.
+            read: Value references.
+        """
+        wanted, found = set(rows), []
+        for k, (time, *given) in enumerate(points):
+            if k:
+                begin = points[k - 1][0]
+                if inputs:
+                    self._unit.change(inputs, held[k - 1])
+                failure = self._unit.step(begin, time - begin)
+                if failure:
+                    raise RuntimeError(failure)
+                self._time = time
+            if k in wanted:
+                if inputs and k:
+                    self._unit.change(inputs, given)
+                found.append(list(self._unit.get(read)))
+        return found
+
+    def do_moment(self, time: float, states: dict[str, float], inputs: list[int], values: list[float]) -> None:
+        """Set Model Exchange to a time in s, with some states (by their place) and inputs."""
+        assert isinstance(self._unit, Exchange2 | Exchange3)
+        self._unit.moment(time, {int(k): value for k, value in states.items()})
+        self._unit.set(inputs, values)
+
+    def do_get(self, references: list[int]) -> list[float]:
+        """Return the values of variables."""
+        return list(self._unit.get(references))
+
+    def do_tune(self, references: list[int], values: list[float]) -> None:
+        """Set tunable parameters."""
+        if references:
+            self._unit.tune(references, values)
+
+    def do_put(self, kind: str, references: list[int], values: list[Any]) -> None:
+        """Set variables of another type than doubles."""
+        self._unit.put(kind, references, values)
+
+    def do_look(self, kind: str, references: list[int]) -> list[Any]:
+        """Read variables of another type than doubles."""
+        return list(self._unit.look(kind, references))
+
+    def do_directional(self, unknowns: list[int], knowns: list[int], seeds: list[list[float]]) -> list[list[float]]:
+        """Return directional derivatives, one row per seed."""
+        return [self._unit.directional(unknowns, knowns, seed) for seed in seeds]
+
+    def do_adjoint(self, unknowns: list[int], knowns: list[int], seeds: list[list[float]]) -> list[list[float]]:
+        """Return adjoint derivatives, one row per seed."""
+        assert isinstance(self._unit, Unit3)
+        return [self._unit.adjoint(unknowns, knowns, seed) for seed in seeds]
+
+    def do_slopes(self, references: list[int], order: int) -> list[float]:
+        """Return derivatives of outputs by time."""
+        return list(self._unit.slopes(references, order))
+
+    def do_derivatives(
+        self,
+        point: dict[str, Any],
+        inputs: list[float],
+        states: list[float],
+        references: list[int],
+        outputs: list[int],
+    ) -> list[list[float]]:
+        """Return x' at a point (Model Exchange: as handed out; Co-Simulation: variables that hold it), and outputs."""
+        self._unit.initialize(point, inputs)
+        if isinstance(self._unit, Exchange2 | Exchange3):
+            x_dot = self._unit.derivatives(point["begin"], states)
+        else:
+            x_dot = list(self._unit.get(references))
+        return [x_dot, list(self._unit.get(outputs)) if outputs else []]
+
+    def do_save(self) -> None:
+        """Save the state; integrators start anew here, as they will when it is restored."""
+        self._kept = (self._unit.save(), self._time)
+        self._unit.afresh(self._time)
+
+    def do_restore(self) -> None:
+        """Go back to the saved state."""
+        self._unit.restore(*self._kept)
+
+    def do_write(self) -> int:
+        """Serialize the saved state; return its number of bytes."""
+        self._bytes = self._unit.written(self._kept[0])
+        return len(self._bytes)
+
+    def do_elsewhere(self, experiment: int) -> None:
+        """Restore the serialized state in another instance, at the start of another experiment."""
+        time = self._kept[1]
+        self._unit.forget(self._kept[0])
+        self._unit.close()
+        self._unit = self._made()
+        self.do_begin(experiment)
+        state = self._unit.read(self._bytes)
+        self._unit.restore(state, time)
+        self._unit.forget(state)
+
+    def do_reset(self) -> None:
+        """Reset to the state after instantiation."""
+        self._unit.reset()

@@ -1,0 +1,107 @@
+"""Find the instants of events in a Co-Simulation unit between communication points, to a given resolution.
+
+The unit makes the communication steps of an experiment. Where an event is expected its state is kept, and it steps from
+there to one instant after the other: an event has happened by then if one of its variables is beyond a level. That the
+unit may step to any instant and go back is what it offers; whether an instant is right is not judged here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mb2fmu.fmu.runner.fmpy_instances import Exchange2, Exchange3, Unit2, Unit3
+
+_WIDER = 8.0
+
+
+class Watching:
+    """One instance during an experiment.
+
+    Args:
+        unit: Initialized.
+        read: Value references of everything that is recorded before and after events.
+    """
+
+    def __init__(self, unit: Unit2 | Unit3, read: list[int]) -> None:
+        assert not isinstance(unit, Exchange2 | Exchange3)
+        self._unit, self._read = unit, read
+        self._kept: list[tuple[float, Any]] = []
+
+    def follow(self, experiment: dict[str, Any], held: list[list[float]], watches: list[dict[str, float]]) -> list[Any]:
+        """Return what was found of each watch: [time, values just before, time, values just after], or the wrong end.
+
+        A watch has ``low``, ``high`` (in s, at most a step apart), ``at`` (where the event is expected), ``near`` (how
+        far it may be from there), ``fine`` (the resolution), ``place`` (among what is read), ``sign``, ``level`` and
+        ``rate``: by the time t the event has happened if sign · (value − level − rate · (t − at)) > 0.
+        """
+        unit, size = self._unit, float(experiment["step"])
+        found: list[Any] = []
+        for k, inputs in enumerate(held):
+            if len(found) == len(watches):
+                break
+            begin, end = k * size, k * size + size
+            if k:
+                unit.change(experiment["inputs"], inputs)
+            if watches[len(found)]["low"] < end + size:
+                self._keep(begin)
+            failure = unit.step(begin, size)
+            if failure:
+                raise RuntimeError(failure)
+            due = [watch for watch in watches[len(found) :] if watch["high"] <= end]
+            if due:
+                here = unit.save()
+                found += [self._instant(watch) for watch in due]
+                unit.restore(here, end)
+                unit.forget(here)
+        while self._kept:
+            unit.forget(self._kept.pop()[1])
+        return found
+
+    def _keep(self, time: float) -> None:
+        """Save the present state, beside the one before it."""
+        self._kept.append((time, self._unit.save()))
+        if len(self._kept) > 2:
+            self._unit.forget(self._kept.pop(0)[1])
+
+    def _look(self, time: float) -> list[float]:
+        """Return the values read at an instant."""
+        begin, state = [kept for kept in self._kept if kept[0] < time][-1]
+        self._unit.restore(state, begin)
+        failure = self._unit.step(begin, time - begin)
+        if failure:
+            raise RuntimeError(failure)
+        return self._unit.get(self._read)
+
+    def _instant(self, watch: dict[str, float]) -> Any:
+        """Bracket an event by bisection to `fine` s: [low, values, high, values], or "before" or "none"."""
+        at, low, high = watch["at"], watch["at"] - watch["near"], watch["at"] + watch["near"]
+        low, high = max(low, watch["low"]), min(high, watch["high"])
+        before, after = self._look(low), self._look(high)
+        while _passed(watch, low, before) and low > watch["low"]:
+            high, after = low, before
+            low = max(watch["low"], at - _WIDER * (at - low))
+            before = self._look(low)
+        while not _passed(watch, high, after) and high < watch["high"]:
+            low, before = high, after
+            high = min(watch["high"], at + _WIDER * (high - at))
+            after = self._look(high)
+        if _passed(watch, low, before):
+            return "before"
+        if not _passed(watch, high, after):
+            return "none"
+        while high - low > watch["fine"]:
+            middle = 0.5 * (low + high)
+            if not low < middle < high:
+                break
+            values = self._look(middle)
+            if _passed(watch, middle, values):
+                high, after = middle, values
+            else:
+                low, before = middle, values
+        return [low, before, high, after]
+
+
+def _passed(watch: dict[str, float], time: float, values: list[float]) -> bool:
+    """Return whether the event has happened."""
+    level = watch["level"] + watch["rate"] * (time - watch["at"])
+    return watch["sign"] * (values[int(watch["place"])] - level) > 0.0

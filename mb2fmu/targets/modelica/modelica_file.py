@@ -1,0 +1,264 @@
+"""``emit``: make the file of the Modelica target from printed equations and a template."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+
+import jinja2
+
+from mb2fmu.compiler.events import switches_of
+from mb2fmu.compiler.program.program import Program, Table
+from mb2fmu.errors import EmitError, Fault
+from mb2fmu.fmu import template_environment
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.targets.modelica.modelica_flanges import Connection, flange_model
+from mb2fmu.targets.modelica.modelica_mode_clauses import events_of, mode_names
+from mb2fmu.targets.modelica.modelica_printing import EquationPrinter, Names, number
+
+_WORDS = frozenset(
+    [
+        *("algorithm", "and", "annotation", "block", "break", "class", "connect", "connector", "constant"),
+        *(
+            "constrainedby",
+            "der",
+            "discrete",
+            "each",
+            "else",
+            "elseif",
+            "elsewhen",
+            "encapsulated",
+            "end",
+            "enumeration",
+        ),
+        *("equation", "expandable", "extends", "external", "false", "final", "flow", "for", "function", "if", "import"),
+        *("impure", "in", "initial", "inner", "input", "loop", "model", "not", "operator", "or", "outer", "output"),
+        *("package", "parameter", "partial", "protected", "public", "pure", "record", "redeclare", "replaceable"),
+        *("return", "stream", "then", "true", "type", "when", "while", "within"),
+        *("time", "Real", "Integer", "Boolean", "String"),
+    ]
+)
+"""Keywords of Modelica 3.6 (2.3.3), and names that are predefined."""
+
+
+_QUANTITIES: Mapping[str, str] = MappingProxyType(
+    {
+        "m": "Length", "m2": "Area", "m3": "Volume", "m/s": "Velocity", "m/s2": "Acceleration", "rad": "Angle",
+        "rad/s": "AngularVelocity", "rad/s2": "AngularAcceleration", "kg": "Mass", "kg.m2": "MomentOfInertia",
+        "N": "Force", "N.m": "Torque", "J": "Energy", "W": "Power", "Pa": "Pressure", "s": "Time",
+        "N/m": "TranslationalSpringConstant", "N.s/m": "TranslationalDampingConstant",
+        "N.m/rad": "RotationalSpringConstant", "N.m.s/rad": "RotationalDampingConstant",
+    }
+)  # fmt: skip
+"""Of Modelica.Units.SI, by unit."""
+
+
+_OURS = re.compile(r"(b\d+)*[vb]\d+(_\d+)?|(table|flange|mode|least)\d+|unit|least|stage|turn|doing|fired|rests")
+"""Names that the file itself gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One variable.
+
+    Attributes:
+        name: In the unit, as ``bob.x``.
+        unit: In Modelica's notation.
+        value: Start value, or the parameter's value.
+        nominal: None: not said.
+        minimum: None: not said.
+        maximum: None: not said.
+        description: One line.
+    """
+
+    name: str
+    unit: str
+    value: float = 0.0
+    nominal: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    description: str = ""
+
+
+NEVER_AGAIN = 1e9
+"""A period in s, of 31 years: compilers want one that they can write as a fraction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Instants of an event: ``offset``, ``offset + period``, …, in s; without a period once, at ``offset``."""
+
+    period: float | None
+    offset: float
+
+    @property
+    def condition(self) -> str:
+        """The condition of the `when` clause; at 0 s only `sample` fires, no comparison that holds already."""
+        if self.period is None and self.offset > 0.0:
+            return f"time > {number(self.offset)}"
+        return f"sample({number(self.offset)}, {number(NEVER_AGAIN if self.period is None else self.period)})"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """Facts for the file beside the equations.
+
+    Attributes:
+        name: Of the model.
+        description: One line.
+        states: x, in its order; likewise the following.
+        inputs: r.
+        parameters: p.
+        outputs: y.
+        stop: Of the experiment in s.
+        step: Communication step in s.
+        tolerance: Relative.
+        connections: Terminals.
+        sampled: Number of an event of the model's own that comes at set times → when; the others have conditions.
+    """
+
+    name: str
+    description: str
+    states: tuple[Quantity, ...]
+    inputs: tuple[Quantity, ...]
+    parameters: tuple[Quantity, ...]
+    outputs: tuple[Quantity, ...]
+    stop: float
+    step: float
+    tolerance: float
+    connections: tuple[Connection, ...] = ()
+    sampled: Mapping[int, Sampled] = field(default_factory=dict)
+
+
+def emit(program: Program, facts: ModelFacts) -> FileTree:
+    """Print the file.
+
+    Args:
+        program: With the entry points ``rhs`` and ``outputs``; frozen if friction sticks, without events of its own.
+        facts: Of its model.
+
+    Raises:
+        EmitError: If something in the equations cannot be said in Modelica; all of it is named.
+    """
+    frozen = "indicators" in program.entries
+    if len(program.layout.memory) > (len(switches_of(program)) if frozen else 0):
+        fault = Fault("it has discrete memory", facts.name, "use the C or MATLAB target, or other constraints")
+        raise EmitError("the model cannot be written in Modelica:", [fault])
+    groups = (facts.states, facts.inputs, facts.parameters, facts.outputs)
+    names = identifiers([each.name for group in groups for each in group])
+    ends = [sum(map(len, groups[: k + 1])) for k in range(len(groups))]
+    states, inputs, parameters, outputs = (
+        names[end - len(group) : end] for end, group in zip(ends, groups, strict=True)
+    )
+    memory = mode_names(program) if frozen else ()
+    printer = EquationPrinter(program, Names(states, inputs, parameters, memory=memory))
+    events = [name for name in ("conditions", "resets", "indicators", "surfaces", "event") if name in program.entries]
+    results = printer.print_entries(("rhs", "outputs", *events))
+    context = {
+        "facts": facts,
+        "states": list(zip(states, facts.states, strict=True)),
+        "inputs": list(zip(inputs, facts.inputs, strict=True)),
+        "parameters": list(zip(parameters, facts.parameters, strict=True)),
+        "outputs": list(zip(outputs, facts.outputs, strict=True)),
+        "functions": [_function(name, table) for table, name in printer.tables.items()],
+        "unknowns": printer.unknowns,
+        "equations": [
+            *printer.equations,
+            *(f"der({name}) = {text}" for name, text in zip(states, results["rhs"], strict=True)),
+            *(f"{name} = {text}" for name, text in zip(outputs, results["outputs"], strict=True)),
+        ],
+        "events": events_of(program, states, results) if frozen else None,
+        "clauses": _clauses(program, facts, printer, dict(zip(program.layout.states, states, strict=True))),
+        "held": list(zip(inputs, (each.value for each in facts.inputs), strict=True)),
+    }
+    files = {f"{facts.name}.mo": _environment().get_template("model.mo.jinja").render(**context).encode()}
+    taken = {q.name: name for name, q in zip(inputs, facts.inputs, strict=True)}
+    given = {q.name: name for name, q in zip((*states, *outputs), (*facts.states, *facts.outputs), strict=True)}
+    if flanges := flange_model(facts.connections, taken, given):
+        text = _environment().get_template("flanges.mo.jinja").render(**context, model=flanges)
+        files[f"{facts.name}Flanges.mo"] = text.encode()
+    return FileTree(files)
+
+
+def _clauses(
+    program: Program, facts: ModelFacts, printer: EquationPrinter, shown: Mapping[str, str]
+) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Return the model's events: name, condition, and settings (state, value); values are those before the event."""
+    if "conditions" not in program.entries:
+        return []
+    entry, resets = program.entries["conditions"], program.entries.get("resets")
+    clauses = []
+    for k, (label, node) in enumerate(zip(entry.labels, entry.results, strict=True)):
+        again = facts.sampled.get(k)
+        condition = again.condition if again else printer.condition(node)
+        settings = [
+            (shown[target], printer.read(value))
+            for said, value in (zip(resets.labels, resets.results, strict=True) if resets else ())
+            for clause, _, target in [said.partition(":")]
+            if int(clause) == k
+        ]
+        clauses.append((label.partition(":")[2], condition, settings))
+    return clauses
+
+
+def _function(name: str, table: Table) -> dict[str, object]:
+    """Return a table as a function: for each piece its end and its polynomial in x - begin (Horner's rule)."""
+    pieces = []
+    for i, begin in enumerate(table.breaks[:-1]):
+        text = number(table.coefficients[-1][i])
+        for row in reversed(table.coefficients[:-1]):
+            text = f"{number(row[i])} + (x - {number(begin)}) * ({text})"
+        pieces.append((number(table.breaks[i + 1]), text))
+    return {"name": name, "title": table.name, "pieces": pieces}
+
+
+def identifiers(names: Sequence[str]) -> list[str]:
+    """Return identifiers of Modelica, each once: ``bob.x`` becomes ``bob_x``."""
+    taken: set[str] = set()
+    found = []
+    for name in names:
+        plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "x"
+        if plain[0].isdigit() or plain in _WORDS or _OURS.fullmatch(plain):
+            plain = f"{plain}_" if not plain[0].isdigit() else f"x_{plain}"
+        while plain in taken:
+            plain += "_"
+        taken.add(plain)
+        found.append(plain)
+    return found
+
+
+def _text(value: str) -> str:
+    """Return a string of Modelica on one line."""
+    shown = "".join(c if c.isprintable() else " " for c in value)
+    return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _attributes(quantity: Quantity, start: str = "") -> str:
+    """Return ``(unit = "m", start = 1.0, …)``."""
+    return f"({', '.join(_said(quantity, start))})" if any(True for _ in _said(quantity, start)) else ""
+
+
+def _said(quantity: Quantity, start: str) -> Iterator[str]:
+    """Yield the attributes of a variable: quantity, unit, start, bounds, nominal; those it has."""
+    if quantity.unit in _QUANTITIES:
+        yield f"quantity = {_text(_QUANTITIES[quantity.unit])}"
+    if quantity.unit:
+        yield f"unit = {_text(quantity.unit)}"
+    if start:
+        yield f"start = {number(quantity.value)}"
+    if start == "fixed":
+        yield "fixed = true"
+    for name, value in (("min", quantity.minimum), ("max", quantity.maximum), ("nominal", quantity.nominal)):
+        if value is not None:
+            yield f"{name} = {number(value)}"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Return the template environment of this target."""
+    environment = template_environment.environment("mb2fmu.targets.modelica")
+    environment.filters |= {"number": number, "text": _text, "attributes": _attributes}
+    return environment
