@@ -22,8 +22,8 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu import pipeline
-from mb2fmu.equations.motion import Method
 from mb2fmu.fmu import package
+from mb2fmu.mechanics.equations.equations_of_motion import Method
 from mb2fmu.validation import conditions, simulate
 
 METHODS: tuple[Method, ...] = ("kane", "tmt", "lagrange")

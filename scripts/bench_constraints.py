@@ -25,13 +25,14 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from matplotlib.figure import Figure
 
-from mb2fmu import Model, Parts, formulation, pipeline
+from mb2fmu import Model, Parts, pipeline
 from mb2fmu.errors import FormulationError
+from mb2fmu.mechanics import formulations
 
 ROOT = Path(__file__).parents[1]
 MODELS = ("four_bar", "msl_planar_four_bar", "crank_slider", "transmission", "bowl", "andrews")
 LOOPS = (1, 2, 5, 10, 20, 50, 100)
-TREATMENTS = tuple(t for t in get_args(formulation.Constraints) if t != "auto")
+TREATMENTS = tuple(t for t in get_args(formulations.Constraints) if t != "auto")
 
 
 def four_bars(n: int) -> Model:

@@ -19,9 +19,10 @@ import matplotlib as mpl
 import sympy as sm
 from matplotlib.figure import Figure
 
-from mb2fmu import animation, mechanism, model, pipeline
+from mb2fmu import animation, model, pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.functions import StickingSign
+from mb2fmu.mechanics import mechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.pipeline.filming import film
 from mb2fmu.pipeline.notebook import HEARS, telling

@@ -28,7 +28,8 @@ import numpy.typing as npt
 from fmpy.fmi2 import FMU2Model, FMU2Slave
 from scipy.integrate import DOP853
 
-from mb2fmu import formulation, pipeline
+from mb2fmu import pipeline
+from mb2fmu.mechanics import formulations
 from mb2fmu.validation.conditions import conditions
 from mb2fmu.validation.numeric import NumericEquations
 
@@ -218,14 +219,14 @@ def by_dop853(path: Path, watch: Watch, span: Span) -> Iterator[str]:
 RUNNERS = {"CoSimulation": co_simulation, "CVODE": by_cvode, "DOP853": by_dop853}
 
 
-def run(name: str, runner: str, constraints: formulation.Constraints, span: Span) -> bool:
+def run(name: str, runner: str, constraints: formulations.Constraints, span: Span) -> bool:
     """One unit; True if it kept everything."""
     with tempfile.TemporaryDirectory() as folder:
         exported = pipeline.export(ROOT / "models" / f"{name}.py", Path(folder), constraints=constraints)
         derivation = exported.build.derivation
         definition = derivation.definition
         names = [v.name for v in (*definition.coordinates, *definition.speeds)] + ["total_energy"]
-        equations = replace(formulation.formulate(derivation.mechanism, "tmt"), outputs=())
+        equations = replace(formulations.formulate(derivation.mechanism, "tmt"), outputs=())
         numeric = NumericEquations(equations)
         watch = Watch(numeric, numeric.prepare(conditions(definition).parameters), tuple(names))
         begun, same = time.perf_counter(), True
@@ -245,7 +246,7 @@ def main() -> int:
     parser.add_argument("--tolerance", type=float, default=1e-10, help="relative (%(default)g)")
     parser.add_argument("--kind", choices=("CoSimulation", "ModelExchange"), default="CoSimulation")
     parser.add_argument("--integrator", choices=("CVODE", "DOP853"), default="CVODE", help="of Model Exchange")
-    parser.add_argument("--constraints", choices=get_args(formulation.Constraints), default="auto")
+    parser.add_argument("--constraints", choices=get_args(formulations.Constraints), default="auto")
     parser.add_argument("--rate", type=float, help="parameter constraints.rate of the unit, 1/s")
     given = parser.parse_args()
     names = given.names or ["four_bar", "rolling_disc"]

@@ -6,8 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from mb2fmu import formulation, mechanism, model
+from mb2fmu import model
 from mb2fmu.errors import Mb2FmuError
+from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation import Trajectory, make_reference, stored
 
@@ -22,7 +23,7 @@ def fresh(name: str) -> Trajectory:
     """
     read = mechanism.close_loops(mechanism.read(model.check(model.load(ROOT / "models" / f"{name}.py"))))
     definition = read.declared  # its start values are on the constraints
-    used, _ = formulation.choose(read)
+    used, _ = formulations.choose(read)
     reference = reference_equations(read, used)
     return stored.excerpt(make_reference(definition, reference.equations, mechanism=reference.mechanism))
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from mb2fmu import pipeline, validation
-from mb2fmu.equations import Method
 from mb2fmu.errors import FormulationError, ToolError
 from mb2fmu.fmu import package
+from mb2fmu.mechanics.equations import Method
 from mb2fmu.model import Model
 from mb2fmu.pipeline.options import BuildOptions
 from mb2fmu.pipeline.outcomes import Derivation

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from mechanisms import random_states
 
-from mb2fmu.formulation import formulate_motion
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.formulations import formulate_motion
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.newton_euler import NewtonEuler
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Clutch, CoulombFriction, Impact, Model, OneWayClutch, formulation, pre, sticking_sign
-from mb2fmu.mechanism import read
+from mb2fmu import Clutch, CoulombFriction, Impact, Model, OneWayClutch, pre, sticking_sign
+from mb2fmu.mechanics import formulations
+from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import check
 from mb2fmu.validation.reference import Reference, make_reference
 
@@ -49,7 +50,7 @@ def ball(restitution: float = 0.7, start: float = 1.22625) -> Model:
 
 def reference_of(model: Model) -> Reference:
     definition = check(model)
-    return make_reference(definition, formulation.formulate(read(definition), "lagrange"))
+    return make_reference(definition, formulations.formulate(read(definition), "lagrange"))
 
 
 def dropped() -> Model:

@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-from mb2fmu import Model, derive, formulation, validation
+from mb2fmu import Model, derive, validation
 from mb2fmu.errors import Mb2FmuError
+from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.result import ValidationResult
@@ -33,7 +34,7 @@ class Judge:
     def _yardstick(self, make: Callable[[], Model]) -> tuple:
         if make not in self._known:
             derivation = derive(make())
-            equations = formulation.formulate(derivation.mechanism, "lagrange")
+            equations = formulations.formulate(derivation.mechanism, "lagrange")
             stick = make_yardstick(derivation.definition, equations, exercise=False)
             self._known[make] = (derivation.definition, equations, stick)
         return self._known[make]

@@ -12,11 +12,11 @@ from sympy.physics import mechanics as me
 
 from mb2fmu.compiler.evaluation import Evaluator, evaluator
 from mb2fmu.compiler.lowering import lower
-from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.formulation import formulate
-from mb2fmu.mechanism import Mechanism, read
-from mb2fmu.mechanism.consistency import parameter_values
-from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.mechanism import Mechanism, read
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
 from mb2fmu.model import check
 from mb2fmu.model.definition import Mechanics, Model
 

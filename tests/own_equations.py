@@ -15,10 +15,11 @@ import numpy.typing as npt
 import sympy as sm
 from sympy.physics import mechanics as me
 
-from mb2fmu import formulation, pipeline
+from mb2fmu import pipeline
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
-from mb2fmu.equations.motion import Method
+from mb2fmu.mechanics import formulations
+from mb2fmu.mechanics.equations.equations_of_motion import Method
 from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.definition import Model, Parts
 from mb2fmu.pipeline.right_hand_side import CompilableProgram
@@ -132,7 +133,7 @@ def compared(
 def by_another_method(found: Compared, method: Method, count: int, *, spread: float = 0.3, seed: int = 4) -> Compared:
     """The same mechanism by another formulation; its model is not read once more."""
     mechanism = found.derivation.mechanism
-    equations = formulation.plan(mechanism).treated(formulation.formulate(mechanism, method))
+    equations = formulations.plan(mechanism).treated(formulations.formulate(mechanism, method))
     program = CompilableProgram.of(lower(equations))
     return held_against(
         replace(found.derivation, equations=equations, program=program), found.truth, count, spread, seed

@@ -14,8 +14,8 @@ import sympy as sm
 from mechanisms import State
 from scipy.spatial.transform import Rotation
 
-from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.records import ForceLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, TorqueActuatorLoad, TorqueLoad
 
 Place = tuple[int, int]
 """A point, and up to which term of its position."""

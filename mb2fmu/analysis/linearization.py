@@ -25,8 +25,8 @@ from mb2fmu.analysis.operating_point import OperatingPoint, find, on_constraints
 from mb2fmu.analysis.search_start import Start
 from mb2fmu.analysis.slopes import Slopes
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 Floats = npt.NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program import operation_count
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.natural_units import natural_units
 from mb2fmu.variables import AuxiliaryState, Coordinate, Speed

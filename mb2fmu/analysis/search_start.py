@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.checks import out_of_bounds
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.setting import Value, number_in

@@ -12,7 +12,7 @@ from mb2fmu.compiler.derivatives import jacobian
 from mb2fmu.compiler.evaluation import Evaluator, evaluator
 from mb2fmu.compiler.lowering.constraint_manifold import lower_manifold
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 Floats = npt.NDArray[np.float64]
 Function = Callable[[Floats, Floats], Floats]

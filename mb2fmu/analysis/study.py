@@ -11,8 +11,8 @@ import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.analysis.search_start import Start
-from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations import Declarations
 
 Floats = npt.NDArray[np.float64]

@@ -26,8 +26,8 @@ from mb2fmu.analysis.linearization import Linearization, linearize
 from mb2fmu.analysis.search_start import Start
 from mb2fmu.analysis.slopes import Slopes
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 Floats = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]

@@ -23,13 +23,13 @@ from mb2fmu.animation.scene import (
 from mb2fmu.animation.scene_touches import touches_of
 from mb2fmu.compiler.lowering import Beside
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.formulation.generalized_forces import in_inertial_frame, pieces
-from mb2fmu.mechanism.drawn_records import DrawnLoad, Scenery
-from mb2fmu.mechanism.gravity import find_gravity
-from mb2fmu.mechanism.kinematics import NamedKinematics
-from mb2fmu.mechanism.records import Components, Mechanism, PathwayLoad
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve
+from mb2fmu.mechanics.formulations.generalized_forces import in_inertial_frame, pieces
+from mb2fmu.mechanics.mechanism.records.appearance_records import DrawnLoad, Scenery
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
+from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
 

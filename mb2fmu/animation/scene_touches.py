@@ -8,7 +8,7 @@ from typing import Literal
 
 import sympy as sm
 
-from mb2fmu.equations.motion import EquationsOfMotion, OutputExpression
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, OutputExpression
 
 TouchKind = Literal["contact", "latch", "friction"]
 

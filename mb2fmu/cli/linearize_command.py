@@ -10,7 +10,7 @@ import click
 from mb2fmu.cli.command_options import at_option, debug_option, is_quiet, json_file_option, options, set_option
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
-from mb2fmu.methods import METHODS
+from mb2fmu.mechanics.formulation_table import METHODS
 
 MOST_POINTS = 10_000
 

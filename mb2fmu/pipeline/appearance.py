@@ -15,12 +15,12 @@ import numpy as np
 from mb2fmu import animation
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.mechanism.drawn_records import MeshUse, Scenery
+from mb2fmu.mechanics.mechanism.records.appearance_records import MeshUse, Scenery
 
 if TYPE_CHECKING:
     from mb2fmu.animation import Scene
-    from mb2fmu.equations.motion import EquationsOfMotion
-    from mb2fmu.mechanism import Mechanism
+    from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+    from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.pipeline.outcomes import Derivation
 
 

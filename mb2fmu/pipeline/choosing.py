@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mb2fmu import formulation
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.compiler.program.operation_cost import cost
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.equations.motion import EquationsOfMotion, Method
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics import formulations
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
+from mb2fmu.mechanics.mechanism import Mechanism
 
 OPEN = ("auto", "recursive")
 """What leaves a choice open."""
@@ -51,19 +51,19 @@ def candidates(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[E
         FormulationError: If none applies, with every reason.
     """
     if asked not in OPEN:
-        return (formulation.formulate(mechanism, asked),)
-    answers = formulation.applicable(mechanism)
+        return (formulations.formulate(mechanism, asked),)
+    answers = formulations.applicable(mechanism)
     if not answers["recursive"].yes:
-        return (formulation.formulate(mechanism, asked),)
+        return (formulations.formulate(mechanism, asked),)
     methods: list[Method] = []
     if asked == "auto" and len(mechanism.bodies) <= _WRITTEN:
-        methods.append(formulation.choose(mechanism)[0])
+        methods.append(formulations.choose(mechanism)[0])
     articulated = answers["recursive-articulated"].yes
     if not articulated or len(mechanism.u) <= _FULL:
         methods.append("recursive-composite")
     if articulated:
         methods.append("recursive-articulated")
-    return tuple(formulation.formulate(mechanism, method, answers) for method in methods)
+    return tuple(formulations.formulate(mechanism, method, answers) for method in methods)
 
 
 def cheapest(equations: Sequence[EquationsOfMotion]) -> Choice:

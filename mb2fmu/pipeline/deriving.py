@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import mb2fmu.model
-from mb2fmu import formulation, mechanism, robots
-from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.handed_records import HandedRecords
+from mb2fmu import robots
+from mb2fmu.mechanics import formulations, mechanism
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.sympy_import.given_records import HandedRecords
 from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline import choosing
 from mb2fmu.pipeline.options import FormulationOptions
@@ -58,8 +59,8 @@ def derive(
     method = options.get("method", "auto")
     baumgarte = options.get("baumgarte")
     with stage("formulate"):
-        plan = formulation.plan(read, options.get("constraints", "auto"), baumgarte, options.get("independent", ()))
-        read = formulation.with_rate(read, plan.treatment, baumgarte)
+        plan = formulations.plan(read, options.get("constraints", "auto"), baumgarte, options.get("independent", ()))
+        read = formulations.with_rate(read, plan.treatment, baumgarte)
         tried = choosing.candidates(read, method)
         treated = [plan.treated(one) for one in tried]
     with stage("lower"):

@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 import mb2fmu.model
-from mb2fmu import displays, robots
+from mb2fmu import robots
 from mb2fmu.compiler import evaluation
+from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.options import FormulationOptions
 from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.pipeline.right_hand_side import RightHandSide
 
 if TYPE_CHECKING:
-    from mb2fmu.equations.motion import Method
+    from mb2fmu.mechanics.equations.equations_of_motion import Method
     from mb2fmu.studies.ensembles import Ensemble
 
 Floats = npt.NDArray[np.float64]
@@ -54,7 +55,7 @@ class Model(mb2fmu.model.Model):
 
     def _repr_html_(self) -> str:
         """Return the declarations as a table, for notebooks."""
-        return displays.html(self)
+        return notebook_display.html(self)
 
     def compile(self, **options: Unpack[FormulationOptions]) -> Ensemble:
         """Compile the model for many instances: ``model.compile().simulate(1000, {"m": masses})``."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mb2fmu.equations.named_quantities import NamedQuantities
-from mb2fmu.formulation.theory import named_quantities
+from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
+from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
 from mb2fmu.pipeline.deriving import AnyModel, read_model
 from mb2fmu.pipeline.outcomes import Observer
 from mb2fmu.pipeline.stopwatch import Stopwatch
@@ -23,7 +23,7 @@ def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observ
     Raises:
         Mb2FmuError: The class of the stage that found fault.
     """
-    from mb2fmu.mechanism.mechanism_graph import mechanism_graph
+    from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import mechanism_graph
     from mb2fmu.report.graph_picture import graph_picture
 
     _, read = read_model(model, arguments, Stopwatch(observer))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal, TypedDict, cast, get_args
 from mb2fmu.errors import Fault, InterfaceError
 
 if TYPE_CHECKING:
-    from mb2fmu.equations.motion import Method
     from mb2fmu.fmu.toolchain import Compiler
-    from mb2fmu.formulation import Constraints
+    from mb2fmu.mechanics.equations.equations_of_motion import Method
+    from mb2fmu.mechanics.formulations import Constraints
 
 Backend = Literal["native", "python"]
 FmiVersion = Literal["2", "3", "2.0", "3.0", 2, 3]

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from mb2fmu import displays
 from mb2fmu.compiler.program.result_dependencies import operation_count
+from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.pipeline.right_hand_side import CompilableProgram
 
 if TYPE_CHECKING:
     from mb2fmu.animation import Scene
     from mb2fmu.animation.live import LiveUnit
-    from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-    from mb2fmu.mechanism import Mechanism
+    from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+    from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import Declarations, ModelDefinition
     from mb2fmu.validation import ValidationResult
 
@@ -74,7 +74,7 @@ class Derivation:
 
     def _repr_latex_(self) -> str:
         """Return the equations, for notebooks."""
-        return displays.latex(self.equations)
+        return notebook_display.latex(self.equations)
 
     @property
     def operations(self) -> int:
@@ -128,7 +128,7 @@ class Exported:
 
     def _repr_html_(self) -> str:
         """Return the unit's place and page, for notebooks."""
-        return displays.html(self)
+        return notebook_display.html(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -155,7 +155,7 @@ class Validated:
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
-        return displays.html(self)
+        return notebook_display.html(self)
 
     @property
     def passed(self) -> bool:
@@ -186,7 +186,7 @@ class Finished:
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
-        return displays.html(self)
+        return notebook_display.html(self)
 
     @property
     def passed(self) -> bool:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mb2fmu.animation import Drawing, Scene, Signals
-    from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.fmu.file_tree import FileTree
-    from mb2fmu.mechanism import Mechanism
+    from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+    from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import Declarations
     from mb2fmu.report.content import Theory
 
@@ -63,8 +63,8 @@ def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
         mechanism: As read.
         limited: The page has to be small: long expressions and long lists are counted only.
     """
-    from mb2fmu.formulation.theory import named_quantities
-    from mb2fmu.mechanism.mechanism_graph import mechanism_graph
+    from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
+    from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import mechanism_graph
     from mb2fmu.report.content import Theory
     from mb2fmu.report.equation_lists import ROOM
     from mb2fmu.report.graph_picture import graph_picture
@@ -164,10 +164,10 @@ def beside(
 
 def _shown_equations(validated: Validated) -> EquationsOfMotion:
     """Return equations for the page of a foreign unit: the reference's, or new ones where those have no dynamics."""
-    from mb2fmu import formulation
+    from mb2fmu.mechanics import formulations
 
     equations = validated.reference_equations
-    return formulation.formulate(validated.mechanism) if equations.dynamics is None else equations
+    return formulations.formulate(validated.mechanism) if equations.dynamics is None else equations
 
 
 def _report(

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mb2fmu import formulation, mechanism
+from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.pipeline import publication
 from mb2fmu.pipeline.deriving import AnyModel, read_model
 from mb2fmu.pipeline.outcomes import Exported, Observer, Validated
 from mb2fmu.pipeline.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
-    from mb2fmu.equations.motion import EquationsOfMotion, Method
-    from mb2fmu.mechanism import Mechanism
+    from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
+    from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
     from mb2fmu.validation import Settings, TableResult
 
@@ -46,10 +46,10 @@ def reference_equations(read: Mechanism, used: Method | None) -> ReferenceEquati
     from mb2fmu import validation
 
     if validation.newton_euler_applies(read) and not mechanism.has_events(read):
-        return ReferenceEquations(formulation.formulate_motion(read), read)
-    applying = [method for method, applies in formulation.applicable(read).items() if applies.yes]
+        return ReferenceEquations(formulations.formulate_motion(read), read)
+    applying = [method for method, applies in formulations.applicable(read).items() if applies.yes]
     second = validation.reference_method(used, applying) if applying else "auto"
-    return ReferenceEquations(formulation.formulate(read, second))
+    return ReferenceEquations(formulations.formulate(read, second))
 
 
 def validate(

@@ -27,7 +27,7 @@ from mb2fmu.pipeline.trajectories import Simulated, SimulatedUnit
 from mb2fmu.scratch import work_folder
 
 if TYPE_CHECKING:
-    from mb2fmu.equations.motion import EquationsOfMotion
+    from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.model import Declarations
     from mb2fmu.pipeline.options import FormulationOptions
     from mb2fmu.pipeline.right_hand_side import RightHandSide

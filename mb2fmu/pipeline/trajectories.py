@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import displays
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu.package.publishing import write_whole
+from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.variables import Output, Quantity
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class MotionPage:
 
     def _repr_html_(self) -> str:
         """Return the page, for notebooks."""
-        return displays.html(self)
+        return notebook_display.html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Trajectories(ABC):
 
     def _repr_html_(self) -> str:
         """Return plots of the variables, for notebooks."""
-        return displays.html(self)
+        return notebook_display.html(self)
 
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame``: a column per variable, index ``time``; ``attrs["units"]`` has the units.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from mb2fmu.animation import SMALL, Drawing, still
-from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.report import unit_facts as description
 from mb2fmu.report.content import FigureGroup, Page, Provenance, Theory

@@ -11,8 +11,8 @@ from typing import Any
 import sympy as sm
 from markupsafe import Markup, escape
 
-from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
-from mb2fmu.equations.recursion import LinearVector, Recursion, RecursiveDynamics
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
+from mb2fmu.mechanics.equations.link_recursion import LinearVector, Recursion, RecursiveDynamics
 from mb2fmu.report.mathml import MathML, identifier, width
 
 # A row of a matrix has room for ROW characters, so that it fits on paper: longer entries, and those of over WHOLE

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import escape
 
-from mb2fmu.mechanism.mechanism_graph import GROUND, Bond, MechanismGraph
+from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import GROUND, Bond, MechanismGraph
 
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1a2230;paint-order:stroke;stroke:#fff;stroke-width:3px}"

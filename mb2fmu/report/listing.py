@@ -17,15 +17,15 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.numpy import NumPyPrinter, SciPyPrinter
 from sympy.printing.str import StrPrinter
 
-from mb2fmu.equations.motion import (
+from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,
     Intermediate,
     LinearSolve,
     MassMatrixDynamics,
 )
-from mb2fmu.equations.recursion import Recursion
-from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.mechanics.equations.link_recursion import Recursion
 from mb2fmu.report.equation_lists import Operations
 
 Format = Literal["text", "latex", "python"]

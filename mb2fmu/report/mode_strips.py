@@ -7,8 +7,8 @@ from functools import partial
 
 import sympy as sm
 
-from mb2fmu.equations.latches import Latch
-from mb2fmu.equations.unilateral import UnilateralContact
+from mb2fmu.mechanics.equations.contact_records import UnilateralContact
+from mb2fmu.mechanics.equations.latch_records import Latch
 from mb2fmu.report.chart import Chart, Strip, draw
 from mb2fmu.report.content import Figure
 from mb2fmu.report.event_tables import ticks

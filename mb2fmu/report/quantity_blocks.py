@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import sympy as sm
 from markupsafe import Markup, escape
 
-from mb2fmu import displays
-from mb2fmu.equations.motion import Assignment
-from mb2fmu.equations.named_quantities import NamedQuantities, NamedQuantity, QuantitySection
+from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment
+from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity, QuantitySection
 from mb2fmu.report.equation_lists import LISTED, ROOM, EquationBlock, FormulaLines, pieces
 from mb2fmu.report.mathml import identifier
 
@@ -84,7 +84,7 @@ class _Blocks(FormulaLines):
         return self.unfolding(head, pieces([whole]))
 
 
-@displays.html.register
+@notebook_display.html.register
 def _in_notebook(quantities: NamedQuantities) -> str:
     """Return a section per kind, to be unfolded; the first one is open."""
     parts = []

@@ -9,9 +9,9 @@ import sympy as sm
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
-from mb2fmu import displays
-from mb2fmu.equations.motion import Assignment, LinearSolve
-from mb2fmu.equations.named_quantities import NamedQuantities, NamedQuantity
+from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
+from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity
 
 _LATEX = {
     "v": r"{}^{N}\mathbf{v}", "omega": r"{}^{N}\boldsymbol{\omega}", "F": "F", "F*": r"F^{*}", "F~": r"\tilde{F}",
@@ -132,7 +132,7 @@ def _latex_name(q: NamedQuantity) -> str:
     return name + (rf"^{{\text{{{of}}}}}" if of else "") + (f"_{{{index}}}" if index else "")
 
 
-@displays.latex.register
+@notebook_display.latex.register
 def _formula(quantities: NamedQuantities) -> str:
     r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$`` for notebooks."""
     lines = []

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from mb2fmu import __version__
-from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
 from mb2fmu.fmu.solvers import solver_of_kind
-from mb2fmu.methods import TITLES
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.mechanics.formulation_table import TITLES
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.report.content import Fact, VariableRow
 from mb2fmu.report.mathml import identifier

@@ -6,13 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import sympy as sm
 
-from mb2fmu.equations.latches import Latches
-from mb2fmu.equations.motion import VelocityConstraints
-from mb2fmu.equations.unilateral import Contacts
 from mb2fmu.errors import MechanismError
-from mb2fmu.mechanism.contact_reading import Rates, held_by_constraints, read_contacts, said_twice, sliding_as_they_open
-from mb2fmu.mechanism.latch_reading import held_already, held_twice, read_latches
-from mb2fmu.mechanism.symbols import SymbolMap
+from mb2fmu.mechanics.equations.contact_records import Contacts
+from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
+from mb2fmu.mechanics.equations.latch_records import Latches
+from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
+from mb2fmu.mechanics.mechanism.sympy_import.contact_import import (
+    Rates,
+    held_by_constraints,
+    read_contacts,
+    said_twice,
+    sliding_as_they_open,
+)
+from mb2fmu.mechanics.mechanism.sympy_import.latch_import import held_already, held_twice, read_latches
 from mb2fmu.model.definition import ModelDefinition
 
 

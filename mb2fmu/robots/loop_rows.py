@@ -16,9 +16,9 @@ import numpy as np
 import scipy.linalg
 import sympy as sm
 
-from mb2fmu.equations.motion import KinematicEquations, VelocityConstraints
-from mb2fmu.mechanism.kinematic_records import Components, Frame, KinematicPoint
-from mb2fmu.mechanism.symbols import directional_derivative, rates_of
+from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
+from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Frame, KinematicPoint
+from mb2fmu.mechanics.mechanism.records.plain_symbols import directional_derivative, rates_of
 from mb2fmu.robots.moving_tree import MovingTree
 from mb2fmu.robots.robot_description import Array, LoopRecord, Pose
 

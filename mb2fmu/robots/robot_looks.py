@@ -13,8 +13,15 @@ from pathlib import Path
 import numpy as np
 import sympy as sm
 
-from mb2fmu.mechanism.drawn_records import DrawnJoint, DrawnShape, JointKind, MeshUse, Scenery, ShapeKind
-from mb2fmu.mechanism.kinematic_records import Components
+from mb2fmu.mechanics.mechanism.records.appearance_records import (
+    DrawnJoint,
+    DrawnShape,
+    JointKind,
+    MeshUse,
+    Scenery,
+    ShapeKind,
+)
+from mb2fmu.mechanics.mechanism.records.kinematic_records import Components
 from mb2fmu.robots.moving_tree import MovingTree
 from mb2fmu.robots.package_paths import UnresolvedError, mesh_path
 from mb2fmu.robots.robot_description import Array, Geometry, LinkRecord, Pose, RobotDescription

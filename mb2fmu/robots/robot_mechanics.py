@@ -8,7 +8,7 @@ from pathlib import Path
 
 import sympy as sm
 
-from mb2fmu.mechanism.drawn_records import MeshUse
+from mb2fmu.mechanics.mechanism.records.appearance_records import MeshUse
 from mb2fmu.model.recorded import RecordedMechanics
 from mb2fmu.robots.moving_tree import MovingTree
 from mb2fmu.robots.robot_description import LoopRecord, RobotDescription

@@ -10,13 +10,22 @@ import numpy as np
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.equations.motion import Assignment, KinematicEquations
-from mb2fmu.mechanism.observable_reading import Numbers, read_outputs
-from mb2fmu.mechanism.observables import InverseDynamics, Joint
-from mb2fmu.mechanism.own_event_reading import read_own_events
-from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized
-from mb2fmu.mechanism.records import Body, Components, ForceLoad, Frame, KinematicPoint, Load, Mechanism, VectorTerms
-from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, rates_of
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    Body,
+    Components,
+    ForceLoad,
+    Frame,
+    KinematicPoint,
+    Load,
+    Mechanism,
+    VectorTerms,
+)
+from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, plain_symbols, rates_of
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import Group, drawn_to_unit_length, normalized
+from mb2fmu.mechanics.mechanism.records.requested_quantities import InverseDynamics, Joint
+from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_own_events
+from mb2fmu.mechanics.mechanism.sympy_import.output_import import Numbers, read_outputs
 from mb2fmu.model.definition import ModelDefinition, OutputRequest
 from mb2fmu.model.expressions import rate_in_time
 from mb2fmu.model.recorded import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint

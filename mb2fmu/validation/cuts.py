@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanism.observables import RequestedOutput
-from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.mechanism.sampling import random_samples, with_auxiliary
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.random_states import random_samples, with_auxiliary
+from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
 from mb2fmu.validation.sights import Sights
 
 Floats = npt.NDArray[np.float64]

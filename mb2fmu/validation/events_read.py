@@ -16,8 +16,8 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.functions import StickingSign
-from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.observables import RequestedOutput, WrittenOutput
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, WrittenOutput
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.model.requests import OutputRequest
 from mb2fmu.validation.own_constraints import OwnConstraints

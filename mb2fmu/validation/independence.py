@@ -16,9 +16,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.fmu.package import unpack
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.model.natural_units import natural_units
 from mb2fmu.robots import RobotMechanics

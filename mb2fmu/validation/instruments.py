@@ -13,10 +13,16 @@ from dataclasses import dataclass, replace
 
 import sympy as sm
 
-from mb2fmu.equations.motion import Assignment, EquationsOfMotion, OutputExpression
-from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.observables import RequestedOutput, WrittenOutput
-from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, SensedKind, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, OutputExpression
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    ForceLoad,
+    PathwayLoad,
+    SensedKind,
+    TorqueActuatorLoad,
+    TorqueLoad,
+)
+from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, WrittenOutput
 from mb2fmu.validation.attitude import euler_angles, unit_quaternion
 from mb2fmu.validation.cuts import Cuts
 from mb2fmu.validation.sights import Kind, Sights

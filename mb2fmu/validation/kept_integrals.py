@@ -18,10 +18,10 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.conserved import ConservedQuantities, Potential
-from mb2fmu.mechanism.conserved_of_lagrangian import ConservedOfLagrangian
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import ConservedQuantities, Potential
+from mb2fmu.mechanics.mechanism.assembly.lagrangian_conserved_quantities import ConservedOfLagrangian
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.plans import Planner
 from mb2fmu.validation.reference import Reference

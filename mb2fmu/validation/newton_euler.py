@@ -1,6 +1,6 @@
 """The reference of mechanisms with bodies: Newton-Euler equations in numbers, from ``Mechanism`` records.
 
-The accelerations come from :class:`mb2fmu.mechanism.numeric_mechanism.NumericMechanism`, or compiled from ``bodies.c``:
+The accelerations come from :class:`mb2fmu.mechanics.mechanism.numeric.numeric_mechanism.NumericMechanism`, or compiled from ``bodies.c``:
 no formulation and no symbolic composition between bodies. Outputs and energies are read off the same motion
 (``instruments``).
 """
@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.equations.motion import Assignment, EquationsOfMotion
-from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.consistency import parameter_values
-from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
 from mb2fmu.model.natural_units import typical_motion
 from mb2fmu.validation.instruments import read_off
 from mb2fmu.validation.numeric import NumericEquations, Observed

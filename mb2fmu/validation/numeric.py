@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.equations.motion import EquationsOfMotion, Intermediate
 from mb2fmu.errors import Fault, PlatformError, ToolError, ValidationError
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Intermediate
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.c_writer import CannotWriteError
 from mb2fmu.validation.compiled.machine import FailureError, Machine, Sizes

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.equations.motion import DIAGNOSTICS
+from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTICS
 from mb2fmu.validation.invariants import invariant
 from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.result import InvariantResult

@@ -14,8 +14,8 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.equations.unilateral import LEAVING, SETTLED, STILL, Contacts
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.mechanics.equations.contact_records import LEAVING, SETTLED, STILL, Contacts
 from mb2fmu.validation.own_impacts import Touch
 
 Floats = npt.NDArray[np.float64]

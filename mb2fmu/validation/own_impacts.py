@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from mb2fmu.equations.unilateral import SETTLED, Contacts
+from mb2fmu.mechanics.equations.contact_records import SETTLED, Contacts
 
 Floats = npt.NDArray[np.float64]
 

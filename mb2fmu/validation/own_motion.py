@@ -12,8 +12,8 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.functions import StickingSign
-from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.model.natural_units import attractor_rate
 from mb2fmu.validation.admissible import Admissible, Point

@@ -20,8 +20,9 @@ import numpy as np
 import sympy as sm
 from sympy.core.relational import Relational
 
-from mb2fmu.equations.latches import HeldRow, Latches
-from mb2fmu.equations.motion import (
+from mb2fmu.functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
+from mb2fmu.mechanics.equations.contact_records import ContactFriction, Contacts, UnilateralContact
+from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,
     LinearSolve,
@@ -29,9 +30,8 @@ from mb2fmu.equations.motion import (
     OutputExpression,
     OwnEvent,
 )
-from mb2fmu.equations.motion_events import change_is_due
-from mb2fmu.equations.unilateral import ContactFriction, Contacts, UnilateralContact
-from mb2fmu.functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
+from mb2fmu.mechanics.equations.event_records import change_is_due
+from mb2fmu.mechanics.equations.latch_records import HeldRow, Latches
 from mb2fmu.validation.distinct_parts import distinct
 
 OwnKind = Literal["truth", "integer", "sign"]

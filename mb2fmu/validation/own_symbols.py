@@ -13,7 +13,7 @@ from sympy.physics.vector import dynamicsymbols
 from sympy.printing.numpy import NumPyPrinter
 
 from mb2fmu.functions import TableValue
-from mb2fmu.mechanism.symbols import translate
+from mb2fmu.mechanics.mechanism.records.plain_symbols import translate
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.validation.distinct_parts import distinct
 from mb2fmu.validation.own_objects import Handed

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.equations.motion import Assignment, Intermediate, LinearSolve
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, Intermediate, LinearSolve
 from mb2fmu.validation.scalar import scalar_function
 
 Floats = npt.NDArray[np.float64]

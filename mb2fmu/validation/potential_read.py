@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.conserved import Potential, rate_along
-from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanism.records import Load
-from mb2fmu.mechanism.sampling import Sample, random_samples
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import Potential, rate_along
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.random_states import Sample, random_samples
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Load
 from mb2fmu.model import ModelDefinition
 from mb2fmu.model.natural_units import natural_units
 from mb2fmu.model.requests import OutputRequest

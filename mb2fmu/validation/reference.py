@@ -12,9 +12,9 @@ import numpy.typing as npt
 import scipy
 import sympy as sm
 
-from mb2fmu.equations.motion import DIAGNOSTICS, EquationsOfMotion
-from mb2fmu.equations.motion_observables import diagnosed_outputs
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTICS, EquationsOfMotion
+from mb2fmu.mechanics.equations.observable_quantities import diagnosed_outputs
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.natural_units import natural_units, typical_motion
 from mb2fmu.model.surface_sizes import surface_sizes

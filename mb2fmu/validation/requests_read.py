@@ -7,9 +7,9 @@ from typing import Any
 
 from sympy.physics.mechanics.joint import Joint as SympyJoint
 
-from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.observables import RequestedOutput
-from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.model.requests import OutputRequest
 

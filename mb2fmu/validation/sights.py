@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanism.records import VectorTerms
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import VectorTerms
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal[

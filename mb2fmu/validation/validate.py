@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mb2fmu import __version__
-from mb2fmu.equations.motion_observables import diagnosed_outputs
 from mb2fmu.errors import ValidationError
 from mb2fmu.fmu.package import unpack
+from mb2fmu.mechanics.equations.observable_quantities import diagnosed_outputs
 from mb2fmu.validation.answers import answered
 from mb2fmu.validation.compare import (
     FACTOR,
@@ -49,8 +49,8 @@ from mb2fmu.validation.simulate import TIME_LIMIT, Driven, check_variables, driv
 from mb2fmu.validation.unit_description import UnitDescription, UnitKind, read_description
 
 if TYPE_CHECKING:
-    from mb2fmu.equations.motion import EquationsOfMotion, Method
-    from mb2fmu.mechanism import Mechanism
+    from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
+    from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model.declarations import Declarations
 
 # Most independent first: SymPy's own Kane, then energies, then our own TMT.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conformance.tools import driver
 
-from mb2fmu import formulation, mechanism, model
+from mb2fmu import model
 from mb2fmu.compiler import evaluation, lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram, with_derivatives
 from mb2fmu.fmu import emit_xml, interface, package
@@ -18,6 +18,7 @@ from mb2fmu.fmu.emit_c import emit, is_motion, translation_units
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface, Target
 from mb2fmu.fmu.toolchain import host
+from mb2fmu.mechanics import formulations, mechanism
 
 ROOT = Path(__file__).parents[2]
 NUMBER = 4
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="the machine has 
 def pendulum():
     """A function: number, FMI version → a pendulum of another name that starts elsewhere, and its program."""
     definition = model.check(model.load(ROOT / "models" / "simple_pendulum.py"))
-    equations = formulation.formulate(mechanism.read(definition))
+    equations = formulations.formulate(mechanism.read(definition))
     program = lowering.lower(equations)
     native = with_derivatives(program)
     plain = {

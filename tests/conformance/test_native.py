@@ -17,11 +17,12 @@ import pytest
 from conformance.tools import driver, script, tool
 from representatives import marked
 
-from mb2fmu import formulation, pipeline, validation
+from mb2fmu import pipeline, validation
 from mb2fmu.compiler import lowering
 from mb2fmu.compiler.numerics.multiplier_solve import MultiplierSystem
 from mb2fmu.fmu import package
-from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics import formulations
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.model import load
 from mb2fmu.model.natural_units import ATTRACTOR_RATE
 from mb2fmu.pipeline.proving import reference_equations
@@ -189,9 +190,9 @@ def parts(reference):
 
 def with_dynamics(derivation):
     """Equations by another formulation than the unit's: the reference's own may say only what stands where."""
-    applying = [method for method, applies in formulation.applicable(derivation.mechanism).items() if applies.yes]
+    applying = [method for method, applies in formulations.applicable(derivation.mechanism).items() if applies.yes]
     method = validation.reference_method(derivation.equations.method, applying)
-    return comparable(formulation.formulate(derivation.mechanism, method))
+    return comparable(formulations.formulate(derivation.mechanism, method))
 
 
 def by_euler(reference, run, derivation):

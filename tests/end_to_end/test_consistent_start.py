@@ -21,7 +21,8 @@ from fmpy.fmi2 import (
 )
 from fmpy.fmi3 import FMU3Model, FMU3Slave
 
-from mb2fmu import animation, mechanism, model, pipeline
+from mb2fmu import animation, model, pipeline
+from mb2fmu.mechanics import mechanism
 
 STATES = ("q1", "q2", "q3", "u1", "u2", "u3")
 UNITS = {"native 2": {"fmi": "2"}, "native 3": {"fmi": "3"}, "python": {"backend": "python"}}

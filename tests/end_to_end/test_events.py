@@ -19,7 +19,8 @@ from planted.runtime import replaced
 from scipy import integrate
 
 import mb2fmu.fmu.emit_c
-from mb2fmu import Model, derive, export, formulation, pre, validation
+from mb2fmu import Model, derive, export, pre, validation
+from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.validate import make_yardstick
 
@@ -278,7 +279,7 @@ def short_belt():
     model = load(BELT)
     model.experiment(stop=5.0, step=0.25, tolerance=1e-8)
     derivation = derive(model)
-    equations = formulation.formulate(derivation.mechanism, "lagrange")
+    equations = formulations.formulate(derivation.mechanism, "lagrange")
     return model, derivation.definition, equations, make_yardstick(derivation.definition, equations)
 
 

@@ -15,9 +15,9 @@ from sympy.physics import mechanics as me
 from wrong_units import changed_unit, packed
 
 from mb2fmu import pipeline, validation
-from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.formulation import formulate
-from mb2fmu.mechanism import close_loops, read
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.mechanism import close_loops, read
 from mb2fmu.model import Model, check
 from mb2fmu.pipeline.outcomes import Build
 from mb2fmu.validation import ValidationResult, Yardstick

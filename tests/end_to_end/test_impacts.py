@@ -16,9 +16,9 @@ from judging import Judge
 
 from mb2fmu import Impact, Model, derive, export
 from mb2fmu.compiler.lowering import contact_laws
-from mb2fmu.equations.motion_events import events_of_touch
-from mb2fmu.equations.unilateral import UnilateralContact
 from mb2fmu.fmu.package import unpack
+from mb2fmu.mechanics.equations.contact_records import UnilateralContact
+from mb2fmu.mechanics.equations.event_records import events_of_touch
 from mb2fmu.validation.conditions import conditions
 from mb2fmu.validation.simulate import drive
 from mb2fmu.validation.unit_description import read_description

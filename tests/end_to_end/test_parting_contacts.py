@@ -14,8 +14,9 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Impact, Model, derive, export, formulation
+from mb2fmu import Impact, Model, derive, export
 from mb2fmu.fmu.package import unpack
+from mb2fmu.mechanics import formulations
 from mb2fmu.validation.conditions import conditions
 from mb2fmu.validation.reference import Reference, make_reference
 from mb2fmu.validation.simulate import drive
@@ -74,7 +75,7 @@ def unit(tmp_path_factory):
 
 def reference_of(model: Model) -> Reference:
     derivation = derive(model)
-    return make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "lagrange"))
+    return make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
 
 
 @pytest.fixture(scope="module")

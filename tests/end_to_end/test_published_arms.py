@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from mechanisms import Numeric, State
 
-from mb2fmu import mechanism, model, pipeline
-from mb2fmu.mechanism.consistency import parameter_values
+from mb2fmu import model, pipeline
+from mb2fmu.mechanics import mechanism
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
 
 MODELS = Path(__file__).parents[2] / "models"
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mb2fmu import formulation, mechanism, model
+from mb2fmu import model
+from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.validation import by_euler, conditions
 
 ROOT = Path(__file__).parents[2]
@@ -15,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("method", ["kane", "tmt", "lagrange"])
 def test_euler_ends_at_the_published_digits(method):
     definition = model.check(model.load(ROOT / "models" / "msl_double_pendulum.py"))
-    equations = formulation.formulate(mechanism.read(definition), method)
+    equations = formulations.formulate(mechanism.read(definition), method)
     found = by_euler(definition, equations, 1e-4, experiment=conditions(definition, {"g": 9.81}))
     assert found.time[-1] == pytest.approx(3.0, abs=1e-12)
     speeds = [found[speed.name][-1] for speed in definition.speeds]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from representatives import marked
 
-from mb2fmu import formulation, mechanism, model
+from mb2fmu import model
+from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.validation import make_reference, stored
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +27,7 @@ def test_stored_reference_is_current(name):
     definition = read.declared
     numeric = str(old.provenance["formulation"]).startswith("Newton-Euler")
     equations = (
-        formulation.formulate_motion(read) if numeric else formulation.formulate(read, old.provenance["formulation"])
+        formulations.formulate_motion(read) if numeric else formulations.formulate(read, old.provenance["formulation"])
     )
     fresh = make_reference(definition, equations, mechanism=read if numeric else None)
     assert fresh.trajectory.provenance["formulation"] == old.provenance["formulation"]
@@ -37,7 +38,7 @@ def test_another_motion_is_not_current():
     """The same comparison, with gravity of Paris instead of the model's: it must not pass."""
     old = stored.read(ROOT / "reference" / "msl_pendulum")
     definition = model.check(model.load(ROOT / "models" / "msl_pendulum.py"))
-    equations = formulation.formulate(mechanism.read(definition), old.provenance["formulation"])
+    equations = formulations.formulate(mechanism.read(definition), old.provenance["formulation"])
     parameters = tuple(replace(p, value=9.80928) if p.name == "g" else p for p in definition.parameters)
     assert parameters != definition.parameters
     fresh = stored.excerpt(make_reference(replace(definition, parameters=parameters), equations))

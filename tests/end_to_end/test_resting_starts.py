@@ -12,7 +12,8 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Impact, Model, derive, export, formulation
+from mb2fmu import Impact, Model, derive, export
+from mb2fmu.mechanics import formulations
 from mb2fmu.validation.reference import make_reference
 
 GRAVITY, PULL, LEFT = 9.81, 25.0, 0.01
@@ -80,7 +81,7 @@ def test_what_hangs_over_its_floor_at_the_start_falls(tmp_path_factory, kind, ru
 def test_the_reference_lets_go_at_once(rubbing):
     def end(model: Model, name: str) -> float:
         derivation = derive(model)
-        found = make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "lagrange"))
+        found = make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
         return float(found.trajectory.values[-1, found.trajectory.column(name)])
 
     assert end(block(pull=PULL, **rubbing), "y") - 0.05 == pytest.approx(RISEN, rel=1e-9)

@@ -11,14 +11,6 @@ from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.compiler.program.program import Layout, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.equations.motion import (
-    Assignment,
-    EquationsOfMotion,
-    KinematicEquations,
-    MassMatrixDynamics,
-    OutputExpression,
-    VelocityConstraints,
-)
 from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
@@ -35,6 +27,14 @@ from mb2fmu.fmu.interface.interface_description import LOG_CATEGORIES
 from mb2fmu.fmu.interface.native_abilities import capabilities, solver_parameters, solver_type
 from mb2fmu.fmu.interface.physical_quantities import quantity_types
 from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember
+from mb2fmu.mechanics.equations.equations_of_motion import (
+    Assignment,
+    EquationsOfMotion,
+    KinematicEquations,
+    MassMatrixDynamics,
+    OutputExpression,
+    VelocityConstraints,
+)
 from mb2fmu.model.definition import Experiment, ModelDefinition
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 

@@ -18,7 +18,7 @@ from mb2fmu.compiler.derivatives import NativeProgram, with_derivatives
 from mb2fmu.fmu import emit_xml, interface, package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model import Model
 from mb2fmu.pipeline import deriving
 from mb2fmu.pipeline.outcomes import Derivation

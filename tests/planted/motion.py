@@ -9,8 +9,8 @@ from typing import Any
 import sympy as sm
 from planted.fault import Mutant, Subject
 
-from mb2fmu.equations.motion import EquationsOfMotion, MassMatrixDynamics, VelocityConstraints
-from mb2fmu.equations.recursion import Recursion
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, MassMatrixDynamics, VelocityConstraints
+from mb2fmu.mechanics.equations.link_recursion import Recursion
 
 SLIGHTLY = sm.Float("1.02")
 

@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sm
 from planted.fault import Mutant, Subject
 
-from mb2fmu.mechanism.records import (
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Components,
     ForceLoad,
     Load,

@@ -9,11 +9,11 @@ from typing import Any
 import sympy as sm
 from planted.fault import Mutant, Subject
 
-from mb2fmu.equations.latches import HeldRow, Latch
-from mb2fmu.equations.motion import OwnEvent
-from mb2fmu.equations.unilateral import UnilateralContact
-from mb2fmu.mechanism.observables import RequestedOutput, WrittenOutput
-from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.mechanics.equations.contact_records import UnilateralContact
+from mb2fmu.mechanics.equations.equations_of_motion import OwnEvent
+from mb2fmu.mechanics.equations.latch_records import HeldRow, Latch
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, WrittenOutput
 
 SLIGHTLY = sm.Float("1.03")
 

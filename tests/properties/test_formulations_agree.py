@@ -21,8 +21,8 @@ from mechanisms import (
 from representatives import KINDS, marked
 
 from mb2fmu.errors import FormulationError
-from mb2fmu.formulation import applicable, formulate
-from mb2fmu.mechanism import read
+from mb2fmu.mechanics.formulations import applicable, formulate
+from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import check, load
 from mb2fmu.validation import outgrows_symbols
 

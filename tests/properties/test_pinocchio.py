@@ -15,7 +15,8 @@ from mechanisms import Evaluated, Numeric, State, mechanism_of, model_of, random
 from pinocchio_model import PinocchioModel
 from trees import AXES, DEGREES, KINDS, build
 
-from mb2fmu import mechanism, model
+from mb2fmu import model
+from mb2fmu.mechanics import mechanism
 
 MODELS = Path(__file__).parents[2] / "models"
 ROUNDING = 100 * np.finfo(float).eps

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mechanisms import Evaluated, Numeric, close, mechanism_of, model_of, random_states
 from trees import AXES, DEGREES, KINDS, build
 
-from mb2fmu.formulation import applicable
+from mb2fmu.mechanics.formulations import applicable
 
 TREES = st.lists(
     st.tuples(st.sampled_from(KINDS), st.sampled_from(AXES), st.integers(0, 3)), min_size=1, max_size=3

@@ -23,7 +23,7 @@ from trees import AXES, DEGREES, KINDS, build
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.compiler.program import operation_count
-from mb2fmu.formulation import applicable, formulate
+from mb2fmu.mechanics.formulations import applicable, formulate
 from mb2fmu.model.definition import Parts
 
 VARIANTS = ("recursive-articulated", "recursive-composite")

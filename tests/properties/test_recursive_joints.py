@@ -10,7 +10,7 @@ import sympy as sm
 from mechanisms import Evaluated, Numeric, close, mechanism_of, model_of, random_states
 from sympy.physics import mechanics as me
 
-from mb2fmu.formulation import applicable
+from mb2fmu.mechanics.formulations import applicable
 from mb2fmu.model.definition import Parts
 
 VARIANTS = ("recursive-articulated", "recursive-composite")

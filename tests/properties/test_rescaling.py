@@ -16,9 +16,9 @@ from rescaling import factor, rescale
 from scipy.integrate import solve_ivp
 
 from mb2fmu import Model, pipeline, validation
-from mb2fmu.formulation import formulate
-from mb2fmu.mechanism import close_loops
-from mb2fmu.mechanism.consistency import kinetic_energy_matches
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.mechanism import close_loops
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import kinetic_energy_matches
 from mb2fmu.model import natural_units
 from mb2fmu.pipeline import deriving
 from mb2fmu.pipeline.proving import reference_equations

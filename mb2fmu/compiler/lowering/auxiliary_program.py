@@ -9,7 +9,7 @@ import sympy as sm
 from mb2fmu.compiler.lowering.lower_equations import Lowering
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.equations.motion import Assignment, EquationsOfMotion
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
 
 
 class Beside:

@@ -19,7 +19,7 @@ from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.numerics.constraint_systems import EPSILON, gram
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.equations.motion import DIAGNOSTICS, EquationsOfMotion
+from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTICS, EquationsOfMotion
 
 _DEPENDENT = 1e-10
 """A squared distance below it, the longest row being 1: the row counts as one that follows from those before it."""

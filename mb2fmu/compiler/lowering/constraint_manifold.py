@@ -8,7 +8,7 @@ from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.program.program import Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.equations.motion import Assignment, EquationsOfMotion
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
 
 
 def lower_manifold(equations: EquationsOfMotion) -> Program:

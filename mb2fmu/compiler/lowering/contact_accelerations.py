@@ -13,8 +13,8 @@ from mb2fmu.compiler.lowering.latch_laws import LatchLaws
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
 from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.equations.recursion import RecursiveDynamics
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.mechanics.equations.link_recursion import RecursiveDynamics
 
 Rows = list[list[int]]
 

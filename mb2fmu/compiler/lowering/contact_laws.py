@@ -10,7 +10,7 @@ from mb2fmu.compiler.lowering.contact_response import ContactResponse
 from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.numerics.complementarity import Blows, impulses_at_once, impulses_in_turn, resting_forces
 from mb2fmu.compiler.program.program import Op
-from mb2fmu.equations.unilateral import SETTLED
+from mb2fmu.mechanics.equations.contact_records import SETTLED
 
 Rows = list[list[int]]
 

@@ -8,8 +8,8 @@ import sympy as sm
 
 from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.equations.unilateral import Contacts
+from mb2fmu.mechanics.equations.contact_records import Contacts
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 
 class ContactResponse:

@@ -20,7 +20,7 @@ from mb2fmu.compiler.numerics.constraint_systems import least_norm_multipliers
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.numerics.multiplier_solve import MultiplierSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.equations.motion import EquationsOfMotion, VelocityConstraints
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, VelocityConstraints
 
 Rows = list[list[int]]
 

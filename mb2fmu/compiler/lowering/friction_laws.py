@@ -16,9 +16,9 @@ from mb2fmu.compiler.numerics.friction_rows import FrictionRows, Frictions
 from mb2fmu.compiler.numerics.frictional_impacts import RoughBlows, rough_impulses
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.equations.motion_events import change_is_due
-from mb2fmu.equations.unilateral import LEAVING, STILL
+from mb2fmu.mechanics.equations.contact_records import LEAVING, STILL
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.mechanics.equations.event_records import change_is_due
 
 Rows = list[list[int]]
 

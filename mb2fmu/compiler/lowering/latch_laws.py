@@ -20,7 +20,7 @@ from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.numerics.active_rows import HeldRows
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 Rows = list[list[int]]
 

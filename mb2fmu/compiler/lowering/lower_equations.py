@@ -21,9 +21,9 @@ from mb2fmu.compiler.numerics.linear_solve import solve_dense
 from mb2fmu.compiler.program.program import Layout, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.equations.motion import Assignment, EquationsOfMotion, LinearSolve
-from mb2fmu.equations.recursion import RecursiveDynamics
 from mb2fmu.errors import Fault, LoweringError
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, LinearSolve
+from mb2fmu.mechanics.equations.link_recursion import RecursiveDynamics
 
 Optional = Literal["forward", "inverse"]
 

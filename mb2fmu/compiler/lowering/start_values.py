@@ -14,7 +14,7 @@ import sympy as sm
 from mb2fmu.compiler.lowering.position_projection import PositionProjection
 from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.numerics.constraint_systems import project_speeds
-from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 
 def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> list[int]:

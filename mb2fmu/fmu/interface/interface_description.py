@@ -35,7 +35,6 @@ from mb2fmu.compiler.events import SwitchKind, switches_of
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.compiler.program.result_dependencies import Kind as ReadKind
 from mb2fmu.compiler.program.result_dependencies import all_dependencies
-from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.fmu.interface.array_variables import arrays, without
 from mb2fmu.fmu.interface.fmu_interface import (
@@ -56,6 +55,7 @@ from mb2fmu.fmu.interface.physical_quantities import quantity_types
 from mb2fmu.fmu.interface.terminals import terminals
 from mb2fmu.fmu.interface.variable_groups import TypeDefinition
 from mb2fmu.fmu.solvers import solver_called, solver_of_kind
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations import Declarations, Experiment
 from mb2fmu.units import derivative_unit, display_conversion, parse_unit
 from mb2fmu.variables import AuxiliaryState, Coordinate, Parameter, Quantity, Speed

@@ -19,8 +19,8 @@ import numpy as np
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.result_dependencies import Kind, dependencies
-from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.fmu.interface.variable_groups import MemberKind, Terminal, TerminalMember
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.connections import DeclaredTerminal
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.units import parse_unit

@@ -10,7 +10,7 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.splitting.movement import Movement, Symbols
 from mb2fmu.systems.splitting.opened_joint import Compliance, opened

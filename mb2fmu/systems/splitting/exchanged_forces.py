@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sm
 
-from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanism.records import (
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     Load,
     Mechanism,

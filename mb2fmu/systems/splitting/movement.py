@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import sympy as sm
 
-from mb2fmu.mechanism.records import (
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
     ForceLoad,
     Load,
@@ -16,7 +16,7 @@ from mb2fmu.mechanism.records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanism.symbols import rates_of
+from mb2fmu.mechanics.mechanism.records.plain_symbols import rates_of
 
 Symbols = frozenset[sm.Symbol]
 NONE: Symbols = frozenset()

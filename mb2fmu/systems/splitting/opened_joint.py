@@ -23,12 +23,9 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.equations.motion import KinematicEquations, VelocityConstraints
 from mb2fmu.errors import Fault
-from mb2fmu.mechanism.kinematics import NamedKinematics
-from mb2fmu.mechanism.observables import WrittenOutput
-from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized
-from mb2fmu.mechanism.records import (
+from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
     Components,
     ForceLoad,
@@ -38,6 +35,9 @@ from mb2fmu.mechanism.records import (
     Mechanism,
     TorqueLoad,
 )
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import Group, drawn_to_unit_length, normalized
+from mb2fmu.mechanics.mechanism.records.requested_quantities import WrittenOutput
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.splitting.exchanged_forces import AXES, free_axes, identifier
 from mb2fmu.systems.splitting.movement import Movement, frames_of, points_of, turned_frames

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanism.records import Frame, KinematicPoint, Mechanism, VectorTerms
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Frame, KinematicPoint, Mechanism, VectorTerms
 from mb2fmu.systems.splitting.selected_records import Selection
 
 Floats = npt.NDArray[np.float64]

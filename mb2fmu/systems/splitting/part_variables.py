@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import sympy as sm
 
-from mb2fmu.equations.motion import KinematicEquations, VelocityConstraints
-from mb2fmu.mechanism.observables import Observable, RequestedOutput, WrittenOutput
-from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.mechanics.mechanism.records.requested_quantities import Observable, RequestedOutput, WrittenOutput
 from mb2fmu.model.connections import DeclaredMember, DeclaredTerminal
 from mb2fmu.systems.splitting.exchanged_forces import identifier
 from mb2fmu.systems.splitting.selected_records import Selection

@@ -8,9 +8,17 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.mechanism.handed_records import HandedRecords
-from mb2fmu.mechanism.records import Body, ForceLoad, Load, Mechanism, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.mechanism.symbols import rates_of
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    Body,
+    ForceLoad,
+    Load,
+    Mechanism,
+    PathwayLoad,
+    TorqueActuatorLoad,
+    TorqueLoad,
+)
+from mb2fmu.mechanics.mechanism.records.plain_symbols import rates_of
+from mb2fmu.mechanics.mechanism.sympy_import.given_records import HandedRecords
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.splitting.cut_mechanism import Cut

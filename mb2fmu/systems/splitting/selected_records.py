@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mb2fmu.mechanism.records import (
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
     ForceApplication,
     ForceLoad,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.systems.joined import CouplingError
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Speed
 

@@ -1,6 +1,6 @@
 """Write a ``Mechanism`` as the tables of ``bodies.h``: its numbers, and the frame and point of each part.
 
-Read from the records alone, apart from mechanism/numeric_mechanism.py: rates and partial velocities are SymPy's
+Read from the records alone, apart from mechanics/mechanism/numeric/numeric_mechanism.py: rates and partial velocities are SymPy's
 derivatives.
 """
 
@@ -15,8 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, SensedKind, TorqueActuatorLoad, TorqueLoad, VectorTerms
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    ForceLoad,
+    PathwayLoad,
+    SensedKind,
+    TorqueActuatorLoad,
+    TorqueLoad,
+    VectorTerms,
+)
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.c_writer import Tables
 from mb2fmu.validation.compiled.link_tree import Articulated, articulated

@@ -13,8 +13,8 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.validation.compiled.mass_columns import MassColumns, Nodes
 
 FEWEST = 24

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.integrate._ivp import dop853_coefficients as coefficients
 
 from mb2fmu.fmu.toolchain import load_library
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.bodies_tables import MechanismTables
 from mb2fmu.validation.compiled.c_writer import PRELUDE, Tables

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ import sympy.physics.mechanics as me
 from mechanisms import cart_with_pathways
 
 from mb2fmu import animation
-from mb2fmu.formulation import formulate
-from mb2fmu.mechanism import read
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Sphere, check
 from mb2fmu.pipeline import appearance
 

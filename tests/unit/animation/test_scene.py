@@ -15,9 +15,9 @@ from mb2fmu import Model, animation
 from mb2fmu.animation.poses import places, sampled_inputs
 from mb2fmu.animation.turns import matrix
 from mb2fmu.errors import FormulationError, MechanismError, ModelError, PackageError
-from mb2fmu.formulation import formulate
-from mb2fmu.mechanism import read
-from mb2fmu.mechanism.kinematics import NamedKinematics
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.mechanism import read
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model import Box, Cylinder, Mesh, Sphere, check
 
 

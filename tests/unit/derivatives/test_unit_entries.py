@@ -13,8 +13,8 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, NativePr
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.compiler.program import operation_count
-from mb2fmu.formulation import formulate
-from mb2fmu.mechanism import read
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import check, load
 
 MODELS = Path(__file__).parents[3] / "models"

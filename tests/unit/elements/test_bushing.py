@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 
 from mb2fmu import Bushing, Model, Parts, rhs
 from mb2fmu.errors import ModelError
-from mb2fmu.formulation.potentials import is_potential_of_loads
-from mb2fmu.mechanism import read
+from mb2fmu.mechanics.formulations.energies.load_potentials import is_potential_of_loads
+from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import check
 
 t = me.dynamicsymbols._t

@@ -10,14 +10,15 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from touching import planar_body
 
-from mb2fmu import Impact, Model, derive, formulation, validation
+from mb2fmu import Impact, Model, derive, validation
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.numerics.coulomb_contacts import Rubbing, choose
 from mb2fmu.compiler.numerics.friction_rows import FrictionRows, Frictions
 from mb2fmu.compiler.program.program import Layout, Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import MechanismError, ModelError, ValidationError
-from mb2fmu.mechanism import read
+from mb2fmu.mechanics import formulations
+from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import check
 from mb2fmu.validation import own_friction
 
@@ -36,7 +37,7 @@ def body(
 
 def reference(model: Model):
     derivation = derive(model)
-    equations = formulation.formulate(derivation.mechanism, "kane")
+    equations = formulations.formulate(derivation.mechanism, "kane")
     return validation.make_reference(derivation.definition, equations)
 
 

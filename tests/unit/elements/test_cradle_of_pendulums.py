@@ -9,7 +9,8 @@ import sympy.physics.mechanics as me
 from event_runs import run_with_events
 from scipy.special import ellipj, ellipk
 
-from mb2fmu import Impact, Model, Parts, derive, export, formulation
+from mb2fmu import Impact, Model, Parts, derive, export
+from mb2fmu.mechanics import formulations
 from mb2fmu.validation.reference import make_reference
 
 LENGTH, G, LIFTED = 0.3, 9.81, 0.5
@@ -52,7 +53,7 @@ def by_hand(time: np.ndarray) -> np.ndarray:
 
 def test_the_reference_swings_to_and_fro():
     derivation = derive(cradle())
-    reference = make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "kane"))
+    reference = make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "kane"))
     trajectory = reference.trajectory
     found = trajectory.values[:, [trajectory.column(f"q{i}") for i in (1, 2, 3)]]
     assert found == pytest.approx(by_hand(trajectory.time), abs=1e-8)

@@ -16,8 +16,9 @@ import sympy.physics.mechanics as me
 from event_runs import run_with_events
 from scipy.integrate import solve_ivp
 
-from mb2fmu import HardStop, Impact, Model, derive, export, formulation
+from mb2fmu import HardStop, Impact, Model, derive, export
 from mb2fmu.errors import ValidationError
+from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.model.surface_sizes import surface_sizes
 from mb2fmu.pipeline import eventful
@@ -42,7 +43,7 @@ def events_of(slope, start, stop, gap, **others) -> tuple[float, np.ndarray, int
 
 def reference_of(model: Model):
     derivation = derive(model)
-    return make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "lagrange"))
+    return make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
 
 
 def rows_of(run, counter: str) -> np.ndarray:

@@ -9,10 +9,11 @@ import pytest
 from large_models import LARGE
 from representatives import KINDS, marked
 
-from mb2fmu import formulation, mechanism, model
+from mb2fmu import model
 from mb2fmu.compiler import evaluation, lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram, with_derivatives
 from mb2fmu.compiler.program.program import Program
+from mb2fmu.mechanics import formulations, mechanism
 
 MODELS = Path(__file__).parents[3] / "models"
 FAST = ("simple_pendulum", "double_pendulum", "two_rods")
@@ -33,7 +34,7 @@ def parameters() -> list[object]:
 def lowered(name: str) -> tuple[Program, np.ndarray, np.ndarray, np.ndarray, float]:
     """The program of a model, its start values x, r and p, and how far from x loops can still be closed."""
     definition = model.check(model.load(MODELS / f"{name}.py", SHORTENED.get(name)))
-    equations = formulation.formulate(mechanism.read(definition))
+    equations = formulations.formulate(mechanism.read(definition))
     program = lowering.lower(equations)
     motion = [
         *definition.coordinates,

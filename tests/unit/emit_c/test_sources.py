@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from compiled_c import ARITHMETIC, COMPILERS, WARNINGS, bare_interface, missing
 
-from mb2fmu import formulation, mechanism, model
+from mb2fmu import model
 from mb2fmu.compiler import lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, with_derivatives
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
@@ -25,6 +25,7 @@ from mb2fmu.fmu.emit_c import emit, emit_motion, translation_units
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, SolverSettings, Target
 from mb2fmu.fmu.toolchain.compile_and_link import read_files
+from mb2fmu.mechanics import formulations, mechanism
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden_model.c"
@@ -49,7 +50,7 @@ def by_hand() -> Program:
 
 def unit(name: str, fmi: str) -> FileTree:
     definition = model.check(model.load(ROOT / "models" / f"{name}.py"))
-    equations = formulation.formulate(mechanism.read(definition))
+    equations = formulations.formulate(mechanism.read(definition))
     program = lowering.lower(equations)
     native = with_derivatives(program, adjoint=fmi != "2")
     return emit(native, interface.describe(definition, equations, program, Target(fmi, "native")))
@@ -169,7 +170,7 @@ def test_only_the_shell_of_one_version_is_there(fmi: str) -> None:
 
 def test_adjoint_derivatives_are_printed_where_they_can_be_asked_for() -> None:
     definition = model.check(model.load(ROOT / "models" / "simple_pendulum.py"))
-    equations = formulation.formulate(mechanism.read(definition))
+    equations = formulations.formulate(mechanism.read(definition))
     program = lowering.lower(equations)
     without = with_derivatives(program, adjoint=False)
     described = {fmi: interface.describe(definition, equations, program, Target(fmi, "native")) for fmi in ("2", "3")}

@@ -13,8 +13,8 @@ from scipy.integrate import solve_ivp
 
 import mb2fmu
 from mb2fmu import Model
-from mb2fmu.formulation.theory import named_quantities
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model import load
 
 MODELS = Path(__file__).parents[3] / "models"

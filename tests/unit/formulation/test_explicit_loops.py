@@ -11,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from representatives import marked
 
-from mb2fmu import Model, Parts, formulation, mechanism, model, pipeline
+from mb2fmu import Model, Parts, model, pipeline
 from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.arithmetic.python_runtime import OutsideError
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.fmu.interface import describe
-from mb2fmu.formulation.loops import LoopRows, Misfit, Start
-from mb2fmu.formulation.loops.planar import CrankSlider, FourBar, FourBarTrans
-from mb2fmu.formulation.loops.rod import Rod
-from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics import formulations, mechanism
+from mb2fmu.mechanics.formulations.loops import LoopRows, Misfit, Start
+from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSlider, FourBar, FourBarTrans
+from mb2fmu.mechanics.formulations.loops.rod_loop import Rod
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.report.listing import listing
 
 # --- whole models ----------------------------------------------------------------------------------------------------
@@ -335,8 +336,8 @@ def test_a_closed_form_gives_one_coordinate_per_row():
 
 def test_auto_takes_couplings_and_leaves_what_may_fail_on_the_way():
     definition = mechanism.close_loops(mechanism.read(model.check(model.load("models/transmission.py"))))
-    found = formulation.plan(definition)
+    found = formulations.plan(definition)
     assert (found.treatment, len(found.loops.closed_forms)) == ("explicit", 2)
     assert "couplings have no position where it fails" in found.because
-    assert formulation.plan(definition, "attractor").treatment == "attractor"
-    assert formulation.plan(derived("crank_slider").mechanism).treatment == "attractor"
+    assert formulations.plan(definition, "attractor").treatment == "attractor"
+    assert formulations.plan(derived("crank_slider").mechanism).treatment == "attractor"

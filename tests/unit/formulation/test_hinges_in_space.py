@@ -11,7 +11,7 @@ from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program.cancelled_dependencies import depends
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.errors import MechanismError
-from mb2fmu.mechanism.consistency import parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
 from mb2fmu.validation.numeric import NumericEquations
 
 

@@ -13,10 +13,10 @@ from scipy.integrate import solve_ivp
 
 import mb2fmu
 from mb2fmu import Model, Parts
-from mb2fmu.equations.motion import Assignment
-from mb2fmu.equations.named_quantities import NamedQuantities
-from mb2fmu.formulation.theory import named_quantities
-from mb2fmu.mechanism import read
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment
+from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
+from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
+from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import check, load
 
 MODELS = Path(__file__).parents[3] / "models"

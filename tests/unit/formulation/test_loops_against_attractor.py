@@ -15,8 +15,8 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Model, Parts, pipeline
 from mb2fmu.compiler import evaluation
-from mb2fmu.formulation.loops.kind import LoopRows, Misfit, Start
-from mb2fmu.formulation.loops.leg import Leg
+from mb2fmu.mechanics.formulations.loops.leg_loop import Leg
+from mb2fmu.mechanics.formulations.loops.loop_kind import LoopRows, Misfit, Start
 from mb2fmu.model import load
 
 t = me.dynamicsymbols._t

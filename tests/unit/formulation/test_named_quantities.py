@@ -8,11 +8,11 @@ import sympy as sm
 from mechanisms import Evaluated, Numeric, State, mechanism_of, random_states
 
 import mb2fmu
-from mb2fmu.equations.motion import Assignment
-from mb2fmu.equations.named_quantities import NamedQuantities
 from mb2fmu.errors import FormulationError
-from mb2fmu.formulation.theory import TITLES, named_quantities
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment
+from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
+from mb2fmu.mechanics.formulations.theory_quantities import TITLES, named_quantities
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.report.quantity_listing import quantity_listing
 
 MODELS = ("double_pendulum", "two_rods", "chaplygin_sleigh")

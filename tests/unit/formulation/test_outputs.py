@@ -12,8 +12,8 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, Parts
 from mb2fmu.errors import FormulationError, MechanismError
-from mb2fmu.formulation import formulate
-from mb2fmu.formulation.rotations import euler_angles, quaternion
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.formulations.rotation_conversions import euler_angles, quaternion
 
 C_SYMBOLS = sm.ImmutableMatrix(3, 3, sm.symbols("c0:9"))
 QUATERNION = sm.lambdify(list(C_SYMBOLS), quaternion(C_SYMBOLS))

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from mb2fmu import formulation, mechanism, model, pipeline
+from mb2fmu import model, pipeline
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.errors import FormulationError
+from mb2fmu.mechanics import formulations, mechanism
 
 FOUR_BAR = "models/four_bar.py"
 
@@ -57,7 +58,7 @@ def test_independent_coordinates_are_those_that_the_user_names(asked):
 )
 def test_independent_coordinates_that_cannot_be_are_refused(partitioned, asked, independent, message):
     with pytest.raises(FormulationError, match=message):
-        formulation.plan(partitioned.mechanism, asked, independent=independent)
+        formulations.plan(partitioned.mechanism, asked, independent=independent)
 
 
 def test_the_motion_is_that_of_all_coordinates(partitioned):
@@ -113,7 +114,7 @@ def test_coordinates_that_cannot_be_the_dependent_ones_are_refused():
     coordinates = tuple(replace(c, start=values[c.name], kind="guess") for c in definition.coordinates)
     read = mechanism.close_loops(mechanism.read(replace(definition, coordinates=coordinates)))
     with pytest.raises(FormulationError, match="q1, q2 do not follow from the others at the start"):
-        formulation.treat(formulation.formulate(read, "tmt"), read, "partition")
+        formulations.treat(formulations.formulate(read, "tmt"), read, "partition")
 
 
 @pytest.mark.parametrize("asked", ["partition", "explicit"])

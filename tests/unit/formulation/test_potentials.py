@@ -11,7 +11,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError
-from mb2fmu.formulation.antiderivatives import antiderivative, is_conservative, potential_of
+from mb2fmu.mechanics.formulations.energies.potential_energy_search import antiderivative, is_conservative, potential_of
 
 METHODS = ("kane", "tmt", "recursive-composite")
 DRIFT = 1e-7  # of the energy's own range and size; the integrator's tolerance is 1e-10

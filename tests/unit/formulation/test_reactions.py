@@ -13,8 +13,8 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, Parts
 from mb2fmu.errors import FormulationError, MechanismError, ModelError
-from mb2fmu.formulation import formulate
-from mb2fmu.mechanism import read
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import OutputRequest, check, load
 from mb2fmu.variables import Output
 

@@ -14,7 +14,7 @@ from sympy.physics.mechanics.functions import center_of_mass
 import mb2fmu
 from mb2fmu import Model
 from mb2fmu.errors import FormulationError, ModelError
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.instruments import read_off
 from mb2fmu.validation.sights import seen
 

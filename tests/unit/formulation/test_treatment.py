@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from mb2fmu import formulation, mechanism, model, pipeline
+from mb2fmu import model, pipeline
 from mb2fmu.errors import FormulationError
+from mb2fmu.mechanics import formulations, mechanism
 
 FOUR_BAR = "models/four_bar.py"
 
 
 def treated(*asked):
     read = mechanism.read(model.check(model.load(FOUR_BAR)))
-    return formulation.treat(formulation.formulate(read, "tmt"), read, *asked)
+    return formulations.treat(formulations.formulate(read, "tmt"), read, *asked)
 
 
 def test_auto_says_what_it_takes():
@@ -26,10 +27,10 @@ def test_auto_says_what_it_takes():
 
 def test_treatments_of_nothing_and_terms_that_do_not_belong_are_refused():
     read = mechanism.read(model.check(model.load("models/simple_pendulum.py")))
-    equations = formulation.formulate(read, "kane")
-    assert formulation.treat(equations, read) == (equations, "")
+    equations = formulations.formulate(read, "kane")
+    assert formulations.treat(equations, read) == (equations, "")
     with pytest.raises(FormulationError, match="no holonomic constraints"):
-        formulation.treat(equations, read, "multipliers")
+        formulations.treat(equations, read, "multipliers")
     with pytest.raises(FormulationError, match="Baumgarte"):
         treated("attractor", 5.0)
 

@@ -9,12 +9,12 @@ from golden.handwritten import constrained_point, double_pendulum, native_interf
 
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
-from mb2fmu.equations.motion import MassMatrixDynamics
 from mb2fmu.errors import InterfaceError
 from mb2fmu.fmu.interface import Target, describe, fmi2_view, fmi3_view
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember, TypeDefinition
 from mb2fmu.fmu.solvers import SOLVERS
+from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
 from mb2fmu.model.connections import DeclaredMember, DeclaredTerminal
 
 

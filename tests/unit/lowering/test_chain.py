@@ -8,7 +8,7 @@ from sympy.physics.mechanics import KanesMethod, PinJoint, Point, ReferenceFrame
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.compiler.program.result_dependencies import operation_count
-from mb2fmu.equations.motion import EquationsOfMotion, KinematicEquations, MassMatrixDynamics
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, KinematicEquations, MassMatrixDynamics
 
 
 def kane_of_chain(n):

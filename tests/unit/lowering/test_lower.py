@@ -15,7 +15,8 @@ from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.compiler.program.reachable_nodes import needed
 from mb2fmu.compiler.program.result_dependencies import dependencies, operation_count
-from mb2fmu.equations.motion import (
+from mb2fmu.errors import LoweringError
+from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,
     KinematicEquations,
@@ -24,7 +25,6 @@ from mb2fmu.equations.motion import (
     OutputExpression,
     VelocityConstraints,
 )
-from mb2fmu.errors import LoweringError
 
 t = sm.Symbol("t")
 MATRIX, COLUMN = sm.ImmutableMatrix, lambda *rows: sm.ImmutableMatrix([[row] for row in rows])

@@ -16,7 +16,7 @@ from sympy.physics import mechanics as me
 from mb2fmu import Model, pipeline
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.errors import MechanismError
-from mb2fmu.formulation import applicable
+from mb2fmu.mechanics.formulations import applicable
 
 T = me.dynamicsymbols._t
 assert textbook_mechanisms.__name__  # its mechanisms are among the strangers

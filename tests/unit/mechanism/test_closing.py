@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from mb2fmu import formulation, mechanism, model
+from mb2fmu import model
 from mb2fmu.compiler import evaluation, lowering
 from mb2fmu.errors import FormulationError, MechanismError
+from mb2fmu.mechanics import formulations, mechanism
 
 LENGTHS = np.array([0.8, 2.0, 1.0])  # of crank, coupler and rocker; the ground pins are 2 m apart
 FLAT = {"la": 1.0, "lb": 2.0, "lc": 1.0, "ln": 2.0, "q1": 0.0, "q2": 0.0, "q3": -np.pi, "u1": 1.0}
@@ -114,7 +115,7 @@ def test_over_specified_contradictory_and_redundant_constraints_are_told_apart()
     (fault,) = refused(with_rows(lambda _, first: 3 * first - 1))
     assert "holonomic[1], holonomic[3] contradict each other" in fault
     redundant = mechanism.close_loops(with_rows(lambda _, first: 3 * first))
-    told = formulation.plan(redundant).because
+    told = formulations.plan(redundant).because
     assert "redundant" in told
     assert "holonomic[1]" in told
 
@@ -136,11 +137,11 @@ def test_what_each_treatment_makes_of_a_singular_start(read):
     """All coordinates as states start in it; independent ones have no chart, a closed form has no branch."""
     flat = mechanism.close_loops(changed(read, **FLAT))
     for asked in ("attractor", "multipliers"):
-        assert "the start is a singular position" in formulation.plan(flat, asked).because
+        assert "the start is a singular position" in formulations.plan(flat, asked).because
     with pytest.raises(FormulationError, match="not independent at the start, a singular position"):
-        formulation.plan(flat, "partition")
+        formulations.plan(flat, "partition")
     with pytest.raises(FormulationError, match="lies flat, where its two branches meet: start it elsewhere"):
-        formulation.plan(flat, "explicit")
+        formulations.plan(flat, "explicit")
 
 
 def test_a_parallelogram_that_starts_flat_swings_as_one(read):
@@ -149,7 +150,7 @@ def test_a_parallelogram_that_starts_flat_swings_as_one(read):
     p = np.array([item.value for item in flat.declared.parameters])
     energy = lambda q, u: u**2 + 2 * 9.81 * np.sin(q)  # noqa: E731
     for asked in ("attractor", "multipliers"):
-        equations, _ = formulation.treat(formulation.formulate(flat, "tmt"), flat, asked)
+        equations, _ = formulations.treat(formulations.formulate(flat, "tmt"), flat, asked)
         f = evaluation.evaluator(lowering.lower(equations), "rhs")
         rate = [10.0] if len(equations.p) > len(p) else []
         x = np.array([item.start for item in (*flat.declared.coordinates, *flat.declared.speeds)])
@@ -165,11 +166,11 @@ def test_at_the_dead_centre_the_slider_says_nothing_of_the_crank(slider):
     """It cannot be the independent coordinate; the crank can. Where it is fixed, the crank is found nevertheless."""
     dead = mechanism.close_loops(changed(slider, crank=0.0))
     with pytest.raises(FormulationError, match="crank, coupler do not follow from the others at the start"):
-        formulation.plan(dead, "partition", independent=["slider"])
+        formulations.plan(dead, "partition", independent=["slider"])
     with pytest.raises(FormulationError, match="it lies flat, where its two branches meet: start it elsewhere"):
-        formulation.plan(dead, "explicit", independent=["slider"])
+        formulations.plan(dead, "explicit", independent=["slider"])
     for asked in ("partition", "explicit"):
-        assert formulation.plan(dead, asked, independent=["crank"]).treatment == asked
+        assert formulations.plan(dead, asked, independent=["crank"]).treatment == asked
     given = {"slider": 0.2, "slider_kind": "fixed", "crank": 0.1, "crank_kind": "guess", "coupler": -0.03}
     still = {"v": 0.0, "v_kind": "fixed", "omega_kind": "guess"}
     q, u = closed(slider, **given, **still)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.mechanism.grouped_evaluation import FEWEST, Evaluation
+from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import FEWEST, Evaluation
 from mb2fmu.model.expressions import rate_in_time
 
 x = sm.symbols("x:12")

@@ -8,7 +8,7 @@ from strangers import declared, world
 from sympy.physics import mechanics as me
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.mechanism import Mechanism, read, told_of_jumps
+from mb2fmu.mechanics.mechanism import Mechanism, read, told_of_jumps
 from mb2fmu.model import check
 
 

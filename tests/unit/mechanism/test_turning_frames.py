@@ -10,8 +10,8 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError, MechanismError
-from mb2fmu.formulation import formulate_motion
-from mb2fmu.mechanism import read
+from mb2fmu.mechanics.formulations import formulate_motion
+from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import check
 from mb2fmu.validation.kept_integrals import conserved_quantities
 

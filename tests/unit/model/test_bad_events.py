@@ -7,7 +7,7 @@ from event_models import particle
 
 from mb2fmu import Impact, Latch, Model
 from mb2fmu.errors import MechanismError, ModelError
-from mb2fmu.mechanism import read
+from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import check
 
 HALF = sm.Rational(1, 2)

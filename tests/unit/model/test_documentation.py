@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import sympy.physics.mechanics as me
 
-from mb2fmu import mechanism, units
+from mb2fmu import units
 from mb2fmu.functions import SUPPORTED_FUNCTIONS
+from mb2fmu.mechanics import mechanism
 from mb2fmu.model import Model, check
 
 PAGE = Path(__file__).parents[3] / "docs" / "models.md"

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sympy.physics.biomechanics import FirstOrderActivationDeGroote2016, MusculotendonDeGroote2016
 
-from mb2fmu import mechanism
 from mb2fmu.errors import ModelError
 from mb2fmu.functions import LookupTable
+from mb2fmu.mechanics import mechanism
 from mb2fmu.model import Model, check
 from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.parameters import ordered_parameters

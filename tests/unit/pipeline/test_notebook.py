@@ -17,8 +17,8 @@ import sympy.physics.mechanics as me
 from mechanisms import cart_with_pathways, mechanism_of, sympy_rolling_disc
 
 import mb2fmu
-from mb2fmu.equations import display
-from mb2fmu.formulation import formulate
+from mb2fmu.mechanics.equations import latex_display
+from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.pipeline import notebook
 
 
@@ -130,7 +130,7 @@ def test_equations_are_one_formula_with_its_parts(build) -> None:
 
 def test_names_of_several_letters_stand_upright() -> None:
     q, u, arm = sm.symbols("theta omega arm_tip_x")
-    printer = display._Printer()
+    printer = latex_display._Printer()
     assert printer.doprint(arm) == r"\mathrm{arm}_{\mathrm{tip\,x}}"
     assert printer.doprint(q * u) == r"\omega \theta"
     assert printer.doprint(sm.Symbol("m_b")) == "m_{b}"

@@ -12,13 +12,6 @@ import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, dynamicsymbols
 
 from mb2fmu.audit.checkers import Finding
-from mb2fmu.equations.motion import (
-    Energy,
-    EquationsOfMotion,
-    KinematicEquations,
-    MassMatrixDynamics,
-    OutputExpression,
-)
 from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
@@ -26,6 +19,13 @@ from mb2fmu.fmu.interface.fmu_interface import (
     FmuVariable,
     SolverSettings,
     UnitDefinition,
+)
+from mb2fmu.mechanics.equations.equations_of_motion import (
+    Energy,
+    EquationsOfMotion,
+    KinematicEquations,
+    MassMatrixDynamics,
+    OutputExpression,
 )
 from mb2fmu.model.definition import Experiment, ModelDefinition, Parts
 from mb2fmu.validation.conditions import Conditions

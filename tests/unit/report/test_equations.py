@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mb2fmu import pipeline
-from mb2fmu.equations.motion import Assignment, KinematicEquations, LinearSolve, MassMatrixDynamics
+from mb2fmu.mechanics.equations.equations_of_motion import (
+    Assignment,
+    KinematicEquations,
+    LinearSolve,
+    MassMatrixDynamics,
+)
 from mb2fmu.report.equation_lists import DIMENSION, LENGTH, LISTED, Operations, equation_blocks
 
 a, b = sm.symbols("a b")

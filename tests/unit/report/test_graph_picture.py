@@ -15,7 +15,7 @@ from mechanisms import cart_with_pathways, mechanism_of
 import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
-from mb2fmu.mechanism.mechanism_graph import GROUND, Bond, MechanismGraph, mechanism_graph
+from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import GROUND, Bond, MechanismGraph, mechanism_graph
 from mb2fmu.report.graph_picture import graph_picture
 
 MODELS = Path(__file__).parents[3] / "models"

@@ -8,7 +8,7 @@ import sympy as sm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.equations.motion import (
+from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     Energy,
     EquationsOfMotion,

@@ -20,7 +20,7 @@ from mechanisms import mechanism_of, moving_pivot
 
 from mb2fmu import animation
 from mb2fmu.audit.checkers import Finding
-from mb2fmu.formulation import formulate
+from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.report import Provenance, describe, render
 from mb2fmu.report.terminal import verdict_blocks, verdict_line
 from mb2fmu.validation import Independence, Rung

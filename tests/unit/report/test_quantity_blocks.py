@@ -11,10 +11,10 @@ from lxml import etree
 from mechanisms import mechanism_of
 
 import mb2fmu
-from mb2fmu.equations.motion import Assignment
-from mb2fmu.equations.named_quantities import NamedQuantities
-from mb2fmu.formulation.theory import named_quantities
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment
+from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
+from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.pipeline import pages
 
 MODELS = Path(__file__).parents[3] / "models"

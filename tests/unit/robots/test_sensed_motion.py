@@ -14,7 +14,7 @@ from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError, ModelError
-from mb2fmu.formulation import formulate_motion
+from mb2fmu.mechanics.formulations import formulate_motion
 from mb2fmu.robots import tree_records
 from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.splitting import cut

@@ -10,7 +10,7 @@ import sympy as sm
 from stock_units import built
 from sympy.physics.mechanics import dynamicsymbols
 
-from mb2fmu.equations.motion import (
+from mb2fmu.mechanics.equations.equations_of_motion import (
     Energy,
     EquationsOfMotion,
     KinematicEquations,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cranks import carried, platform
 
-from mb2fmu.mechanism import close_loops, read
+from mb2fmu.mechanics.mechanism import close_loops, read
 from mb2fmu.model import check
 from mb2fmu.validation.own_motion import POINTS, own_motions
 

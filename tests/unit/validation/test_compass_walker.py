@@ -9,7 +9,8 @@ import pytest
 from event_runs import run_with_events
 from scipy.integrate import solve_ivp
 
-from mb2fmu import derive, export, formulation
+from mb2fmu import derive, export
+from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.reference import make_reference
 
@@ -87,7 +88,7 @@ def gait():
 
 def test_the_reference_walks_the_gait(gait):
     derivation = derive(load(MODEL))
-    reference = make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "tmt"))
+    reference = make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "tmt"))
     time, before, behind = gait
     strikes = [event for event in reference.events if event.jumped]
     assert len(strikes) == 5

@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from mechanisms import cart_with_pathways, mechanism_of, random_states
 
 import mb2fmu.validation.compiled
-from mb2fmu.equations.motion import (
+from mb2fmu.errors import ToolError, ValidationError
+from mb2fmu.fmu.toolchain import load_library
+from mb2fmu.functions import LookupTable
+from mb2fmu.mechanics.equations.equations_of_motion import (
     EquationsOfMotion,
     KinematicEquations,
     MassMatrixDynamics,
     OutputExpression,
     VelocityConstraints,
 )
-from mb2fmu.errors import ToolError, ValidationError
-from mb2fmu.fmu.toolchain import load_library
-from mb2fmu.formulation import formulate
-from mb2fmu.functions import LookupTable
+from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.validation import conditions, make_reference
 from mb2fmu.validation.integration import TIGHTEST, integrate
 from mb2fmu.validation.journey import Journey

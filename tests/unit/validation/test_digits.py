@@ -6,8 +6,9 @@ import pytest
 import sympy as sm
 from sympy.physics import mechanics as me
 
-from mb2fmu import Model, mechanism, model
-from mb2fmu.formulation import formulate_motion
+from mb2fmu import Model, model
+from mb2fmu.mechanics import mechanism
+from mb2fmu.mechanics.formulations import formulate_motion
 from mb2fmu.validation import make_reference
 from mb2fmu.validation.digits import FEW, known_digits
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from mechanisms import mechanism_of
 
 from mb2fmu import Impact, Model, pipeline
-from mb2fmu.equations.motion import (
+from mb2fmu.mechanics.equations.equations_of_motion import (
     Energy,
     EquationsOfMotion,
     KinematicEquations,
     MassMatrixDynamics,
     VelocityConstraints,
 )
-from mb2fmu.mechanism import close_loops
+from mb2fmu.mechanics.mechanism import close_loops
 from mb2fmu.model.definition import Experiment, ModelDefinition
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation import conditions, make_reference, make_yardstick

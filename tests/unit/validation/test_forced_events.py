@@ -8,7 +8,8 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from lines import masses, t
 
-from mb2fmu import Impact, Model, derive, formulation
+from mb2fmu import Impact, Model, derive
+from mb2fmu.mechanics import formulations
 from mb2fmu.validation.reference import make_reference
 
 
@@ -16,7 +17,7 @@ def events(model: Model, stop: float):
     """Instants at which something jumps, and the motion at 40 equal steps."""
     model.experiment(stop=stop, step=stop / 40, tolerance=1e-9)
     derivation = derive(model)
-    found = make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "lagrange"))
+    found = make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
     return [event.time for event in found.events if event.jumped], found.trajectory
 
 

@@ -16,7 +16,8 @@ import sympy as sm
 from event_runs import run_with_events
 from piecewise_sliding import Oscillator, Pair
 
-from mb2fmu import CoulombFriction, Model, derive, export, formulation
+from mb2fmu import CoulombFriction, Model, derive, export
+from mb2fmu.mechanics import formulations
 from mb2fmu.validation.reference import make_reference
 
 STOP = 40.0
@@ -54,7 +55,7 @@ def forced(names: list[str], pairs: list[str]) -> Model:
 
 def moved(model: Model):
     derivation = derive(model)
-    return make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "lagrange"))
+    return make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
 
 
 @pytest.mark.parametrize("name", SINGLE)

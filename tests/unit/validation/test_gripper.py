@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mb2fmu import derive, formulation
+from mb2fmu import derive
+from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.conditions import conditions
 from mb2fmu.validation.event_step_loop import StepLog, travel
@@ -23,7 +24,7 @@ def done():
     """Names of the states, and what happened."""
     derivation = derive(load(MODEL))
     run = conditions(derivation.definition)
-    equations = comparable(formulation.formulate(derivation.mechanism, "kane"))
+    equations = comparable(formulations.formulate(derivation.mechanism, "kane"))
     numeric = numeric_equations(equations, derivation.definition)
     numeric.compile()
     start, log = np.append(start_state(numeric, run), 0.0), StepLog()

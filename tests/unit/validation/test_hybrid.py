@@ -11,7 +11,8 @@ from event_models import dropped
 from event_models import reference_of as reference_of_model
 from judging import in_long_steps
 
-from mb2fmu import derive, formulation
+from mb2fmu import derive
+from mb2fmu.mechanics import formulations
 from mb2fmu.validation.reference import make_reference
 
 MODELS = Path(__file__).parents[3] / "models"
@@ -20,7 +21,7 @@ MODELS = Path(__file__).parents[3] / "models"
 @functools.cache
 def reference_of(name: str, step: float):
     derivation = derive(in_long_steps(MODELS / f"{name}.py", step))
-    return make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "lagrange"))
+    return make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
 
 
 def ball():

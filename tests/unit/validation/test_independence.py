@@ -31,9 +31,9 @@ from sympy.physics import mechanics as me
 from trees import AXES, DEGREES, KINDS, build
 
 from mb2fmu import CoulombFriction, pipeline
-from mb2fmu.mechanism import Mechanism, close_loops, read
-from mb2fmu.mechanism.observables import RequestedOutput, WrittenOutput
-from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read
+from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, WrittenOutput
 from mb2fmu.model import Model, ModelDefinition, Parts, check
 from mb2fmu.model import load as load_model
 from mb2fmu.pipeline.deriving import read_model

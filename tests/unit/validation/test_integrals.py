@@ -12,9 +12,9 @@ from mechanisms import Evaluated, mechanism_of, random_states
 import mb2fmu
 from mb2fmu import Model, pipeline, validation
 from mb2fmu.errors import FormulationError
-from mb2fmu.formulation import formulate_motion
-from mb2fmu.formulation.theory import named_quantities
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.formulations import formulate_motion
+from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compare import bounds, compare_invariants
 from mb2fmu.validation.kept_integrals import KeptIntegrals, conserved_quantities
 from mb2fmu.validation.sensitivity import measure_sensitivity

@@ -14,8 +14,8 @@ from trees import AXES, DEGREES, KINDS, build
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import pipeline
-from mb2fmu.formulation import formulate_motion
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.formulations import formulate_motion
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import bodies_tables, link_tree
 from mb2fmu.validation.compiled.link_tree import Articulated
 from mb2fmu.validation.newton_euler import NewtonEuler

@@ -10,8 +10,8 @@ from compiled_reference import largest_difference
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import pipeline
-from mb2fmu.formulation import formulate_motion
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanics.formulations import formulate_motion
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import bodies_tables
 from mb2fmu.validation.compiled.mass_columns import Composite, MassColumns, Moved, Stem
 from mb2fmu.validation.newton_euler import NewtonEuler

@@ -21,7 +21,7 @@ from scipy.spatial.transform import Rotation
 from sympy.physics import mechanics as me
 
 from mb2fmu import pipeline
-from mb2fmu.formulation import formulate, rotations
+from mb2fmu.mechanics.formulations import formulate, rotation_conversions
 from mb2fmu.validation import attitude, make_reference, outgrows_symbols
 from mb2fmu.validation.newton_euler import NewtonEuler
 from mb2fmu.validation.numeric import NumericEquations
@@ -131,9 +131,9 @@ def test_attitudes_are_those_of_the_formulations(sequence):
     R = sm.Matrix(3, 3, sm.symbols("r0:9"))
     own = attitude.unit_quaternion(R) if sequence == "quaternion" else attitude.euler_angles(R, sequence)
     theirs = (
-        rotations.quaternion(sm.ImmutableMatrix(R))
+        rotation_conversions.quaternion(sm.ImmutableMatrix(R))
         if sequence == "quaternion"
-        else rotations.euler_angles(sm.ImmutableMatrix(R), sequence)
+        else rotation_conversions.euler_angles(sm.ImmutableMatrix(R), sequence)
     )
     function = sm.lambdify([list(R)], [*own, *theirs])
     for matrix in Rotation.from_rotvec(rng.uniform(-3, 3, (40, 3))).as_matrix():

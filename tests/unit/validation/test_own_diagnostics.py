@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mb2fmu import model, pipeline
-from mb2fmu.formulation import formulate
-from mb2fmu.mechanism import close_loops, read
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.mechanism import close_loops, read
 from mb2fmu.model import check
 from mb2fmu.validation.own_diagnostics import compare_diagnostics
 from mb2fmu.validation.reference import Reference, make_reference

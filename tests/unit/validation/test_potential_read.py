@@ -8,7 +8,8 @@ import pytest
 import sympy as sm
 from sympy.physics import mechanics as me
 
-from mb2fmu import Model, formulation, mechanism, model
+from mb2fmu import Model, model
+from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.validation.independence import potential_rung
 
 q1, q2, u1, u2, torque = me.dynamicsymbols("q1 q2 u1 u2 tau")
@@ -54,7 +55,7 @@ def _rungs(made, factor=1.0):
     """The rung of a model whose closed form is wrong by a factor."""
     checked = model.check(made)
     read = mechanism.read(checked)
-    equations = formulation.formulate_motion(read)
+    equations = formulations.formulate_motion(read)
     wrong = dataclasses.replace(equations.energy, potential=factor * equations.energy.potential)
     return potential_rung(checked, read, dataclasses.replace(equations, energy=wrong))
 
@@ -91,7 +92,7 @@ def test_a_wrong_closed_form_fails_and_the_right_one_passes(more):
 def test_nobody_is_asked_where_no_output_has_it():
     checked = model.check(_pendulum(asks=False))
     read = mechanism.read(checked)
-    assert not potential_rung(checked, read, formulation.formulate_motion(read))
+    assert not potential_rung(checked, read, formulations.formulate_motion(read))
 
 
 def test_what_the_model_gives_is_told_but_does_not_fail():
@@ -103,15 +104,15 @@ def test_what_the_model_gives_is_told_but_does_not_fail():
 def test_the_whole_proof_finds_a_wrong_closed_form(tmp_path, monkeypatch):
     """Unit and reference agree on it to the last digit."""
     from mb2fmu import pipeline
-    from mb2fmu.formulation import energy
+    from mb2fmu.mechanics.formulations.energies import energy_and_power
 
-    right = energy.find_potential
+    right = energy_and_power.find_potential
 
     def wrong(kinematics):
         found = right(kinematics)
         return dataclasses.replace(found, energy=sm.Rational(51, 50) * found.energy)
 
-    monkeypatch.setattr(energy, "find_potential", wrong)
+    monkeypatch.setattr(energy_and_power, "find_potential", wrong)
     result = pipeline.run(_pendulum(), tmp_path).validated.result
     assert all(v.verdict == "passed" for v in result.variables)
     assert not result.passed

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import touching
 
-from mb2fmu import derive, export, formulation
+from mb2fmu import derive, export
+from mb2fmu.mechanics import formulations
 from mb2fmu.validation.reference import make_reference
 
 RATIOS = {0.1: 0.937475579949905, 0.5: 0.748434931597434, 1.0: 0.593624260040040}
@@ -20,7 +21,7 @@ DURATION = 3.21806545971904 * (2.0**2 / 1e4**2) ** 0.2
 
 def moved(model):
     derivation = derive(model)
-    return make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "kane"))
+    return make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "kane"))
 
 
 @pytest.mark.parametrize(("dissipation", "exponent"), [(0.1, 1.5), (0.5, 1), (1.0, 2.2)])

@@ -12,7 +12,8 @@ import pytest
 from event_runs import run_with_events
 from judging import in_long_steps
 
-from mb2fmu import derive, export, formulation
+from mb2fmu import derive, export
+from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.reference import make_reference
 
@@ -35,7 +36,7 @@ def line(make):
 
 def moved(model):
     derivation = derive(model)
-    return make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "lagrange"))
+    return make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
 
 
 def ends(reference, *names: str) -> list[float]:

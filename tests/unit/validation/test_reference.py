@@ -16,9 +16,9 @@ from sympy.physics import mechanics as me
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu import Model
-from mb2fmu.equations.motion import MassMatrixDynamics
 from mb2fmu.errors import ValidationError
-from mb2fmu.formulation import formulate
+from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
+from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.validation import conditions, make_reference
 from mb2fmu.validation.integration import TIGHTEST, explicit_euler, integrate
 

@@ -18,7 +18,8 @@ import sympy.physics.mechanics as me
 from judging import Judge
 
 import mb2fmu
-from mb2fmu import CoulombFriction, Model, derive, export, formulation, pre
+from mb2fmu import CoulombFriction, Model, derive, export, pre
+from mb2fmu.mechanics import formulations
 from mb2fmu.validation.reference import make_reference
 
 x, v, u, seen = me.dynamicsymbols("x1 v1 u seen")
@@ -53,7 +54,7 @@ def moved(law: Law, period: float, stop: float = 0.98) -> tuple[float, float]:
 def all_agree(model: Model, wanted: tuple[float, float], folder, steps: tuple[float, ...] = STEPS) -> None:
     """The reference and units of both versions and kinds, at each communication step."""
     derivation = derive(model)
-    found = make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "lagrange")).trajectory
+    found = make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange")).trajectory
     assert [found.values[-1, found.column(name)] for name in ("x1", "v1")] == pytest.approx(
         wanted, rel=1e-12, abs=1e-12
     )

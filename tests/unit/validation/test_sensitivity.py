@@ -9,7 +9,7 @@ import pytest
 import scipy.linalg
 import sympy as sm
 
-from mb2fmu.equations.motion import OutputExpression
+from mb2fmu.mechanics.equations.equations_of_motion import OutputExpression
 from mb2fmu.validation import make_reference, measure_sensitivity
 from mb2fmu.validation.sensitivity import DIRECTIONS, POINTS, directions
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from event_runs import run_with_events
 
-from mb2fmu import derive, export, formulation
+from mb2fmu import derive, export
+from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.reference import make_reference
 
@@ -24,7 +25,7 @@ STRIDE = 2 * np.sin(FIXED_POINT["theta"])
 @pytest.fixture(scope="module")
 def reference():
     derivation = derive(load(MODEL))
-    return make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "tmt"))
+    return make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "tmt"))
 
 
 def test_the_gait_comes_back_to_the_published_fixed_point(reference):

@@ -6,7 +6,8 @@ import pytest
 import sympy as sm
 from sympy.physics import mechanics as me
 
-from mb2fmu import Model, mechanism, model
+from mb2fmu import Model, model
+from mb2fmu.mechanics import mechanism
 from mb2fmu.validation.own_motion import own_motions
 from mb2fmu.validation.solving import FEW, solving
 

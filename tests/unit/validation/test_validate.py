@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 
-from mb2fmu.equations.motion import VelocityConstraints
+from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.validation import (
     Finding,
     Simulation,

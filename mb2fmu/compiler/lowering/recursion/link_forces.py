@@ -9,7 +9,7 @@ from mb2fmu.compiler.lowering.recursion.link_inertia import RigidInertia
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import Spatial
 from mb2fmu.compiler.lowering.recursion.vector_nodes import Vector
-from mb2fmu.equations.recursion import (
+from mb2fmu.mechanics.equations.link_recursion import (
     Attachment,
     Components,
     LinkForce,

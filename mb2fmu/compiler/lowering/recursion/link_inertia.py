@@ -15,7 +15,7 @@ import sympy as sm
 
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
 from mb2fmu.compiler.lowering.recursion.vector_nodes import Algebra, Matrix, Vector
-from mb2fmu.equations.recursion import LinkBody
+from mb2fmu.mechanics.equations.link_recursion import LinkBody
 
 
 @dataclass(frozen=True, slots=True)

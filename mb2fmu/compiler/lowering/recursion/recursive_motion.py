@@ -14,8 +14,8 @@ from mb2fmu.compiler.lowering.recursion.spatial_algebra import Spatial, motion_f
 from mb2fmu.compiler.lowering.recursion.vector_nodes import Vector
 from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.equations.recursion import Attachment, Quantity, Recursion, RecursiveDynamics
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.mechanics.equations.link_recursion import Attachment, Quantity, Recursion, RecursiveDynamics
 
 
 class RecursiveMotion:

@@ -1,0 +1,463 @@
+"""EquationsOfMotion: the unexpanded equations of one mechanism by one formulation, with names for all parts.
+
+Input of this stage: none (it is a type). All symbols are plain ``sympy.Symbol`` objects: no function of time and no
+``Derivative`` is left. What a formulation knows by name stays a named intermediate; expressions may use intermediates
+that come before them. Sizes: n_q coordinates, n_u speeds (independent ones and m dependent ones), n_z auxiliary states.
+
+    q' = K u + k0                         kinematic differential equations
+    A u + b = 0                           velocity constraints (m rows; holonomic ones differentiated included)
+    A u' + gamma = 0                      the same differentiated
+    M u' = f                              dynamics: see MassMatrixDynamics, or RecursiveDynamics
+    z' = f_z                              auxiliary states
+    phi(q, t) = 0                         holonomic constraints
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import sympy as sm
+
+from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations.contact_records import Contacts
+from mb2fmu.mechanics.equations.event_records import OwnEvent, events_of_touch
+from mb2fmu.mechanics.equations.latch_records import Latches
+from mb2fmu.mechanics.equations.link_recursion import Recursion, RecursiveDynamics
+from mb2fmu.mechanics.equations.observable_quantities import (
+    DIAGNOSTICS,
+    BodyMotion,
+    Diagnostics,
+    Energy,
+    MotionObservables,
+    OutputExpression,
+)
+from mb2fmu.variables import StartKind
+
+__all__ = [
+    "DIAGNOSTICS",
+    "Assignment",
+    "BodyMotion",
+    "ClosedForm",
+    "Diagnostics",
+    "Energy",
+    "EquationsOfMotion",
+    "Intermediate",
+    "KinematicEquations",
+    "LinearSolve",
+    "MassMatrixDynamics",
+    "Method",
+    "MotionConstraints",
+    "MotionDynamics",
+    "MotionObservables",
+    "MotionVariables",
+    "OutputExpression",
+    "OwnEvent",
+    "StartValue",
+    "Treatment",
+    "VelocityConstraints",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """``symbol`` := ``expression``."""
+
+    symbol: sm.Symbol
+    expression: sm.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSolve:
+    """``unknowns`` := the solution X of ``matrix`` X = ``right_hand_side``, by pivoted LU, numerically.
+
+    Attributes:
+        unknowns: Shape (n, k), symbols, row-major.
+        matrix: Shape (n, n).
+        right_hand_side: Shape (n, k).
+        name: What is solved for, for messages when the matrix is singular.
+        symmetric: True: the matrix is symmetric positive definite, LDLᵀ may be used.
+    """
+
+    unknowns: tuple[sm.Symbol, ...]
+    matrix: sm.ImmutableMatrix
+    right_hand_side: sm.ImmutableMatrix
+    name: str
+    symmetric: bool = False
+
+
+Intermediate = Assignment | LinearSolve
+
+
+@dataclass(frozen=True, slots=True)
+class KinematicEquations:
+    """q' = ``matrix`` u + ``offset``; n_q ≠ n_u is allowed (quaternions).
+
+    Attributes:
+        matrix: K(q, t), shape (n_q, n_u).
+        offset: k0(q, t), shape (n_q, 1).
+        projection: Coordinates pulled back to where they belong (unit quaternions), or None.
+    """
+
+    matrix: sm.ImmutableMatrix
+    offset: sm.ImmutableMatrix
+    projection: tuple[sm.Expr, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VelocityConstraints:
+    """A u + b = 0 and A u' + gamma = 0.
+
+    Attributes:
+        names: One per row.
+        jacobian: A(q, t), shape (m, n_u), columns in the order of ``EquationsOfMotion.u``.
+        offset: b(q, t), shape (m, 1).
+        bias: gamma(q, u, t) = A' u + b', shape (m, 1).
+    """
+
+    names: tuple[str, ...]
+    jacobian: sm.ImmutableMatrix
+    offset: sm.ImmutableMatrix
+    bias: sm.ImmutableMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedForm:
+    """Coordinates of one closed loop in closed form of others.
+
+    Attributes:
+        kind: Of loop, as it is told to people.
+        rows: Names of the holonomic constraints that it solves.
+        unknowns: The coordinates that it gives.
+        assignments: In order of evaluation; may use time, parameters, coordinates that are states and coordinates of
+            closed forms before it. They end in those of ``unknowns``.
+        conditions: What must be positive for the loop to close.
+        relation: Rows ψ = 0, one per unknown, whose rates give the unknowns' rates in place of those of ``rows``: they
+            say the same, and are regular where those lose rank (a parallelogram that lies flat). Empty: ``rows``.
+    """
+
+    kind: str
+    rows: tuple[str, ...]
+    unknowns: tuple[sm.Symbol, ...]
+    assignments: tuple[Assignment, ...]
+    conditions: tuple[sm.Expr, ...] = ()
+    relation: tuple[sm.Expr, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Kind and rows of the loop, for messages."""
+        return f"{self.kind} of {', '.join(self.rows)}"
+
+
+@dataclass(frozen=True, slots=True)
+class MassMatrixDynamics:
+    """M u' = f.
+
+    Attributes:
+        mass_matrix: Shape (n_u, n_u), symmetric: the unconstrained mass matrix over *all* speeds, which the velocity
+            constraints reduce to the independent speeds; or (n_u - m, n_u): rows already reduced (Kane with dependent
+            speeds), which together with the constraints' A u' + gamma = 0 determine u'. The same if m = 0.
+        forcing: One row per row of ``mass_matrix``.
+    """
+
+    mass_matrix: sm.ImmutableMatrix
+    forcing: sm.ImmutableMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class StartValue:
+    """Start value of a coordinate or speed: ``fixed`` is kept, a ``guess`` is solved for from the constraints."""
+
+    symbol: sm.Symbol
+    kind: StartKind
+
+
+Method = str
+"""Name of a row of :data:`mb2fmu.mechanics.formulation_table.METHODS`."""
+
+Treatment = Literal["attractor", "explicit", "partition", "multipliers"]
+"""What becomes of holonomic constraints in the ordinary differential equation of the unit:
+
+    attractor     all q, u are states; x' = f(P(x)) - rate (x - P(x)), P the projection onto the constraints
+    explicit      dependent coordinates of known loops in closed form of the independent ones
+    partition     dependent coordinates by Newton's method, dependent speeds by a linear solve
+    multipliers   all q, u are states; M u' + A^T lambda = f and A u' + gamma = 0, Baumgarte's terms on request
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionVariables:
+    """Symbols of the equations, and the choice of the states.
+
+    Attributes:
+        t: Time.
+        q: Coordinates, in the order of ``Declarations.coordinates``.
+        u: Speeds, in the order of ``Declarations.speeds``.
+        u_independent: Indices into ``u`` of the speeds that are states; the others follow from the constraints. All of
+            them by the treatments ``attractor`` and ``multipliers``.
+        u_dot: Symbols that stand for u', same order as ``u``.
+        z: Auxiliary states.
+        p: Free parameters.
+        r: Inputs.
+        calculated_parameters: Parameter := expression of parameters, in order of evaluation.
+        q_dependent: Indices into ``q`` of the coordinates that are no states because the constraints determine them, by
+            the treatments ``explicit`` and ``partition``.
+        start: Of coordinates and speeds, for consistent initialization.
+    """
+
+    t: sm.Symbol
+    q: tuple[sm.Symbol, ...]
+    u: tuple[sm.Symbol, ...]
+    u_independent: tuple[int, ...]
+    u_dot: tuple[sm.Symbol, ...]
+    z: tuple[sm.Symbol, ...] = ()
+    p: tuple[sm.Symbol, ...] = ()
+    r: tuple[sm.Symbol, ...] = ()
+    calculated_parameters: tuple[Assignment, ...] = ()
+    q_dependent: tuple[int, ...] = ()
+    start: tuple[StartValue, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionConstraints:
+    """Constraints, and how they are treated.
+
+    Attributes:
+        holonomic: (name, phi) rows.
+        velocity_constraints: All of them, holonomic ones differentiated included, which come first.
+        treatment: Of the holonomic constraints; None where there are none.
+        closed_forms: Of the dependent coordinates by the treatment ``explicit``, in order of evaluation.
+        reduction: Rows as those of ``velocity_constraints``, which dependent speeds and accelerations follow from in
+            their place; None: those themselves.
+        warm_start: Start values of those coordinates by the treatment ``partition``: Newton's method begins with them.
+        warm_start_at: Start values of the independent coordinates, to which they belong.
+        multipliers: Symbols of lambda, one per row of ``velocity_constraints``, that outputs of level ``acceleration``
+            may contain; empty where nobody may ask for them.
+        attractor_rate: In 1/s; of the treatment ``attractor``.
+        baumgarte: (rate a, rate b), both in 1/s: A u' + gamma + 2 a (A u + b) + b^2 phi = 0 by the treatment
+            ``multipliers``; None: gamma alone.
+        redundant: Names of the rows of ``velocity_constraints`` that follow from others wherever the constraints hold;
+            of holonomic ones as many as follow from holonomic ones.
+        row_lengths: Typical length of each row of ``velocity_constraints``, over the speeds, powers of ten; (): all 1.
+    """
+
+    holonomic: tuple[tuple[str, sm.Expr], ...] = ()
+    velocity_constraints: VelocityConstraints | None = None
+    treatment: Treatment | None = None
+    closed_forms: tuple[ClosedForm, ...] = ()
+    reduction: VelocityConstraints | None = None
+    warm_start: tuple[float, ...] = ()
+    warm_start_at: tuple[float, ...] = ()
+    multipliers: tuple[sm.Symbol, ...] = ()
+    attractor_rate: sm.Expr | None = None
+    baumgarte: tuple[sm.Expr, sm.Expr] | None = None
+    redundant: tuple[str, ...] = ()
+    row_lengths: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionDynamics:
+    """Kinematics and dynamics, with the intermediates that they use.
+
+    Attributes:
+        method: The formulation.
+        kinematics: q' = K u + k0.
+        dynamics: M u' = f, or what gives u' without M; None where u' comes from elsewhere.
+        z_dot: f_z, one per z; may contain ``u_dot``.
+        intermediates: In an order in which each uses only earlier ones. They may depend on anything but ``u_dot``.
+        late_intermediates: Further ones that may also depend on ``u_dot`` and ``multipliers``; for ``outputs`` only.
+        recursion: Local relations of the links, and the symbols of what is evaluated from them; None where the
+            equations are written out.
+        constraint_forces: Unknown forces as a linear solve whose entries may contain ``u_dot``; None if there are none.
+        events: That the model says itself.
+        contacts: Unilateral ones, of which ``every_event`` has the impacts; None where there are none.
+        latches: What events hold and let go, in ``every_event``, too; None where there are none.
+    """
+
+    method: Method
+    kinematics: KinematicEquations
+    dynamics: MassMatrixDynamics | RecursiveDynamics | None
+    z_dot: tuple[sm.Expr, ...] = ()
+    intermediates: tuple[Intermediate, ...] = ()
+    late_intermediates: tuple[Assignment, ...] = ()
+    recursion: Recursion | None = None
+    constraint_forces: LinearSolve | None = None
+    events: tuple[OwnEvent, ...] = ()
+    contacts: Contacts | None = None
+    latches: Latches | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, MotionObservables):
+    """The equations of one mechanism by one formulation: variables, constraints, dynamics, observables."""
+
+    def __post_init__(self) -> None:
+        faults = [*self._shape_faults(), *self._symbol_faults()]
+        if faults:
+            raise FormulationError(f"the equations formed by {self.method} break their own laws:", faults)
+
+    @property
+    def mass_and_forcing(self) -> MassMatrixDynamics:
+        """Mass matrix M and right-hand side f; ``TypeError`` if the dynamics are a recursion."""
+        if not isinstance(self.dynamics, MassMatrixDynamics):
+            raise TypeError(f"{self.method} has no mass matrix")
+        return self.dynamics
+
+    def _repr_latex_(self) -> str:
+        """Return the equations as LaTeX, for notebooks."""
+        return notebook_display.latex(self)
+
+    @property
+    def u_dependent(self) -> tuple[int, ...]:
+        """Indices of the dependent speeds."""
+        return tuple(i for i in range(len(self.u)) if i not in self.u_independent)
+
+    @property
+    def q_independent(self) -> tuple[int, ...]:
+        """Indices of the coordinates that are states."""
+        return tuple(i for i in range(len(self.q)) if i not in self.q_dependent)
+
+    @property
+    def every_event(self) -> tuple[OwnEvent, ...]:
+        """All events: those declared in the model, then those of latches and contacts."""
+        return (*self.events, *events_of_touch(self.latches, self.contacts, tuple(self.u), tuple(self.u_independent)))
+
+    @property
+    def redundant_rows(self) -> frozenset[int]:
+        """Numbers of the rows of ``velocity_constraints`` that are ``redundant``."""
+        names = self.velocity_constraints.names if self.velocity_constraints else ()
+        return frozenset(i for i, name in enumerate(names) if name in self.redundant)
+
+    @property
+    def guessed(self) -> frozenset[sm.Symbol]:
+        """States whose start values the unit solves for from holonomic constraints, beginning at guesses.
+
+        None where dependent coordinates are no states: what is left is free.
+        """
+        if not self.holonomic or self.q_dependent:
+            return frozenset()
+        return frozenset(s.symbol for s in self.start if s.kind == "guess") & set(self.states)
+
+    @property
+    def states(self) -> tuple[sm.Symbol, ...]:
+        """The FMU's continuous states: the independent q, the independent u, z."""
+        return (*(self.q[i] for i in self.q_independent), *(self.u[i] for i in self.u_independent), *self.z)
+
+    def _shape_faults(self) -> list[Fault]:
+        """Return a fault for each matrix or list whose shape contradicts n_q, n_u, n_z or the number of constraints."""
+        n_q, n_u, n_z = len(self.q), len(self.u), len(self.z)
+        m = len(self.velocity_constraints.names) if self.velocity_constraints else 0
+        laws = [
+            *self._dynamics_laws(),
+            (self.kinematics.matrix.shape == (n_q, n_u), f"K has shape {self.kinematics.matrix.shape}"),
+            (self.kinematics.offset.shape == (n_q, 1), f"k0 has shape {self.kinematics.offset.shape}"),
+            (len(self.u_dot) == n_u, f"{len(self.u_dot)} symbols for u'"),
+            (len(self.z_dot) == n_z, f"{len(self.z_dot)} derivatives for {n_z} auxiliary states"),
+            (
+                len(self.u_independent) == (n_u if self.treatment in ("attractor", "multipliers") else n_u - m),
+                f"{n_u} speeds, {m} constraints, {len(self.u_independent)} independent",
+            ),
+            (
+                len(self.q_dependent) in (0, len(self.holonomic)),
+                f"{len(self.q_dependent)} dependent coordinates for {len(self.holonomic)} holonomic constraints",
+            ),
+            (
+                len(self.warm_start) == (len(self.q_dependent) if self.treatment == "partition" else 0),
+                f"{len(self.warm_start)} values to begin with for {len(self.q_dependent)} dependent coordinates",
+            ),
+            (len(self.row_lengths) in (0, m), f"{len(self.row_lengths)} typical lengths for {m} constraints"),
+            (len(self.multipliers) in (0, m), f"{len(self.multipliers)} multipliers for {m} constraints"),
+            (
+                {self.q[i] for i in self.q_dependent if self.treatment == "explicit"}
+                == {q for form in self.closed_forms for q in form.unknowns},
+                f"closed forms of {sum(len(form.unknowns) for form in self.closed_forms)} dependent coordinates",
+            ),
+        ]
+        for c in (self.velocity_constraints, self.reduction):
+            if c is None:
+                continue
+            laws += [
+                (c.jacobian.shape == (m, n_u), f"A has shape {c.jacobian.shape}"),
+                (c.offset.shape == (m, 1), f"b has shape {c.offset.shape}"),
+                (c.bias.shape == (m, 1), f"gamma has shape {c.bias.shape}"),
+            ]
+        return [Fault(text) for holds, text in laws if not holds]
+
+    def _dynamics_laws(self) -> list[tuple[bool, str]]:
+        """Return (holds, message) for the shapes of the mass matrix and forcing, or for the recursion's joints."""
+        d, n_u = self.dynamics, len(self.u)
+        if d is None:
+            return []
+        if isinstance(d, RecursiveDynamics):
+            moved = sorted(j for joint in d.joints for j in joint)
+            return [
+                (self.recursion is not None, "articulated bodies without a recursion"),
+                (moved == list(range(n_u)), f"joints with the speeds {moved}"),
+                (self.velocity_constraints is None, "articulated bodies with velocity constraints"),
+            ]
+        rows, m = d.mass_matrix.rows, len(self.velocity_constraints.names) if self.velocity_constraints else 0
+        return [
+            (rows in (n_u, n_u - m), f"mass matrix with {rows} rows for {n_u} speeds and {m} constraints"),
+            (d.mass_matrix.cols == n_u, f"mass matrix with {d.mass_matrix.cols} columns"),
+            (d.forcing.shape == (rows, 1), f"forcing has shape {d.forcing.shape}"),
+        ]
+
+    def _symbol_faults(self) -> list[Fault]:  # noqa: C901, PLR0912 (one place after the other)
+        """Return a fault for each part that uses a symbol which nothing before it defines."""
+        known = {self.t, *self.q, *self.u, *self.z, *self.p, *self.r}
+        faults: list[Fault] = []
+
+        def look(where: str, known_here: set[sm.Symbol], *expressions: sm.Basic) -> None:
+            unknown = set().union(*(e.free_symbols for e in expressions)) - known_here if expressions else set()
+            if unknown:
+                faults.append(Fault(f"uses {', '.join(sorted(map(str, unknown)))}, which nothing defines", where))
+
+        for calculated in self.calculated_parameters:
+            look(str(calculated.symbol), known, calculated.expression)
+            known.add(calculated.symbol)
+        placed = known - set(self.u) - set(self.z) - {self.q[i] for i in self.q_dependent}
+        for form in self.closed_forms:
+            for assignment in form.assignments:
+                look(str(assignment.symbol), placed, assignment.expression)
+                placed.add(assignment.symbol)
+            look(form.name, placed, *form.conditions)
+        known |= placed
+        if self.recursion:
+            known |= {symbol for quantity in self.recursion.quantities for symbol in quantity.symbols}
+        for item in self.intermediates:
+            if isinstance(item, Assignment):
+                look(str(item.symbol), known, item.expression)
+                known.add(item.symbol)
+            else:
+                look(item.name, known, item.matrix, item.right_hand_side)
+                known.update(item.unknowns)
+        look("kinematics", known, self.kinematics.matrix, self.kinematics.offset)
+        if isinstance(self.dynamics, MassMatrixDynamics):
+            look("dynamics", known, self.dynamics.mass_matrix, self.dynamics.forcing)
+        for c in (self.velocity_constraints, self.reduction):
+            if c is not None:
+                look("velocity constraints", known, c.jacobian, c.offset, c.bias)
+        if self.contacts:
+            for contact in self.contacts.each:
+                look(contact.name, known, contact.gap, contact.jacobian, contact.offset, contact.bias)
+        if self.latches:
+            for row in self.latches.rows:
+                look(row.name, known, row.position, row.jacobian, row.offset, row.bias)
+        late = known | set(self.u_dot) | set(self.multipliers) | set(self.contacts.symbols if self.contacts else ())
+        late |= {*self.latches.forces, *self.latches.struck} if self.latches else set()
+        if self.constraint_forces:
+            look("constraint forces", late, self.constraint_forces.matrix, self.constraint_forces.right_hand_side)
+            late |= set(self.constraint_forces.unknowns)
+        look("holonomic constraints", known, *(phi for _, phi in self.holonomic))
+        rates = [self.attractor_rate] if self.attractor_rate is not None else []
+        look("rates of the treatment", known, *rates, *(self.baumgarte or ()))
+        look("z'", late, *self.z_dot)
+        for item in self.late_intermediates:
+            look(str(item.symbol), late, item.expression)
+            late.add(item.symbol)
+        for event in self.every_event:
+            look(event.name, late, event.condition, *(value for _, value in event.settings))
+        for output in self.outputs:
+            look(output.name, late | (DIAGNOSTICS.all if self.velocity_constraints else set()), output.expression)
+        return faults

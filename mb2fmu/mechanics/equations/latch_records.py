@@ -1,0 +1,157 @@
+"""Latches of equations of motion: position rows that one event engages and another event releases.
+
+Of a row with the position phi(q, t) and G = dphi'/du, held from an instant at which phi was phi_0:
+
+    phi'  = G u + b
+    phi'' = G u' + c = -2 s phi' - s^2 (phi - phi_0)          by the force lambda, of any sign
+    M u' + A^T mu = f + sum G^T lambda
+    M (u+ - u-) + A^T Gamma = sum G^T Lambda,    A (u+ - u-) = 0,    G u+ + b = 0       where a latch closes
+
+The last line is over all rows that are held then, of this latch and of others. ``docs/latches.md`` derives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sympy as sm
+
+from mb2fmu.mechanics.equations.contact_records import above
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRow:
+    """One position row phi of a latch; its symbols are plain (no functions of time).
+
+    Attributes:
+        name: For messages.
+        position: phi(q, t).
+        jacobian: G(q, t), shape (1, n_u).
+        offset: b(q, t).
+        bias: c(q, u, t).
+        stabilization: s in 1/s, an expression of parameters.
+        impulse: State: Lambda of the last closing.
+        held_at: State: phi_0.
+        force: lambda while it is held, else 0.
+        blow: Lambda of a closing at this instant; 0 where nothing closes.
+    """
+
+    name: str
+    position: sm.Expr
+    jacobian: sm.ImmutableMatrix
+    offset: sm.Expr
+    bias: sm.Expr
+    stabilization: sm.Expr
+    impulse: sm.Symbol
+    held_at: sm.Symbol
+    force: sm.Symbol
+    blow: sm.Symbol
+
+    def rate(self, u: Sequence[sm.Symbol]) -> sm.Expr:
+        """Return phi' at speeds u."""
+        return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
+
+    def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol]) -> sm.Expr:
+        """Return the residual that is zero while the row is held: phi'' plus the terms that stabilize phi at phi_0."""
+        s = self.stabilization
+        second = sm.Add(*(slope * rate for slope, rate in zip(self.jacobian, u_dot, strict=True)), self.bias)
+        return second + 2 * s * self.rate(u) + s**2 * (self.position - self.held_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Latch:
+    """A latch: position rows that are engaged and released together.
+
+    Attributes:
+        name: For messages.
+        rows: At least one.
+        close: Whether it closes, where it is open.
+        open: Whether it opens, where it is closed; goes before ``close``.
+        engaged: State: 1 while it is closed, else 0.
+        changes: State: how often it has closed or opened.
+    """
+
+    name: str
+    rows: tuple[HeldRow, ...]
+    close: sm.Basic
+    open: sm.Basic
+    engaged: sm.Symbol
+    changes: sm.Symbol
+
+    @property
+    def closes(self) -> sm.Basic:
+        """The condition that the latch closes at this instant, the initial instant included."""
+        begins = sm.And(above(self.engaged), sm.Not(above(self.changes)))
+        return sm.Or(sm.And(self.close, sm.Not(self.open), sm.Not(above(self.engaged))), begins)
+
+    @property
+    def opens(self) -> sm.Basic:
+        """The condition that the latch opens at this instant."""
+        return sm.And(self.open, above(self.engaged), above(self.changes))
+
+
+@dataclass(frozen=True, slots=True)
+class Latches:
+    """All latches of a mechanism.
+
+    Attributes:
+        each: In order of declaration.
+        jumps: Symbols of u+ - u- where latches close at this instant, one per speed.
+    """
+
+    each: tuple[Latch, ...]
+    jumps: tuple[sm.Symbol, ...]
+
+    @property
+    def rows(self) -> tuple[HeldRow, ...]:
+        """All rows of all latches, in the order of the latches."""
+        return tuple(row for latch in self.each for row in latch.rows)
+
+    @property
+    def engaged(self) -> tuple[sm.Symbol, ...]:
+        """For each row, the symbol of its latch's state (1 engaged, 0 released)."""
+        return tuple(latch.engaged for latch in self.each for _ in latch.rows)
+
+    @property
+    def closing(self) -> tuple[sm.Expr, ...]:
+        """For each row, 1 where its latch closes at this instant, else 0."""
+        return tuple(sm.Piecewise((1, latch.closes), (0, True)) for latch in self.each for _ in latch.rows)
+
+    @property
+    def holding(self) -> tuple[sm.Expr, ...]:
+        """For each row, 1 where it is held after this instant, else 0."""
+        stays = (sm.Or(item.closes, sm.And(above(item.engaged), sm.Not(item.opens))) for item in self.each)
+        held = (sm.Piecewise((1, each), (0, True)) for each in stays)
+        return tuple(each for each, latch in zip(held, self.each, strict=True) for _ in latch.rows)
+
+    @property
+    def forces(self) -> tuple[sm.Symbol, ...]:
+        """lambda of each row."""
+        return tuple(row.force for row in self.rows)
+
+    @property
+    def struck(self) -> tuple[sm.Symbol, ...]:
+        """Symbols solved for where latches close: impulses, then jumps of speeds."""
+        return (*(row.blow for row in self.rows), *self.jumps)
+
+    @property
+    def pending(self) -> sm.Basic:
+        """The condition that any latch closes or opens at this instant."""
+        return sm.Or(*(sm.Or(latch.closes, latch.opens) for latch in self.each))
+
+    def after(self, u: Sequence[tuple[sm.Symbol, sm.Symbol]]) -> list[tuple[sm.Symbol, sm.Expr]]:
+        """Return the values that events set where latches close or open: speeds, and states of latches.
+
+        Args:
+            u: Of each speed that is a state: itself, and its symbol in ``jumps``.
+        """
+        found: list[tuple[sm.Symbol, sm.Expr]] = [(speed, speed + jump) for speed, jump in u]
+        for latch in self.each:
+            changed = sm.Piecewise((1, sm.Or(latch.closes, latch.opens)), (0, True))
+            engaged = sm.Piecewise((1, latch.closes), (0, latch.opens), (latch.engaged, True))
+            found += [(latch.engaged, engaged), (latch.changes, latch.changes + changed)]
+            for row in latch.rows:
+                found.append((row.impulse, sm.Piecewise((row.blow, latch.closes), (row.impulse, True))))
+                found.append((row.held_at, sm.Piecewise((row.position, latch.closes), (row.held_at, True))))
+        return found

@@ -1,0 +1,39 @@
+"""``METHODS``: one row per formulation of the equations of motion.
+
+A new formulation is a file in ``formulation/``, a row here, its line in the contract of independence (pyproject.toml),
+and a line in docs/theory.md. Choices of the command, messages and the names in reports come from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FormulationRow:
+    """A formulation.
+
+    Attributes:
+        name: What ``--method`` calls it.
+        title: What equations are formed by, in reports.
+        module: Of ``mb2fmu.mechanics.formulations``; has the functions ``formulate`` and ``applies``.
+        variant: Of the module's functions, as ``formulate_<variant>``; empty: the plain ones.
+    """
+
+    name: str
+    title: str
+    module: str
+    variant: str = ""
+
+
+METHODS = (
+    FormulationRow("tmt", "the TMT method", "tmt"),
+    FormulationRow("kane", "Kane's method", "kane"),
+    FormulationRow("lagrange", "Lagrange's method", "lagrange"),
+    FormulationRow("recursive", "a recursion over the bodies", "recursive"),
+    FormulationRow("recursive-articulated", "a recursion over articulated bodies", "recursive", "articulated"),
+    FormulationRow("recursive-composite", "a recursion over composite bodies", "recursive", "composite"),
+)
+"""In the order of preference."""
+
+TITLES = {row.name: row.title for row in METHODS}

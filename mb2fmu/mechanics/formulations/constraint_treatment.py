@@ -1,0 +1,279 @@
+"""``treat``: choose how the equations of a unit treat holonomic constraints (closed loops).
+
+- **attractor**: all q and u are states; x' = f(P(x)) − rate (x − P(x)), P the projection onto the constraints. Nothing
+  is chosen that may become wrong on the way: no independent coordinates, no branch, no memory.
+- **multipliers**: all q and u are states; the constraints' second derivatives hold, and their values drift by what
+  integration errs, or are drawn back by Baumgarte's terms. Fewest operations.
+- **explicit**: independent q and u are states; dependent coordinates are in closed form of them (``loops``), dependent
+  speeds and all accelerations follow from A u + b = 0. For loops of known kinds.
+
+Source of the latter: Baumgarte, Computer Methods in Applied Mechanics and Engineering 1 (1972) 1-16.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import sympy as sm
+
+from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.mechanics.equations.equations_of_motion import ClosedForm, EquationsOfMotion, Treatment, VelocityConstraints
+from mb2fmu.mechanics.formulations.coordinate_partition import Partition, partition
+from mb2fmu.mechanics.formulations.loops import ExplicitLoops, Transmission, recognise
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import find_redundancy, typical_row_lengths
+from mb2fmu.model.natural_units import attractor_rate
+from mb2fmu.variables import Parameter
+
+Constraints = Literal["auto", "attractor", "multipliers", "explicit", "partition"]
+_HEADLINE = "the constraints cannot be treated so:"
+_BECAUSE = {
+    "auto": "attractor, which has no position where it fails: all coordinates and speeds are states, drawn to the "
+    "constraints",
+    "attractor": "attractor, as asked: all coordinates and speeds are states, drawn to the constraints",
+    "multipliers": "multipliers, as asked: all coordinates and speeds are states; their distance from the constraints "
+    "grows with the errors of the integration",
+    "partition": "partition, as asked: the states are independent, the others by Newton's method from the last ones",
+}
+_EXPLICIT = {
+    "auto": "explicit, since couplings have no position where it fails: the states are independent, and the others in "
+    "closed form of them",
+    "explicit": "explicit, as asked: the states are independent, and the others in closed form of them",
+}
+
+
+def with_rate(
+    mechanism: Mechanism, asked: Constraints | Treatment | None = "auto", baumgarte: float | None = None
+) -> Mechanism:
+    """Return the mechanism with the parameter ``constraints.rate`` added, where the requested treatment uses it.
+
+    Args:
+        mechanism: As read, its loops closed.
+        asked: As for :func:`treat`.
+        baumgarte: As for :func:`treat`; the parameter's value.
+    """
+    attracted = attractor_rate(mechanism.declared)
+    rates = {"multipliers": baumgarte, "auto": attracted, "attractor": attracted}
+    value = rates.get(asked or "auto")
+    if not mechanism.holonomic or value is None:
+        return mechanism
+    m = mechanism
+    names = {item.name for item in (*m.declared.quantities, *m.outputs)}
+    symbols = {str(s) for s in (*m.p, *m.q, *m.u_all, *m.u_dot, *m.z, *m.r, *m.multipliers, *m.constraint_forces, m.t)}
+    symbols |= {str(item.symbol) for item in m.calculated_parameters}
+    symbol = sm.Symbol(_free("constraints_rate", symbols))
+    rate = Parameter(
+        name=_free("constraints.rate", names),
+        symbol=symbol,
+        value=value,
+        unit="1/s",
+        minimum=0.0,
+        description="how fast states that are off the constraints of closed loops are drawn back to them",
+    )
+    declared = dataclasses.replace(m.declared, parameters=(*m.declared.parameters, rate))
+    return dataclasses.replace(m, declared=declared, p=(*m.p, symbol), stabilization_rate=symbol)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken: underscores are appended until it is free."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Treatment of holonomic constraints, the same for every formulation.
+
+    Attributes:
+        treatment: None where there are none.
+        because: Why so, a clause; empty where there are none.
+        baumgarte: Rate of the treatment ``multipliers``, 1/s; None: without.
+        redundant: Names of rows that follow from others at the start.
+        row_lengths: Typical length of each row of the velocity constraints, powers of ten.
+        loops: Of the treatment ``explicit``.
+        parts: Of the treatment ``partition``.
+    """
+
+    treatment: Treatment | None = None
+    because: str = ""
+    baumgarte: float | None = None
+    redundant: tuple[str, ...] = ()
+    loops: ExplicitLoops | None = None
+    parts: Partition | None = None
+    row_lengths: tuple[float, ...] = ()
+
+    def treated(self, equations: EquationsOfMotion) -> EquationsOfMotion:
+        """Return the equations so treated."""
+        equations = dataclasses.replace(equations, redundant=self.redundant, row_lengths=self.row_lengths)
+        if self.treatment == "multipliers":
+            rate = equations.attractor_rate
+            if rate not in equations.p:
+                rate = sm.Float(self.baumgarte or 0.0, 17)
+            terms = None if self.baumgarte is None else (rate, rate)
+            return dataclasses.replace(equations, treatment="multipliers", attractor_rate=None, baumgarte=terms)
+        if self.loops is not None:
+            found = self.loops
+            return with_independent_states(
+                equations, "explicit", found.q_dependent, found.u_dependent, found.closed_forms, found.reduction
+            )
+        if self.parts is not None:
+            chosen = self.parts
+            return with_independent_states(
+                equations,
+                "partition",
+                chosen.q_dependent,
+                chosen.u_dependent,
+                warm_start=chosen.last,
+                warm_start_at=chosen.place,
+            )
+        return equations
+
+
+def plan(
+    mechanism: Mechanism,
+    asked: Constraints = "auto",
+    baumgarte: float | None = None,
+    independent: Collection[str] = (),
+) -> Plan:
+    """Choose the treatment of the mechanism's holonomic constraints, with the reason.
+
+    Args:
+        mechanism: As read, its loops closed.
+        asked: ``auto``, or one treatment.
+        baumgarte: Of ``multipliers``: rate a in 1/s of A u' + γ + 2 a (A u + b) + a² φ = 0; None: γ alone.
+        independent: Of ``partition`` and ``explicit``: all independent coordinates' names; (): as the mechanics say.
+
+    Raises:
+        FormulationError: If there are no such constraints and one treatment was asked for; if Baumgarte's terms do not
+            belong to the treatment; if loops have no closed form and it was asked for; if constraints are redundant and
+            independent coordinates were asked for.
+    """
+    _refuse_misfits(asked, baumgarte, independent)
+    if not mechanism.holonomic:
+        if asked != "auto":
+            what = f"the mechanism has no holonomic constraints: there is nothing to treat by {asked}"
+            raise FormulationError(_HEADLINE, [Fault(what, remedy="leave it out")])
+        return Plan()
+    rows = find_redundancy(mechanism)
+    lengths = tuple(_power_of_ten(length) for length in typical_row_lengths(mechanism).tolist())
+    _refuse_redundant(rows.always, asked)
+    dependent = _dependent(mechanism, independent)
+    if asked in ("auto", "explicit"):
+        loops = recognise(mechanism, dependent=dependent) if asked == "explicit" else _couplings(mechanism)
+        if loops is not None:
+            kinds = "; ".join(form.name for form in loops.closed_forms)
+            return Plan("explicit", f"{_EXPLICIT[asked]}: {kinds}", loops=loops, row_lengths=lengths)
+    because = _BECAUSE[asked]
+    if rows.always:
+        because += f"; redundant: {', '.join(rows.always)}. How {', '.join(rows.sharing)} share their forces is not "
+        because += "determined: multipliers are those of least norm"
+    if rows.at_start:
+        because += f"; the start is a singular position, where others follow from the rest: {', '.join(rows.at_start)}"
+    if asked == "multipliers":
+        return Plan("multipliers", because, baumgarte, rows.always, row_lengths=lengths)
+    if asked == "partition":
+        parts = partition(mechanism, dependent)
+        free = ", ".join(c.name for i, c in enumerate(mechanism.declared.coordinates) if i not in parts.q_dependent)
+        return Plan("partition", f"{because}; independent: {free}", parts=parts, row_lengths=lengths)
+    return Plan("attractor", because, redundant=rows.always, row_lengths=lengths)
+
+
+def _power_of_ten(value: float) -> float:
+    """Return the nearest power of ten: round-off of a machine must not change it."""
+    return float(f"1e{round(math.log10(value))}")
+
+
+def _refuse_misfits(asked: Constraints, baumgarte: float | None, independent: Collection[str]) -> None:
+    """Raise for options that belong to another treatment than the requested one."""
+    faults = []
+    if baumgarte is not None and (asked != "multipliers" or baumgarte <= 0.0):
+        faults.append(Fault(f"Baumgarte's terms need multipliers and a positive rate, not {asked} and {baumgarte:g}"))
+    if independent and asked not in ("partition", "explicit"):
+        what = f"independent coordinates are chosen for partition or explicit, not for {asked}"
+        faults.append(Fault(what, remedy="add --constraints partition, or name none"))
+    if faults:
+        raise FormulationError(_HEADLINE, faults)
+
+
+def _dependent(mechanism: Mechanism, independent: Collection[str]) -> tuple[int, ...]:
+    """Return the indices of the dependent coordinates when those are named as independent; () if none is named."""
+    if not independent:
+        return ()
+    names = [c.name for c in mechanism.declared.coordinates]
+    listed = f"the coordinates are {', '.join(names)}"
+    faults = [Fault(f"{name} is no coordinate", remedy=listed) for name in independent if name not in names]
+    free = len(names) - len(mechanism.holonomic)
+    if not faults and len(set(independent)) != free:
+        what = f"{len(set(independent))} independent coordinates are named; {len(names)} coordinates under "
+        what += f"{len(mechanism.holonomic)} constraints have {free}"
+        faults.append(Fault(what, remedy=f"name {free}; {listed}"))
+    if faults:
+        raise FormulationError(_HEADLINE, faults)
+    return tuple(i for i, name in enumerate(names) if name not in independent)
+
+
+def _refuse_redundant(rows: Sequence[str], asked: Constraints) -> None:
+    """Raise where constraints are redundant and the treatment needs a dependent coordinate for each of them."""
+    if not rows or asked not in ("explicit", "partition"):
+        return
+    what = f"{', '.join(rows)}: redundant, since they follow from the other constraints wherever these hold; "
+    what += f"{asked} wants as many dependent coordinates as there are constraints"
+    remedy = "leave these out of the mechanics, or let the constraints be treated by attractor or multipliers"
+    raise FormulationError(_HEADLINE, [Fault(what, remedy=remedy)])
+
+
+def _couplings(mechanism: Mechanism) -> ExplicitLoops | None:
+    """Return the closed forms if all constraints are couplings (gears, belts), which have no singular position."""
+    try:
+        found = recognise(mechanism, (Transmission(),))
+    except FormulationError:
+        return None
+    return found if all(form.kind == Transmission.name for form in found.closed_forms) else None
+
+
+def treat(
+    equations: EquationsOfMotion, mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | None = None
+) -> tuple[EquationsOfMotion, str]:
+    """Return equations with holonomic constraints treated, and the reason; arguments and errors as for :func:`plan`."""
+    found = plan(mechanism, asked, baumgarte)
+    return found.treated(equations), found.because
+
+
+def with_independent_states(
+    equations: EquationsOfMotion,
+    treatment: Treatment,
+    q_dependent: Sequence[int],
+    u_dependent: Sequence[int],
+    closed_forms: Sequence[ClosedForm] = (),
+    reduction: VelocityConstraints | None = None,
+    warm_start: Sequence[float] = (),
+    warm_start_at: Sequence[float] = (),
+) -> EquationsOfMotion:
+    """Return the equations with independent coordinates and speeds as the only states besides z.
+
+    Args:
+        equations: As formulated, over all speeds.
+        treatment: ``explicit`` or ``partition``.
+        q_dependent: Indices of the coordinates that follow from the holonomic constraints, one per row.
+        u_dependent: Indices of the speeds that follow from the velocity constraints, one per row.
+        closed_forms: Of those coordinates, by the treatment ``explicit``.
+        reduction: Rows that dependent speeds follow from, in place of the velocity constraints.
+        warm_start: Their start values, by the treatment ``partition``.
+        warm_start_at: Start values of the other coordinates.
+    """
+    return dataclasses.replace(
+        equations,
+        treatment=treatment,
+        attractor_rate=None,
+        q_dependent=tuple(q_dependent),
+        u_independent=tuple(i for i in range(len(equations.u)) if i not in u_dependent),
+        closed_forms=tuple(closed_forms),
+        reduction=reduction,
+        warm_start=tuple(warm_start),
+        warm_start_at=tuple(warm_start_at),
+    )

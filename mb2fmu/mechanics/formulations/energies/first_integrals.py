@@ -1,0 +1,188 @@
+"""Integrals of motion: momenta of ignorable coordinates, momenta of all bodies in space, energy or Jacobi's integral.
+
+    p_r = ∂T/∂q'_r keeps its value where ∂T/∂q_r + Σ Q_r = 0 and no constraint's force works along q_r
+    P   = Σ m v,  H = Σ r × m v + I ω about the origin: where Σ m a, Σ r × m a + (I ω)' are zero along an axis
+    h   = Σ q'_r p_r - T + V, whose rate is ∂(V - T)/∂t + Σ (Q_r + ∂V/∂q_r) q'_r; T + V where T is quadratic in q'
+
+Whether a sum is zero is found with numbers, at random states, parameters and inputs near the start, and shown in
+symbols where multiplying out makes it 0. Routh's reduction, which takes such coordinates out of the equations, is not
+done.
+
+Source: Lanczos, The Variational Principles of Mechanics, ch. V; Goldstein, Classical Mechanics, sect. 2.6 and 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sm
+
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment
+from mb2fmu.mechanics.equations.named_quantities import NamedQuantity
+from mb2fmu.mechanics.formulations.outputs.multi_body_outputs import angular_momentum, linear_momentum
+from mb2fmu.mechanics.formulations.substitution import multiplied_out
+from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
+    ZERO,
+    ConservedQuantities,
+    moved_by_constraints,
+    worked_along,
+)
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.random_states import move, random_samples
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism
+from mb2fmu.mechanics.mechanism.records.plain_symbols import translate
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+
+
+@dataclass(frozen=True, slots=True)
+class LagrangeTerms:
+    """Terms of Lagrange's equations of a mechanism.
+
+    Attributes:
+        kinetic: T.
+        potential: V; None where it is not known.
+        momenta: ∂T/∂q'_r.
+        slopes: ∂T/∂q_r.
+        potential_slopes: ∂V/∂q_r; empty where V is not known.
+        potential_drift: ∂V/∂t.
+        drift: ∂T/∂t.
+        forces: Q_r of each load.
+        rates: Symbols of q'.
+        chain: Assignments that all of them are written in.
+    """
+
+    kinetic: sm.Expr
+    potential: sm.Expr | None
+    momenta: Sequence[sm.Expr]
+    slopes: Sequence[sm.Expr]
+    potential_slopes: Sequence[sm.Expr]
+    potential_drift: sm.Expr
+    drift: sm.Expr
+    forces: Sequence[Sequence[sm.Expr]]
+    rates: Sequence[sm.Symbol]
+    chain: Sequence[Assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Terms that may cancel."""
+
+    terms: tuple[sm.Expr, ...]
+
+
+class Integrals:
+    """Finds the integrals of motion of one mechanism.
+
+    Args:
+        kinematics: Takes the names of momenta in space.
+        terms: None where Lagrange's equations do not apply: then momenta in space only are looked for.
+    """
+
+    def __init__(self, kinematics: NamedKinematics, terms: LagrangeTerms | None) -> None:
+        self._k, self._terms = kinematics, terms
+        self._m: Mechanism = kinematics.mechanism
+        self._numeric = NumericMechanism(self._m)
+        self._samples = random_samples(self._numeric)
+
+    def of_coordinates(self) -> Iterator[NamedQuantity]:
+        """Yield the conserved momenta, each with the reason."""
+        terms = self._terms
+        if terms is None:
+            return
+        held = self._held_by_constraints()
+        sums = [_Sum((slope, *forces)) for slope, forces in zip(terms.slopes, terms.forces, strict=True)]
+        zero = self._zero(sums)
+        for r, q in enumerate(self._m.q):
+            if zero[r] and not held[r]:
+                how = "shown in symbols" if self._shown(sums[r]) else "found with numbers"
+                yield NamedQuantity("invariant", f"momentum of {q}, ignorable ({how})", None, terms.momenta[r])
+
+    def of_energy(self) -> Iterator[NamedQuantity]:
+        """Energy, or Jacobi's integral."""
+        terms, m = self._terms, self._m
+        if terms is None or terms.potential is None or m.driven or self._moved_by_constraints():
+            return
+        V = terms.potential
+        each = zip(terms.forces, terms.potential_slopes, terms.rates, strict=True)
+        flow = [force * rate for forces, slope, rate in each for force in (*forces, slope)]
+        work = _Sum((-terms.drift, terms.potential_drift, *flow))
+        h = sm.Add(*(p * rate for p, rate in zip(terms.momenta, terms.rates, strict=True))) - terms.kinetic + V
+        gap = _Sum((h, -terms.kinetic, -V))
+        kept, quadratic = self._zero([work, gap])
+        if kept:
+            how = "shown in symbols" if self._shown(work) else "found with numbers"
+            name = f"energy T + V ({how})" if quadratic else f"Jacobi's integral T2 - T0 + V ({how})"
+            yield NamedQuantity("invariant", name, None, terms.kinetic + V if quadratic else h)
+
+    def in_space(self) -> Iterator[NamedQuantity]:
+        """Yield components of momentum and angular momentum of all bodies in the inertial frame; non-zero ones."""
+        if not self._m.bodies:
+            return
+        kept = ConservedQuantities(self._m, None).in_space
+        bodies = list(self._m.bodies)
+        if any(kept[:3]):
+            P = linear_momentum(bodies, self._k)
+            names = (f"momentum of all bodies along N.{axis}" for axis in "xyz")
+            yield from _kept(names, P, kept[:3])
+        if any(kept[3:]):
+            H = angular_momentum(bodies, 0, self._k)
+            names = (f"angular momentum of all bodies about N.{axis} through the origin" for axis in "xyz")
+            yield from _kept(names, H, kept[3:])
+
+    # ------------------------------------------------------------------ numbers
+
+    def _zero(self, sums: Sequence[_Sum]) -> list[bool]:
+        """Return whether each sum is zero at every sample."""
+        terms, m = self._terms, self._m
+        assert terms is not None
+        order = [m.t, *m.q, *terms.rates, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
+        chain = [(a.symbol, a.expression) for a in terms.chain]
+        flat = [term for one in sums for term in one.terms]
+        evaluate: Callable[..., list[float]] = sm.lambdify(
+            order, flat, modules=["scipy", "numpy"], cse=lambda expressions: (chain, list(expressions))
+        )
+        zero = [True] * len(sums)
+        for sample in self._samples:
+            move(self._numeric, sample, on_constraints=True)
+            K, k0 = self._numeric.kinematics()
+            rates = K @ sample.u_on + k0
+            found = evaluate(sample.t, *sample.q, *rates, *sample.z, *sample.r, *sample.parameters)
+            numbers = iter(np.asarray(found, dtype=float))
+            for i, one in enumerate(sums):
+                parts = np.array([next(numbers) for _ in one.terms])
+                zero[i] &= bool(abs(parts.sum()) <= ZERO * np.sum(np.abs(parts)))
+        return zero
+
+    def _held_by_constraints(self) -> list[bool]:
+        """Return whether a constraint's force works along each coordinate."""
+        held = np.zeros(len(self._m.q), dtype=bool)
+        for sample in self._samples:
+            move(self._numeric, sample, on_constraints=True)
+            held |= worked_along(self._numeric, self._numeric.kinematics()[0])
+        return [bool(each) for each in held]
+
+    def _moved_by_constraints(self) -> bool:
+        """Return whether constraints do work."""
+        for sample in self._samples:
+            move(self._numeric, sample, on_constraints=True)
+            if moved_by_constraints(self._numeric):
+                return True
+        return False
+
+    def _shown(self, one: _Sum) -> bool:
+        """Return whether multiplying out leaves nothing."""
+        terms = self._terms
+        assert terms is not None
+        whole: dict[sm.Basic, sm.Expr] = {}
+        for item in terms.chain:
+            whole[item.symbol] = translate(item.expression, whole)
+        return bool(multiplied_out(translate(sm.Add(*one.terms), whole)) == 0)
+
+
+def _kept(names: Iterable[str], vector: Components, kept: Iterable[bool]) -> Iterator[NamedQuantity]:
+    """Yield the components that keep their value."""
+    for name, component, is_kept in zip(names, vector, kept, strict=True):
+        if is_kept:
+            yield NamedQuantity("invariant", f"{name} (found with numbers)", None, component)

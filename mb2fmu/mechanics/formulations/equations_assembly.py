@@ -1,0 +1,128 @@
+"""Parts that all formulations share: outputs, energies, body motions, and the assembly of the equations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import sympy as sm
+
+from mb2fmu.mechanics.equations.equations_of_motion import (
+    BodyMotion,
+    EquationsOfMotion,
+    Intermediate,
+    LinearSolve,
+    MassMatrixDynamics,
+    Method,
+    OutputExpression,
+    StartValue,
+)
+from mb2fmu.mechanics.equations.link_recursion import Recursion, RecursiveDynamics
+from mb2fmu.mechanics.formulations.energies.energy_and_power import energy_of
+from mb2fmu.mechanics.formulations.outputs.output_expressions import outputs_of
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism, PathwayLoad
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.model.natural_units import ATTRACTOR_RATE
+
+
+def assemble(
+    method: Method,
+    kinematics: NamedKinematics,
+    dynamics: MassMatrixDynamics | RecursiveDynamics | None,
+    *,
+    recursion: Recursion | None = None,
+    constraint_forces: LinearSolve | None = None,
+    extra: Sequence[Intermediate] = (),
+) -> EquationsOfMotion:
+    """Assemble the equations of motion.
+
+    Args:
+        method: Which formulation.
+        kinematics: Its assignments, those made so far and those that the outputs need, become the intermediates.
+        dynamics: M u' = f, or what gives u' without M; None: nothing.
+        recursion: Local relations; they get the quantities that the kinematics have named.
+        constraint_forces: Unknown forces.
+        extra: Intermediates of the formulation's own, after those of the kinematics it has used.
+    """
+    m = kinematics.mechanism
+    before = len(kinematics.assignments)
+    _pathways_in_z_dot(kinematics)
+    outputs = outputs_of(kinematics)
+    energy = energy_of(kinematics)
+    bodies = _bodies(kinematics)
+    assignments: list[Intermediate] = [*kinematics.assignments[:before], *extra, *kinematics.assignments[before:]]
+    return EquationsOfMotion(
+        method=method,
+        t=m.t,
+        q=m.q,
+        u=m.u,
+        u_independent=tuple(range(len(m.u))) if m.holonomic else m.u_independent,
+        u_dot=m.u_dot,
+        z=m.z,
+        p=m.p,
+        calculated_parameters=m.calculated_parameters,
+        r=m.r,
+        intermediates=tuple(assignments),
+        kinematics=m.kinematics,
+        z_dot=m.z_dot,
+        holonomic=m.holonomic,
+        velocity_constraints=m.velocity_constraints,
+        treatment="attractor" if m.holonomic else None,
+        attractor_rate=(m.stabilization_rate or sm.Integer(ATTRACTOR_RATE)) if m.holonomic else None,
+        start=_start(m),
+        dynamics=dynamics,
+        late_intermediates=tuple(kinematics.late),
+        multipliers=m.multipliers if _asks_for_multipliers(kinematics, outputs, constraint_forces) else (),
+        recursion=recursion and replace(recursion, quantities=tuple(kinematics.quantities)),
+        constraint_forces=constraint_forces,
+        bodies=bodies,
+        energy=energy,
+        outputs=outputs,
+        events=m.events,
+        contacts=m.contacts,
+        latches=m.latches,
+    )
+
+
+def _start(m: Mechanism) -> tuple[StartValue, ...]:
+    """Return each coordinate and speed with its kind of start value: fixed or guess."""
+    kinds = [*(c.kind for c in m.declared.coordinates), *(s.kind for s in m.declared.speeds)]
+    return tuple(StartValue(symbol, kind) for symbol, kind in zip((*m.q, *m.u), kinds, strict=True))
+
+
+def _asks_for_multipliers(
+    kinematics: NamedKinematics, outputs: Sequence[OutputExpression], constraint_forces: LinearSolve | None
+) -> bool:
+    """Return whether an output, or an expression that is named late, needs constraint forces."""
+    expressions = [*(o.expression for o in outputs), *(a.expression for a in kinematics.late)]
+    wanted = set(kinematics.mechanism.multipliers)
+    hidden = constraint_forces.right_hand_side.free_symbols if constraint_forces else set()
+    return bool(hidden & wanted) or any(e.free_symbols & wanted for e in expressions)
+
+
+def _pathways_in_z_dot(kinematics: NamedKinematics) -> None:
+    """Name lengths and rates of pathways that derivatives of auxiliary states contain."""
+    symbols = (
+        set().union(*(e.free_symbols for e in kinematics.mechanism.z_dot)) if kinematics.mechanism.z_dot else set()
+    )
+    for load in kinematics.mechanism.loads:
+        if isinstance(load, PathwayLoad) and {load.length, load.rate} & symbols:
+            kinematics.pathway(load)
+
+
+def _bodies(kinematics: NamedKinematics) -> tuple[BodyMotion, ...]:
+    """Record where each body is, how it is turned, and its velocities."""
+    m: Mechanism = kinematics.mechanism
+    motions = []
+    for body in m.bodies:
+        rigid = body.frame >= 0
+        motions.append(
+            BodyMotion(
+                body.name,
+                kinematics.position(body.masscenter) if m.points[body.masscenter].located else None,
+                kinematics.rotation(body.frame) if rigid else None,
+                kinematics.velocity(body.masscenter),
+                kinematics.omega(body.frame) if rigid else None,
+            )
+        )
+    return tuple(motions)

@@ -1,0 +1,139 @@
+"""Kane's method: SymPy's ``KanesMethod`` on a fresh copy of the mechanism.
+
+Fr + Fr* = 0 for every independent speed: with partial velocities v_r of mass centres and w_r of frames,
+
+    sum_B [ v_r · (F - m a) + w_r · (T - I · alpha - w × I · w) ] = 0.
+
+With velocity constraints A u + b = 0, split into A_i u_i + A_d u_d + b = 0, the dependent rows are added to the
+independent ones with weights -(A_d⁻¹ A_i)ᵀ. That matrix is handed to SymPy as opaque symbols and solved numerically,
+with pivoting: nothing is ever divided by an expression that can vanish.
+
+Source: Kane and Levinson, Dynamics: Theory and Applications, 1985, ch. 4-6 (nonholonomic: eq. 6.1.2); auxiliary speeds
+for noncontributing forces: section 4.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sympy as sm
+from sympy.physics.mechanics import KanesMethod
+
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
+from mb2fmu.mechanics.formulations.applicability import Applies, by_projection, not_because
+from mb2fmu.mechanics.formulations.equations_assembly import assemble
+from mb2fmu.mechanics.formulations.sympy_bodies import build
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.mechanics.mechanism.records.plain_symbols import translate_matrix
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+
+Solver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
+
+
+def applies(mechanism: Mechanism) -> Applies:
+    """Return whether the method applies: it needs bodies, and speeds that are not prescribed."""
+    answer = by_projection(mechanism)
+    if answer.yes and not mechanism.u:
+        return not_because("all motion is prescribed: there are no speeds, and SymPy's method forms no equations")
+    return answer
+
+
+def formulate(mechanism: Mechanism) -> EquationsOfMotion:
+    """Form the rows of the independent speeds.
+
+    Args:
+        mechanism: With bodies.
+
+    Returns:
+        Equations whose mass matrix has shape (n_u - m, n_u), or (n_u, n_u) and is symmetric where there are no
+        velocity constraints, and where holonomic constraints or outputs need their multipliers.
+    """
+    m = mechanism
+    kinematics = NamedKinematics(m)
+    known = _functions_of_time(m)
+    model = build(kinematics, {u: known[u] for u in m.u})
+    dynamic = [known[u] for u in m.u]
+    # Over all speeds, as if there were no constraints, where multipliers are needed, or where a potential has a
+    # force per speed; reduced rows are shorter.
+    whole = bool(m.holonomic) or m.asks_for_multipliers or bool(m.potential_forces)
+    independent = list(range(len(m.u)) if whole else m.u_independent)
+    dependent = [i for i in range(len(m.u)) if i not in independent]
+    solves: list[LinearSolve] = []
+    method = KanesMethod(
+        model.frames[0],
+        [known[q] for q in m.q],
+        [dynamic[i] for i in independent],
+        kd_eqs=_kinematic_equations(m, known),
+        u_dependent=[dynamic[i] for i in dependent] or None,
+        velocity_constraints=(None if whole else _constraints(m, known)) or None,
+        u_auxiliary=[known[u] for u in m.u_auxiliary] or None,
+        constraint_solver=_opaque_solver(kinematics, _to_plain(m, known), solves),
+        kd_eqs_solver=lambda matrix, right: right if matrix == sm.eye(matrix.rows) else matrix.LUsolve(right),
+    )
+    method.kanes_equations(list(model.bodies), list(model.loads) or None)
+    rows = len(independent)
+    back = _to_plain(m, known)
+    M = translate_matrix(method.mass_matrix[:rows, :], back)
+    f = translate_matrix(method.forcing[:rows, :], {**back, **dict.fromkeys(m.constraint_forces, sm.S.Zero)})
+    if m.potential_forces:  # of a Lagrangian, whose speeds are q'
+        f = sm.ImmutableMatrix(f + sm.Matrix(m.potential_forces))
+    order = [*independent, *dependent]
+    columns = [order.index(i) for i in range(len(m.u))]
+    dynamics = MassMatrixDynamics(M.extract(list(range(rows)), columns), f)
+    forces = _constraint_forces(method, m, back) if m.constraint_forces else None
+    return assemble("kane", kinematics, dynamics, constraint_forces=forces, extra=solves)
+
+
+def _functions_of_time(m: Mechanism) -> dict[sm.Basic, sm.Expr]:
+    """Return plain symbol → function of time; a speed that equals q' gets its own, as SymPy requires."""
+    own = {u: sm.Function(u.name)(m.t) for u in m.u if isinstance(m.dynamic[u], sm.Derivative)}
+    return {**m.dynamic, **own}
+
+
+def _kinematic_equations(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
+    """Return q' - K u - k0."""
+    rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
+    rates = translate_matrix(rates, known)
+    return [known[q].diff(m.t) - rate for q, rate in zip(m.q, rates, strict=True)]
+
+
+def _constraints(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
+    """Return a u + b in functions of time."""
+    if m.velocity_constraints is None:
+        return []
+    c = m.velocity_constraints
+    return list(translate_matrix(c.jacobian * sm.Matrix(m.u) + c.offset, known))
+
+
+def _opaque_solver(kinematics: NamedKinematics, back: dict[sm.Basic, sm.Expr], solves: list[LinearSolve]) -> Solver:
+    """Return a solver that returns symbols for A⁻¹ B and records their meaning."""
+
+    def solve(matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
+        """Return symbols for ``matrix``⁻¹ ``right``; columns of zeros are not solved."""
+        if right.is_zero_matrix:
+            return right
+        symbols = [kinematics.symbol(f"Ars_{i + 1}_{j + 1}") for i in range(right.rows) for j in range(right.cols)]
+        name = "dependent speeds in terms of the independent ones"
+        left, right_side = translate_matrix(matrix, back), translate_matrix(right, back)
+        solves.append(LinearSolve(tuple(symbols), left, right_side, name))
+        return sm.Matrix(right.rows, right.cols, symbols)
+
+    return solve
+
+
+def _to_plain(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> dict[sm.Basic, sm.Expr]:
+    """Return functions of time, q' and u' → plain symbols."""
+    mapping: dict[sm.Basic, sm.Expr] = {dynamic: plain for plain, dynamic in known.items()}
+    rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
+    mapping.update({known[q].diff(m.t): rate for q, rate in zip(m.q, rates, strict=True)})
+    mapping.update({known[u].diff(m.t): dot for u, dot in zip(m.u, m.u_dot, strict=True)})
+    return mapping
+
+
+def _constraint_forces(method: KanesMethod, m: Mechanism, back: dict[sm.Basic, sm.Expr]) -> LinearSolve:
+    """Return the auxiliary equations, linear in the unknown forces."""
+    rows = translate_matrix(method.auxiliary_eqs, back) - m.auxiliary_reactions
+    unknown = list(m.constraint_forces)
+    matrix = rows.jacobian(unknown)
+    rest = rows.xreplace(dict.fromkeys(unknown, sm.S.Zero))
+    return LinearSolve(m.constraint_forces, sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(-rest), "constraint forces")

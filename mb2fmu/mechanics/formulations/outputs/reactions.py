@@ -1,0 +1,282 @@
+"""Reactions: wrenches that joints and contacts transmit, by the Newton-Euler equations of the bodies beyond the cut.
+
+With all bodies B beyond the cut, P the point about which torques are taken,
+
+    R = sum_B m a - sum F                       F, T: loads on these bodies; forces of constraints (-λ times where they
+    S = sum_B [ r_PB × m a + H' ] - sum [ r_PF × F + T ]                            act) count as loads
+
+are the force and the torque on them through the cut. The sums run from the leaves of the tree of joints to its root,
+each joint adding one body to what its children transmit: n joints cost n steps. They need u' and multipliers only, so
+they are the same for every formulation; the component along a free direction of a joint is zero by the equations of
+motion themselves.
+
+Source: Newton and Euler; Featherstone, Rigid Body Dynamics Algorithms, 2008, section 5.3 (recursive Newton-Euler).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import sympy as sm
+
+from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.mechanics.formulations.generalized_forces import in_inertial_frame, pieces
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, ForceLoad, Mechanism, TorqueLoad
+from mb2fmu.mechanics.mechanism.records.requested_quantities import Joint
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import ZERO, NamedKinematics, add, cross, scale, times
+
+
+@dataclass(frozen=True, slots=True)
+class Wrench:
+    """A force in N, and the torque about a point in N·m; in the inertial frame's components."""
+
+    force: Components
+    torque: Components
+
+
+_NOTHING = Wrench(ZERO, ZERO)
+
+
+class Reactions:
+    """Reactions of one mechanism, each computed once.
+
+    Args:
+        kinematics: Takes the names; those that depend on u' go to its ``late``.
+    """
+
+    def __init__(self, kinematics: NamedKinematics) -> None:
+        self._k = kinematics
+        self._m: Mechanism = kinematics.mechanism
+        self._own: list[Wrench] | None = None
+        self._carried_by: dict[int, list[int]] | None = None
+        self._beyond: dict[int, Wrench] = {}
+        self._children: dict[int, list[Joint]] = {}
+        self._inward: dict[int, Joint] = {}
+        for joint in self._m.joints:
+            self._children.setdefault(joint.parent, []).append(joint)
+            self._inward[joint.child] = joint
+
+    def of_joint(self, number: int, at: int | None) -> Wrench:
+        """Return the wrench of the joint's parent on its child; torque about ``at`` (else the joint's point on it)."""
+        joint = self._m.joints[number]
+        unknown = [name for name, acts in zip(self._constraint_names(), self._m.acts, strict=True) if not acts]
+        if unknown:
+            raise _refusal(
+                f"the reaction of joint {joint.name} depends on where the force of {', '.join(unknown)} acts",
+                "say it by model.constraint(row, acts=[(point, vector), …])",
+            )
+        wrench = self._through(joint.child)
+        return self._moved(wrench, joint.point, joint.point if at is None else at)
+
+    def of_bodies(self, numbers: Sequence[int], at: int | None) -> Wrench:
+        """Return the wrench of everything but loads on the bodies together; torque about point ``at``."""
+        if at is None:
+            raise _refusal("the torque of a reaction needs its point", "add at=point")
+        total = _NOTHING
+        for number in numbers:
+            moved = self._moved(self._wrenches()[number], self._m.bodies[number].masscenter, at)
+            total = Wrench(add(total.force, moved.force), add(total.torque, moved.torque))
+        return total
+
+    def _constraint_names(self) -> Sequence[str]:
+        """Return the names of the constraint rows; none where nothing is constrained."""
+        constraints = self._m.velocity_constraints
+        return constraints.names if constraints else ()
+
+    def _through(self, body: int) -> Wrench:
+        """Return the wrench through the joint of ``body`` on it and all beyond it, about the joint's point on it."""
+        order, stack = [], [body]
+        while stack:  # no recursion: chains may be long
+            number = stack.pop()
+            if number in self._beyond:
+                continue
+            order.append(number)
+            stack += [child for child, _ in self._next(number)]
+        for number in reversed(order):
+            here = self._held_at(number)
+            total = self._moved(self._wrenches()[number], self._m.bodies[number].masscenter, here)
+            for child, there in self._next(number):
+                moved = self._moved(self._beyond[child], there, here)
+                total = Wrench(add(total.force, moved.force), add(total.torque, moved.torque))
+            name = self._inward[number].name if number in self._inward else self._m.bodies[number].name
+            self._beyond[number] = Wrench(
+                self._k.named_late(total.force, f"R_{name}"), self._k.named_late(total.torque, f"S_{name}")
+            )
+        return self._beyond[body]
+
+    def _held_at(self, number: int) -> int:
+        """Return the point of a body where its joint holds it; its mass centre, if it is fixed to another body."""
+        joint = self._inward.get(number)
+        return joint.point if joint else self._m.bodies[number].masscenter
+
+    def _next(self, number: int) -> list[tuple[int, int]]:
+        """Return (body, point where it is held) of the bodies after one: held by joints, or fixed to it."""
+        if self._carried_by is None:
+            self._carried_by = self._carriers()
+        after = [joint.child for joint in self._children.get(number, ())]
+        return [(child, self._held_at(child)) for child in (*after, *self._carried_by.get(number, ()))]
+
+    def _carriers(self) -> dict[int, list[int]]:
+        """Return bodies without a joint, by the body with a joint in which their mass centres are fixed."""
+        attached = _Attachment(self._m, set(self._inward))
+        carried: dict[int, list[int]] = {}
+        for number, body in enumerate(self._m.bodies):
+            if number in self._inward:
+                continue
+            carrier = attached.body_of_point(body.masscenter)
+            if carrier is not None:
+                carried.setdefault(carrier, []).append(number)
+                continue
+            point = body.masscenter
+            while carrier is None and self._m.points[point].parent >= 0:
+                point = self._m.points[point].parent
+                carrier = attached.body_of_point(point)
+            if carrier is not None and carrier >= 0:
+                raise _refusal(
+                    f"{body.name} moves against {self._m.bodies[carrier].name}, and no joint says what holds it",
+                    "connect it by a joint, or ask for that of bodies: output_reaction(name, [body, …], at=point)",
+                )
+        return carried
+
+    def _moved(self, wrench: Wrench, old: int, new: int) -> Wrench:
+        """Return a wrench about another point."""
+        if old == new:
+            return wrench
+        if self._root(old) != self._root(new):
+            names = " to ".join(self._m.points[i].name for i in (old, new))
+            raise _refusal(f"no chain of positions leads from {names}", "locate them by set_pos or locatenew")
+        arm = add(self._k.position(old), scale(sm.S.NegativeOne, self._k.position(new)))
+        if not any(arm):
+            return wrench
+        return Wrench(wrench.force, add(wrench.torque, cross(self._k.named(arm, "arm"), wrench.force)))
+
+    def _root(self, point: int) -> int:
+        """Return the point that the chain of positions of ``point`` begins at; the origin where it is located."""
+        while self._m.points[point].parent >= 0:
+            point = self._m.points[point].parent
+        return point
+
+    def _wrenches(self) -> list[Wrench]:
+        """Return for each body the wrench beyond its loads: inertia less loads, about its mass centre."""
+        if self._own is None:
+            attached = _Attachment(self._m)
+            own = [self._inertia(i) for i in range(len(self._m.bodies))]
+            for at, torque, vector, what, body in self._applied():
+                number = body if body >= 0 else attached.body_of_frame(at) if torque else attached.body_of_point(at)
+                if number is None:
+                    place = self._m.frames[at].name if torque else self._m.points[at].name
+                    raise _refusal(
+                        f"{what} acts on {place}, which is fixed to no body: the reactions are not determined",
+                        "apply it to a point or frame of a body",
+                    )
+                if number < 0:
+                    continue
+                load = Wrench(ZERO, vector) if torque else Wrench(vector, ZERO)
+                if not torque:
+                    load = self._moved(load, at, self._m.bodies[number].masscenter)
+                own[number] = Wrench(
+                    add(own[number].force, scale(sm.S.NegativeOne, load.force)),
+                    add(own[number].torque, scale(sm.S.NegativeOne, load.torque)),
+                )
+            self._own = [
+                Wrench(self._k.named_late(w.force, f"need_{b.name}"), self._k.named_late(w.torque, f"turn_{b.name}"))
+                for w, b in zip(own, self._m.bodies, strict=True)
+            ]
+        return self._own
+
+    def _inertia(self, number: int) -> Wrench:
+        """m a, and H' about the mass centre."""
+        k, body = self._k, self._m.bodies[number]
+        force = scale(body.mass, k.acceleration(body.masscenter))
+        if body.inertia is None or body.inertia.is_zero_matrix:
+            return Wrench(force, ZERO)
+        R = k.rotation(body.frame)
+        w = k.named(times(R.T, k.omega(body.frame)), f"wb_{body.name}")
+        momentum = k.named(times(body.inertia, w), f"Hb_{body.name}")
+        alpha = k.named_late(times(R.T, k.alpha(body.frame)), f"alb_{body.name}")
+        rate = add(times(body.inertia, alpha), cross(w, momentum))
+        return Wrench(force, times(R, k.named_late(rate, f"Hrate_{body.name}")))
+
+    def _applied(self) -> Iterable[tuple[int, bool, Components, str, int]]:
+        """Yield (point or frame, whether a torque, vector in N, name, its body or -1): loads and constraint forces."""
+        for load in self._m.loads:
+            body = load.body if isinstance(load, (ForceLoad, TorqueLoad)) else -1
+            for at, torque, vector in pieces(load, self._k):
+                yield at, torque, vector, f"load {load.name}", body
+        for name, symbol, acts in zip(self._constraint_names(), self._m.multipliers, self._m.acts, strict=True):
+            for act in acts:
+                vector = scale(-symbol, in_inertial_frame(act.vector, self._k))
+                yield act.at, act.torque, vector, f"the force of {name}", act.body
+
+
+class _Attachment:
+    """Finds the body in which a point or frame is fixed: -1 is the ground, None means no body.
+
+    Args:
+        m: The mechanism.
+        among: Numbers of the bodies that count; all unless given.
+    """
+
+    def __init__(self, m: Mechanism, among: set[int] | None = None) -> None:
+        self._m = m
+        self._among = set(range(len(m.bodies))) if among is None else among
+        self._rigid = self._rigid_classes()
+        self._frame_body = {self._rigid[0]: -1}
+        for number, body in enumerate(m.bodies):
+            if body.frame >= 0 and number in self._among:
+                self._frame_body[self._rigid[body.frame]] = number
+        self._point_body = self._points()
+
+    def body_of_frame(self, frame: int) -> int | None:
+        """Return the body that a frame is fixed in."""
+        return self._frame_body.get(self._rigid[frame])
+
+    def body_of_point(self, point: int) -> int | None:
+        """Return the body that a point is fixed in."""
+        return self._point_body.get(point)
+
+    def _rigid_classes(self) -> list[int]:
+        """Return for each frame the first frame that it is turned from by constants only."""
+        constants = {*self._m.p, *(a.symbol for a in self._m.calculated_parameters)}
+        rigid: list[int] = []
+        for i, frame in enumerate(self._m.frames):
+            fixed = frame.parent >= 0 and frame.oriented and frame.rotation.free_symbols <= constants
+            rigid.append(rigid[frame.parent] if fixed else i)
+        return rigid
+
+    def _points(self) -> dict[int, int]:
+        """Return the points fixed in each body: from its mass centre along constant positions, nearest first."""
+        m = self._m
+        constants = {*m.p, *(a.symbol for a in m.calculated_parameters)}
+        neighbours: dict[int, list[tuple[int, set[int]]]] = {}
+        for i, place in enumerate(m.points):
+            terms = place.position
+            if terms is None or place.parent < 0:
+                continue
+            if any(not c.free_symbols <= constants for _, cs in terms for c in cs):
+                continue
+            frames = {self._rigid[k] for k, cs in terms if any(cs)}
+            neighbours.setdefault(i, []).append((place.parent, frames))
+            neighbours.setdefault(place.parent, []).append((i, frames))
+        found = {body.masscenter: number for number, body in enumerate(m.bodies) if number in self._among}
+        found.setdefault(0, -1)
+        level = list(found)
+        while level:
+            after = []
+            for point in level:
+                number = found[point]
+                own = self._rigid[0] if number < 0 else self._rigid[m.bodies[number].frame]
+                if number >= 0 and m.bodies[number].frame < 0:
+                    continue
+                for other, frames in neighbours.get(point, ()):
+                    if other not in found and frames <= {own}:
+                        found[other] = number
+                        after.append(other)
+            level = after
+        return found
+
+
+def _refusal(what: str, remedy: str) -> FormulationError:
+    """Return the error of a reaction that cannot be given, with its remedy."""
+    return FormulationError("", [Fault(what, remedy=remedy)])

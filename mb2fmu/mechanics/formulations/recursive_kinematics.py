@@ -1,0 +1,155 @@
+"""Kinematic quantities as symbols that the recursion evaluates, for outputs, energies and loads."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import sympy as sm
+
+from mb2fmu.mechanics.equations.link_recursion import Quantity, QuantityKind
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics, add, dot, root_length, scale
+
+_AXES = ("x", "y", "z")
+_ENTRIES = tuple(f"{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
+
+
+class RecursiveKinematics(NamedKinematics):
+    """Answers like ``NamedKinematics``, with symbols: nothing is composed here, only requested quantities exist.
+
+    What needs u' has symbols in ``accelerated``.
+
+    Args:
+        mechanism: Whose kinematics.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self._start(mechanism)
+        self._use_rates(mechanism.kinematics.matrix.todok())  # for partials, which momenta ask for
+        self.quantities += [Quantity(sensed.kind, sensed.number, sensed.symbols) for sensed in mechanism.sensed]
+
+    def q_dot_names(self) -> tuple[sm.Expr, ...]:
+        """Return q' as symbols, or as speeds where they are equal."""
+        m = self.mechanism
+        rates: list[list[sm.Expr]] = [[] for _ in m.q]
+        for (k, j), entry in m.kinematics.matrix.todok().items():
+            rates[k].append(entry * m.u[j])
+        return tuple(
+            self.name(sm.Add(*terms, m.kinematics.offset[k, 0]), f"{q.name}_rate")
+            for k, (q, terms) in enumerate(zip(m.q, rates, strict=True))
+        )
+
+    def kinetic_energy(self) -> sm.Expr:
+        """Return T in J."""
+        return self._remember("kinetic energy", 0, lambda n: self._new("kinetic energy", n, ["T_kinetic"])[0])
+
+    def define(
+        self, kind: QuantityKind, names: Sequence[str], given: tuple[sm.Expr, ...] = ()
+    ) -> tuple[sm.Symbol, ...]:
+        """Return the symbols of a quantity of the whole recursion, shared by all requests."""
+        return self._remember(kind, 0, lambda n: self._new(kind, n, names, given))
+
+    def mass_matrix(self) -> sm.ImmutableMatrix:
+        """Return M over all speeds, shape (n_u, n_u)."""
+        n = len(self.mechanism.u)
+        pairs = [(i, j) for i in range(n) for j in range(i + 1)]
+        entries = self.define("mass matrix", [f"M_{i + 1}_{j + 1}" for i, j in pairs])
+        symbols = dict(zip(pairs, entries, strict=True))
+        return sm.ImmutableMatrix(n, n, [symbols[max(i, j), min(i, j)] for i in range(n) for j in range(n)])
+
+    def gravity_efforts(self) -> tuple[sm.Expr, ...]:
+        """Return the efforts that hold the weights, along each speed."""
+        return self.define("gravity effort", [f"g_{u.name}" for u in self.mechanism.u])
+
+    def inverse_efforts(self) -> tuple[sm.Expr, ...]:
+        """Return the efforts that the given accelerations need, along each speed."""
+        asked = self.mechanism.inverse_dynamics
+        assert asked is not None
+        given = (*asked.accelerations, *asked.passive)
+        return self.define("inverse effort", [f"tau_{u.name}" for u in self.mechanism.u], given)
+
+    def _new(
+        self, kind: QuantityKind, number: int, names: Sequence[str], given: tuple[sm.Expr, ...] = ()
+    ) -> tuple[sm.Symbol, ...]:
+        """Ask the recursion for a quantity: make one fresh symbol per component and record what they stand for."""
+        symbols = tuple(self.symbol(name) for name in names)
+        self.quantities.append(Quantity(kind, number, symbols, given))
+        return symbols
+
+    def _vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
+        """Ask for a vector; its symbols are `hint` with _x, _y, _z."""
+        x, y, z = self._new(kind, number, [f"{hint}_{axis}" for axis in _AXES])
+        return (x, y, z)
+
+    def _point_name(self, letter: str, number: int) -> str:
+        """Return a letter and the point's name, as in r_tip."""
+        return f"{letter}_{self.mechanism.points[number].name}"
+
+    def _rotation(self, i: int) -> sm.ImmutableMatrix:
+        """Ask for a frame's 3 × 3 rotation matrix to the inertial frame; frame 0 is the identity."""
+        if i == 0:
+            return sm.ImmutableMatrix.eye(3)
+        names = [f"C_{self.mechanism.frames[i].name}_{entry}" for entry in _ENTRIES]
+        return sm.ImmutableMatrix(3, 3, self._new("rotation", i, names))
+
+    def _omega(self, i: int) -> Components:
+        """Ask for a frame's angular velocity in the inertial frame, in rad/s."""
+        return self._vector("angular velocity", i, f"w_{self.mechanism.frames[i].name}")
+
+    def _position(self, i: int) -> Components:
+        """Ask for a point's position from the origin, in m."""
+        return self._vector("position", i, self._point_name("r", i))
+
+    def _velocity(self, i: int) -> Components:
+        """Ask for a point's velocity in the inertial frame, in m/s."""
+        return self._vector("velocity", i, self._point_name("v", i))
+
+    def _alpha(self, i: int) -> Components:
+        """Ask for a frame's angular acceleration, in rad/s²; needs u'."""
+        return self._late_vector("angular acceleration", i, f"alpha_{self.mechanism.frames[i].name}")
+
+    def _acceleration(self, i: int) -> Components:
+        """Ask for a point's acceleration, in m/s²; needs u'."""
+        return self._late_vector("acceleration", i, self._point_name("acc", i))
+
+    def _late_vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
+        """Ask for a vector that needs u'; its symbols are recorded as accelerated."""
+        symbols = self._new(kind, number, [f"{hint}_{axis}" for axis in _AXES])
+        self.accelerated.update(symbols)
+        return (symbols[0], symbols[1], symbols[2])
+
+    def _pathway(self, number: int) -> list[Components]:
+        """Ask for length and rate of a pathway load: its symbols already exist, so none are made."""
+        load = self.mechanism.loads[number]
+        assert isinstance(load, PathwayLoad)
+        self.quantities.append(Quantity("pathway", number, (load.length, load.rate)))
+        return []
+
+    def segments(self, load: PathwayLoad) -> list[Components]:
+        """Return the unit vectors of a pathway's segments in N, formed from positions: the recursion hides its own."""
+        return self._remember("segments", self.mechanism.loads.index(load), self._segments)
+
+    def _segments(self, number: int) -> list[Components]:
+        """Form the unit vector of each segment from the positions of its ends."""
+        load = self.mechanism.loads[number]
+        assert isinstance(load, PathwayLoad)
+        found = []
+        for a, b in itertools.pairwise(load.points):
+            d = self.named(add(self.position(b), scale(sm.S.NegativeOne, self.position(a))), f"d_{load.name}")
+            size = self.name(root_length(dot(d, d)), f"size_{load.name}")
+            found.append(self.named(scale(1 / size, d), f"e_{load.name}"))
+        return found
+
+    def moving(self) -> set[sm.Symbol]:
+        """Return symbols that depend on speeds."""
+        found = set(self.mechanism.u)
+        for quantity in self.quantities:
+            if quantity.kind in {"angular velocity", "velocity", "kinetic energy", "inverse effort"}:
+                found.update(quantity.symbols)
+            elif quantity.kind == "pathway":
+                found.add(quantity.symbols[1])
+        for assignment in self.assignments:
+            if assignment.expression.free_symbols & found:
+                found.add(assignment.symbol)
+        return found

@@ -1,0 +1,370 @@
+"""Group a mechanism's frames and points into rigid links; motion between two links is a local relation.
+
+Frames that never turn against each other share their axes. A point that is displaced by constants in some axes is
+fixed in the link that has these axes and in which the point before it is fixed; where there is no such link, one is
+made: a turn about the point before. A displacement that varies makes a link of its own, which does not turn. Massless
+links that only carry one other link are merged with it (a free body: displaced and turned in one step).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import sympy as sm
+
+from mb2fmu.mechanics.equations.link_recursion import (
+    Attachment,
+    Components,
+    Displacement,
+    FrameRelation,
+    LinearVector,
+    Link,
+)
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    Body,
+    Mechanism,
+    TorqueActuatorLoad,
+    TorqueLoad,
+    VectorTerms,
+)
+from mb2fmu.mechanics.mechanism.records.plain_symbols import rate_of, slope, time_derivative
+
+ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
+Homes = dict[int, Attachment]
+"""Axes → where a point is fixed in a link with these axes; the first is the one it came by."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTree:
+    """Links, and the link of each frame and point.
+
+    Attributes:
+        frames: As numbered in the mechanism.
+        links: Link 0 is the ground.
+        points: Where each point of the mechanism is fixed.
+        bodies: Where the mass centre of each body is fixed, in a link that turns as the body does.
+        of_axes: Axes → a link that has them.
+    """
+
+    frames: tuple[FrameRelation, ...]
+    links: tuple[Link, ...]
+    points: tuple[Attachment, ...]
+    bodies: tuple[Attachment, ...]
+    of_axes: Mapping[int, int]
+
+
+class Rates:
+    """Time derivatives of local expressions.
+
+    Args:
+        mechanism: Whose coordinates move.
+        q_dot: Names of q'.
+    """
+
+    def __init__(self, mechanism: Mechanism, q_dot: Sequence[sm.Expr]) -> None:
+        self._m = mechanism
+        self._q_dot = dict(zip(mechanism.q, q_dot, strict=True))
+        self._index = {q: k for k, q in enumerate(mechanism.q)}
+        self._speed = {u: j for j, u in enumerate(mechanism.u)}
+        self._K: dict[int, dict[int, sm.Expr]] = {}
+        for (k, j), entry in mechanism.kinematics.matrix.todok().items():
+            self._K.setdefault(k, {})[j] = entry
+        self._moving = {*mechanism.q, *dict(mechanism.driven), mechanism.t}
+        self._still = dict.fromkeys(mechanism.u_auxiliary, sm.S.Zero)
+
+    def is_constant(self, components: Iterable[sm.Expr]) -> bool:
+        """Return True if the expression contains no coordinate, no prescribing input and no time."""
+        return all(c.is_Number or self._moving.isdisjoint(c.free_symbols) for c in components)
+
+    def linear(self, frame: int, components: Components) -> LinearVector:
+        """Return a velocity, linear in u; auxiliary speeds are zero."""
+        still = tuple(c.xreplace(self._still) for c in components) if self._still else components
+        present = sorted({self._speed[s] for c in still for s in c.free_symbols if s in self._speed})
+        columns = {j: _three(slope(c, self._m.u[j]) for c in still) for j in present}
+        rest = dict.fromkeys((self._m.u[j] for j in present), sm.S.Zero)
+        return self._vector(frame, columns, _three(c.xreplace(rest) for c in still))
+
+    def rate(self, frame: int, components: Components) -> LinearVector:
+        """Return the rate of a position's components in their frame."""
+        columns: dict[int, list[sm.Expr]] = {}
+        given = {self._m.t: sm.S.One, **dict(self._m.driven)}
+        offset = [rate_of(c, given) for c in components]
+        for i, c in enumerate(components):
+            for q in sorted((s for s in c.free_symbols if s in self._index), key=lambda s: self._index[s]):
+                k, change = self._index[q], slope(c, q)
+                for j, entry in self._K.get(k, {}).items():
+                    column = columns.setdefault(j, [sm.S.Zero] * 3)
+                    column[i] += change * entry
+                offset[i] += change * self._m.kinematics.offset[k, 0]
+        return self._vector(frame, {j: _three(columns[j]) for j in sorted(columns)}, _three(offset))
+
+    def _vector(self, frame: int, columns: Mapping[int, Components], offset: Components) -> LinearVector:
+        """Collect a velocity that is linear in the speeds: columns, offset, and terms of its derivative without u̇."""
+        kept = tuple((j, column) for j, column in columns.items() if any(c != 0 for c in column))
+        bias = list(self._derivative(offset))
+        for j, column in kept:
+            for i, change in enumerate(self._derivative(column)):
+                bias[i] += change * self._m.u[j]
+        return LinearVector(frame, kept, offset, _three(bias))
+
+    def _derivative(self, components: Components) -> Components:
+        """Return the time derivative of components in their own frame; constants give the shared zero."""
+        if self.is_constant(components):
+            return ZERO
+        return _three(self._one(c) for c in components)
+
+    def _one(self, c: sm.Expr) -> sm.Expr:
+        """Return the total time derivative of one component: by q (with q' = K u + k0), driven motion, and t."""
+        q = [s for s in self._m.q if s in c.free_symbols]
+        driven = dict(self._m.driven)
+        return time_derivative(c, [*q, *driven], [*(self._q_dot[s] for s in q), *driven.values()], self._m.t)
+
+
+def grow(mechanism: Mechanism, rates: Rates) -> LinkTree:
+    """Return the links of a mechanism."""
+    return _Grower(mechanism, rates).tree()
+
+
+@dataclass(slots=True)
+class _Grower:
+    m: Mechanism
+    rates: Rates
+    frames: list[FrameRelation] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    homes: list[Homes] = field(default_factory=list)
+    wanted: set[int] = field(default_factory=set)
+    on_body: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """Axes of a body → points that are fixed in it, from its mass centre inwards."""
+
+    def tree(self) -> LinkTree:
+        """Return the links of all frames and points that bodies, loads and outputs want, from the ground outwards."""
+        self._read_frames()
+        self.wanted = {self.frames[frame].axes for frame in self._turned_frames()}
+        self.on_body = {
+            self.frames[body.frame].axes: [*self._fixed_in(body)] for body in self.m.bodies if body.frame >= 0
+        }
+        self.links = [Link("ground", -1, 0, ())]
+        for i in range(len(self.m.points)):
+            self.homes.append(self._home(i))
+        bodies = [self._body(body) for body in self.m.bodies]
+        of_axes = {0: 0}
+        for number, link in enumerate(self.links):
+            of_axes.setdefault(link.frame, number)
+        for axes in sorted(self.wanted - set(of_axes)):
+            of_axes[axes] = self._bare(axes, of_axes)
+        points = [next(iter(homes.values())) for homes in self.homes]
+        return self._merged(points, bodies, of_axes)
+
+    def _body(self, body: Body) -> Attachment:
+        """Return the attachment of a body's mass centre to a link; a particle takes any link that its point has."""
+        homes = self.homes[body.masscenter]
+        return self._link(homes, self.frames[body.frame].axes) if body.frame >= 0 else next(iter(homes.values()))
+
+    # --- frames ------------------------------------------------------------------------------------------------------
+
+    def _read_frames(self) -> None:
+        """Relate each frame to its parent; frames with a constant rotation share the axes of their parent."""
+        for i, frame in enumerate(self.m.frames):
+            fixed = i == 0 or (frame.oriented and self.rates.is_constant(frame.rotation))
+            axes = 0 if i == 0 else self.frames[frame.parent].axes if fixed else i
+            spin = () if fixed else tuple(self.rates.linear(k, c) for k, c in frame.angular_velocity)
+            self.frames.append(FrameRelation(frame.name, frame.parent, axes, frame.rotation, frame.reference, spin))
+
+    def _turned_frames(self) -> Iterable[int]:
+        """Yield frames that torques act on."""
+        for load in self.m.loads:
+            if isinstance(load, (TorqueLoad, TorqueActuatorLoad)):
+                yield load.frame
+            if isinstance(load, TorqueActuatorLoad) and load.reaction >= 0:
+                yield load.reaction
+
+    def _fixed_in(self, body: Body) -> Iterable[int]:
+        """Yield the points between a body's mass centre and the joint that carries it."""
+        i = body.masscenter
+        while i >= 0:
+            yield i
+            place = self.m.points[i]
+            terms = place.position or ()
+            axes = {self.frames[frame].axes for frame, _ in terms}
+            if not place.located or not axes <= {self.frames[body.frame].axes}:
+                return
+            if not all(self.rates.is_constant(components) for _, components in terms):
+                return
+            i = place.parent
+
+    # --- points ------------------------------------------------------------------------------------------------------
+
+    def _home(self, i: int) -> Homes:
+        """Find where point ``i`` is attached: by its given velocity, or by its place against its parent."""
+        place = self.m.points[i]
+        if i == 0:
+            return {0: Attachment(0)}
+        if place.velocity is not None and (not place.located or self._prefers_given(i)):
+            return self._given(i)
+        assert place.position is not None
+        current = self.homes[place.parent]
+        if not place.located and place.parent < 0:
+            return self._given(i)
+        return self._displaced(current, place.position, place.name)
+
+    def _displaced(self, current: Homes, terms: VectorTerms, name: str) -> Homes:
+        """Return the homes of a point that is displaced from another."""
+        still = [term for term in terms if self.rates.is_constant(term[1])]
+        moving = [term for term in terms if not self.rates.is_constant(term[1])]
+        still.sort(key=lambda term: self.frames[term[0]].axes not in current)
+        known = [term for term in still if self.frames[term[0]].axes in current]
+        for frame, components in known[:1]:
+            current = self._fixed(current, frame, components)
+        for frame, components in moving:
+            home = self._link(current, self.frames[frame].axes)
+            displacement = Displacement(frame, components, self.rates.rate(frame, components))
+            axes = self.frames[frame].axes
+            current = {axes: Attachment(self._new(name, home.link, axes, (*home.offset, displacement)))}
+        for frame, components in (term for term in still if term not in known[:1]):
+            current = self._fixed(current, frame, components)
+        return current
+
+    def _fixed(self, current: Homes, frame: int, components: Components) -> Homes:
+        """Return where a point that is fixed in a frame is: on that frame's link, one displacement further."""
+        axes = self.frames[frame].axes
+        home = self._link(current, axes)
+        return {axes: Attachment(home.link, (*home.offset, Displacement(frame, components)))}
+
+    def _link(self, homes: Homes, axes: int) -> Attachment:
+        """Return where a point is fixed on a link with these axes; a new link if there is none."""
+        if axes in homes:
+            return homes[axes]
+        home = next(iter(homes.values()))
+        for between in self._between(axes, self.links[home.link].frame, homes):
+            if between not in homes:
+                homes[between] = Attachment(self._new(self.frames[between].name, home.link, between, home.offset))
+            home = homes[between]
+        homes[axes] = Attachment(self._new(self.frames[axes].name, home.link, axes, home.offset))
+        return homes[axes]
+
+    def _between(self, axes: int, goal: int, homes: Homes) -> list[int]:
+        """Return axes between a link's and those it is made from that are links of their own, outermost last.
+
+        Those that torques act on; those of bodies that the same point belongs to (where three hinges meet in a point,
+        as in hips and wrists of robots, each turns its own link); and all of them unless three speeds turn the last
+        one, which then spans space.
+        """
+        chain = []
+        current = axes
+        while current not in {goal, 0}:
+            chain.append(current)
+            current = self.frames[self.frames[current].reference].axes
+        speeds = {j for k in chain for vector in self.frames[k].spin for j, _ in vector.columns}
+        return [k for k in reversed(chain[1:]) if len(speeds) != 3 or k in self.wanted or self._is_on_body(homes, k)]
+
+    def _is_on_body(self, homes: Homes, axes: int) -> bool:
+        """Return whether a point is fixed in the body that has these axes."""
+        return any(i < len(self.homes) and self.homes[i] is homes for i in self.on_body.get(axes, ()))
+
+    def _prefers_given(self, i: int) -> bool:
+        """Return whether to take the user's velocity: it uses a constraint, is a particle's, or is simpler."""
+        place = self.m.points[i]
+        if place.passing or place.name in self.m.given_by_constraint:
+            return True
+        assert place.position is not None
+        assert place.velocity is not None
+        derived = [self.rates.rate(frame, c) for frame, c in place.position if not self.rates.is_constant(c)]
+        if not derived or all(self._plain(vector) for vector in derived):
+            return False
+        return all(self._plain(self.rates.linear(frame, c)) for frame, c in place.velocity)
+
+    def _plain(self, vector: LinearVector) -> bool:
+        """Return whether a velocity has constant components in its frame."""
+        return all(self.rates.is_constant(column) for _, column in vector.columns)
+
+    def _given(self, i: int) -> Homes:
+        """Return a link whose origin has the velocity that the user gave."""
+        place = self.m.points[i]
+        assert place.velocity is not None
+        velocity = tuple(self.rates.linear(frame, c) for frame, c in place.velocity)
+        home = Attachment(0)
+        offset: tuple[Displacement, ...] = ()
+        if place.located:
+            home = next(iter(self.homes[place.parent].values()))
+            offset = tuple(Displacement(frame, c) for frame, c in place.position or ())
+        axes = self.links[home.link].frame
+        return {axes: Attachment(self._new(place.name, home.link, axes, (*home.offset, *offset), velocity))}
+
+    def _bare(self, axes: int, of_axes: dict[int, int]) -> int:
+        """Return a massless link for a frame that nothing but torques act on."""
+        current = axes
+        while current not in of_axes:
+            current = self.frames[self.frames[current].reference].axes
+        return self._link({self.links[of_axes[current]].frame: Attachment(of_axes[current])}, axes).link
+
+    def _new(
+        self,
+        name: str,
+        parent: int,
+        axes: int,
+        offset: tuple[Displacement, ...],
+        velocity: tuple[LinearVector, ...] | None = None,
+    ) -> int:
+        """Add a link and return its number; `velocity` is given where the joint prescribes it."""
+        self.links.append(Link(name, parent, axes, offset, velocity))
+        return len(self.links) - 1
+
+    # --- merging -----------------------------------------------------------------------------------------------------
+
+    def _merged(self, points: list[Attachment], bodies: list[Attachment], of_axes: dict[int, int]) -> LinkTree:
+        """Merge a massless prismatic link into the revolute link that carries it: a free body, a screw."""
+        needed = {place.link for place in (*points, *bodies) if place.offset} | {place.link for place in bodies}
+        needed |= {of_axes[axes] for axes in self.wanted}
+        into: dict[int, int] = {}
+        for number in range(len(self.links) - 1, 0, -1):
+            children = [i for i, link in enumerate(self.links) if link.parent == number and i not in into]
+            link = self.links[number]
+            if number in needed or len(children) != 1 or self.links[children[0]].offset:
+                continue
+            child = children[0]
+            if not self._is_one_step(link, self.links[child]):
+                continue
+            into[number] = child
+            self.links[child] = replace(
+                self.links[child], parent=link.parent, offset=link.offset, velocity=link.velocity
+            )
+        kept = [i for i in range(len(self.links)) if i not in into]
+        new = {old: number for number, old in enumerate(kept)}
+        new |= {old: new[child] for old, child in into.items()}
+        new[-1] = -1
+        links = [replace(self.links[i], parent=new[self.links[i].parent]) for i in kept]
+        points = [replace(place, link=new[place.link]) for place in points]
+        bodies = [replace(place, link=new[place.link]) for place in bodies]
+        of_axes = {axes: new[link] for axes, link in of_axes.items()}
+        massive = self._massive(links, points, bodies, of_axes)
+        links = [replace(link, massive=i in massive) for i, link in enumerate(links)]
+        return LinkTree(tuple(self.frames), tuple(links), tuple(points), tuple(bodies), of_axes)
+
+    def _is_one_step(self, link: Link, child: Link) -> bool:
+        """Return whether a link slides in three directions, or by the speed that turns its child (a screw)."""
+        if link.frame != self.links[link.parent].frame:
+            return False
+        vectors = link.velocity or [d.rate for d in link.offset if d.rate is not None]
+        sliding = {j for vector in vectors for j, _ in vector.columns}
+        turning = {j for vector in self.frames[child.frame].spin for j, _ in vector.columns}
+        return len(sliding) == 3 or bool(sliding and sliding <= turning)
+
+    def _massive(
+        self, links: list[Link], points: list[Attachment], bodies: list[Attachment], of_axes: dict[int, int]
+    ) -> set[int]:
+        """Return the links with mass or loads on them or after them."""
+        massive = {place.link for place in bodies} | {of_axes[axes] for axes in self.wanted}
+        for load in self.m.loads:
+            numbers = [*getattr(load, "points", ()), *([load.point] if hasattr(load, "point") else [])]
+            massive |= {points[number].link for number in numbers}
+        for number in range(len(links) - 1, 0, -1):
+            if number in massive:
+                massive.add(links[number].parent)
+        return massive
+
+
+def _three(components: Iterable[sm.Expr]) -> Components:
+    """Return three components as a tuple of fixed length."""
+    x, y, z = components
+    return (x, y, z)

@@ -1,0 +1,403 @@
+"""Named quantities of any mechanism: of Kane's method, of TMT, and of Lagrange's equations.
+
+Nothing here serves the unit: it is formed from the records alone, so that it can be shown, and held against the unit.
+
+    F_r  = Σ_loads v_r · F + ω_r · T
+    F_r* = -Σ_bodies v_r · m a + ω_r · (I α + ω × I ω)                                  F_r + F_r* = 0
+    F̃_r  = F_r + Σ_s A_sr F_s, likewise F̃_r*, for u_s = Σ_r A_sr u_r + B_s              F̃_r + F̃_r* = 0
+    M_d  = Σ_bodies Tᵀ M T,  f_d = Σ_bodies Tᵀ (f - M ḡ) and Tᵀ f of loads elsewhere    M_d u' = f_d
+    p_r  = ∂T/∂q'_r                                                                     p_r' - ∂T/∂q_r = Σ_loads Q_r
+
+Source: Kane and Levinson, Dynamics: Theory and Applications, 1985, ch. 2.14 and 4; Vallery and Schwab, Advanced
+Dynamics, 2018, ch. 4; Moore, Learn Multibody Dynamics, "Generalized Forces", "Unconstrained Equations of Motion with
+the TMT Method", "Equations of Motion with the Lagrange Method".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import sympy as sm
+
+from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
+from mb2fmu.mechanics.equations.named_quantities import Letter, NamedQuantities, NamedQuantity, QuantitySection
+from mb2fmu.mechanics.formulations import lagrange
+from mb2fmu.mechanics.formulations.applicability import by_projection
+from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, potential_energy
+from mb2fmu.mechanics.formulations.energies.first_integrals import Integrals, LagrangeTerms
+from mb2fmu.mechanics.formulations.generalized_forces import AppliedLoad, applied_loads
+from mb2fmu.mechanics.formulations.substitution import readable
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
+from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks, rate_of
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
+    ZERO,
+    NamedKinematics,
+    Partials,
+    add,
+    cross,
+    dot,
+    scale,
+    times,
+)
+
+TITLES = {
+    "partial-velocities": "Partial velocities and partial angular velocities, in the inertial frame",
+    "generalized-active-forces": "Generalized active forces",
+    "generalized-inertia-forces": "Generalized inertia forces",
+    "transformation": "TMT: transformation, mass matrix, convective acceleration and projected force of each body",
+    "lagrange": "Energies and the terms of Lagrange's equations",
+    "momenta": "Generalized momenta",
+    "integrals": "Integrals of motion",
+}
+"""Kind → title, in the order in which they are explained."""
+_IN_RATES = ("lagrange", "momenta", "integrals")
+"""Kinds that are written in q' and not in speeds."""
+
+
+def named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contracted: bool = True) -> NamedQuantities:
+    """Form the requested quantities.
+
+    Args:
+        mechanism: As read.
+        kinds: Some of :data:`TITLES`.
+        contracted: See :func:`mb2fmu.mechanics.formulations.substitution.readable`.
+
+    Returns:
+        A section per kind, and the intermediates that stand in them.
+
+    Raises:
+        FormulationError: With every kind that there is not, or that this mechanism does not have.
+    """
+    theory = _Theory(mechanism)
+    faults, formed = [], []
+    for kind in dict.fromkeys(kinds):
+        if kind not in TITLES:
+            faults.append(Fault(f"{kind!r} cannot be shown", remedy=f"take some of {', '.join(TITLES)}"))
+        elif why := theory.obstacle(kind):
+            faults.append(Fault(f"{kind}: {why}", remedy=_instead(mechanism)))
+        elif not faults and kind not in _IN_RATES:
+            formed.append(theory.section(kind))
+    if faults:
+        raise FormulationError("some quantities cannot be shown:", faults)
+    shown = readable(mechanism.declared.name, formed, theory.items, theory.rates, contracted=contracted)
+    in_rates = [kind for kind in dict.fromkeys(kinds) if kind in _IN_RATES]
+    if not in_rates:
+        return shown
+    apart = _Theory(mechanism, {item.symbol.name for item in shown.intermediates if isinstance(item, Assignment)})
+    others = [apart.section(kind) for kind in in_rates]
+    terms = readable(shown.name, others, apart.items, apart.rates, contracted=contracted)
+    sections = {section.kind: section for section in (*shown.sections, *terms.sections)}
+    return NamedQuantities(
+        shown.name,
+        tuple(sections[kind] for kind in dict.fromkeys(kinds)),
+        (*shown.intermediates, *terms.intermediates),
+        shown.rates | terms.rates,
+    )
+
+
+def _instead(m: Mechanism) -> str:
+    """Return what can be shown of any mechanism, for a message."""
+    return "show lagrange" if m.lagrangian_alone else "show partial-velocities, generalized-active-forces"
+
+
+class _Theory:
+    """Forms the sections of one mechanism; common quantities are named once."""
+
+    def __init__(self, mechanism: Mechanism, taken: Iterable[str] = ()) -> None:
+        self.m = m = mechanism
+        self.kinematics = NamedKinematics(m, taken)
+        self.first: list[Assignment] = []
+        self.solves: list[LinearSolve] = []
+        self.rates = {dot: (u, 1) for u, dot in zip(m.u, m.u_dot, strict=True)}
+        self._terms: LagrangeTerms | None = None
+        self._motion: dict[sm.Symbol, sm.Expr] = {}
+        self._forces: dict[str, dict[int, sm.Expr]] = {}
+        self._carried: dict[int, dict[int, sm.Symbol]] | None = None
+
+    @property
+    def items(self) -> list[Assignment | LinearSolve]:
+        """All named intermediates, in order of evaluation."""
+        return [*self.first, *self.kinematics.assignments, *self.kinematics.late, *self.solves]
+
+    def obstacle(self, kind: str) -> str:
+        """Return why the mechanism has no quantities of this kind; empty if it has."""
+        if kind == "integrals" and self.m.lagrangian_alone:
+            return ""
+        answer = lagrange.applies(self.m) if kind in ("lagrange", "momenta") else by_projection(self.m)
+        return "" if answer.yes else answer.because
+
+    def section(self, kind: str) -> QuantitySection:
+        """Return all quantities of one kind."""
+        form: dict[str, Callable[[], Iterator[NamedQuantity]]] = {
+            "partial-velocities": self._partial_velocities,
+            "generalized-active-forces": self._active_forces,
+            "generalized-inertia-forces": self._inertia_forces,
+            "transformation": self._transformation,
+            "lagrange": self._lagrange,
+            "momenta": self._momenta,
+            "integrals": self._integrals,
+        }
+        note = ""
+        if kind in ("generalized-active-forces", "generalized-inertia-forces") and self.carried():
+            names = ", ".join(str(self.m.u[s]) for s in self.carried())
+            note = f"F~: of the independent speeds, {names} carried along by the constraints."
+        quantities = tuple(form[kind]())
+        if kind == "integrals":
+            note = "" if quantities else "None was found."
+            note += f" Of coordinates none was looked for: {self.obstacle('lagrange')}." * bool(
+                self.obstacle("lagrange")
+            )
+        return QuantitySection(kind, TITLES[kind], quantities, f"{note.strip()} {self._by_events(kind)}".strip())
+
+    def _by_events(self, kind: str) -> str:
+        """Return how events, contacts and latches change quantities of a kind, which is formed without them."""
+        touching = bool(self.m.contacts or self.m.latches)
+        if kind == "integrals" and self.m.has_own_events:
+            where = ", where nothing touches and no latch holds" if touching else ""
+            return f"They keep their values between events{where}."
+        if kind in ("generalized-active-forces", "lagrange") and touching:
+            return "Forces of contacts and latches are not among them."
+        return ""
+
+    # ------------------------------------------------------------------ Kane
+
+    def carried(self) -> dict[int, dict[int, sm.Symbol]]:
+        """A_sr by dependent and independent speed; empty where there are none, or rows are redundant."""
+        if self._carried is None:
+            m, c = self.m, self.m.velocity_constraints
+            dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
+            self._carried = {}
+            if c is not None and dependent and len(c.names) == len(dependent):
+                independent, rows = list(m.u_independent), list(range(len(dependent)))
+                names = [[self.kinematics.symbol(f"A_{m.u[s]}_{m.u[r]}") for r in independent] for s in dependent]
+                left, right = c.jacobian.extract(rows, dependent), -c.jacobian.extract(rows, independent)
+                what = "dependent speeds in terms of the independent ones"
+                flat = tuple(name for row in names for name in row)
+                self.solves.append(LinearSolve(flat, sm.ImmutableMatrix(left), sm.ImmutableMatrix(right), what))
+                for s, row in zip(dependent, names, strict=True):
+                    self._carried[s] = dict(zip(independent, row, strict=True))
+        return self._carried
+
+    def _partial_velocities(self) -> Iterator[NamedQuantity]:
+        """Yield the partial velocities of all mass centres and of all points and frames that loads act on."""
+        m, k = self.m, self.kinematics
+        loads = list(applied_loads(k))
+        points = dict.fromkeys([*(b.masscenter for b in m.bodies), *(a.at for a in loads if not a.torque)])
+        frames = dict.fromkeys([*(b.frame for b in m.bodies if _turns(b)), *(a.at for a in loads if a.torque)])
+        for point in points:
+            yield from self._columns("v", m.points[point].name, k.velocity_partials(point))
+        for frame in frames:
+            if frame > 0:
+                yield from self._columns("omega", m.frames[frame].name, k.omega_partials(frame))
+
+    def _columns(self, letter: Letter, name: str, partials: Partials) -> Iterator[NamedQuantity]:
+        """Yield each column of partial velocities as a quantity named by its speed."""
+        for j, column in partials.items():
+            yield NamedQuantity(letter, name, self.m.u_all[j], _vector(column))
+
+    def _active_forces(self) -> Iterator[NamedQuantity]:
+        """Yield the generalized active forces, load by load, and those of a Lagrangian's potential."""
+        by_load: dict[str, dict[int, sm.Expr]] = {load.name: {} for load in self.m.loads}
+        for applied in applied_loads(self.kinematics):
+            found = by_load[self.m.loads[applied.load].name]
+            for j, column in applied.partials.items():
+                found[j] = found.get(j, sm.S.Zero) + dot(column, applied.vector)
+        if self.m.potential_forces:
+            by_load["the Lagrangian's potential"] = dict(enumerate(self.m.potential_forces))
+        yield from self._by_speed("F", by_load)
+
+    def _inertia_forces(self) -> Iterator[NamedQuantity]:
+        """Yield the generalized inertia forces, body by body: partial velocities times −m a, and −(I α + ω × I ω)."""
+        k = self.kinematics
+        by_body: dict[str, dict[int, sm.Expr]] = {}
+        for body in self.m.bodies:
+            found = by_body[body.name] = {}
+            force = scale(-body.mass, k.acceleration(body.masscenter))
+            for j, column in k.velocity_partials(body.masscenter).items():
+                found[j] = found.get(j, sm.S.Zero) + dot(column, force)
+            if not _turns(body):
+                continue
+            torque = k.named_late(_inertia_torque(body, k), f"Tstar_{body.name}")
+            for j, column in k.omega_partials(body.frame).items():
+                found[j] = found.get(j, sm.S.Zero) + dot(column, torque)
+        yield from self._by_speed("F*", by_body)
+
+    def _by_speed(self, letter: Letter, parts: Mapping[str, Mapping[int, sm.Expr]]) -> Iterator[NamedQuantity]:
+        """Yield a quantity of every part, of all together, and of the independent speeds alone."""
+        total: dict[int, sm.Expr] = dict.fromkeys(range(len(self.m.u_all)), sm.S.Zero)
+        for name, forces in parts.items():
+            for j, force in sorted(forces.items()):
+                if force != 0:
+                    yield NamedQuantity(letter, name, self.m.u_all[j], force)
+                total[j] += force
+        for j, force in total.items():
+            yield NamedQuantity(letter, "", self.m.u_all[j], force)
+        carried = self.carried()
+        for r in self.m.u_independent if carried else ():
+            whole = total[r] + sm.Add(*(row[r] * total[s] for s, row in carried.items()))
+            yield NamedQuantity("F~" if letter == "F" else "F~*", "", self.m.u[r], whole)
+
+    # ------------------------------------------------------------------ TMT
+
+    def _transformation(self) -> Iterator[NamedQuantity]:
+        """Yield T, M, ḡ, f and Tᵀ (f - M ḡ) by body; f has the gyroscopic torque and loads on mass centre and frame."""
+        taken: set[int] = set()
+        loads = list(applied_loads(self.kinematics))
+        for body in self.m.bodies:
+            yield from self._of_body(body, loads, taken)
+        for number, applied in enumerate(loads):
+            if number not in taken and applied.partials:
+                name = self.m.loads[applied.load].name
+                yield NamedQuantity("Q", name, None, self._row(applied.partials, applied.vector))
+        if self.m.potential_forces:
+            value = sm.ImmutableMatrix(self.m.potential_forces)
+            yield NamedQuantity("Q", "the Lagrangian's potential", None, value)
+
+    def _of_body(self, body: Body, loads: Sequence[AppliedLoad], taken: set[int]) -> Iterator[NamedQuantity]:
+        """Yield T, M, g, f and Q* = Tᵀ (f − M g) of one body."""
+        k, columns = self.kinematics, range(len(self.m.u))
+        turns = _turns(body)
+        v, w = k.velocity_partials(body.masscenter), k.omega_partials(body.frame) if turns else {}
+        force, torque = ZERO, ZERO
+        for number, applied in enumerate(loads):
+            own = applied.at == (body.frame if applied.torque else body.masscenter)
+            if own and (turns or not applied.torque):
+                taken.add(number)
+                force = force if applied.torque else add(force, applied.vector)
+                torque = add(torque, applied.vector) if applied.torque else torque
+        rows = [[v.get(j, ZERO)[i] for j in columns] for i in range(3)]
+        mass, drift = body.mass * sm.eye(3), list(k.acceleration0(body.masscenter))
+        applied_forces = list(force)
+        if turns:
+            R = k.rotation(body.frame)
+            inertia = (R * body.inertia * R.T).applyfunc(lambda e: k.name(e, f"I_{body.name}"))
+            omega = k.omega(body.frame)
+            gyroscopic = cross(omega, k.named(times(inertia, omega), f"H_{body.name}"))
+            rows += [[w.get(j, ZERO)[i] for j in columns] for i in range(3)]
+            mass = sm.diag(mass, inertia)
+            drift += k.alpha0(body.frame)
+            applied_forces += add(torque, scale(sm.S.NegativeOne, gyroscopic))
+        T, g, f = sm.Matrix(rows), sm.Matrix(drift), sm.Matrix(applied_forces)
+        for letter, value in (("T", T), ("M", mass), ("g", g), ("f", f), ("Q*", T.T * (f - mass * g))):
+            yield NamedQuantity(letter, body.name, None, sm.ImmutableMatrix(value))  # type: ignore[arg-type]
+
+    def _row(self, partials: Partials, vector: Components) -> sm.ImmutableMatrix:
+        """Return the dot products of a vector with the partial velocities of all speeds, shape (n_u, 1)."""
+        return sm.ImmutableMatrix([dot(partials.get(j, ZERO), vector) for j in range(len(self.m.u))])
+
+    # ------------------------------------------------------------------ Lagrange
+
+    def lagrange_terms(self) -> LagrangeTerms:
+        """Energies, momenta, slopes and forces; formed once."""
+        if self._terms is None:
+            self._terms = self._form_terms()
+        return self._terms
+
+    def _form_terms(self) -> LagrangeTerms:
+        """Form the energies, momenta, slopes and generalized forces of Lagrange's equations."""
+        m, k = self.m, self.kinematics
+        self._motion, turned = self._coordinate_rates()
+        rates = list(self._motion)[: len(m.q)]
+        if m.lagrangian_alone and m.lagrangian is not None:
+            energy, potential = m.lagrangian.expression, sm.S.Zero
+            self._forces = {"the loads": dict(enumerate(m.lagrangian.forces))}
+        else:
+            energy, potential = kinetic_energy(k), potential_energy(k)
+            self._forces = {}
+            for item in self._active_forces():
+                if item.of and item.letter == "F" and item.index in m.u:
+                    self._forces.setdefault(item.of, {})[m.u.index(item.index)] = item.entries[0]
+        forces = [
+            [sm.Add(*(turned[j, i] * force for j, force in found.items())) for found in self._forces.values()]
+            for i in range(len(m.q))
+        ]
+        known = potential is not None
+        return LagrangeTerms(
+            kinetic=energy,
+            potential=potential,
+            momenta=[self._slope(energy, {rate: sm.S.One}) for rate in rates],
+            slopes=[self._slope(energy, {q: sm.S.One}) for q in m.q],
+            potential_slopes=[self._slope(potential, {q: sm.S.One}) for q in m.q] if known else [],
+            potential_drift=self._slope(potential, {m.t: sm.S.One}) if known else sm.S.Zero,
+            drift=self._slope(energy, {m.t: sm.S.One}),
+            forces=forces,
+            rates=rates,
+            chain=(*self.first, *k.assignments),
+        )
+
+    def _lagrange(self) -> Iterator[NamedQuantity]:
+        """Yield Lagrange's quantities: energies, momenta, their rates, and the slopes of T, or of a given L, by q."""
+        m, terms = self.m, self.lagrange_terms()
+        yield NamedQuantity("L" if m.lagrangian_alone else "energy T", "", None, terms.kinetic)
+        if terms.potential is not None and not m.lagrangian_alone:
+            yield NamedQuantity("energy V", "", None, terms.potential)
+        for q, momentum, slope in zip(m.q, terms.momenta, terms.slopes, strict=True):
+            yield NamedQuantity("p", "", q, momentum)
+            yield NamedQuantity("dp", "", q, self._slope(momentum, {**m.rates(terms.rates), **self._motion}))
+            yield NamedQuantity("dL" if m.lagrangian_alone else "dT", "", q, slope)
+        for n, name in enumerate(self._forces):
+            for q, forces in zip(m.q, terms.forces, strict=True):
+                if forces[n] != 0:
+                    yield NamedQuantity("Q", name, q, forces[n])
+
+    def _momenta(self) -> Iterator[NamedQuantity]:
+        """Yield the generalized momentum ∂T/∂q' of each coordinate."""
+        for q, momentum in zip(self.m.q, self.lagrange_terms().momenta, strict=True):
+            yield NamedQuantity("p", "", q, momentum)
+
+    def _integrals(self) -> Iterator[NamedQuantity]:
+        """Yield first integrals: of cyclic coordinates, of energy, and of linear and angular momentum."""
+        found = Integrals(self.kinematics, None if self.obstacle("lagrange") else self.lagrange_terms())
+        yield from found.of_coordinates()
+        yield from found.of_energy()
+        yield from found.in_space()
+
+    def _slope(self, expression: sm.Expr, seeds: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
+        """Return the derivative along ``seeds`` (symbol → rate), through all intermediates; slopes get names too."""
+        chain = [*self.first, *self.kinematics.assignments]
+        needed = set(expression.free_symbols)
+        for item in reversed(chain):
+            if item.symbol in needed:
+                needed |= item.expression.free_symbols
+        slopes = {symbol: rate for symbol, rate in seeds.items() if symbol in needed}
+        for item in chain:
+            if item.symbol in needed and item.symbol not in slopes:
+                slope = rate_of(item.expression, slopes)
+                if slope != 0:
+                    slopes[item.symbol] = self.kinematics.name(slope, f"d_{item.symbol.name}")
+        return rate_of(expression, slopes)
+
+    def _coordinate_rates(self) -> tuple[dict[sm.Symbol, sm.Expr], sm.MatrixBase]:
+        """Return symbols of q' with those of q'', and ∂u/∂q'; the speeds themselves where they are q'."""
+        m = self.m
+        if sm.eye(len(m.u)) == m.kinematics.matrix and m.kinematics.offset.is_zero_matrix:
+            return dict(zip(m.u, m.u_dot, strict=True)), sm.eye(len(m.u))
+        rates = [self.kinematics.symbol(f"{q.name}_dot") for q in m.q]
+        seconds = [self.kinematics.symbol(f"{q.name}_ddot") for q in m.q]
+        self.rates |= {rate: (q, 1) for q, rate in zip(m.q, rates, strict=True)}
+        self.rates |= {second: (q, 2) for q, second in zip(m.q, seconds, strict=True)}
+        inverse = invert_blocks(m.kinematics.matrix)
+        speeds = inverse * (sm.Matrix(rates) - m.kinematics.offset)
+        self.first = [Assignment(u, e) for u, e in zip(m.u, speeds, strict=True)]
+        return dict(zip(rates, seconds, strict=True)), inverse
+
+
+def _turns(body: Body) -> bool:
+    """Return whether the body has an inertia."""
+    return body.inertia is not None and not body.inertia.is_zero_matrix
+
+
+def _vector(components: Components) -> sm.ImmutableMatrix:
+    """Return components as a column matrix, 3 × 1."""
+    return sm.ImmutableMatrix(3, 1, list(components))
+
+
+def _inertia_torque(body: Body, k: NamedKinematics) -> Components:
+    """-(I α + ω × I ω) in N."""
+    assert body.inertia is not None
+    R, omega = k.rotation(body.frame), k.omega(body.frame)
+    inertia = (R * body.inertia * R.T).applyfunc(lambda e: k.name(e, f"I_{body.name}"))
+    momentum = k.named(times(inertia, omega), f"H_{body.name}")
+    rate = add(times(inertia, k.alpha(body.frame)), cross(omega, momentum))
+    return scale(sm.S.NegativeOne, rate)

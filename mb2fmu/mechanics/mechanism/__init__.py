@@ -1,0 +1,13 @@
+"""Mechanism: from SymPy's trees to plain records.
+
+Input: ``ModelDefinition``. Output: ``Mechanism``. Promises: the user's SymPy objects are not changed; every vector is
+kept as written; the kinematics have been checked numerically. Must not: compose or expand anything symbolically, know
+about formulations or FMI.
+"""
+
+from mb2fmu.mechanics.mechanism.assembly.discontinuities import has_events, told_of_jumps
+from mb2fmu.mechanics.mechanism.assembly.loop_closure import close_loops
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.mechanics.mechanism.sympy_import.mechanism_import import read
+
+__all__ = ["Mechanism", "close_loops", "has_events", "read", "told_of_jumps"]

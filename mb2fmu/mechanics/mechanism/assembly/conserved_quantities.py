@@ -1,0 +1,308 @@
+"""Integrals of motion in numbers: find them, and evaluate them at a state. No expression is formed.
+
+    p_r = ∂T/∂q'_r = (K⁻ᵀ ∂T/∂u)_r   kept where T does not depend on q_r, Σ Q_r = 0, and no constraint works along q_r
+    P = Σ m v,  H = Σ r × m v + I ω  kept along axes of N along which Σ m a, Σ r × m a + (I ω)' vanish
+    h = Σ q'_r p_r - T + V           kept where T does not depend on t, Σ Q_r q'_r + dV/dt = 0, and no constraint works
+
+with q' = K u + k0 and Q = K⁻ᵀ F. T is compared at places that are far from each other, so nothing is differentiated;
+dV/dt is a central difference of eighth order along the motion. Everything is asked at random states, parameters and
+inputs, to :data:`ZERO` of the largest term.
+
+Source: Lanczos, The Variational Principles of Mechanics, ch. V; Goldstein, Classical Mechanics, sect. 2.6 and 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.random_states import Sample, move, random_samples, with_auxiliary
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import velocities_integrable
+from mb2fmu.model.natural_units import natural_units
+
+Floats = npt.NDArray[np.float64]
+Potential = Callable[[float, Floats, Floats], float]
+"""V in J of t, q and all parameters."""
+ZERO = 1e-9
+_SLOPE = 1e-7
+"""What the difference of a potential energy may leave."""
+_AWAY = (0.31, -0.83)
+"""So far from a sample, in parts of a coordinate's or time's natural magnitude, T is looked at again."""
+_STEP = 0.02
+_EIGHTH = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
+_MOMENTA = {"rad": "kg.m2/s", "m": "kg.m/s"}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One integral: its name, its unit, its place among all candidates."""
+
+    name: str
+    unit: str
+    place: int
+
+
+class ConservedQuantities:
+    """The integrals of one mechanism with bodies.
+
+    Args:
+        mechanism: With bodies; of a Lagrangian alone see ``conserved_of_lagrangian``.
+        potential: V; None where none is known: then no energy integral is looked for.
+
+    ``kept`` are those that there are; ``in_space``: which components of P and H are among them.
+    """
+
+    def __init__(self, mechanism: Mechanism, potential: Potential | None) -> None:
+        self.m, self._potential = mechanism, potential
+        self._numeric = NumericMechanism(mechanism)
+        m = mechanism
+        constants = [s for b in m.bodies for s in (b.mass, *(b.inertia if b.inertia is not None else sm.zeros(3)))]
+        self._constants = sm.lambdify([*m.p, *(a.symbol for a in m.calculated_parameters)], constants)
+        square = len(m.q) == len(m.u) and not m.u_auxiliary and not m.given_by_constraint
+        self._canonical = bool(m.q) and square and not velocities_integrable(m)
+        self._located = all(m.points[body.masscenter].located for body in m.bodies)
+        self.in_space: tuple[bool, ...] = (False,) * 6
+        self.kept: tuple[Kept, ...] = tuple(self._found())
+
+    def at(self, t: float, q: Floats, u: Floats, z: Floats, r: Floats, free: Floats) -> tuple[Floats, Floats]:
+        """Return the values of the integrals and the sums of the sizes of their terms, shapes (n,).
+
+        Args:
+            t: Time in s.
+            q: Coordinates.
+            u: Speeds, dependent ones too.
+            z: Auxiliary states.
+            r: Inputs.
+            free: Parameters that are not calculated.
+        """
+        parameters = self._numeric.parameters(free)
+        self._numeric.set(t, q, with_auxiliary(self.m, u), z, r, parameters)
+        values, sizes = self._candidates(t, q, u, parameters)
+        places = [kept.place for kept in self.kept]
+        return values[places], sizes[places]
+
+    # ------------------------------------------------------------------ values
+
+    def _candidates(self, t: float, q: Floats, u: Floats, parameters: Floats) -> tuple[Floats, Floats]:
+        """Return P, H, p and h at the present state, and the sums of the sizes of their terms."""
+        values, sizes, along = self._of_bodies(u, parameters)
+        if not self._canonical:
+            return values, sizes
+        K, k0 = self._numeric.kinematics()
+        by_coordinate = np.linalg.solve(K.T, along.T).T
+        p, p_size = by_coordinate.sum(axis=0), np.abs(by_coordinate).sum(axis=0)
+        values, sizes = np.append(values, p), np.append(sizes, p_size)
+        rates, T = K @ u + k0, self._numeric.kinetic_energy()
+        V = 0.0 if self._potential is None else self._potential(t, q, parameters)
+        h_size = float(np.abs(p * rates).sum()) + T + abs(V)
+        return np.append(values, float(p @ rates) - T + V), np.append(sizes, h_size)
+
+    def _of_bodies(self, u: Floats, parameters: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return P and H, the sums of the sizes of their terms, shapes (6,); and m v · v_r, I ω · ω_r, (2 n, n_u).
+
+        A term is what one speed contributes to one body: of a falling body whose speeds are along its own axes, what
+        they contribute along the ground cancels, and their errors do not.
+        """
+        numeric, n = self._numeric, len(self.m.u)
+        values, sizes, along = np.zeros(6), np.zeros(6), []
+        for body, (mass, *inertia) in zip(self.m.bodies, self._of_each(parameters), strict=True):
+            point = numeric.points[body.masscenter]
+            spin, spin_size, turns = np.zeros(3), np.zeros(3), np.zeros((3, n))
+            if body.frame >= 0:
+                frame = numeric.frames[body.frame]
+                turned, turns = frame.rotation @ np.reshape(inertia, (3, 3)) @ frame.rotation.T, frame.partials[:, :n]
+                spin, spin_size = turned @ frame.omega, np.abs(turned) @ _size(frame.omega, turns, u)
+            slides = point.partials[:, :n]
+            momentum, size = mass * point.velocity, mass * _size(point.velocity, slides, u)
+            values[:3] += momentum
+            sizes[:3] += size
+            if self._located:
+                values[3:] += np.cross(point.position, momentum) + spin
+                sizes[3:] += _at_arm(np.abs(point.position), size) + spin_size
+            along += [momentum @ slides, spin @ turns]
+        if not self._located:
+            values[3:] = sizes[3:] = np.nan
+        return values, sizes, np.array(along)
+
+    def _of_each(self, parameters: Floats) -> Floats:
+        """Return mass and inertia of each body, shape (n, 10)."""
+        return np.reshape(np.array(self._constants(*parameters), dtype=float), (len(self.m.bodies), 10))
+
+    # ------------------------------------------------------------------ which there are
+
+    def _found(self) -> list[Kept]:
+        """Return the quantities that keep their value at all random samples, with names and units."""
+        m = self.m
+        if not m.bodies:
+            return []
+        samples = random_samples(self._numeric)
+        names = [f"momentum of all bodies along N.{axis}" for axis in "xyz"]
+        names += [f"angular momentum of all bodies about N.{axis} through the origin" for axis in "xyz"]
+        units = ["kg.m/s"] * 3 + ["kg.m2/s"] * 3
+        kept = self._kept_in_space(samples)
+        self.in_space = tuple(kept)
+        if self._canonical:
+            names += [f"momentum of {c.name}, which is ignorable" for c in m.declared.coordinates]
+            units += [unit_of_momentum(c.unit) for c in m.declared.coordinates]
+            quadratic = self._quadratic(samples)
+            names.append("energy T + V" if quadratic else "Jacobi's integral T2 - T0 + V")
+            units.append("J")
+            kept = [*kept, *self._kept_momenta(samples), self._kept_energy(samples)]
+        return [Kept(n, u, i) for i, (n, u, k) in enumerate(zip(names, units, kept, strict=True)) if k]
+
+    def _kept_in_space(self, samples: Sequence[Sample]) -> list[bool]:
+        """Return which of the 6 components of momentum and angular momentum are kept and not identically zero."""
+        m = self.m
+        if not self._located or m.prescribed:
+            return [False] * 6
+        kept = np.ones(6, dtype=bool)
+        anything = np.zeros(6, dtype=bool)
+        for sample in samples:
+            rates, largest = self._rates_in_space(sample)
+            values, sizes = self._candidates(sample.t, sample.q, sample.u_on, sample.parameters)
+            kept &= np.abs(rates) <= ZERO * largest
+            anything |= np.abs(values[:6]) > ZERO * np.repeat(np.max(sizes[:6].reshape(2, 3), axis=1), 3)
+        if m.holonomic:  # samples do not lie on closed loops, and off them their forces have a moment
+            kept[3:] = False
+        return [bool(each) for each in kept & anything]
+
+    def _rates_in_space(self, sample: Sample) -> tuple[Floats, Floats]:
+        """Return P' and H' with loads and constraint forces only, and the largest of their terms; shape (6,)."""
+        m, numeric = self.m, self._numeric
+        move(numeric, sample, on_constraints=True)
+        n = len(m.u)
+        M, f = numeric.dynamics([0.0] * len(m.constraint_forces))
+        A, _, gamma = numeric.constraints()
+        matrix = np.block([[M[:n, :n], A.T], [A, np.zeros((len(A), len(A)))]])
+        u_dot = np.linalg.lstsq(matrix, np.concatenate([f[:n], -gamma]), rcond=None)[0][:n]
+        u_dot = with_auxiliary(m, u_dot)
+        rates = []
+        for body, (mass, *inertia) in zip(m.bodies, self._of_each(sample.parameters), strict=True):
+            point = numeric.points[body.masscenter]
+            force, spun = mass * (point.acceleration0 + point.partials @ u_dot), np.zeros(3)
+            if body.frame >= 0:
+                frame = numeric.frames[body.frame]
+                turned = frame.rotation @ np.reshape(inertia, (3, 3)) @ frame.rotation.T
+                spun = turned @ (frame.alpha0 + frame.partials @ u_dot)
+                spun += np.cross(frame.omega, turned @ frame.omega)
+            rates.append(np.concatenate([force, np.cross(point.position, force) + spun]))
+        stacked = np.array(rates)
+        largest = np.max(np.abs(stacked).reshape(-1, 2, 3), axis=(0, 2))
+        return stacked.sum(axis=0), np.repeat(np.maximum(largest, np.finfo(float).tiny), 3)
+
+    def _kept_momenta(self, samples: Sequence[Sample]) -> list[bool]:
+        """Return for each coordinate whether its momentum is kept: T ignores it, and no force works along it."""
+        m, natural = self.m, natural_units(self.m.declared)
+        sizes = [natural.typical(c) for c in m.declared.coordinates]
+        kept = np.ones(len(m.q), dtype=bool)
+        for sample in samples:
+            move(self._numeric, sample, on_constraints=True)
+            K, k0 = self._numeric.kinematics()
+            rates = K @ sample.u_on + k0
+            forces, terms = self._forces(K)
+            kept &= np.abs(forces) <= ZERO * terms
+            kept &= ~worked_along(self._numeric, K)
+            for r, size in enumerate(sizes):
+                ways = [(sample.t, sample.q + away * size * np.eye(len(m.q))[r]) for away in _AWAY]
+                kept[r] = kept[r] and self._same_kinetic_energy(sample, rates, ways)
+        return [bool(each) for each in kept]
+
+    def _forces(self, K: Floats) -> tuple[Floats, Floats]:
+        """Return Q_r, and the sum of the sizes of its terms, at the present state."""
+        n, zeros = len(self.m.u), [0.0] * len(self.m.constraint_forces)
+        turned = np.linalg.inv(K).T
+        forces, sizes = self._numeric.generalized_forces(zeros)[:n], self._numeric.force_sizes(zeros)[:n]
+        return turned @ forces, np.abs(turned) @ sizes
+
+    def _same_kinetic_energy(self, sample: Sample, rates: Floats, ways: Sequence[tuple[float, Floats]]) -> bool:
+        """Return whether T is the same at other times and places for the same q'."""
+        numeric, (T, *others) = self._numeric, [(sample.t, sample.q), *ways]
+        found = []
+        for t, q in (T, *others):
+            numeric.set(t, q, with_auxiliary(self.m, sample.u_on), sample.z, sample.r, sample.parameters)
+            K, k0 = numeric.kinematics()
+            u = np.asarray(np.linalg.solve(K, rates - k0), dtype=np.float64)
+            numeric.set(t, q, with_auxiliary(self.m, u), sample.z, sample.r, sample.parameters)
+            found.append(numeric.kinetic_energy())
+        return bool(np.ptp(found) <= ZERO * np.max(found))
+
+    def _quadratic(self, samples: Sequence[Sample]) -> bool:
+        """Return whether h is T + V, at all samples."""
+        for sample in samples:
+            move(self._numeric, sample, on_constraints=True)
+            K, k0 = self._numeric.kinematics()
+            p = np.linalg.solve(K.T, self._numeric.momenta()[: len(self.m.u)])
+            T = self._numeric.kinetic_energy()
+            if abs(float(p @ (K @ sample.u_on + k0)) - 2 * T) > ZERO * T:
+                return False
+        return True
+
+    def _kept_energy(self, samples: Sequence[Sample]) -> bool:
+        """Return whether h keeps its value."""
+        m, V = self.m, self._potential
+        if V is None or m.driven:
+            return False
+        second = natural_units(m.declared).magnitude("s")
+        for sample in samples:
+            move(self._numeric, sample, on_constraints=True)
+            K, k0 = self._numeric.kinematics()
+            if moved_by_constraints(self._numeric):
+                return False
+            rates = K @ sample.u_on + k0
+            forces, terms = self._forces(K)
+            changed, size = rate_along(V, sample, rates, _STEP * second)
+            if abs(float(forces @ rates) + changed) > _SLOPE * (float(terms @ np.abs(rates)) + size):
+                return False
+            if not self._same_kinetic_energy(sample, rates, [(sample.t + away * second, sample.q) for away in _AWAY]):
+                return False
+        return True
+
+
+def _size(velocity: Floats, partials: Floats, u: Floats) -> Floats:
+    """Return the sum of the sizes of a velocity's terms by component, shape (3,): those of speeds, and the rest."""
+    rest = np.abs(velocity - partials @ u)
+    return np.asarray(np.abs(partials) @ np.abs(u) + rest)
+
+
+def _at_arm(arm: Floats, size: Floats) -> Floats:
+    """Return the sum of the sizes of the terms of arm × momentum, both given by sizes."""
+    (x, y, z), (a, b, c) = arm, size
+    return np.array([y * c + z * b, z * a + x * c, x * b + y * a])
+
+
+def unit_of_momentum(unit: str) -> str:
+    """Return the unit of ∂T/∂q', q in ``unit``."""
+    return _MOMENTA.get(unit, f"J.s/({unit})")
+
+
+def worked_along(numeric: NumericMechanism, K: Floats) -> npt.NDArray[np.bool_]:
+    """Return the coordinates along which constraint forces do work at the present state; q' = K u + k0."""
+    A, _, _ = numeric.constraints()
+    if not len(A):
+        return np.zeros(len(K), dtype=bool)
+    turned = np.abs(np.linalg.solve(K.T, A.T))
+    return np.asarray(np.max(turned, axis=1) > ZERO * np.max(turned))
+
+
+def moved_by_constraints(numeric: NumericMechanism) -> bool:
+    """Return whether constraints do work: A u + b = 0 with b ≠ 0."""
+    A, b, _ = numeric.constraints()
+    return bool(len(A) and np.any(np.abs(b) > ZERO * np.max(np.abs(A))))
+
+
+def rate_along(V: Potential, sample: Sample, rates: Floats, step: float) -> tuple[float, float]:
+    """Return dV/dt along q' at a sample, and the magnitude of its round-off."""
+    total, size = 0.0, 0.0
+    for k, weight in _EIGHTH:
+        ahead, behind = (
+            V(sample.t + sign * k * step, sample.q + sign * k * step * rates, sample.parameters) for sign in (1, -1)
+        )
+        total += weight * (ahead - behind) / step
+        size += abs(weight) * (abs(ahead) + abs(behind)) / step * 1e-8
+    return total, size

@@ -1,0 +1,79 @@
+"""Name discontinuous forces when an integrator has given up: dry friction by sign(v), a switch, a step in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sympy as sm
+
+from mb2fmu.errors import Fault, Mb2FmuError
+from mb2fmu.functions import StickingSign
+from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, Mechanism, PathwayLoad, TorqueLoad
+from mb2fmu.mechanics.mechanism.records.requested_quantities import WrittenOutput
+
+_SWITCHING = (
+    sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.Piecewise, sm.floor, sm.ceiling, sm.Mod, sm.frac, StickingSign,
+)  # fmt: skip
+_JUMPING = (sm.sign, sm.Heaviside, sm.floor, sm.ceiling, sm.Piecewise)
+
+
+def jumping_terms(m: Mechanism) -> dict[str, str]:
+    """Return each place with a term that jumps during the motion → that term as written."""
+    moving = {*m.q, *m.u, *m.z, *(s for load in m.loads for s in _pathway_symbols(load))}
+    moving |= {s for sensed in m.sensed for s in sensed.symbols}
+    places = [(load.name, expression) for load in m.loads for expression in _expressions(load)]
+    states = m.declared.auxiliary_states
+    places += [(f"the derivative of {s.name}", rate) for s, rate in zip(states, m.z_dot, strict=True)]
+    found: dict[str, str] = {}
+    for name, expression in places:
+        terms = sorted((e for e in expression.atoms(*_JUMPING) if e.free_symbols & moving), key=sm.default_sort_key)
+        if terms:
+            found.setdefault(name, str(terms[0])[:60])
+    return found
+
+
+def has_events(m: Mechanism) -> bool:
+    """Return whether the motion or an output may have events: own ones, or functions that jump or have a kink."""
+    written = [item.expression for item in m.outputs if isinstance(item, WrittenOutput)]
+    expressions = [*written, *m.z_dot, *(e for load in m.loads for e in _expressions(load))]
+    expressions += [m.lagrangian.expression, *m.lagrangian.forces] if m.lagrangian else []
+    return m.has_own_events or any(e.has(*_SWITCHING) for e in expressions)
+
+
+@contextmanager
+def told_of_jumps(m: Mechanism) -> Iterator[None]:
+    """Add a note on discontinuous forces to errors raised inside: no integrator step can cross them.
+
+    Raises:
+        Mb2FmuError: The same class, with one more fault.
+    """
+    try:
+        yield
+    except Mb2FmuError as error:
+        jumps = jumping_terms(m)
+        if not jumps:
+            raise
+        places = "; ".join(f"{name}: {what}" for name, what in jumps.items())
+        what = (
+            f"what acts jumps as the mechanism moves ({places}): where it jumps to and fro, as in sticking friction, "
+        )
+        what += "no integrator gets on"
+        remedy = (
+            "let each jump depend on one sliding speed or gap, so that its event can be found (docs/events.md), "
+            "or write a steep and smooth function instead, such as tanh(v/v_s) for sign(v)"
+        )
+        raise type(error)(error.headline, [*error.faults, Fault(what, remedy=remedy)]) from error
+
+
+def _expressions(load: Load) -> list[sm.Expr]:
+    """Return a load's expressions, in which jumps are looked for: components, or an actuator's force or torque."""
+    if isinstance(load, (ForceLoad, TorqueLoad)):
+        terms = load.force if isinstance(load, ForceLoad) else load.torque
+        return [sm.sympify(c) for _, components in terms for c in components]
+    return [sm.sympify(load.force if isinstance(load, PathwayLoad) else load.torque)]
+
+
+def _pathway_symbols(load: Load) -> tuple[sm.Symbol, ...]:
+    """Return the symbols of a pathway's length and rate; none for other loads."""
+    return (load.length, load.rate) if isinstance(load, PathwayLoad) else ()

@@ -1,0 +1,178 @@
+"""Start values of speeds on closed loops: fixed ones kept, nearest to guesses, on one branch in singular positions.
+
+In a singular position (a linkage that lies flat) rows l with lᵀA = 0 leave more speeds free than there are freedoms:
+the tangents of all branches that meet there, and what is between them. A motion exists where the rates of the rows can
+vanish too, A u' + γ(u) = 0, so where lᵀγ(u) = 0, a condition of second degree in the speeds whose solutions are the
+branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanics.mechanism.assembly.assembly_branches import OPEN, RANK
+from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import (
+    row_lengths,
+    typical_row_lengths,
+    typical_speeds,
+)
+from mb2fmu.model.natural_units import natural_units
+
+Floats = npt.NDArray[np.float64]
+
+_LOST = 1e-6  # of a singular value of rows of unit length: the start is a singular position
+_OPEN = float(np.sqrt(np.finfo(float).eps))  # of rows over speeds: singular positions are known to that only
+_STEPS = 60
+_BESIDE = (0.0, 1.0, -1.0, 3.0, -3.0)  # where branches are looked for beside the guesses, as parts of the speeds' size
+_Constraints = Callable[[Floats], tuple[Floats, Floats, Floats]]
+"""(A, b, γ) of the speeds."""
+
+_REMEDY = 'correct start values, or say kind="guess" for speeds that may change'
+
+
+def start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> Floats:
+    """Return all speeds at the start.
+
+    Args:
+        m: As read.
+        numeric: Of it.
+        q: Coordinates on the constraints.
+
+    Raises:
+        MechanismError: If nothing is left to move, if fixed speeds contradict the constraints, or if the start is a
+            singular position and the speeds are on none of the branches that meet there.
+    """
+    c, d = m.velocity_constraints, m.declared
+    assert c is not None
+    constraints = _constraints(m, numeric, q)
+    A, b, _ = constraints(np.zeros(len(m.u)))
+    units = typical_speeds(m)
+    typical = typical_row_lengths(m, numeric, units)
+    scaled = A * units
+    if int(np.linalg.matrix_rank(scaled / row_lengths(scaled, typical)[:, None], tol=RANK)) == len(m.u):
+        what = f"the {len(c.names)} constraints leave the {len(m.u)} speeds nothing to move: {', '.join(c.names)}"
+        raise MechanismError("the mechanism cannot move:", [Fault(what, remedy="take constraints away")])
+    u = np.array([s.start for s in d.speeds])
+    free = [i for i, s in enumerate(d.speeds) if s.kind == "guess"]
+    if free:
+        length = row_lengths(scaled[:, free], typical)
+        change = np.linalg.lstsq(scaled[:, free] / length[:, None], (A @ u + b) / length, rcond=_LOST)[0]
+        u[free] -= units[free] * change
+    left = A @ u + b
+    allowed = _OPEN * np.maximum(typical * max(1.0, float(np.max(np.abs(u) / units))), np.abs(A) @ np.abs(u))
+    wrong = [i for i, value in enumerate(left) if not abs(value) <= allowed[i]]
+    if wrong:
+        kept = [s.name for i, s in enumerate(d.speeds) if i not in free and np.any(A[wrong, i] != 0.0)]
+        off = ", ".join(f"{c.names[i]} by {left[i]:.3g}" for i in wrong)
+        what = f"the fixed start values of {', '.join(kept)} contradict the velocity constraints: {off} off"
+        raise MechanismError("the mechanism cannot be started:", [Fault(what, remedy=_REMEDY)])
+    return _on_a_branch(m, constraints, u, free, units, typical)
+
+
+def _constraints(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _Constraints:
+    """Return a function of u that gives A, b and γ at the start; A and b are evaluated once."""
+    d = m.declared
+    z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
+    parameters = parameter_values(m)
+    A, b, _ = numeric.at(0.0, q, z, r, parameters)
+
+    def at(u: Floats) -> tuple[Floats, Floats, Floats]:
+        return A, b, numeric.bias(0.0, q, u, z, r, parameters)
+
+    return at
+
+
+def _on_a_branch(
+    m: Mechanism, constraints: _Constraints, u: Floats, free: list[int], units: Floats, typical: Floats
+) -> Floats:
+    """Return the speeds unchanged; in a singular position the nearest speeds that one of the branches allows.
+
+    Args:
+        m: As read.
+        constraints: Of the speeds.
+        u: All speeds, shape (n_u,).
+        free: Numbers of those that may change.
+        units: Typical magnitudes of all speeds, shape (n_u,).
+        typical: Typical lengths of the rows over the speeds in these units, shape (m,).
+    """
+    A = constraints(u)[0] * units
+    length = row_lengths(A, typical)
+    null = scipy.linalg.null_space((A / length[:, None]).T, rcond=_LOST)
+    if not null.size:
+        return u
+    rate = natural_units(m.declared).magnitude("1/s")
+
+    def missing(speeds: Floats) -> Floats:
+        """Return lᵀγ with rows of unit length, relative to natural magnitudes where it is a rate."""
+        return np.asarray(null.T @ (constraints(speeds)[2] / length)) / rate
+
+    if _vanishes(missing(u), u, units):
+        return u
+    tangent = scipy.linalg.null_space(A[:, free], rcond=_LOST) if free else np.zeros((0, 0))
+    size = float(np.max(np.abs(u) / units))
+    directions = np.zeros((len(u), tangent.shape[1]))
+    directions[free] = units[free][:, None] * tangent
+    found = [_solved(missing, u, directions, units, beside * size) for beside in _BESIDE] if tangent.size else []
+    branches: list[Floats] = []
+    for v in (v for v in found if v is not None):
+        if all(np.any(np.abs(v - w) > 1e-6 * np.maximum(units, np.abs(v))) for w in branches):
+            branches.append(v)
+    return _told(m, branches, u, free, units)
+
+
+def _vanishes(left: Floats, speeds: Floats, units: Floats) -> bool:
+    """Return whether lᵀγ vanishes; it is quadratic in the speeds."""
+    return bool(np.max(np.abs(left)) <= OPEN * max(1.0, float(np.max(np.abs(speeds) / units))) ** 2)
+
+
+def _solved(
+    missing: Callable[[Floats], Floats], u: Floats, directions: Floats, units: Floats, beside: float
+) -> Floats | None:
+    """Solve lᵀγ = 0 for speeds by Gauss-Newton steps along ``directions``, shape (n_u, n), starting ``beside`` of u.
+
+    Central differences are exact, since γ is of second degree.
+    """
+    n = directions.shape[1]
+    v = u + beside * directions @ np.ones(n) / np.sqrt(n)
+    for _ in range(_STEPS):
+        left = missing(v)
+        slopes = np.array([(missing(v + column) - missing(v - column)) / 2.0 for column in directions.T]).T
+        if np.max(np.abs(slopes)) <= RANK:
+            break  # between two branches: nothing says which way to go
+        step = directions @ np.linalg.lstsq(slopes, left, rcond=RANK)[0]
+        v = v - step
+        if np.all(np.abs(step) <= 1e-13 * np.maximum(units, np.abs(v))):
+            break
+    return v if _vanishes(missing(v), v, units) else None
+
+
+def _told(m: Mechanism, branches: list[Floats], u: Floats, free: list[int], units: Floats) -> Floats:
+    """Return the branch of the guesses if it is clearly the nearest, with speeds measured in ``units``."""
+    speeds = m.declared.speeds
+    declared = np.array([s.start for s in speeds])
+    distances = [round(float(np.linalg.norm((v - declared) / units)), 9) for v in branches]
+    order = sorted(range(len(branches)), key=lambda i: (distances[i], (branches[i] / units).round(9).tolist()))
+    if len(branches) == 1 or (branches and distances[order[0]] < 0.9 * distances[order[1]]):
+        return branches[order[0]]
+
+    def listed(values: Floats) -> str:
+        return ", ".join(
+            f"{speeds[i].name} = {round(float(values[i] / units[i]), 9) * units[i] + 0.0:.6g}" for i in free
+        )
+
+    what = "the start is a singular position, where branches of the motion meet, and the speeds are on none of them: "
+    what += f"with {listed(u)} the rates of the constraints cannot vanish"
+    if branches:
+        what += f"; the branches have {', and '.join(listed(branches[i]) for i in order)}"
+        remedy = "give those of the branch that is meant as guesses"
+    else:
+        remedy = "start elsewhere, or at rest"
+    raise MechanismError("the mechanism cannot be started:", [Fault(what, remedy=remedy)])

@@ -1,0 +1,70 @@
+"""``NumericConstraints``: A, b, γ and K of a mechanism as functions of numbers, without the rest of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import Evaluation
+from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import Array, calculated_parameters
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+
+Places = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+class NumericConstraints:
+    """Evaluates A u + b = 0, A u' + γ = 0 and q' = K u + k0; rows are sparse, and only their entries are evaluated.
+
+    Args:
+        mechanism: Its constraints linear in the speeds.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        m, c = mechanism, mechanism.velocity_constraints
+        self._prepare = calculated_parameters(m)
+        A = c.jacobian.todok() if c else {}
+        K = m.kinematics.matrix.todok()
+        self._A, self._K = _places(A), _places(K)
+        self._rows, self._n_q, self._n_u = len(c.names) if c else 0, len(m.q), len(m.u)
+        self._mechanism = mechanism
+        self._others = [*m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
+        wanted = [sm.sympify(e) for e in (*A.values(), *K.values(), *(c.offset if c else ()))]
+        self._evaluate = Evaluation([m.t, *m.q, *self._others], wanted)
+
+    def at(self, t: float, q: Array, z: Array, r: Array, p: Sequence[float] | Array) -> tuple[Array, Array, Array]:
+        """Return A, b and K.
+
+        Args:
+            t: Time in s.
+            q: Coordinates.
+            z: Auxiliary states.
+            r: Inputs.
+            p: Free parameters.
+        """
+        values = self._evaluate(t, *q, *z, *r, *self._prepare(p))
+        a, k = len(self._A[0]), len(self._K[0])
+        A, K = np.zeros((self._rows, self._n_u)), np.zeros((self._n_q, self._n_u))
+        A[self._A], K[self._K] = values[:a], values[a : a + k]
+        return A, values[a + k :], K
+
+    def bias(self, t: float, q: Array, u: Array, z: Array, r: Array, p: Sequence[float] | Array) -> Array:
+        """Return γ at the speeds u; other arguments as for :meth:`at`."""
+        return self._bias(t, *q, *u, *z, *r, *self._prepare(p))
+
+    @cached_property
+    def _bias(self) -> Evaluation:
+        """Γ as a function of t, q, u and the rest, with auxiliary speeds zero."""
+        m, c = self._mechanism, self._mechanism.velocity_constraints
+        auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
+        rows = [sm.sympify(e).xreplace(auxiliary) for e in c.bias] if c else []
+        return Evaluation([m.t, *m.q, *m.u, *self._others], rows)
+
+
+def _places(entries: dict[tuple[int, int], sm.Expr]) -> Places:
+    """Return rows and columns of a sparse matrix's entries, in the order of its values."""
+    rows, columns = np.array(list(entries), dtype=np.intp).reshape(-1, 2).T
+    return rows, columns

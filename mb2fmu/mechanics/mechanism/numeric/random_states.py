@@ -1,0 +1,118 @@
+"""Random states of a mechanism near its start, and a comparison of vectors of numbers there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.model.natural_units import natural_units
+
+Array = npt.NDArray[np.float64]
+SAMPLES = 3
+ATTEMPTS = 20
+TOLERANCE = 1e-8
+"""Of vectors that are the same but for round-off, relative to them."""
+ROUND_OFF = 1e-12
+"""What round-off leaves where larger quantities of the same unit cancel, relative to these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One random state: anywhere (``u``), and with the speeds moved onto the velocity constraints (``u_on``)."""
+
+    t: float
+    q: Array
+    u: Array
+    u_on: Array
+    z: Array
+    r: Array
+    parameters: Array
+
+
+def parameter_values(mechanism: Mechanism) -> list[float]:
+    """Return the values of the free parameters as declared."""
+    return [float(p.value) for p in mechanism.declared.parameters if not p.calculated]
+
+
+def random_samples(numeric: NumericMechanism) -> list[Sample]:
+    """Return random states near the start, where everything is finite; scaled by the mechanism's magnitudes."""
+    m, natural = numeric.mechanism, natural_units(numeric.mechanism.declared)
+    q_sizes, u_sizes, r_sizes, z_sizes = (
+        np.array([natural.typical(item) for item in items])
+        for items in (m.declared.coordinates, m.declared.speeds, m.declared.inputs, m.declared.auxiliary_states)
+    )
+    generator = np.random.default_rng(20090)
+    start = np.array([c.start for c in m.declared.coordinates])
+    z_start = np.array([s.start for s in m.declared.auxiliary_states])
+    nominal = np.array(parameter_values(m))
+    samples: list[Sample] = []
+    for _ in range(ATTEMPTS):
+        p = nominal * (1 + 0.1 * generator.uniform(-1, 1, nominal.shape))
+        q = start + q_sizes * generator.uniform(-0.7, 0.7, start.shape)
+        u = u_sizes * generator.uniform(-1, 1, len(m.u))
+        away = generator.uniform(-1, 1, len(m.z))
+        # States that start from zero (a deflection) move loads too: there it would seem that nothing acts.
+        z = np.where(z_start == 0.0, z_sizes * (0.4 + 0.3 * away), z_start * (1 + 0.1 * away))
+        r = np.array([i.start for i in m.declared.inputs]) + r_sizes * generator.uniform(-0.1, 0.1, len(m.r))
+        t = float(natural.magnitude("s") * generator.uniform(0.1, 1))
+        with np.errstate(all="ignore"):
+            parameters = numeric.parameters(p)
+            numeric.set(t, q, with_auxiliary(m, u), z, r, parameters)
+            A, b, _ = numeric.constraints()
+            finite = np.isfinite(A).all() and all(np.isfinite(pt.velocity).all() for pt in numeric.points)
+        if finite:
+            u_on = u - u_sizes * (np.linalg.pinv(_even(A * u_sizes)) @ _even(A * u_sizes, A @ u + b)) if len(A) else u
+            samples.append(Sample(t, q, u, u_on, z, r, parameters))
+        if len(samples) == SAMPLES:
+            return samples
+    what = "positions and velocities are not finite at any of the states tried near the start values"
+    raise MechanismError("the mechanism cannot be evaluated:", [Fault(what, remedy="check parameter and start values")])
+
+
+def with_auxiliary(m: Mechanism, u: Array) -> Array:
+    """Return all speeds: auxiliary ones, last, are zero."""
+    return np.concatenate([u, np.zeros(len(m.u_auxiliary))])
+
+
+def move(numeric: NumericMechanism, sample: Sample, *, on_constraints: bool) -> None:
+    """Move the mechanism to a sample; its speeds are arbitrary or satisfy the velocity constraints."""
+    u = sample.u_on if on_constraints else sample.u
+    numeric.set(sample.t, sample.q, with_auxiliary(numeric.mechanism, u), sample.z, sample.r, sample.parameters)
+
+
+def _even(rows: Array, values: Array | None = None) -> Array:
+    """Scale rows to unit length, or values by the lengths of the rows; rows that vanish stay unchanged."""
+    length = np.linalg.norm(rows, axis=1)
+    length = np.where(length > 0.0, length, 1.0)
+    return rows / length[:, None] if values is None else values / length
+
+
+def far(a: Array, b: Array, beside: float) -> bool:
+    """Return whether two vectors differ by more than round-off.
+
+    Args:
+        a: One.
+        b: The other, of the same unit.
+        beside: Largest magnitude of what they may have been made from, of the same unit.
+    """
+    return bool(np.max(np.abs(a - b)) > TOLERANCE * (np.max(np.abs(a)) + np.max(np.abs(b))) + ROUND_OFF * beside)
+
+
+def fastest_point(numeric: NumericMechanism) -> float:
+    """Return the largest component of all velocities of points, m/s, at the present state."""
+    return max(float(np.max(np.abs(point.velocity))) for point in numeric.points)
+
+
+def fastest_frame(numeric: NumericMechanism) -> float:
+    """Return the largest component of all angular velocities, rad/s, at the present state."""
+    return max(float(np.max(np.abs(frame.omega))) for frame in numeric.frames)
+
+
+def listed(vector: Array) -> str:
+    """Return the components for a message."""
+    return "(" + ", ".join(f"{value:.4g}" for value in vector) + ")"

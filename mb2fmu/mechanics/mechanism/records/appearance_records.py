@@ -1,0 +1,125 @@
+"""Records for pictures: shapes, traced points, arrows and joints, by numbers of frames and points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import sympy as sm
+
+from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Frame, KinematicPoint, VectorTerms
+
+ShapeKind = Literal["cylinder", "box", "sphere", "ellipsoid", "mesh"]
+JointKind = Literal["pin", "slide", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnShape:
+    """A shape that moves with a point and a frame.
+
+    Attributes:
+        body: Name of the body (or frame) it stands for.
+        point: Number of the point that ``offset`` starts from.
+        frame: Number of the frame it turns with; 0 stands still.
+        kind: Of the shape.
+        sizes: m; expressions of parameters; of a mesh its scale.
+        mesh: Path of the mesh's file as given, or empty.
+        offset: From the point, in ``frame``'s components, m.
+        along: Direction of the shape's y axis in ``frame``'s components.
+        color: ``#rrggbb`` or empty.
+        opacity: 0 … 1.
+        where: ``file:line``.
+    """
+
+    body: str
+    point: int
+    frame: int
+    kind: ShapeKind
+    sizes: tuple[sm.Expr, ...]
+    mesh: str
+    offset: Components
+    along: Components
+    color: str
+    opacity: float
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class TracedPoint:
+    """A point whose path is drawn."""
+
+    name: str
+    point: int
+    color: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLoad:
+    """A load drawn as an arrow.
+
+    Attributes:
+        name: For the legend.
+        load: Number in ``Mechanism.loads``; -1: ``vector`` at ``point``.
+        point: See ``load``.
+        vector: See ``load``.
+        scale: m per N or N·m; None: chosen.
+        color: ``#rrggbb`` or empty.
+    """
+
+    name: str
+    load: int
+    point: int
+    vector: VectorTerms
+    scale: float | None
+    color: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnJoint:
+    """A joint as SymPy has it: a point and an axis in one frame (zero where there is none)."""
+
+    name: str
+    kind: JointKind
+    point: int
+    frame: int
+    axis: Components
+
+
+@dataclass(frozen=True, slots=True)
+class MeshUse:
+    """A mesh file to read, rotate and scale; it is left out if it cannot be read.
+
+    Attributes:
+        key: What ``DrawnShape.mesh`` says.
+        path: Of the file.
+        matrix: From the mesh's axes and unit to the shape's frame, m, row by row.
+    """
+
+    key: str
+    path: Path
+    matrix: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenery:
+    """Everything drawn that the other records of the mechanism do not contain.
+
+    Attributes:
+        shapes: In order of declaration.
+        traces: Likewise.
+        arrows: Likewise.
+        joints: In the order of the mechanics.
+        meshes: Files of those shapes whose mesh is no path.
+        frames, points: Where the mechanism has none of its own (a Lagrangian alone); otherwise empty.
+        notes: What cannot be drawn, one sentence each.
+    """
+
+    shapes: tuple[DrawnShape, ...] = ()
+    traces: tuple[TracedPoint, ...] = ()
+    arrows: tuple[DrawnLoad, ...] = ()
+    joints: tuple[DrawnJoint, ...] = ()
+    meshes: tuple[MeshUse, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    points: tuple[KinematicPoint, ...] = ()
+    notes: tuple[str, ...] = ()

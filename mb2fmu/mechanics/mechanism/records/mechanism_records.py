@@ -1,0 +1,369 @@
+"""Mechanism: plain frozen records in place of SymPy's frames, points, bodies and joints.
+
+All expressions are scalar, in plain symbols: no function of time, no ``Derivative``; q' has been replaced by K u + k0.
+Frames and points are numbered; 0 is the inertial frame N and the origin O. A vector is kept as the sum of components
+in several frames, just as the user wrote it, so that nothing is expanded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import sympy as sm
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanics.equations.contact_records import Contacts
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations, OwnEvent, VelocityConstraints
+from mb2fmu.mechanics.equations.latch_records import Latches
+from mb2fmu.mechanics.mechanism.records.appearance_records import Scenery
+from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Frame, KinematicPoint, VectorTerms
+from mb2fmu.mechanics.mechanism.records.requested_quantities import InverseDynamics, Joint, Observable, WrittenLoop
+from mb2fmu.model.declarations import Declarations
+
+__all__ = [
+    "Body",
+    "Components",
+    "ForceApplication",
+    "ForceLoad",
+    "Frame",
+    "KinematicPoint",
+    "Lagrangian",
+    "Load",
+    "Mechanism",
+    "PathwayLoad",
+    "Sensed",
+    "TorqueActuatorLoad",
+    "TorqueLoad",
+    "VectorTerms",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A rigid body, or a particle.
+
+    Attributes:
+        name: Of the body.
+        masscenter: Number of the point.
+        frame: Number of the body-fixed frame; -1 for a particle.
+        mass: kg.
+        inertia: Central inertia in the body-fixed frame, shape (3, 3), kg·m²; None for a particle.
+    """
+
+    name: str
+    masscenter: int
+    frame: int
+    mass: sm.Expr
+    inertia: sm.ImmutableMatrix | None
+
+
+@dataclass(frozen=True, slots=True)
+class ForceLoad:
+    """A force (N) on a point; ``body``: number of the body that it acts on, where it is known; else -1."""
+
+    name: str
+    point: int
+    force: VectorTerms
+    body: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TorqueLoad:
+    """A torque (N·m) on a frame; ``body``: number of the body that it acts on, where it is known; else -1."""
+
+    name: str
+    frame: int
+    torque: VectorTerms
+    body: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PathwayLoad:
+    """A force along a chain of straight segments through points fixed in bodies.
+
+    Attributes:
+        name: For messages and outputs.
+        points: Numbers of the points, from end to end.
+        force: Scalar, expansile positive (pushes the ends apart), N; may contain ``length`` and ``rate``.
+        length: Symbol of the pathway's length, m.
+        rate: Symbol of its time derivative, m/s; positive while it grows.
+        potential: Potential energy in terms of ``length``, J; None where there is none.
+    """
+
+    name: str
+    points: tuple[int, ...]
+    force: sm.Expr
+    length: sm.Symbol
+    rate: sm.Symbol
+    potential: sm.Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TorqueActuatorLoad:
+    """A torque on a frame and its reaction on another.
+
+    Attributes:
+        name: For messages and outputs.
+        frame: Number of the frame it acts on.
+        reaction: Number of the frame that takes the reaction; -1: none.
+        torque: Scalar, N·m.
+        axis: As it was given: ``torque`` times ``axis`` acts, whatever the axis's length, as SymPy has it.
+    """
+
+    name: str
+    frame: int
+    reaction: int
+    torque: sm.Expr
+    axis: VectorTerms
+
+
+Load = ForceLoad | TorqueLoad | PathwayLoad | TorqueActuatorLoad
+
+
+SensedKind = Literal["position", "velocity", "angular velocity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensed:
+    """A vector of the motion, components in N, whose symbols loads, outputs, rates and events may contain.
+
+    Attributes:
+        kind: What.
+        number: Of the point; of an angular velocity the frame.
+        symbols: Three.
+    """
+
+    kind: SensedKind
+    number: int
+    symbols: tuple[sm.Symbol, sm.Symbol, sm.Symbol]
+
+
+@dataclass(frozen=True, slots=True)
+class ForceApplication:
+    """Where the force of a constraint is applied: applied force or torque = −λ · ``vector`` at this point or frame.
+
+    Attributes:
+        at: Number of the point, or of the frame.
+        torque: True: a torque on a frame.
+        vector: Of the force per unit of the multiplier.
+        body: Number of the body whose particle at the point takes the force; -1: the point moves with its body.
+    """
+
+    at: int
+    torque: bool
+    vector: VectorTerms
+    body: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Lagrangian:
+    """A Lagrangian handed over; the speeds are q'.
+
+    Attributes:
+        expression: L(q, q', t) in plain symbols, J.
+        forces: Generalized forces of the loads, one per coordinate.
+    """
+
+    expression: sm.Expr
+    forces: tuple[sm.Expr, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismVariables:
+    """Quantities of a mechanism and the symbols that stand for them.
+
+    Attributes:
+        declared: Names, units, start values and values of all quantities, and the experiment.
+        t: Time.
+        q, u, u_dot, u_auxiliary, z, p, r: Plain symbols, orders as in ``declared`` (p: free parameters).
+        driven: (input, input that is its rate) where the model has both: motion may be prescribed by them.
+        calculated_parameters: In order of evaluation.
+        constraint_forces: Unknown forces.
+        u_independent: Indices into u.
+        dynamic: Plain symbol → function of time, for SymPy's own methods; made from the symbols if it is left out.
+        quaternions: Indices of coordinates that form quaternions; constraints are written in them at unit length.
+    """
+
+    declared: Declarations
+    t: sm.Symbol
+    q: tuple[sm.Symbol, ...]
+    u: tuple[sm.Symbol, ...]
+    u_dot: tuple[sm.Symbol, ...]
+    u_auxiliary: tuple[sm.Symbol, ...]
+    z: tuple[sm.Symbol, ...]
+    p: tuple[sm.Symbol, ...]
+    r: tuple[sm.Symbol, ...]
+    driven: tuple[tuple[sm.Symbol, sm.Symbol], ...] = ()
+    calculated_parameters: tuple[Assignment, ...]
+    constraint_forces: tuple[sm.Symbol, ...]
+    u_independent: tuple[int, ...]
+    quaternions: tuple[tuple[int, int, int, int], ...] = ()
+    dynamic: Mapping[sm.Symbol, sm.Expr] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismBodies:
+    """Frames, points, bodies and loads of a mechanism, and how they move with the speeds.
+
+    Attributes:
+        kinematics: q' = K u + k0.
+        z_dot: Derivatives of z; may contain pathway lengths and rates.
+        frames: Frame 0 is N; parents come first.
+        points: Point 0 is O; parents come first.
+        bodies: Rigid bodies and particles.
+        loads: Loads and actuators in the order they were handed over.
+        sensed: What expressions name of the motion.
+        joints: Joints between bodies, where they are known.
+        prescribed: Whether bodies or loads move in a way that no speeds alone can bring about, as by a motor that turns
+            at a constant rate: then what moves them does work that is not among that of the loads.
+        lagrangian: For a ``LagrangesMethod``; bodies are known only if it was given them.
+        potential_forces: Generalized forces -∂V/∂q of the potential energy in a Lagrangian, one per speed; empty
+            otherwise, and where there are no bodies.
+        events: That the model says itself.
+        contacts: Unilateral ones; None where there are none.
+        latches: What events hold and let go; None where there are none.
+    """
+
+    kinematics: KinematicEquations
+    z_dot: tuple[sm.Expr, ...]
+    frames: tuple[Frame, ...]
+    points: tuple[KinematicPoint, ...]
+    bodies: tuple[Body, ...]
+    loads: tuple[Load, ...]
+    sensed: tuple[Sensed, ...] = ()
+    joints: tuple[Joint, ...] = ()
+    prescribed: bool = False
+    lagrangian: Lagrangian | None = None
+    potential_forces: tuple[sm.Expr, ...] = ()
+    events: tuple[OwnEvent, ...] = ()
+    contacts: Contacts | None = None
+    latches: Latches | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismConstraints:
+    """Constraints of a mechanism.
+
+    Attributes:
+        holonomic: (name, phi).
+        velocity_constraints: A u + b = 0, or None.
+        auxiliary_rows: A_aux of A u + A_aux u_aux + b = 0, shape (m, n_aux), where auxiliary speeds stand in the
+            constraints: their forces then stand in the equations of the auxiliary speeds; None otherwise.
+        multipliers: Symbols of lambda, one per velocity constraint.
+        acts: Where the force of each velocity constraint acts; empty tuples where the model does not say it.
+        redundant: Names of velocity constraints that were left out, since they follow from the others.
+        given_by_constraint: Names of points whose velocity already uses a constraint.
+        stabilization_rate: The parameter (one of ``p``) that says how fast what leaves the constraints is drawn back
+            to them, in 1/s; None where the equations have a number for it, or none.
+        asks_for_multipliers: True if an output or unknown force may need multipliers: then all speeds have equations.
+    """
+
+    holonomic: tuple[tuple[str, sm.Expr], ...] = ()
+    velocity_constraints: VelocityConstraints | None = None
+    auxiliary_rows: sm.ImmutableMatrix | None = None
+    multipliers: tuple[sm.Symbol, ...] = ()
+    acts: tuple[tuple[ForceApplication, ...], ...] = ()
+    redundant: tuple[str, ...] = ()
+    given_by_constraint: tuple[str, ...] = ()
+    stabilization_rate: sm.Symbol | None = None
+    asks_for_multipliers: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismObservables:
+    """Requests of a mechanism beside its motion.
+
+    Attributes:
+        outputs: What is asked, in declared order.
+        loops: Closed forms that the model gives.
+        given_potential: Potential energy of all loads that the model gives, J; None: it is to be found.
+        declared_potential: Sum of what the bodies declare, J, not judged yet.
+        known_potentials: (names of loads, their potential energy together, J): told by elements, judged where used.
+        loads_of_elements: Name of a load → name of the element that it belongs to, for messages.
+        scenery: What pictures need; None where there is nothing to be drawn.
+        inverse_dynamics: What ``inverse_effort`` is asked for; None where nobody asks.
+    """
+
+    outputs: tuple[Observable, ...] = ()
+    loops: tuple[WrittenLoop, ...] = ()
+    given_potential: sm.Expr | None = None
+    declared_potential: sm.Expr = sm.S.Zero
+    known_potentials: tuple[tuple[frozenset[str], sm.Expr], ...] = ()
+    loads_of_elements: Mapping[str, str] = field(default_factory=dict)
+    scenery: Scenery | None = None
+    inverse_dynamics: InverseDynamics | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, MechanismObservables):
+    """A mechanism as records: its variables, bodies, constraints and observables."""
+
+    def __post_init__(self) -> None:
+        if not self.dynamic:
+            moving = (*self.q, *self.u_all, *self.z, *self.r, *self.constraint_forces, *self.multipliers)
+            functions: dict[sm.Symbol, sm.Expr] = {symbol: sm.Function(symbol.name)(self.t) for symbol in moving}
+            for given, rate in self.driven:  # positions come before speeds
+                functions[rate] = functions[given].diff(self.t)
+            object.__setattr__(self, "dynamic", functions)
+        faults = [
+            Fault(f"frame {frame.name} comes before the frame it is oriented in")
+            for i, frame in enumerate(self.frames)
+            if frame.parent >= i
+        ]
+        faults += [
+            Fault(f"point {point.name} comes before the point it is located from")
+            for i, point in enumerate(self.points)
+            if point.parent >= i
+        ]
+        if faults:
+            raise MechanismError("the mechanism's records break their own laws:", faults)
+
+    @property
+    def lagrangian_alone(self) -> bool:
+        """True if the mechanics are a Lagrangian and nothing else."""
+        return self.lagrangian is not None and not self.bodies
+
+    def rates(self, q_dot: Iterable[sm.Expr]) -> dict[sm.Symbol, sm.Expr]:
+        """Return all moving quantities that positions may contain, with their rates; the rate of time is 1."""
+        return {**dict(zip(self.q, q_dot, strict=True)), **dict(self.driven), self.t: sm.S.One}
+
+    @property
+    def has_own_events(self) -> bool:
+        """Whether the model declares events, or has contacts or latches, which make some."""
+        return bool(self.events or self.contacts or self.latches)
+
+    @property
+    def auxiliary_reactions(self) -> sm.ImmutableMatrix:
+        """A_auxᵀ λ: generalized constraint forces along the auxiliary speeds, shape (n_aux, 1)."""
+        if self.auxiliary_rows is None:
+            return sm.ImmutableMatrix.zeros(len(self.u_auxiliary), 1)
+        return sm.ImmutableMatrix(self.auxiliary_rows.T * sm.Matrix(self.multipliers))
+
+    @property
+    def u_all(self) -> tuple[sm.Symbol, ...]:
+        """Speeds, auxiliary speeds last."""
+        return (*self.u, *self.u_auxiliary)
+
+    @property
+    def rheonomic(self) -> bool:
+        """True if time or an input moves something by itself: in the kinematics, or in a constraint with an offset."""
+        moving = {self.t, *self.r}
+        parts: list[sm.Basic] = [self.kinematics.matrix, self.kinematics.offset]
+        parts += [frame.rotation for frame in self.frames]
+        parts += [c for frame in self.frames for _, cs in frame.angular_velocity for c in cs]
+        for point in self.points:
+            for terms in (point.position, point.velocity):
+                parts += [c for _, cs in terms or () for c in cs]
+        return self.constraints_move or any(moving & part.free_symbols for part in parts)
+
+    @property
+    def constraints_move(self) -> bool:
+        """True if time or an input stands in a constraint, or one of speeds has an offset: it does work then."""
+        constraints, moving = self.velocity_constraints, {self.t, *self.r}
+        if constraints is None:
+            return False
+        parts = [constraints.jacobian, *(phi for _, phi in self.holonomic)]
+        offset = any(entry != 0 for entry in constraints.offset[len(self.holonomic) :])
+        return offset or any(moving & part.free_symbols for part in parts)

@@ -1,0 +1,336 @@
+"""Plain symbols for the user's functions of time, and q' = K u + k0 from the kinematic differential equations."""
+# ruff: noqa: SLF001 - SymPy keeps its symbol of time in a private attribute
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sm
+from scipy.sparse.csgraph import connected_components
+from sympy.core.function import AppliedUndef
+from sympy.physics.mechanics import dynamicsymbols
+from sympy.polys.matrices import DomainMatrix
+from sympy.polys.matrices.exceptions import DMNonInvertibleMatrixError
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations
+from mb2fmu.model.expressions import rate_in_time
+
+UNUSABLE = "the kinematic differential equations cannot be used:"
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolMap:
+    """Translates expressions in functions of time into expressions in plain symbols.
+
+    Attributes:
+        to_plain: q(t), u(t), z(t), r(t), constraint forces → symbols; q', q'', u' → expressions.
+        to_dynamic: The way back for q, u, z, r, auxiliary speeds and constraint forces.
+    """
+
+    to_plain: dict[sm.Basic, sm.Expr]
+    to_dynamic: dict[sm.Basic, sm.Expr]
+
+    def __call__(self, expression: sm.Basic) -> sm.Expr:
+        """Return the expression in plain symbols.
+
+        Raises:
+            MechanismError: If a function of time or a derivative is left that nothing declares.
+        """
+        expression = sm.sympify(expression)
+        known = self.to_plain.get(expression, expression)
+        if not known.args:  # a number or a symbol, as most are
+            return known
+        plain = expression.xreplace(self.to_plain)
+        left = plain.atoms(AppliedUndef, sm.Derivative)
+        if left and any(isinstance(atom, sm.Derivative) for atom in left):
+            # a derivative of an expression (P.vel(N) of a user's own function): carry it out, then translate again
+            plain = plain.doit().xreplace(self.to_plain)
+            left = plain.atoms(AppliedUndef, sm.Derivative)
+        left = {atom for atom in left if dynamicsymbols._t in atom.free_symbols}
+        if left:
+            names = ", ".join(sorted(map(str, left)))
+            remedy = "declare it as coordinate, speed, state or input; derivatives of inputs are inputs of their own"
+            raise MechanismError(
+                "an expression cannot be read:", [Fault(f"{names} is not declared", str(plain)[:80], remedy)]
+            )
+        return plain
+
+    def dynamic(self, expression: sm.Basic) -> sm.Expr:
+        """Return the expression with functions of time instead of plain symbols."""
+        return expression.xreplace(self.to_dynamic)
+
+
+def plain_symbols(symbols: Iterable[sm.Expr], taken: set[str]) -> tuple[sm.Symbol, ...]:
+    """Return one plain symbol per function of time (or q' that serves as a speed), named like it; ``taken`` grows."""
+    result = []
+    for symbol in symbols:
+        name = f"{symbol.expr.func.__name__}_dot" if isinstance(symbol, sm.Derivative) else symbol.func.__name__
+        name = symbol.name if isinstance(symbol, sm.Symbol) else name
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        result.append(sm.Symbol(name))
+    return tuple(result)
+
+
+def slope(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr:
+    """Return d(expression)/d(symbol); read off directly for sums of scaled symbols, the most frequent case."""
+    if expression is symbol:
+        return sm.S.One
+    if symbol not in expression.free_symbols:
+        return sm.S.Zero
+    terms = sm.Add.make_args(expression)
+    if all(_is_scaled(term) for term in terms):
+        return sm.Add(*(factor for factor, rest in (term.as_coeff_Mul() for term in terms) if rest == symbol))
+    return expression.diff(symbol)
+
+
+def _is_scaled(term: sm.Expr) -> bool:
+    """Return whether it is a number, or a symbol times a number."""
+    return bool(term.is_Number or term.is_Symbol or (term.is_Mul and term.as_coeff_Mul()[1].is_Symbol))
+
+
+def time_derivative(expression: sm.Expr, q: Sequence[sm.Symbol], q_dot: Sequence[sm.Expr], t: sm.Symbol) -> sm.Expr:
+    """Return d/dt of an expression of q and t, with q' given."""
+    free = expression.free_symbols
+    if not free:
+        return sm.S.Zero
+    total = sum((slope(expression, qi) * qdi for qi, qdi in zip(q, q_dot, strict=True) if qi in free), sm.S.Zero)
+    return total + expression.diff(t) if t in free else total
+
+
+def rate_of(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
+    """Return d/dt of an expression of symbols whose rates are given (``Mechanism.rates``)."""
+    free = expression.free_symbols
+    return sum((slope(expression, symbol) * rate for symbol, rate in rates.items() if symbol in free), sm.S.Zero)
+
+
+def rates_of(kinematics: KinematicEquations, u: Sequence[sm.Symbol]) -> tuple[sm.Expr, ...]:
+    """Return q' = K u + k0, row by row, from the entries of K that are not zero."""
+    rates = [[sm.sympify(offset)] for offset in kinematics.offset]
+    for (i, j), entry in sorted(kinematics.matrix.todok().items()):
+        rates[i].append(entry * u[j])
+    return tuple(sm.Add(*terms) for terms in rates)
+
+
+def jacobian(rows: sm.MatrixBase, symbols: Sequence[sm.Symbol]) -> sm.Matrix:
+    """Return the derivatives of a column, shape (rows, symbols); absent symbols are skipped."""
+    column = {symbol: j for j, symbol in enumerate(symbols)}
+    entries = {
+        (i, column[symbol]): slope(row, symbol)
+        for i, row in enumerate(rows)
+        for symbol in row.free_symbols & column.keys()
+    }
+    return sm.Matrix(sm.SparseMatrix(len(rows), len(symbols), entries))
+
+
+def directional_derivative(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
+    """Return the sum of d(expression)/d(symbol) times the symbol's rate, in one pass over the expression's graph.
+
+    SymPy's ``diff`` visits every occurrence of a subexpression, once per symbol.
+    """
+    done: dict[sm.Basic, sm.Expr] = {}
+    stack = [expression]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+        elif isinstance(node, sm.Symbol) or not node.free_symbols & rates.keys():
+            done[stack.pop()] = rates.get(node, sm.S.Zero) if isinstance(node, sm.Symbol) else sm.S.Zero
+        elif missing := [a for a in node.args if a not in done] if _is_elementary(node) else []:
+            stack += missing
+        else:
+            done[stack.pop()] = _chain_rule(node, done, rates)
+    return done[expression]
+
+
+def _is_elementary(node: sm.Basic) -> bool:
+    """Return whether its derivative follows from those of its arguments by a rule that is written here."""
+    return isinstance(node, (sm.Add, sm.Mul, sm.Pow, sm.sin, sm.cos, sm.tan))
+
+
+def _chain_rule(node: sm.Expr, done: Mapping[sm.Basic, sm.Expr], rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
+    """Return the time derivative of a node from those of its arguments; sums, products and powers unexpanded."""
+    if isinstance(node, sm.Add):
+        return sm.Add(*(done[a] for a in node.args))
+    if isinstance(node, sm.Mul):
+        parts = list(node.args)
+        moving = [i for i, a in enumerate(parts) if done[a] != 0]
+        return sm.Add(*(sm.Mul(*parts[:i], done[parts[i]], *parts[i + 1 :]) for i in moving))
+    if isinstance(node, sm.Pow) and done[node.exp] == 0:
+        return node.exp * node.base ** (node.exp - 1) * done[node.base]
+    if isinstance(node, (sm.sin, sm.cos, sm.tan)):
+        return node.fdiff(1) * done[node.args[0]]
+    return sm.Add(*(node.diff(symbol) * rates[symbol] for symbol in sorted(node.free_symbols & rates.keys(), key=str)))
+
+
+def solve_kinematics(
+    equations: Sequence[sm.Expr], q: Sequence[sm.Expr], u: Sequence[sm.Expr], plain: dict[sm.Basic, sm.Expr]
+) -> KinematicEquations:
+    """Return K and k0 of q' = K u + k0.
+
+    The coefficient matrix of q' is solved block by block (coordinates that meet in an equation form a block), small
+    blocks by their adjugate with a simplified determinant, so that Euler angles give their textbook form.
+
+    Args:
+        equations: Expressions that vanish, linear in q' and u, functions of time.
+        q: Coordinates (functions of time).
+        u: Speeds (functions of time, or q' themselves).
+        plain: Translation of q, u to plain symbols (without q').
+
+    Raises:
+        MechanismError: If they are not linear, or do not determine every q'.
+    """
+    q_dot = [rate_in_time(qi) for qi in q]
+    if list(u) == q_dot:
+        return KinematicEquations(sm.ImmutableMatrix.eye(len(q)), sm.ImmutableMatrix.zeros(len(q), 1))
+    stand_in = {qd: sm.Dummy(f"d{i}") for i, qd in enumerate(q_dot)}
+    own = [stand_in[ui] - plain[ui] for ui in u if ui in stand_in]  # speeds that are q' themselves
+    rows = sm.Matrix([*(_carried_out(sm.sympify(e), stand_in).xreplace(plain) for e in equations), *own])
+    dots = [stand_in[qd] for qd in q_dot]
+    speeds = [plain[ui] for ui in u]
+    left, right = jacobian(rows, dots), jacobian(rows, speeds)
+    rest = rows.xreplace(dict.fromkeys([*dots, *speeds], sm.S.Zero))
+    unknown = (left.free_symbols | right.free_symbols) & {*dots, *speeds}
+    if unknown:
+        raise MechanismError(
+            "the kinematic differential equations cannot be used:",
+            [
+                Fault(
+                    f"they are not linear in {', '.join(sorted(map(str, unknown)))}",
+                    remedy="write them linear in q' and u",
+                )
+            ],
+        )
+    K: dict[tuple[int, int], sm.Expr] = {}
+    k0 = sm.zeros(len(q), 1)
+    met: list[set[int]] = [set() for _ in range(right.rows)]  # speeds in each equation
+    for i, j in right.todok():
+        met[i].add(j)
+    for equation_rows, columns in _blocks(left, q):
+        block = left.extract(equation_rows, columns)
+        inverse = -_inverse(block, [str(q[c]) for c in columns])
+        moving = sorted(set().union(*(met[row] for row in equation_rows)))
+        solved = inverse * right.extract(equation_rows, moving)
+        K |= {(columns[i], moving[j]): entry for (i, j), entry in solved.todok().items()}
+        if any(rest[row, 0] != 0 for row in equation_rows):
+            offset = inverse * rest.extract(equation_rows, [0])
+            for i, column in enumerate(columns):
+                k0[column, 0] = offset[i, 0]
+    matrix = sm.ImmutableMatrix(sm.SparseMatrix(len(q), len(u), K))
+    return KinematicEquations(matrix, sm.ImmutableMatrix(k0))
+
+
+def _carried_out(equation: sm.Expr, stand_in: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
+    """Return the equation in stand-ins of q', with remaining derivatives carried out."""
+    replaced = equation.xreplace(stand_in)
+    if all(_is_scaled(term) for term in sm.Add.make_args(replaced)):
+        return replaced
+    return equation.doit().xreplace(stand_in) if replaced.has(sm.Derivative) else replaced.doit()
+
+
+def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
+    """Return the inverse of a square matrix, diagonal block by diagonal block (after permutation).
+
+    Raises:
+        MechanismError: If it is singular.
+    """
+    n = matrix.rows
+    names = [sm.Symbol(f"q{i + 1}") for i in range(n)]
+    inverse = sm.zeros(n, n)
+    for rows, columns in _blocks(sm.Matrix(matrix), names):
+        block = _inverse(sm.Matrix(matrix).extract(rows, columns), [str(names[c]) for c in columns])
+        for i, column in enumerate(columns):
+            for j, row in enumerate(rows):
+                inverse[column, row] = block[i, j]
+    return sm.ImmutableMatrix(inverse)
+
+
+def _blocks(left: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], list[int]]]:
+    """Return (rows, columns) of the diagonal blocks into which ``left`` can be permuted."""
+    n = left.rows
+    adjacency = np.zeros((n + left.cols, n + left.cols))
+    for i, j in left.todok():
+        adjacency[i, n + j] = 1
+    labels = connected_components(adjacency, directed=False)[1]
+    faults, blocks = [], []
+    for label in dict.fromkeys(labels.tolist()):
+        rows = [i for i in range(n) if labels[i] == label]
+        columns = [j for j in range(left.cols) if labels[n + j] == label]
+        names = ", ".join(f"{q[c]}'" for c in columns) or "no coordinate's derivative"
+        if len(rows) < len(columns):
+            faults.append(Fault(f"no kinematic equation determines {names}", remedy="add one equation per coordinate"))
+        elif len(rows) > len(columns):
+            faults.append(
+                Fault(f"{len(rows)} kinematic equations for {names}", remedy="leave out the superfluous ones")
+            )
+        blocks.append((rows, columns))
+    if faults:
+        raise MechanismError(UNUSABLE, faults)
+    return blocks
+
+
+def _inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
+    """Return the inverse of K's block as adjugate / determinant; raise where it is singular, naming the rates."""
+    if block.rows > 1 and all(entry.is_polynomial(*entry.free_symbols) for entry in block):
+        return _polynomial_inverse(block, names)
+    determinant = block.det(method="berkowitz") if block.rows > 1 else block[0, 0]
+    if block.rows <= 3:
+        determinant = sm.trigsimp(determinant)
+    if determinant == 0:
+        what = f"they do not determine {', '.join(name + chr(39) for name in names)}: their matrix is singular"
+        raise MechanismError(UNUSABLE, [Fault(what, remedy="give independent equations")])
+    adjugate = block.adjugate(method="berkowitz") if block.rows > 1 else sm.eye(1)
+    if block.rows <= 3:
+        adjugate = adjugate.applyfunc(sm.trigsimp)
+    return adjugate / determinant
+
+
+def _polynomial_inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
+    """Invert a matrix of polynomials (quaternions) in their field of fractions, where common factors cancel."""
+    try:
+        return DomainMatrix.from_Matrix(block).to_field().inv().to_Matrix()
+    except DMNonInvertibleMatrixError:
+        what = f"they do not determine {', '.join(name + chr(39) for name in names)}: their matrix is singular"
+        raise MechanismError(UNUSABLE, [Fault(what, remedy="give independent equations")]) from None
+
+
+def translate(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
+    """Replace the keys of ``mapping``; each distinct subexpression is visited once.
+
+    ``xreplace`` visits every occurrence, which for equations of motion is exponentially more.
+    """
+    done: dict[sm.Basic, sm.Basic] = {}
+    stack: list[tuple[sm.Basic, bool]] = [(expression, False)]
+    while stack:
+        node, ready = stack.pop()
+        if node in done:
+            continue
+        if node in mapping:
+            done[node] = mapping[node]
+        elif not node.args:
+            done[node] = node
+        elif ready:
+            arguments = tuple(done[argument] for argument in node.args)
+            done[node] = node if arguments == node.args else node.func(*arguments)
+        else:
+            stack.append((node, True))
+            stack += [(argument, False) for argument in node.args]
+    return done[expression]
+
+
+def translate_matrix(matrix: sm.MatrixBase, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.ImmutableMatrix:
+    """:func:`translate` for all entries at once."""
+    entries = translate(sm.Tuple(*matrix), mapping)
+    return sm.ImmutableMatrix(matrix.rows, matrix.cols, list(entries.args))
+
+
+def fresh(name: str, taken: set[str]) -> sm.Symbol:
+    """Return a new symbol, with underscores appended until its name is free; mark the name as taken."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return sm.Symbol(name)

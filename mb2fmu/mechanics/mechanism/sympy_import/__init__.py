@@ -1,0 +1,1 @@
+"""TODO mechanics/mechanism/sympy_import"""

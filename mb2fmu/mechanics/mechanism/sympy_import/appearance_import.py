@@ -1,0 +1,159 @@
+"""Read what pictures need of a mechanism: the user's looks become numbers of frames and points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+import sympy as sm
+from sympy.physics.mechanics import CylindricalJoint, PinJoint, Point, PrismaticJoint, ReferenceFrame
+from sympy.physics.vector import Vector
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanics.mechanism.records.appearance_records import (
+    DrawnJoint,
+    DrawnLoad,
+    DrawnShape,
+    JointKind,
+    Scenery,
+    TracedPoint,
+)
+from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, VectorTerms
+from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
+from mb2fmu.model import mechanics as mechanics_source
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.visuals import Arrow, Look, Mesh, Trace, Visual
+
+LookKind = TypeVar("LookKind", Visual, Trace, Arrow)
+
+
+class Reader(Protocol):
+    """State of the reading that pictures need."""
+
+    plain: SymbolMap
+    frame_of: dict[Any, int]
+    point_of: dict[Any, int]
+
+    def terms(self, vector: Vector) -> VectorTerms:
+        """Return the vector's components in the frames it is written in."""
+
+
+def looked_at(definition: ModelDefinition) -> Iterator[Point]:
+    """Yield the points that pictures need."""
+    for look in definition.looks:
+        if isinstance(look, Trace):
+            yield look.point
+        elif isinstance(look, Arrow) and isinstance(look.load[0] if isinstance(look.load, tuple) else None, Point):
+            yield look.load[0]
+        elif isinstance(look, Visual):
+            if isinstance(look.at, Point):
+                yield look.at
+            elif hasattr(look.body, "masscenter"):
+                yield look.body.masscenter
+
+
+def read_scenery(definition: ModelDefinition, reader: Reader, load_of: Any, q_dynamic: Sequence[sm.Symbol]) -> Scenery:
+    """Read the model's declarations of its looks.
+
+    Args:
+        definition: The checked model.
+        reader: Numbers of frames and points, translation of expressions.
+        load_of: id of the user's load or actuator → its number.
+        q_dynamic: Plain symbols that move: what is fixed in a body may not contain them.
+
+    Raises:
+        MechanismError: Naming every look that is not connected to the mechanism, or not fixed in its body.
+    """
+    faults: list[Fault] = []
+    scenery = Scenery(
+        shapes=tuple(_each(definition.looks, Visual, lambda v: _shape(v, reader, set(q_dynamic)), faults)),
+        traces=tuple(_each(definition.looks, Trace, lambda t: _trace(t, reader), faults)),
+        arrows=tuple(_each(definition.looks, Arrow, lambda a: _arrow(a, reader, load_of), faults)),
+        joints=tuple(_joints(definition, reader)),
+    )
+    if faults:
+        raise MechanismError("the looks of the mechanism cannot be used:", faults)
+    return scenery
+
+
+def _each(looks: Sequence[Look], kind: type[LookKind], read: Any, faults: list[Fault]) -> Iterator[Any]:
+    """Yield the drawable record of each look of one kind; collect the faults of those that cannot be drawn."""
+    for look in looks:
+        if isinstance(look, kind):
+            try:
+                yield read(look)
+            except MechanismError as error:
+                faults += [Fault(fault.what, look.where, fault.remedy) for fault in error.faults]
+
+
+def _refusal(what: str, remedy: str) -> MechanismError:
+    """Return the error of a look that cannot be drawn, with its remedy."""
+    return MechanismError("", [Fault(what, remedy=remedy)])
+
+
+def _point(point: Point, reader: Reader) -> int:
+    """Return a point's number; refuse one that is not connected to the mechanism."""
+    if point not in reader.point_of:
+        raise _refusal(f"point {point.name} is not connected to the mechanism", "locate it by set_pos or locatenew")
+    return reader.point_of[point]
+
+
+def _shape(look: Visual, reader: Reader, moving: set[sm.Symbol]) -> DrawnShape:
+    """Read a shape: its frame and point, sizes, fixed offset, and the direction of its axis (y by default)."""
+    frame = look.body if isinstance(look.body, ReferenceFrame) else getattr(look.body, "frame", None)
+    if frame is not None and frame not in reader.frame_of:
+        raise _refusal(f"frame {frame.name} is not connected to the inertial frame", "orient it")
+    number = 0 if frame is None else reader.frame_of[frame]
+    point = look.at if isinstance(look.at, Point) else look.body.masscenter
+    zero, up = (sm.S.Zero, sm.S.Zero, sm.S.Zero), (sm.S.Zero, sm.S.One, sm.S.Zero)
+    offset, along = look.at if isinstance(look.at, Vector) else None, look.along
+    return DrawnShape(
+        body=str(look.body.name),
+        point=_point(point, reader),
+        frame=number,
+        kind=type(look.shape).__name__.lower(),  # type: ignore[arg-type]
+        sizes=tuple(reader.plain(sm.sympify(size)) for size in look.shape.sizes),
+        mesh=str(look.shape.path) if isinstance(look.shape, Mesh) else "",
+        offset=zero if offset is None else _fixed(offset, number, reader, moving),
+        along=up if along is None else _fixed(along, number, reader, moving),
+        color=look.color,
+        opacity=look.opacity,
+        where=look.where,
+    )
+
+
+def _fixed(vector: Vector, frame: int, reader: Reader, moving: set[sm.Symbol]) -> Components:
+    """Return the components of a vector that is fixed in one frame."""
+    terms = reader.terms(vector)
+    if not terms:
+        return (sm.S.Zero, sm.S.Zero, sm.S.Zero)
+    if len(terms) != 1 or terms[0][0] != frame or any(c.free_symbols & moving for c in terms[0][1]):
+        raise _refusal(f"{vector} is not fixed in the body that it belongs to", "write it along the axes of its frame")
+    return terms[0][1]
+
+
+def _trace(look: Trace, reader: Reader) -> TracedPoint:
+    """Read a point whose path is drawn."""
+    return TracedPoint(look.point.name, _point(look.point, reader), look.color)
+
+
+def _arrow(look: Arrow, reader: Reader, load_of: Any) -> DrawnLoad:
+    """Read an arrow: either a load of the mechanics by its number, or a point and a vector of the user's."""
+    if id(look.load) in load_of:
+        number = load_of[id(look.load)]
+        place = look.load[0] if isinstance(look.load, tuple) else look.load
+        name = str(getattr(place, "name", "")) or f"load {number + 1}"
+        return DrawnLoad(name, number, -1, (), look.scale, look.color)
+    point, vector = look.load
+    return DrawnLoad(f"at {point.name}", -1, _point(point, reader), reader.terms(vector), look.scale, look.color)
+
+
+def _joints(definition: ModelDefinition, reader: Reader) -> Iterator[DrawnJoint]:
+    """Yield each joint of a SymPy system as drawn: its kind, point and axis; a zero axis where it has none."""
+    for joint in mechanics_source.joints(definition.mechanics):
+        kind: JointKind = "pin" if isinstance(joint, PinJoint) else "other"
+        if isinstance(joint, PrismaticJoint | CylindricalJoint):
+            kind = "slide"
+        terms = reader.terms(joint.joint_axis) if hasattr(joint, "joint_axis") else ()
+        frame, axis = terms[0] if len(terms) == 1 else (0, (sm.S.Zero, sm.S.Zero, sm.S.Zero))
+        yield DrawnJoint(joint.name, kind, reader.point_of[joint.parent_point], frame, axis)

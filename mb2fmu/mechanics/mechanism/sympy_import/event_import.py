@@ -1,0 +1,40 @@
+"""The events that a model declares itself (``when``, ``once``, ``every``), in plain symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import sympy as sm
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanics.equations.equations_of_motion import OwnEvent
+from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
+from mb2fmu.model.definition import ModelDefinition
+
+
+def read_own_events(
+    definition: ModelDefinition, plain: SymbolMap, states: Collection[sm.Symbol]
+) -> tuple[OwnEvent, ...]:
+    """Return the model's own events.
+
+    Args:
+        definition: The model.
+        plain: Translates the user's symbols.
+        states: Plain symbols that an event may set.
+
+    Raises:
+        MechanismError: If one sets what is no coordinate, speed or state by itself.
+    """
+    found, faults = [], []
+    for event in definition.events:
+        settings = tuple((plain(symbol), plain(value)) for symbol, value in event.settings.items())
+        faults += [
+            Fault(f"the event {event.name} sets {target}", event.where, "set a coordinate, speed or state")
+            for target, _ in settings
+            if target not in states
+        ]
+        condition = plain(event.condition)
+        found.append(OwnEvent(event.name, event.kind, condition, settings, period=event.period, offset=event.offset))
+    if faults:
+        raise MechanismError("events cannot be read:", faults)
+    return tuple(found)

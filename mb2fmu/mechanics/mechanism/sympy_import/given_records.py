@@ -1,0 +1,19 @@
+"""``HandedRecords``: a mechanism made from another one, given as records, such as a part of a cut system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.model.recorded import RecordedMechanics
+
+
+@dataclass(eq=False, kw_only=True)
+class HandedRecords(RecordedMechanics):
+    """Mechanics that are mechanism records already.
+
+    Attributes:
+        mechanism: With everything that is asked of it.
+    """
+
+    mechanism: Mechanism

@@ -1,0 +1,192 @@
+"""Read loads and actuators: forces on points, torques on frames, forces along pathways.
+
+A pathway of straight segments is kept by its attachments: SymPy's expressions of its length and rate expand (9,400
+operations at six joints), ours are two symbols computed from the kinematics. Wrapping pathways keep SymPy's loads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import sympy as sm
+from sympy.physics.mechanics import (
+    DuffingSpring,
+    ForceActuator,
+    LinearDamper,
+    LinearPathway,
+    LinearSpring,
+    ObstacleSetPathway,
+    Point,
+    ReferenceFrame,
+    TorqueActuator,
+)
+from sympy.physics.mechanics.body_base import BodyBase
+from sympy.physics.vector import Vector
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    ForceLoad,
+    Load,
+    PathwayLoad,
+    TorqueActuatorLoad,
+    TorqueLoad,
+    VectorTerms,
+)
+from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
+
+
+class Reader(Protocol):
+    """State of the reading that loads need."""
+
+    plain: SymbolMap
+    frame_of: dict[Any, int]
+    point_of: dict[Any, int]
+
+    def terms(self, vector: Vector) -> VectorTerms:
+        """Return the vector's components in the frames it is written in."""
+
+
+def is_straight(pathway: Any) -> bool:
+    """True if the pathway is a chain of straight segments."""
+    return isinstance(pathway, (LinearPathway, ObstacleSetPathway))
+
+
+def wrapping_loads(actuator: Any) -> Sequence[Any]:
+    """Return SymPy's loads of an actuator whose pathway is no chain of straight segments; else nothing."""
+    pathway = getattr(actuator, "pathway", None)
+    return () if pathway is None or is_straight(pathway) else tuple(actuator.to_loads())
+
+
+def read_loads(
+    loads: Sequence[Any], actuators: Sequence[Any], reader: Reader, z_dot: Sequence[sm.Expr], taken: set[str]
+) -> tuple[tuple[Load, ...], Mapping[int, int], tuple[sm.Expr, ...]]:
+    """Read all loads.
+
+    Args:
+        loads: ``Force``, ``Torque`` or (point or frame, vector) pairs.
+        actuators: SymPy actuators.
+        reader: Numbers of frames and points, translation of expressions.
+        z_dot: Derivatives of auxiliary states; pathway lengths in them become symbols.
+        taken: Names in use; grows.
+
+    Returns:
+        The loads; id of the user's object → number of its load; ``z_dot`` with pathway symbols.
+
+    Raises:
+        MechanismError: If a load acts on something that is not part of the mechanism.
+    """
+    records: list[Load] = []
+    numbers: dict[int, int] = {}
+    faults: list[Fault] = []
+    rates = tuple(z_dot)
+    for load in loads:
+        numbers[id(load)] = len(records)
+        place, vector = load[0], load[1]
+        record = _read_load(place, vector, f"load[{len(records) + 1}]", reader, faults)
+        if record is not None:
+            records.append(record)
+    for i, actuator in enumerate(actuators):
+        numbers[id(actuator)] = len(records)
+        name = str(getattr(actuator, "name", "")) or f"{type(actuator).__name__}[{i + 1}]"
+        if isinstance(actuator, TorqueActuator):
+            records.append(_torque_actuator(actuator, name, reader))
+        elif isinstance(actuator, ForceActuator) and is_straight(actuator.pathway):
+            record, rates = _pathway(actuator, name, reader, rates, taken)
+            records.append(record)
+        else:
+            for load in actuator.to_loads():
+                record = _read_load(load[0], load[1], name, reader, faults)
+                if record is not None:
+                    records.append(record)
+    if faults:
+        raise MechanismError("the loads cannot be read:", faults)
+    return tuple(records), numbers, rates
+
+
+def _read_load(place: Any, vector: Vector, name: str, reader: Reader, faults: list[Fault]) -> Load | None:
+    """Read a force at a point or a torque on a frame; add a fault and return None where it is neither."""
+    if isinstance(place, BodyBase):
+        place = place.masscenter
+    if isinstance(place, Point):
+        if place in reader.point_of:
+            return ForceLoad(f"{name} at {place.name}", reader.point_of[place], reader.terms(vector))
+        faults.append(Fault(f"a force acts on point {place.name}, which is not connected to the mechanism", name))
+    elif isinstance(place, ReferenceFrame):
+        if place in reader.frame_of:
+            return TorqueLoad(f"{name} on {place.name}", reader.frame_of[place], reader.terms(vector))
+        faults.append(Fault(f"a torque acts on frame {place.name}, which is not connected to the mechanism", name))
+    else:
+        faults.append(Fault(f"a load acts on {place!r}, which is neither point nor frame", name))
+    return None
+
+
+def _torque_actuator(actuator: TorqueActuator, name: str, reader: Reader) -> TorqueActuatorLoad:
+    """Read a torque actuator; reaction −1 where it acts against nothing."""
+    reaction = actuator.reaction_frame
+    return TorqueActuatorLoad(
+        name,
+        reader.frame_of[actuator.target_frame],
+        -1 if reaction is None else reader.frame_of[reaction],
+        reader.plain(actuator.torque),
+        reader.terms(actuator.axis),
+    )
+
+
+def _pathway(
+    actuator: ForceActuator, name: str, reader: Reader, z_dot: tuple[sm.Expr, ...], taken: set[str]
+) -> tuple[PathwayLoad, tuple[sm.Expr, ...]]:
+    """Read an actuator on a pathway: its force in length and rate, and its potential energy in J if it is known."""
+    pathway = actuator.pathway
+    length, rate = (_symbol(f"{kind}_{name}", taken) for kind in ("length", "rate"))
+    potential = None
+    if type(actuator) is LinearSpring:
+        k, l0 = reader.plain(actuator.stiffness), reader.plain(actuator.equilibrium_length)
+        force = -k * (length - l0)
+        potential = k * (length - l0) ** 2 / 2
+    elif type(actuator) is LinearDamper:
+        force = -reader.plain(actuator.damping) * rate
+    elif type(actuator) is DuffingSpring:
+        k1, k3 = reader.plain(actuator.linear_stiffness), reader.plain(actuator.nonlinear_stiffness)
+        x = length - reader.plain(actuator.equilibrium_length)
+        force = -(k1 * x + k3 * x**3)
+        potential = k1 * x**2 / 2 + k3 * x**4 / 4
+    else:
+        stand_ins = _stand_ins(actuator, reader, length, rate, z_dot)
+        force = _in_place(reader.plain(actuator.force), stand_ins)
+        z_dot = tuple(_in_place(expression, stand_ins) for expression in z_dot)
+    points = tuple(reader.point_of[point] for point in pathway.attachments)
+    return PathwayLoad(name, points, force, length, rate, potential), z_dot
+
+
+def _stand_ins(
+    actuator: ForceActuator, reader: Reader, length: sm.Symbol, rate: sm.Symbol, z_dot: Sequence[sm.Expr]
+) -> dict[sm.Expr, sm.Expr]:
+    """Return SymPy's expanded length and rate → their symbols, for forces and activations that contain them."""
+    if not actuator.force.args and not any(expression.args for expression in z_dot):
+        return {}
+    pathway = actuator.pathway
+    pairs = ((pathway.extension_velocity, rate), (pathway.length, length))
+    return {plain: symbol for user, symbol in pairs if (plain := reader.plain(user)).args}
+
+
+def _in_place(expression: sm.Expr, stand_ins: Mapping[sm.Expr, sm.Expr]) -> sm.Expr:
+    """Return an expression with stand-ins for a pathway's length, its powers included (SymPy has √(length²))."""
+    squares = {e.base: symbol for e, symbol in stand_ins.items() if e.is_Pow and e.exp == sm.S.Half}
+    replaced = expression.xreplace(stand_ins)
+    if not any(replaced.has(square) for square in squares):
+        return replaced
+    return replaced.replace(
+        lambda e: e.is_Pow and e.base in squares and (2 * e.exp).is_Integer,
+        lambda e: squares[e.base] ** (2 * e.exp),
+    )
+
+
+def _symbol(name: str, taken: set[str]) -> sm.Symbol:
+    """Return a new symbol for an actuator, made an identifier and different from all taken names."""
+    name = re.sub(r"\W+", "_", name).strip("_")  # an identifier, whatever the actuator is called
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return sm.Symbol(name)

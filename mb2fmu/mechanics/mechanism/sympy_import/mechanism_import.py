@@ -1,0 +1,493 @@
+"""Read a ModelDefinition once: SymPy's local relations become plain records.
+
+Only *local* relations are read (a frame's direction cosines to its parent, a point's position from its parent), so that
+SymPy never composes, and never expands, anything. SymPy's ``Point.vel`` writes into the points it passes; it is never
+called.
+"""
+# ruff: noqa: SLF001 - SymPy keeps the time symbol and a LagrangesMethod's Lagrangian in private attributes
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import sympy as sm
+from sympy.physics.mechanics import LagrangesMethod, Point, ReferenceFrame, System
+from sympy.physics.mechanics.body_base import BodyBase
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanics.equations.contact_records import Contacts
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations
+from mb2fmu.mechanics.equations.latch_records import Latches
+from mb2fmu.mechanics.mechanism.records.appearance_records import Scenery
+from mb2fmu.mechanics.mechanism.records.inertia_components import dyadic_components, unchanging
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, ForceApplication, Frame, Lagrangian, Mechanism
+from mb2fmu.mechanics.mechanism.records.plain_symbols import (
+    SymbolMap,
+    fresh,
+    plain_symbols,
+    rates_of,
+    slope,
+    solve_kinematics,
+    time_derivative,
+)
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
+    Group,
+    drawn_to_unit_length,
+    normalized,
+    quaternion_groups,
+)
+from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import looked_at, read_scenery
+from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import (
+    Constraints,
+    Motion,
+    acted_on,
+    dependent_speeds,
+    read_constraints,
+    read_force_applications,
+)
+from mb2fmu.mechanics.mechanism.sympy_import.contact_import import (
+    held_by_constraints,
+    read_contacts,
+    said_twice,
+    sliding_as_they_open,
+)
+from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_own_events
+from mb2fmu.mechanics.mechanism.sympy_import.independent_rows import without_redundant_rows
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import Trees
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import kinetic_energy_matches, settle_kinematics
+from mb2fmu.mechanics.mechanism.sympy_import.latch_import import held_already, held_twice, read_latches
+from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_loads, wrapping_loads
+from mb2fmu.mechanics.mechanism.sympy_import.output_import import Numbers, read_loops, read_outputs
+from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast
+from mb2fmu.model import mechanics as mechanics_source
+from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.definition import ModelDefinition, OutputRequest, Parts
+from mb2fmu.model.expressions import rate_in_time
+from mb2fmu.variables import Coordinate, Speed
+
+
+def read(definition: ModelDefinition) -> Mechanism:
+    """Read the mechanics of a checked model.
+
+    Args:
+        definition: As ``mb2fmu.model.check`` returns it.
+
+    Returns:
+        The mechanism; the user's SymPy objects are as before.
+
+    Raises:
+        MechanismError: If the kinematics are missing, not linear, or contradict each other.
+    """
+    return _Reader(definition).mechanism()
+
+
+class _Reader:
+    """State of the reading of one definition."""
+
+    def __init__(self, definition: ModelDefinition) -> None:
+        self.recast = recast(definition)
+        self.definition = self.recast.definition
+        self.mechanics = definition.mechanics
+        self.speeds = self.recast.speeds
+        self.quaternions: tuple[Group, ...] = ()
+        self.t = dynamicsymbols._t
+        self._declare_symbols()
+        self.kinematics = self._read_kinematics()
+        self.plain = SymbolMap(self.to_plain, self.to_dynamic)
+
+    def _declare_symbols(self) -> None:
+        """Make a plain symbol for each of the user's functions of time, and the maps between both."""
+        d = self.definition
+        self.taken = {p.symbol.name for p in d.parameters} | {str(self.t)}
+        self.q_user = [c.symbol for c in d.coordinates]
+        self.u_user = [s.symbol for s in d.speeds]
+        groups: list[Sequence[sm.Expr]] = [
+            self.q_user,
+            self.u_user,
+            self.speeds.auxiliary,
+            [s.symbol for s in d.auxiliary_states],
+            [i.symbol for i in d.inputs],
+            [f.symbol for f in d.constraint_forces],
+            [c.symbol for c in d.constraints if c.symbol is not None],
+            [force for c in d.contacts for force in c.forces],
+            [row.force for latch in d.latches for row in latch.rows],
+        ]
+        plain = [plain_symbols(group, self.taken) for group in groups]
+        self.q, self.u, self.u_aux, self.z, self.r, self.forces, *_ = plain
+        self.u_dot = tuple(fresh(f"{ui.name}_d", self.taken) for ui in self.u)
+        self.to_plain: dict[sm.Basic, sm.Expr] = {}
+        for group, symbols in zip(groups, plain, strict=True):
+            self.to_plain.update(zip(group, symbols, strict=True))
+        self.to_dynamic: dict[sm.Basic, sm.Expr] = {symbol: user for user, symbol in self.to_plain.items()}
+
+    def _read_kinematics(self) -> KinematicEquations:
+        """Read K and k0; afterwards the translation knows q', q'' and u' too."""
+        # auxiliary speeds are zero in the motion: they must not enter q'
+        still = dict.fromkeys(self.speeds.auxiliary, sm.S.Zero)
+        equations = [sm.sympify(e).xreplace(still) for e in self.recast.kinematic_equations]
+        kinematics = solve_kinematics(equations, self.q_user, self.u_user, dict(self.to_plain))
+        self._translate_rates(kinematics)
+        return kinematics
+
+    def _translate_rates(self, kinematics: KinematicEquations) -> None:
+        """Translate q', q'' and u' to plain symbols."""
+        self.q_dot = rates_of(kinematics, self.u)
+        dots = dict(zip(self.u_user, self.u_dot, strict=True))
+        self.to_plain |= {rate_in_time(user): rate for user, rate in zip(self.q_user, self.q_dot, strict=True)}
+        self.to_plain |= {rate_in_time(user): dot for user, dot in dots.items()}
+        self.to_plain |= {rate_in_time(user): sm.S.Zero for user in self.speeds.auxiliary}
+        self._translate_rates_of_states()
+        for speed, rate in self.recast.instead.items():
+            self.to_plain[speed] = self.to_plain[rate]
+        dot_of = dict(zip(self.u, self.u_dot, strict=True))
+        moving = self._rates()
+        for user, rate in zip(self.q_user, self.q_dot, strict=True):
+            second = time_derivative(rate, *moving)
+            second += sum(slope(rate, ui) * dot_of[ui] for ui in sorted(rate.free_symbols & dot_of.keys(), key=str))
+            self.to_plain[rate_in_time(user, 2)] = second
+
+    def _translate_rates_of_states(self) -> None:
+        """Translate z' as declared; those that contain rates of other states come after these."""
+        rates = {rate_in_time(s.symbol): s.derivative for s in self.definition.auxiliary_states}
+        for _ in rates:
+            rates = {user: rate.xreplace(rates) for user, rate in rates.items()}
+        self.to_plain |= {user: rate.xreplace(self.to_plain) for user, rate in rates.items()}
+
+    def mechanism(self) -> Mechanism:
+        """Put everything together and check the kinematics numerically."""
+        if not isinstance(self.mechanics, LagrangesMethod):
+            return self._with_bodies()
+        lagrangian = self._lagrangian(self.mechanics)
+        if self.mechanics.bodies and self.mechanics.inertial is not None:
+            mechanism = self._with_bodies(lagrangian=lagrangian, potential_forces=self._potential_forces(lagrangian))
+            if kinetic_energy_matches(mechanism):
+                return mechanism
+        constraints = self._constraints()
+        alone = Mechanism(
+            **self._shared(constraints, acts=((),) * len(constraints.said)),
+            frames=(),
+            points=(),
+            bodies=(),
+            loads=(),
+            lagrangian=lagrangian,
+            scenery=self._ground_scenery(),
+        )
+        return self._with_observables(alone, Numbers())
+
+    def _with_observables(self, mechanism: Mechanism, numbers: Numbers) -> Mechanism:
+        """Return outputs and closed forms; their rows and points are those of the finished mechanism."""
+        outputs = read_outputs(self.definition, mechanism, self.plain, numbers)
+        loops = tuple(read_loops(self.definition, mechanism, self.plain))
+        names = {load: mechanism.loads[number].name for load, number in numbers.loads.items()}
+        potentials = self.definition.known_potentials
+        known = tuple(
+            (frozenset(names[id(load)] for load in loads), self.plain(energy)) for loads, energy in potentials
+        )
+        added = self.definition.loads_of_elements
+        elements = {names[id(load)]: element for load, element in added if id(load) in names}
+        return replace(mechanism, outputs=outputs, loops=loops, known_potentials=known, loads_of_elements=elements)
+
+    def _ground_scenery(self) -> Scenery | None:
+        """Return pictures of a Lagrangian alone, on frames and points that occur nowhere else."""
+        ground = self.definition.ground
+        if ground is None:
+            return None
+        trees = Trees(ground[0], self.plain, self._declared())
+        frames, points = trees.read_frames({}), trees.read_points(ground[1], [*looked_at(self.definition)])
+        return replace(read_scenery(self.definition, trees, {}, self._moving()), frames=frames, points=points)
+
+    def _declared(self) -> set[sm.Basic]:
+        """Return all symbols and functions of time that the model declares, as its mechanics have them."""
+        return {self.t, *self.to_plain, *(p.symbol for p in self.definition.parameters)}
+
+    def _moving(self) -> tuple[sm.Symbol, ...]:
+        """Return t, q, u, z and r: all that can change while the unit runs."""
+        return (self.t, *self.q, *self.u, *self.z, *self.r)
+
+    def _frames(self, trees: Trees) -> tuple[Frame, ...]:
+        """Return all frames; quaternions among the coordinates are drawn to unit length from here on."""
+        wanted = self._wanted_frames()
+        frames = trees.read_frames(wanted)
+        groups = self.quaternions = quaternion_groups((frame.rotation for frame in frames), self.q)
+        if not groups:
+            return frames
+        self.unattracted = drawn_to_unit_length(self.kinematics, groups, self.q, self.u, sm.S.Zero)
+        self.kinematics = drawn_to_unit_length(self.kinematics, groups, self.q, self.u)
+        self._translate_rates(self.kinematics)
+        return normalized(trees.read_frames(wanted), groups, self.q)
+
+    def _potential_forces(self, lagrangian: Lagrangian) -> tuple[sm.Expr, ...]:
+        """-∂V/∂q with V = -L at q' = 0."""
+        at_rest = lagrangian.expression.xreplace(dict.fromkeys(self.u, sm.S.Zero))
+        return tuple(at_rest.diff(q) for q in self.q)
+
+    def _with_bodies(self, **more: Any) -> Mechanism:
+        """Read frames, points, bodies, loads and constraints of mechanics that have bodies."""
+        trees = Trees(mechanics_source.inertial_frame(self.mechanics), self.plain, self._declared())
+        frames = self._frames(trees)
+        constraints = self._constraints()
+        bodies = mechanics_source.bodies(self.mechanics)
+        origin, pivot = mechanics_source.origin(self.mechanics), mechanics_source.pivot(self.mechanics)
+        points = trees.read_points(origin or Point("O"), self._wanted_points(), pivot=pivot)
+        loads, load_of, z_dot = read_loads(
+            mechanics_source.loads(self.mechanics),
+            mechanics_source.actuators(self.mechanics),
+            trees,
+            [self.plain(s.derivative) for s in self.definition.auxiliary_states],
+            self.taken,
+        )
+        shared = self._shared(constraints, read_force_applications(constraints.said, trees, bodies))
+        numbers = Numbers(
+            frames=trees.frame_of,
+            points=trees.point_of,
+            loads=load_of,
+            bodies={id(body): i for i, body in enumerate(bodies)},
+            joints=mechanics_source.joints(self.mechanics),
+        )
+        draft = Mechanism(
+            **shared | {"z_dot": z_dot},
+            **more,
+            frames=frames,
+            points=points,
+            bodies=self._read_bodies(trees),
+            loads=loads,
+            joints=numbers.joint_records(),
+            scenery=read_scenery(self.definition, trees, load_of, self._moving()),
+        )
+        draft = without_redundant_rows(draft)
+        feet = self._found_origins(trees, pivot)
+        settled = settle_kinematics(draft, trees.given_velocities(), origins_found=feet)
+        return self._with_observables(settled, numbers)
+
+    def _found_origins(self, trees: Trees, pivot: Point | None) -> frozenset[int]:
+        """Return the numbers of an origin that nobody named, and of the pivot in it (see :func:`settle_points`)."""
+        if isinstance(self.mechanics, (System, Parts)):
+            return frozenset()
+        if pivot is not None:
+            return frozenset({0, trees.point_of[pivot]})
+        return frozenset({0} if mechanics_source.origin(self.mechanics) is not None else ())
+
+    def _shared(self, constraints: Constraints, acts: tuple[tuple[ForceApplication, ...], ...]) -> dict[str, Any]:
+        """Return fields common to all mechanics types."""
+        d = self.definition
+        dependent = {self.u_user.index(u) for u in self.speeds.dependent}
+        if constraints.velocity and isinstance(self.mechanics, LagrangesMethod):  # which names none
+            dependent = set(dependent_speeds(constraints.velocity, self._start(), self._guessed()))
+        return {
+            "declared": self._declarations(),
+            "t": self.t,
+            "q": self.q,
+            "u": self.u,
+            "u_dot": self.u_dot,
+            "u_auxiliary": self.u_aux,
+            "z": self.z,
+            "p": tuple(p.symbol for p in d.parameters if not p.calculated),
+            "r": self.r,
+            "calculated_parameters": tuple(
+                Assignment(p.symbol, sm.sympify(p.value)) for p in d.parameters if p.calculated
+            ),
+            "constraint_forces": self.forces,
+            "driven": self._driven(),
+            "u_independent": tuple(i for i in range(len(self.u)) if i not in dependent),
+            "holonomic": constraints.holonomic,
+            "velocity_constraints": constraints.velocity,
+            "auxiliary_rows": constraints.auxiliary,
+            "multipliers": self._multipliers(constraints),
+            "dynamic": self.to_dynamic,
+            "kinematics": self.kinematics,
+            "z_dot": tuple(self.plain(s.derivative) for s in d.auxiliary_states),
+            "quaternions": self.quaternions,
+            "events": read_own_events(d, self.plain, {*self.q, *self.u, *self.z}),
+            "contacts": self._contacts(constraints),
+            "latches": self._latches(constraints),
+            "acts": acts,
+            "asks_for_multipliers": self._asks_for_multipliers(constraints, acts),
+            "given_potential": None if d.potential_energy is None else self.plain(d.potential_energy),
+            "declared_potential": sm.Add(
+                *(
+                    self.plain(mechanics_source.potential_energy(body))
+                    for body in mechanics_source.bodies(self.mechanics)
+                )
+            ),
+        }
+
+    def _contacts(self, constraints: Constraints) -> Contacts | None:
+        """Return the unilateral contacts in plain symbols.
+
+        Raises:
+            MechanismError: If no speed, or no motion that constraints leave free, changes a gap, or two have the same.
+        """
+        declared = self.definition.contacts
+        contacts = read_contacts(
+            declared, self.plain, self._rates(), self.u, self.taken, latched=bool(self.definition.latches)
+        )
+        start = self._start()
+        faults = [
+            *held_by_constraints(contacts, declared, constraints.velocity, start),
+            *sliding_as_they_open(contacts, declared, constraints.velocity, start),
+            *said_twice(contacts, declared, start),
+        ]
+        if faults:
+            raise MechanismError("contacts cannot be read:", faults)
+        return contacts
+
+    def _latches(self, constraints: Constraints) -> Latches | None:
+        """Return the latches in plain symbols.
+
+        Raises:
+            MechanismError: If no speed, or no motion that constraints and other rows leave free, changes a row.
+        """
+        declared = self.definition.latches
+        latches = read_latches(declared, self.plain, self._rates(), self.u, self.taken)
+        start = self._start()
+        faults = [
+            *held_already(latches, declared, constraints.velocity, start),
+            *held_twice(latches, declared, constraints.velocity, start),
+        ]
+        if faults:
+            raise MechanismError("latches cannot be read:", faults)
+        return latches
+
+    def _declarations(self) -> Declarations:
+        """Return the plain part of the definition, and what the mechanics name as dependent."""
+        d = self.definition
+        named = {str(q) for q in mechanics_source.dependent_coordinates(self.mechanics)}
+        named |= {str(u) for u in self.speeds.dependent}
+        states: tuple[Coordinate | Speed, ...] = (*d.coordinates, *d.speeds)
+        dependent = tuple(item.name for item in states if str(item.symbol) in named)
+        return d.declarations(dependent, mechanics_source.named_kind(self.mechanics))
+
+    def _asks_for_multipliers(self, constraints: Constraints, acts: tuple[tuple[ForceApplication, ...], ...]) -> bool:
+        """Return whether an output or unknown force may need multipliers."""
+        d = self.definition
+        kinds = {item.kind for item in d.outputs if isinstance(item, OutputRequest)}
+        reactions = bool(kinds & {"reaction_force", "reaction_torque"}) and any(acts)
+        return (
+            constraints.auxiliary is not None
+            or "multiplier" in kinds
+            or reactions
+            or any(c.symbol is not None for c in d.constraints)
+        )
+
+    def _lagrangian(self, method: LagrangesMethod) -> Lagrangian:
+        """Return L, and the generalized forces: those of a method with the same loads and no Lagrangian."""
+        loads_only = LagrangesMethod(0, list(method.q), method.forcelist or None, None, method.inertial)
+        loads_only.form_lagranges_equations()
+        forces = tuple(self.plain(force) for force in loads_only.forcing)
+        return Lagrangian(self.plain(method._L[0]), forces)
+
+    def _wanted_frames(self) -> dict[ReferenceFrame, ReferenceFrame | None]:
+        """Return the frames that are needed, some for their angular velocity only; also those of bodies' inertias."""
+        wanted: dict[Any, ReferenceFrame | None] = {}
+        for body in mechanics_source.bodies(self.mechanics):
+            terms = getattr(getattr(body, "inertia", (None,))[0], "args", ())
+            wanted[getattr(body, "frame", None)] = terms[0][1].args[0][1] if terms else None
+        others: list[Any] = [load[0] for load in mechanics_source.loads(self.mechanics)]
+        for actuator in mechanics_source.actuators(self.mechanics):
+            others += [getattr(actuator, name, None) for name in ("target_frame", "reaction_frame")]
+        for request in self.definition.outputs:
+            if isinstance(request, OutputRequest) and request.kind in {"angular_velocity", "angular_acceleration"}:
+                others += request.subject
+        for item in others:
+            wanted.setdefault(item, None)
+        return {item: axes for item, axes in wanted.items() if isinstance(item, ReferenceFrame)}
+
+    def _wanted_points(self) -> list[Point]:
+        """Return the points that are needed: mass centres, loads, pathways, outputs, joints."""
+        wanted: list[Point] = [body.masscenter for body in mechanics_source.bodies(self.mechanics)]
+        places = [load[0] for load in mechanics_source.loads(self.mechanics)]
+        wanted += [place.masscenter if isinstance(place, BodyBase) else place for place in places]
+        for actuator in mechanics_source.actuators(self.mechanics):
+            wanted += getattr(getattr(actuator, "pathway", None), "attachments", ())
+            wanted += [load[0] for load in wrapping_loads(actuator)]
+        for request in self.definition.outputs:
+            if isinstance(request, OutputRequest):
+                wanted += [*request.subject, request.relative_to]
+        wanted += acted_on(self.definition.constraints)
+        for joint in mechanics_source.joints(self.mechanics):
+            wanted += [joint.parent_point, joint.child_point]
+        wanted += looked_at(self.definition)
+        return list(dict.fromkeys(item for item in wanted if isinstance(item, Point)))
+
+    def _read_bodies(self, trees: Trees) -> tuple[Body, ...]:
+        """Read mass, mass centre, frame and central inertia of each body; raise with the faults of all."""
+        bodies, faults = [], []
+        for body in mechanics_source.bodies(self.mechanics):
+            point, mass = trees.point_of[body.masscenter], self.plain(body.mass)
+            if not mechanics_source.is_rigid(body):
+                bodies.append(Body(body.name, point, -1, mass, None))
+                continue
+            if body.frame not in trees.frame_of:
+                what = f"the frame {body.frame.name} of body {body.name} is not connected to the inertial frame"
+                faults.append(Fault(what, remedy="orient it, or give its angular velocity by set_ang_vel"))
+                continue
+            axes = trees.axes(body.frame)
+            if not mechanics_source.inertia_matters(body, mechanics_source.inertial_frame(self.mechanics)):
+                bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, sm.ImmutableMatrix.zeros(3)))
+                continue
+            matrix = sm.ImmutableMatrix(3, 3, list(map(self.plain, dyadic_components(body.central_inertia, axes))))
+            constant = unchanging(matrix, self._moving())
+            if constant is None and axes != body.frame:
+                what = f"frame {body.frame.name} of body {body.name} has an angular velocity only"
+                faults.append(Fault(f"{what}, and its inertia moves in {axes.name}", remedy="write it in one frame"))
+            elif constant is None:
+                moving = ", ".join(sorted(s.name for s in matrix.free_symbols & set(self._moving())))
+                what = f"the inertia of body {body.name} changes in its own frame {body.frame.name} with {moving}"
+                faults.append(Fault(what, remedy=f"write it along {body.frame.name}, or correct the body's frame"))
+            bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, constant))
+        if faults:
+            raise MechanismError("the bodies cannot be read:", faults)
+        return tuple(bodies)
+
+    def _constraints(self) -> Constraints:
+        """Read all constraints; rates of holonomic ones come first. Lengths of quaternions are left out."""
+        if self.quaternions:
+            self._translate_rates(self.unattracted)
+        symbols, rates, t = self._rates()
+        late = frozenset(self.u_dot)
+        motion = Motion(t, symbols, rates, self.u, late, self.u_aux, frozenset(self.r), self.quaternions)
+        found = read_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
+        if self.quaternions:
+            self._translate_rates(self.kinematics)
+        return found
+
+    def _driven(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:
+        """Return inputs of which another input is the rate."""
+        plain = {i.symbol: r for i, r in zip(self.definition.inputs, self.r, strict=True)}
+        return tuple((r, plain[rate_in_time(user)]) for user, r in plain.items() if rate_in_time(user) in plain)
+
+    def _rates(self) -> tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]:
+        """Return the rates of everything that moves positions, time included."""
+        driven = self._driven()
+        return (*self.q, *(r for r, _ in driven)), (*self.q_dot, *(rate for _, rate in driven)), self.t
+
+    def _guessed(self) -> list[int]:
+        """Return speeds of a LagrangesMethod whose start value, or whose coordinate's, is a guess."""
+        d = self.definition
+        rates = {rate_in_time(c.symbol) for c in d.coordinates if c.kind == "guess"}
+        return [i for i, speed in enumerate(d.speeds) if speed.kind == "guess" or speed.symbol in rates]
+
+    def _start(self) -> dict[sm.Symbol, float]:
+        """Return start values of q and of parameters, inputs and time at the start."""
+        d = self.definition
+        values: dict[sm.Symbol, Any] = {q: c.start for q, c in zip(self.q, d.coordinates, strict=True)}
+        values |= {r: i.start for r, i in zip(self.r, d.inputs, strict=True)}
+        values |= {z: s.start for z, s in zip(self.z, d.auxiliary_states, strict=True)}
+        values[self.t] = 0.0
+        for p in d.parameters:
+            values[p.symbol] = float(sm.sympify(p.value).subs(values))
+        return values
+
+    def _multipliers(self, constraints: Constraints) -> tuple[sm.Symbol, ...]:
+        """Return one symbol per velocity constraint, the user's own where there is one."""
+        names = constraints.velocity.names if constraints.velocity else ()
+        symbols = []
+        for name, item in zip(names, constraints.said, strict=True):
+            own = item.symbol if item else None
+            word = re.sub(r"\W+", "_", name).strip("_")
+            symbols.append(fresh(f"lambda_{word}", self.taken) if own is None else self.to_plain[own])
+        return tuple(symbols)

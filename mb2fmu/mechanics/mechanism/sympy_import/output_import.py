@@ -1,0 +1,293 @@
+"""Read what a model requests of its mechanism: points, frames, loads, bodies and rows become numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import sympy as sm
+from sympy.physics.mechanics.joint import Joint as SympyJoint
+
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import of_unit_length
+from mb2fmu.mechanics.mechanism.records.requested_quantities import (
+    Joint,
+    Observable,
+    RefusedOutput,
+    RequestedOutput,
+    WrittenLoop,
+    WrittenOutput,
+)
+from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_row
+from mb2fmu.model.definition import ModelDefinition, OutputRequest
+from mb2fmu.model.requests import OutputKind
+from mb2fmu.variables import Output, Quantity
+
+_KNOWN_OF_LAGRANGIAN = frozenset(
+    {
+        "multiplier",
+        "momentum",
+        "coordinate_momentum",
+        "jacobi_integral",
+        "position_residual",
+        "velocity_residual",
+        "constraint_rank",
+        "constraint_condition",
+    }
+)
+_PARTIAL = ("partial_velocity", "partial_angular_velocity")
+_QUANTITY = tuple(item.name for item in fields(Quantity))
+
+
+class _RefusedError(Exception):
+    """The requested item does not exist: its name, and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers of the user's objects in the records.
+
+    Attributes:
+        frames, points: The user's object → number.
+        loads, bodies: ``id`` of the user's object → number.
+        joints: The user's joints, in the order of ``Mechanism.joints``.
+    """
+
+    frames: Mapping[Any, int] = field(default_factory=dict)
+    points: Mapping[Any, int] = field(default_factory=dict)
+    loads: Mapping[int, int] = field(default_factory=dict)
+    bodies: Mapping[int, int] = field(default_factory=dict)
+    joints: Sequence[Any] = ()
+
+    def joint_records(self) -> tuple[Joint, ...]:
+        """Return the joints by numbers."""
+        return tuple(
+            Joint(
+                joint.name,
+                self.bodies.get(id(joint.parent), -1),
+                self.bodies.get(id(joint.child), -1),
+                self.points[joint.child_point],
+            )
+            for joint in self.joints
+        )
+
+
+def read_outputs(
+    definition: ModelDefinition, mechanism: Mechanism, plain: SymbolMap, numbers: Numbers
+) -> tuple[Observable, ...]:
+    """Read outputs in declared order; requests that cannot be met are kept with the reason.
+
+    Args:
+        definition: The checked model.
+        mechanism: All but its outputs.
+        plain: Translates the user's expressions.
+        numbers: Of the user's objects.
+
+    Raises:
+        MechanismError: If an expression contains something that nothing declares.
+    """
+    moving = [c.symbol for c in definition.coordinates], [speed.symbol for speed in definition.speeds]
+    asked = _Asked(mechanism, plain, numbers, *moving)
+    return tuple(asked.read(item) for item in definition.outputs)
+
+
+class _Asked:
+    """Turns requests into numbers, one after the other."""
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        plain: SymbolMap,
+        numbers: Numbers,
+        coordinates: Sequence[sm.Expr],
+        speeds: Sequence[sm.Expr],
+    ) -> None:
+        self._m, self._plain, self._numbers = mechanism, plain, numbers
+        self._coordinates = {q: j for j, q in enumerate(coordinates)}
+        self._speeds = {speed: j for j, speed in enumerate(speeds)}
+        self._name = ""
+
+    def read(self, item: Output | OutputRequest) -> Observable:
+        """Read one output."""
+        self._name = item.name
+        quantity = {name: getattr(item, name) for name in _QUANTITY}
+        if isinstance(item, Output):
+            drives = None if item.drives is None else self._plain(item.drives)
+            return WrittenOutput(**quantity, expression=self._plain(item.expression), drives=drives)
+        try:
+            return RequestedOutput(
+                **quantity,
+                kind=self._kind(item),
+                subject=self._subject(item),
+                relative_to=self._reference(item),
+                of_joint=_is_of_joint(item),
+                expressed_in=None if item.expressed_in is None else self._oriented(item.expressed_in),
+                component=item.component,
+                representation=item.representation,
+            )
+        except _RefusedError as refused:
+            what, remedy = refused.args
+            return RefusedOutput(**quantity, what=what, remedy=remedy)
+
+    def _kind(self, item: OutputRequest) -> OutputKind:
+        """Return the kind of a request; a momentum may be that of a coordinate."""
+        of_coordinate = item.kind == "momentum" and item.subject[0] in self._coordinates
+        return "coordinate_momentum" if of_coordinate else item.kind
+
+    def _subject(self, item: OutputRequest) -> tuple[int, ...]:
+        """Return the numbers of the items that a request is about."""
+        kind = item.kind
+        if self._m.lagrangian_alone and not (kind.endswith("energy") or kind in _KNOWN_OF_LAGRANGIAN):
+            raise _RefusedError(
+                f"a Lagrangian alone has no points, frames or bodies: {kind} is not known",
+                "hand over a System, a KanesMethod or Parts, or write the output as an expression",
+            )
+        reaction = self._joint if _is_of_joint(item) else self._body
+        numbers: Mapping[str, Callable[[Any], int]] = {
+            "position": self._located,
+            "distance": self._located,
+            "velocity": self._point,
+            "acceleration": self._point,
+            "angular_velocity": self._frame,
+            "angular_acceleration": self._frame,
+            "relative_velocity": self._located,
+            "centre_of_mass": self._body,
+            "centre_of_mass_velocity": self._body,
+            "linear_momentum": self._body,
+            "angular_momentum": self._body,
+            "orientation": self._oriented,
+            "force": self._load,
+            "power": self._load,
+            "multiplier": self._row,
+            "momentum": self._moving,
+            "reaction_force": reaction,
+            "reaction_torque": reaction,
+            "joint_effort": self._joint,
+            **dict.fromkeys(("mass_matrix", "gravity_effort", "inverse_effort"), self._moving),
+        }
+        if kind in _PARTIAL:
+            node, speed = item.subject
+            return (self._point if kind == "partial_velocity" else self._frame)(node), self._moving(speed)
+        return tuple(numbers[kind](one) for one in item.subject)
+
+    def _reference(self, item: OutputRequest) -> int | None:
+        """Number of the point or frame that the output is relative to."""
+        other = item.relative_to
+        if other is None or self._m.lagrangian_alone:
+            return None
+        if item.kind in {"angular_velocity", "angular_acceleration", "relative_velocity"}:
+            return self._frame(other)
+        if item.kind == "orientation":
+            return self._oriented(other)
+        return self._located(other) if item.kind in {"position", "angular_momentum"} else self._point(other)
+
+    def _frame(self, frame: Any) -> int:
+        """Return a frame's number; refuse one that is not connected to the inertial frame."""
+        if frame not in self._numbers.frames:
+            raise _RefusedError(f"frame {frame} is not connected to the inertial frame", "orient it")
+        return self._numbers.frames[frame]
+
+    def _oriented(self, frame: Any) -> int:
+        """Return the number of a frame whose orientation is known, not only its angular velocity."""
+        number = self._frame(frame)
+        if not self._m.frames[number].oriented:
+            raise _RefusedError(f"of frame {frame} nothing but the angular velocity is known", "orient it")
+        return number
+
+    def _point(self, point: Any) -> int:
+        """Return a point's number; refuse one that is not connected to the mechanism."""
+        if point not in self._numbers.points:
+            raise _RefusedError(f"point {point} is not connected to the mechanism", "locate it, or give its velocity")
+        return self._numbers.points[point]
+
+    def _located(self, point: Any) -> int:
+        """Return the number of a point whose position is known, not only its velocity."""
+        number = self._point(point)
+        touching = number == 0 and any(each.parent == 0 and not each.located for each in self._m.points)
+        if touching:
+            what = f"where point {point} is cannot be told: its velocity is zero, and what hangs on it moves otherwise"
+            raise _RefusedError(
+                f"{what}, as where a wheel touches the ground", "give the positions from a point at rest, and name it"
+            )
+        if self._m.points[number].located:
+            return number
+        if any(each.located for each in self._m.points[1:]):
+            what = f"no chain of positions leads from the origin to point {point}"
+            raise _RefusedError(what, "locate it by set_pos or locatenew")
+        raise _RefusedError(
+            f"where point {point} is cannot be told: no point joined to it has velocity zero, so there is no origin",
+            f"join one that is at rest:  F = Point('F'); F.set_vel(N, 0); {point}.set_pos(F, …)",
+        )
+
+    def _load(self, load: Any) -> int:
+        """Return a load's number; it must be the very object given to the mechanics, an equal one is refused."""
+        number = self._numbers.loads.get(id(load))
+        if number is None:
+            raise _RefusedError(
+                f"{self._name} asks for a load that is not among those handed over",
+                "pass the very object that was given to the mechanics",
+            )
+        return number
+
+    def _row(self, row: sm.Expr) -> int:
+        """Return the number of the constraint that an expression is, up to its sign and form."""
+        m, c = self._m, self._m.velocity_constraints
+        rows = list(c.jacobian * sm.Matrix(m.u) + c.offset) if c else []
+        index = find_row(of_unit_length(self._plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows)
+        if index is None:
+            raise _RefusedError(
+                f"{str(row)[:80]} is not among the mechanics' constraints", "give the expression given to the mechanics"
+            )
+        return index
+
+    def _moving(self, symbol: sm.Expr) -> int:
+        """Number of a coordinate, or of a speed."""
+        for known in (self._coordinates, self._speeds):
+            if symbol in known:
+                return known[symbol]
+        listed = ", ".join(map(str, (*self._coordinates, *self._speeds)))
+        raise _RefusedError(f"{symbol} is no coordinate and no speed of the mechanics", f"take one of {listed}")
+
+    def _joint(self, joint: Any) -> int:
+        """Return a joint's number in the system."""
+        if joint not in self._numbers.joints:
+            raise _RefusedError(
+                f"joint {joint.name} is none of the system's", "add it to the system, or give the bodies"
+            )
+        return list(self._numbers.joints).index(joint)
+
+    def _body(self, body: Any) -> int:
+        """Return a body's number; it must be an object given to the mechanics."""
+        if id(body) not in self._numbers.bodies:
+            raise _RefusedError(f"{body} is no moving body of the mechanics", "give one that was handed over")
+        return self._numbers.bodies[id(body)]
+
+
+def _is_of_joint(item: OutputRequest) -> bool:
+    """Return whether a reaction is that of one joint."""
+    return item.kind.startswith("reaction") and len(item.subject) == 1 and isinstance(item.subject[0], SympyJoint)
+
+
+def read_loops(definition: ModelDefinition, mechanism: Mechanism, plain: SymbolMap) -> Iterator[WrittenLoop]:
+    """Read closed forms that the model gives, in plain symbols."""
+    m = mechanism
+    phis = [phi for _, phi in m.holonomic]
+    for loop in definition.loops:
+        places = [find_row(of_unit_length(plain(row), m.quaternions, m.q), phis, []) for row in loop.rows]
+        strange = [row for row, place in zip(loop.rows, places, strict=True) if place is None]
+        yield WrittenLoop(
+            loop.name,
+            tuple(place for place in places if place is not None),
+            tuple({_symbol(plain(q)): plain(value) for q, value in branch.items()} for branch in loop.branches),
+            tuple(map(plain, loop.positive)),
+            tuple(map(plain, loop.relation)),
+            loop.where,
+            str(strange[0])[:80] if strange else "",
+        )
+
+
+def _symbol(expression: sm.Expr) -> sm.Symbol:
+    """Return the same value, typed: a coordinate is always translated to a symbol."""
+    return expression
