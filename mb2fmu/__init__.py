@@ -14,7 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mb2fmu.elements import (
+    from mb2fmu.errors import Mb2FmuError
+    from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion
+    from mb2fmu.model.elements import (
         Backlash,
         Brake,
         Brush,
@@ -40,9 +42,7 @@ if TYPE_CHECKING:
         Valve,
         Work,
     )
-    from mb2fmu.errors import Mb2FmuError
-    from mb2fmu.functions import no_event, pre, sticking_sign
-    from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion
+    from mb2fmu.model.functions import no_event, pre, sticking_sign
     from mb2fmu.pipeline import (
         Model,
         RightHandSide,
@@ -125,7 +125,7 @@ __all__ = [
 _HOMES = {
     "CoupledSystem": "mb2fmu.systems",
     "Mb2FmuError": "mb2fmu.errors",
-} | dict.fromkeys(("no_event", "pre", "sticking_sign"), "mb2fmu.functions")
+} | dict.fromkeys(("no_event", "pre", "sticking_sign"), "mb2fmu.model.functions")
 _HOMES |= dict.fromkeys(("FirstCrossing", "Largest"), "mb2fmu.studies.reductions")
 _HOMES |= dict.fromkeys(
     (
@@ -154,7 +154,7 @@ _HOMES |= dict.fromkeys(
         "Valve",
         "Work",
     ),
-    "mb2fmu.elements",
+    "mb2fmu.model.elements",
 )
 _HOMES |= dict.fromkeys(
     ("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model"

@@ -21,7 +21,7 @@ from bench_native import compiled_with, counted
 from mb2fmu import load, pipeline
 from mb2fmu.fmu.toolchain.compilers import compiling, find
 from mb2fmu.fmu.toolchain.platforms import host
-from mb2fmu.model.definition import Model
+from mb2fmu.model.model import Model
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "performance_events.md"

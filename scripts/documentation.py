@@ -21,13 +21,13 @@ from matplotlib.figure import Figure
 
 from mb2fmu import animation, model, pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.functions import StickingSign
 from mb2fmu.mechanics import mechanism
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.functions import StickingSign
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
 from mb2fmu.pipeline.filming import film
 from mb2fmu.pipeline.notebook import HEARS, telling
 from mb2fmu.validation import stored
-from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

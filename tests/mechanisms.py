@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism import Mechanism, read
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
 from mb2fmu.model import check
-from mb2fmu.model.definition import Mechanics, Model
+from mb2fmu.model.model import Mechanics, Model
 
 Array = npt.NDArray[np.float64]
 
@@ -218,7 +218,7 @@ def moving_pivot() -> Model:
     O = me.Point("O")
     pivot = O.locatenew("pivot", a * sm.sin(w * t) * N.x)
     bob = pivot.locatenew("bob", -l * A.y)
-    from mb2fmu.model.definition import Parts
+    from mb2fmu.model.model import Parts
 
     parts = Parts(
         frame=N,

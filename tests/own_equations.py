@@ -20,8 +20,8 @@ from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.equations.equations_of_motion import Method
-from mb2fmu.model import mechanics as mechanics_source
-from mb2fmu.model.definition import Model, Parts
+from mb2fmu.model.model import Model, Parts
+from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.right_hand_side import CompilableProgram
 
 Array = npt.NDArray[np.float64]

@@ -7,9 +7,9 @@ from dataclasses import replace
 import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
-from mb2fmu.model.definition import Model, OutputRequest
+from mb2fmu.model.model import Model, OutputRequest
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 from mb2fmu.units import BASE_UNITS, parse_unit
-from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 
 def factor(unit: str, *, length: float, mass: float, time: float) -> float:

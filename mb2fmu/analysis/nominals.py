@@ -25,9 +25,9 @@ from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program import operation_count
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations import Declarations
-from mb2fmu.model.natural_units import natural_units
-from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.checks import out_of_bounds
-from mb2fmu.model.declarations import Declarations
-from mb2fmu.model.setting import Value, number_in
-from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
+from mb2fmu.model.checks.definition_checks import out_of_bounds
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.value_overrides import Value, number_in
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
 
 Floats = npt.NDArray[np.float64]
 

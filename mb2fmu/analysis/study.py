@@ -13,7 +13,7 @@ from sympy.physics.mechanics import dynamicsymbols
 from mb2fmu.analysis.search_start import Start
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.declarations.model_declarations import Declarations
 
 Floats = npt.NDArray[np.float64]
 Signals = Callable[[float], Floats]

@@ -30,8 +30,8 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import DrawnLoad, Sce
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.model.declarations import Declarations
-from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
 
 _INERTIA = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
 

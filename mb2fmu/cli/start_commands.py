@@ -29,7 +29,7 @@ def new(name: str, folder: Path, json_file: Path | None) -> None:
       mb2fmu new crane
       mb2fmu run crane.py
     """
-    from mb2fmu.model.template import write_template
+    from mb2fmu.model.model_template import write_template
 
     path = write_template(name.removesuffix(".py"), folder)
     if not written_as_json({"model": str(path)}, json_file):

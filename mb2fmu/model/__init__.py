@@ -11,14 +11,14 @@ Must not: form equations, compute velocities, know of FMUs beyond the rules for 
 ``loading`` and ``template``.
 """
 
-from mb2fmu.model.checks import check
-from mb2fmu.model.declarations import Declarations, Experiment
-from mb2fmu.model.definition import Mechanics, Model, ModelDefinition, OutputRequest
-from mb2fmu.model.free_rotation import orient_by_quaternion
-from mb2fmu.model.loading import ListedModel, list_models, load, shipped_models
-from mb2fmu.model.parts import Parts
-from mb2fmu.model.template import write_template
-from mb2fmu.model.visuals import Box, Cylinder, Ellipsoid, Mesh, Sphere
+from mb2fmu.model.checks.definition_checks import check
+from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
+from mb2fmu.model.declarations.shapes import Box, Cylinder, Ellipsoid, Mesh, Sphere
+from mb2fmu.model.model import Mechanics, Model, ModelDefinition, OutputRequest
+from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models
+from mb2fmu.model.model_template import write_template
+from mb2fmu.model.sources.free_rotation import orient_by_quaternion
+from mb2fmu.model.sources.parts import Parts
 
 __all__ = [
     "Box",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
-from mb2fmu.model.setting import Value
+from mb2fmu.model.value_overrides import Value
 from mb2fmu.pipeline.deriving import AnyModel, load
 from mb2fmu.pipeline.drawings import scene_in, scene_needed, unit_drawn
 from mb2fmu.pipeline.inputs import InputValue

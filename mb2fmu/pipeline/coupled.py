@@ -21,7 +21,7 @@ from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.model.loading import load_promised
+from mb2fmu.model.model_loading import load_promised
 from mb2fmu.pipeline.deriving import derive
 from mb2fmu.pipeline.evaluating import right_hand_side, start_values
 from mb2fmu.pipeline.eventful import needs_events

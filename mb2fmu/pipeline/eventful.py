@@ -11,7 +11,7 @@ from mb2fmu.compiler import events
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.model.surface_sizes import surface_sizes
+from mb2fmu.model.scales.switching_scales import surface_sizes
 from mb2fmu.pipeline.outcomes import Derivation
 
 Floats = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from mb2fmu.pipeline.outcomes import Exported, Finished, Validated
 from mb2fmu.pipeline.trajectories import MotionPage, Simulated, SimulatedUnit, Trajectories
 
 if TYPE_CHECKING:
-    from mb2fmu.variables import Quantity
+    from mb2fmu.model.variables import Quantity
 
 _TALL, _HIGH = 760, 640
 _TELLS = """const tell = () => {

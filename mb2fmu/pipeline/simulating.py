@@ -15,7 +15,7 @@ from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
-from mb2fmu.model.setting import Value
+from mb2fmu.model.value_overrides import Value
 from mb2fmu.pipeline.deriving import AnyModel, derive, load
 from mb2fmu.pipeline.evaluating import right_hand_side, start_values
 from mb2fmu.pipeline.eventful import needs_events

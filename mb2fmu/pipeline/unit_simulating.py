@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mb2fmu import animation
 from mb2fmu.errors import Fault, ToolError, ValidationError
-from mb2fmu.model.setting import Value, number_in
+from mb2fmu.model.value_overrides import Value, number_in
 from mb2fmu.pipeline.inputs import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.timing_of_runs import stop_and_step
 from mb2fmu.pipeline.trajectories import SimulatedUnit

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from mb2fmu.animation import SMALL, Drawing, still
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.report import unit_facts as description
 from mb2fmu.report.content import FigureGroup, Page, Provenance, Theory
 from mb2fmu.report.equation_lists import equation_blocks

@@ -8,7 +8,7 @@ from mb2fmu.animation import Drawing, Signals, element
 from mb2fmu.animation.interest import interesting
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.report import event_tables, exercised, results
 from mb2fmu.report import unit_facts as description
 from mb2fmu.report.content import Page, Provenance, Theory

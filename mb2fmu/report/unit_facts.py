@@ -11,11 +11,11 @@ from mb2fmu.fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVa
 from mb2fmu.fmu.solvers import solver_of_kind
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import TITLES
-from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 from mb2fmu.report.content import Fact, VariableRow
 from mb2fmu.report.mathml import identifier
 from mb2fmu.report.numbers import plain
-from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 
 _ROLES = {
     "independent": "time",

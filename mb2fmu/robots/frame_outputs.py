@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from mb2fmu.model.definition import Model
+from mb2fmu.model.model import Model
 from mb2fmu.robots.robot_mechanics import RobotMechanics
 from mb2fmu.robots.robot_settings import FrameOutput
 

@@ -9,8 +9,8 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.recorded import RecordedJoint
-from mb2fmu.model.requests import OutputRequest
+from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.sources.record_mechanics import RecordedJoint
 from mb2fmu.robots.moving_tree import MovingTree
 from mb2fmu.robots.robot_description import RobotDescription
 from mb2fmu.robots.robot_mechanics import JointVariables

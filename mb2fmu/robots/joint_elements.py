@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mb2fmu.elements import CoulombFriction, HardStop
+from mb2fmu.model.elements import CoulombFriction, HardStop
 from mb2fmu.robots.moving_tree import MovingTree
 from mb2fmu.robots.robot_mechanics import JointVariables
 

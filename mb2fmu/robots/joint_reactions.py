@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.definition import Model
-from mb2fmu.model.recorded import RecordedBody, RecordedPoint
+from mb2fmu.model.model import Model
+from mb2fmu.model.sources.record_mechanics import RecordedBody, RecordedPoint
 from mb2fmu.robots.moving_tree import MovingTree
 from mb2fmu.robots.robot_mechanics import RobotMechanics
 

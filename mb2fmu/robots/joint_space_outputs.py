@@ -12,10 +12,10 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.requests import OutputRequest
+from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.variables import Input, Speed
 from mb2fmu.robots.robot_mechanics import RobotMechanics
 from mb2fmu.robots.robot_settings import JointSpaceWord, RobotSettings
-from mb2fmu.variables import Input, Speed
 
 _LINEAR = {True: "m", False: "1"}
 _ANGULAR = {True: "1", False: "rad/m"}

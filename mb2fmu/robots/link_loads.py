@@ -10,13 +10,13 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.naming import suggested_name
-from mb2fmu.model.recorded import RecordedPoint
+from mb2fmu.model.sources.record_mechanics import RecordedPoint
+from mb2fmu.model.variables import Input
 from mb2fmu.robots.inverse_dynamics import excitation_rate
 from mb2fmu.robots.robot_description import Array
 from mb2fmu.robots.robot_mechanics import RobotMechanics
 from mb2fmu.robots.robot_settings import LoadSetting, LoadWord
 from mb2fmu.robots.tree_inertia import twists
-from mb2fmu.variables import Input
 
 _NOTHING = 1e-9
 _UNITS: dict[LoadWord, str] = {"force": "N", "torque": "N.m"}

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, Sensed, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, plain_symbols
-from mb2fmu.model.expressions import rate_in_time
-from mb2fmu.model.recorded import RecordedFrame, RecordedPoint
+from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedPoint
 from mb2fmu.robots.robot_mechanics import RobotMechanics
 
 

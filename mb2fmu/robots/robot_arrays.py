@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mb2fmu.model.definition import Model
+from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.model import Model
 from mb2fmu.model.naming import requested_names
-from mb2fmu.model.requests import OutputRequest
-from mb2fmu.variables import Coordinate, Input, Speed
+from mb2fmu.model.variables import Coordinate, Input, Speed
 
 ARRAY_NAMES = frozenset({"q", "v", "acceleration", "tau", "control", "desired_acceleration", "prescribed"})
 """What no joint is called where there are arrays."""

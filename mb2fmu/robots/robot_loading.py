@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.definition import Model
+from mb2fmu.model.model import Model
 from mb2fmu.robots.mjcf_reading import read_mjcf
 from mb2fmu.robots.moving_tree import DO_NOT_FIT, moving_tree
 from mb2fmu.robots.robot_description import RobotDescription

@@ -9,7 +9,7 @@ from pathlib import Path
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.appearance_records import MeshUse
-from mb2fmu.model.recorded import RecordedMechanics
+from mb2fmu.model.sources.record_mechanics import RecordedMechanics
 from mb2fmu.robots.moving_tree import MovingTree
 from mb2fmu.robots.robot_description import LoopRecord, RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings

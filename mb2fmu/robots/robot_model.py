@@ -11,8 +11,9 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.definition import Model
+from mb2fmu.model.model import Model
 from mb2fmu.model.naming import suggested_name
+from mb2fmu.model.variables import Coordinate, Input, Output, Parameter, Speed, StartKind
 from mb2fmu.robots.experiment_length import experiment_length, told_if_stiff
 from mb2fmu.robots.frame_outputs import ask_for_frame
 from mb2fmu.robots.inverse_dynamics import driven_joints, efforts_asked_for, excitation_rate, prescribed_motions
@@ -39,7 +40,6 @@ from mb2fmu.robots.tree_inertia import (
     inertia_and_weight,
     refuse_singular,
 )
-from mb2fmu.variables import Coordinate, Input, Output, Parameter, Speed, StartKind
 
 STANDARD_GRAVITY = 9.81
 """m/s²; what robot simulators take."""

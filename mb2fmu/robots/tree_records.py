@@ -26,9 +26,9 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import Group, dra
 from mb2fmu.mechanics.mechanism.records.requested_quantities import InverseDynamics, Joint
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_own_events
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import Numbers, read_outputs
-from mb2fmu.model.definition import ModelDefinition, OutputRequest
-from mb2fmu.model.expressions import rate_in_time
-from mb2fmu.model.recorded import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
+from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.model.model import ModelDefinition, OutputRequest
+from mb2fmu.model.sources.record_mechanics import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
 from mb2fmu.robots.joint_contacts import contact_symbols, read_joint_contacts
 from mb2fmu.robots.link_records import read_loads, read_sensed
 from mb2fmu.robots.loop_rows import LoopRows, independent_speeds, that_say_something, velocity_rows

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
-from mb2fmu.model.setting import number_in
+from mb2fmu.model.value_overrides import number_in
 from mb2fmu.studies.case_runner import Column, Job
 from mb2fmu.studies.samples import Axis, sample
 from mb2fmu.studies.study_plan import MOST_CASES, StudyPlan, Value, Varied, Wanted

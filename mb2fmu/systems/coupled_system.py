@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
-from mb2fmu.model.places import caller
+from mb2fmu.model.source_location import caller
 from mb2fmu.systems.coupling import Method, Stepping
 
 Value = float | tuple[float, str]

@@ -9,11 +9,11 @@ from types import MappingProxyType
 import numpy as np
 import sympy as sm
 
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.variables import Coordinate, Input, Quantity, Speed
 from mb2fmu.validation.own_constraints import OwnConstraints, independence
 from mb2fmu.validation.own_objects import Handed
 from mb2fmu.validation.own_symbols import Floats, OwnSymbols
-from mb2fmu.variables import Coordinate, Input, Quantity, Speed
 
 SEED = 11
 _SPREADS = (0.3, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1, 0.03, 0.03)

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.declarations import Declarations
-from mb2fmu.model.natural_units import attractor_rate
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.scales.characteristic_units import attractor_rate
 from mb2fmu.validation.compare import FACTOR, Bounds, modes_taken
 from mb2fmu.validation.conditions import calculated_values
 from mb2fmu.validation.directions import Directions, rate_in_time

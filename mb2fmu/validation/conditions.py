@@ -14,7 +14,7 @@ import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.validation.scalar import scalar_function
 
 Floats = npt.NDArray[np.float64]

@@ -23,11 +23,11 @@ from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.variables import Coordinate, Speed
 from mb2fmu.units import display_conversion, parse_unit
 from mb2fmu.validation import unit_description
 from mb2fmu.validation.reference import describe
-from mb2fmu.variables import Coordinate, Speed
 
 AUDITED = (
     *("partials.*", "derivative.*", "value.*", "state.*", "steps.*", "life.*", "exchange.*"),

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 import sympy as sm
 
-from mb2fmu.functions import StickingSign
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, WrittenOutput
-from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.model.requests import OutputRequest
+from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.functions import StickingSign
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.variables import Constraint, Output
 from mb2fmu.validation.own_constraints import OwnConstraints
 from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols, stand_in
 from mb2fmu.validation.scalar import scalar_function
-from mb2fmu.variables import Constraint, Output
 
 SAME = 1e-9
 """Of magnitudes: two evaluations of one expression may differ by so much."""

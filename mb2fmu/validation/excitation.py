@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.variables import Quantity
 from mb2fmu.validation.conditions import Conditions, calculated_values
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.journey import Journey
@@ -28,7 +29,6 @@ from mb2fmu.validation.reference import SCOUT, Reference, constraint_scales
 from mb2fmu.validation.result import Move
 from mb2fmu.validation.touching_starts import Gaps, mode_places
 from mb2fmu.validation.unit_description import UnitDescription
-from mb2fmu.variables import Quantity
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.validation.compare import Bounds
 from mb2fmu.validation.conditions import Conditions
 from mb2fmu.validation.directions import Directions, Point, parameter_directions, state_and_input_directions

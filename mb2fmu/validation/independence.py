@@ -19,8 +19,8 @@ from typing import Any, Literal
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.model.natural_units import natural_units
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.scales.characteristic_units import natural_units
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation import potential_read, requests_read, values_read
 from mb2fmu.validation.kept_integrals import potential_of

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.linalg import expm
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.validation.compare import Bounds
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.journey import Journey

@@ -15,11 +15,11 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.declarations import Declarations
-from mb2fmu.model.natural_units import NaturalUnits, natural_units
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.scales.characteristic_units import NaturalUnits, natural_units
+from mb2fmu.model.variables import Input, Parameter, Quantity
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.reference import Reference
-from mb2fmu.variables import Input, Parameter, Quantity
 
 Floats = npt.NDArray[np.float64]
 

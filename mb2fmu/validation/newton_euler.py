@@ -18,7 +18,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import Assignment, Equations
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
-from mb2fmu.model.natural_units import typical_motion
+from mb2fmu.model.scales.characteristic_units import typical_motion
 from mb2fmu.validation.instruments import read_off
 from mb2fmu.validation.numeric import NumericEquations, Observed
 from mb2fmu.validation.plans import Plan, Planner, solve

@@ -18,8 +18,8 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 
-from mb2fmu.model.definition import Mechanics
-from mb2fmu.model.parts import Parts
+from mb2fmu.model.model import Mechanics
+from mb2fmu.model.sources.parts import Parts
 from mb2fmu.validation.own_kinematics import mixed
 from mb2fmu.validation.own_objects import Handed, tree
 from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols, stand_in

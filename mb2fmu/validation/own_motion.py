@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import sympy as sm
 
-from mb2fmu.functions import StickingSign
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.model.natural_units import attractor_rate
+from mb2fmu.model.functions import StickingSign
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.scales.characteristic_units import attractor_rate
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
 from mb2fmu.validation.admissible import Admissible, Point
 from mb2fmu.validation.events_read import EventsRead
 from mb2fmu.validation.own_constraints import OwnConstraints
@@ -24,7 +25,6 @@ from mb2fmu.validation.own_kinematics import MIXED, OwnKinematics, OwnMotion
 from mb2fmu.validation.own_objects import Handed, handed, untouched
 from mb2fmu.validation.own_outputs import Named, OwnOutputs, asked_of
 from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols
-from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
 
 POINTS = 24
 EPSILON = float(np.finfo(float).eps)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import sympy as sm
 
-from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.model.requests import OutputRequest
+from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.variables import Output
 from mb2fmu.validation.own_kinematics import AskedMotion, OwnKinematics, OwnMotion
 from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols, stand_in
-from mb2fmu.variables import Output
 
 _AXES = (".x", ".y", ".z")
 _ASKED = {"position", "velocity", "distance", "angular_velocity", "orientation", "kinetic_energy"}

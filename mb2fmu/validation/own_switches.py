@@ -20,7 +20,6 @@ import numpy as np
 import sympy as sm
 from sympy.core.relational import Relational
 
-from mb2fmu.functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
 from mb2fmu.mechanics.equations.contact_records import ContactFriction, Contacts, UnilateralContact
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
@@ -32,6 +31,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 )
 from mb2fmu.mechanics.equations.event_records import change_is_due
 from mb2fmu.mechanics.equations.latch_records import HeldRow, Latches
+from mb2fmu.model.functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
 from mb2fmu.validation.distinct_parts import distinct
 
 OwnKind = Literal["truth", "integer", "sign"]

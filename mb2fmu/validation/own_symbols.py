@@ -12,9 +12,9 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 from sympy.printing.numpy import NumPyPrinter
 
-from mb2fmu.functions import TableValue
 from mb2fmu.mechanics.mechanism.records.plain_symbols import translate
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.functions import TableValue
+from mb2fmu.model.model import ModelDefinition
 from mb2fmu.validation.distinct_parts import distinct
 from mb2fmu.validation.own_objects import Handed
 from mb2fmu.validation.scalar import NAMESPACE, scalar_function

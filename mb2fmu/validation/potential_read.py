@@ -24,8 +24,8 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanis
 from mb2fmu.mechanics.mechanism.numeric.random_states import Sample, random_samples
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Load
 from mb2fmu.model import ModelDefinition
-from mb2fmu.model.natural_units import natural_units
-from mb2fmu.model.requests import OutputRequest
+from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.scales.characteristic_units import natural_units
 
 Floats = npt.NDArray[np.float64]
 _SLOPE = 1e-7

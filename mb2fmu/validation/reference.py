@@ -15,9 +15,9 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTICS, EquationsOfMotion
 from mb2fmu.mechanics.equations.observable_quantities import diagnosed_outputs
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.model.declarations import Declarations
-from mb2fmu.model.natural_units import natural_units, typical_motion
-from mb2fmu.model.surface_sizes import surface_sizes
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.scales.characteristic_units import natural_units, typical_motion
+from mb2fmu.model.scales.switching_scales import surface_sizes
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.event_sides import apart
 from mb2fmu.validation.event_step_loop import EventSeen, StepLog

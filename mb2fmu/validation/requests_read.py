@@ -10,8 +10,8 @@ from sympy.physics.mechanics.joint import Joint as SympyJoint
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
-from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.model.requests import OutputRequest
+from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.model import ModelDefinition
 
 _POINTS = {"position", "distance", "velocity", "acceleration", "relative_velocity"}
 _FRAMES = {"angular_velocity", "angular_acceleration", "orientation"}

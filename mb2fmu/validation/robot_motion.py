@@ -14,9 +14,10 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.model.expressions import rate_in_time
-from mb2fmu.model.recorded import RecordedFrame, RecordedPoint
+from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedPoint
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 from mb2fmu.robots import MJCF, URDF, RobotMechanics
 from mb2fmu.validation.admissible import SEED, Point
 from mb2fmu.validation.mujoco_reading import MujocoReading, mujoco_there
@@ -34,7 +35,6 @@ from mb2fmu.validation.second_loops import (
 )
 from mb2fmu.validation.second_reading import Array, Motion, Place, SecondReading, Situation, urdf_tree
 from mb2fmu.validation.second_sdf import sdf_tree
-from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 WAY = "second reading"
 _TURN, _SLIDE = 0.6, 0.1

@@ -10,7 +10,7 @@ from typing import Any
 import sympy as sm
 from sympy.printing.pycode import PythonCodePrinter
 
-from mb2fmu.functions import TableValue
+from mb2fmu.model.functions import TableValue
 from mb2fmu.validation.distinct_parts import LARGE, distinct, occurrences, repeated_parts
 
 

@@ -4,7 +4,7 @@ Everything here follows from the mechanism's own numbers. With all lengths, mass
 smaller, every scale is, and no verdict changes. No quantity gets the scale of another unit.
 
 **Typical magnitude** of a variable: its ``nominal``, or the natural magnitude of its unit
-(:mod:`mb2fmu.model.natural_units`).
+(:mod:`mb2fmu.model.scales.characteristic_units`).
 
 **Moving or standing still.** A variable v of the reference moves if at some time
 

@@ -15,7 +15,7 @@ import numpy as np
 import sympy as sm
 from sympy.core.function import AppliedUndef
 
-from mb2fmu.functions import NoEvent, Pre
+from mb2fmu.model.functions import NoEvent, Pre
 from mb2fmu.validation.scalar import scalar_function
 from mb2fmu.validation.second_reading import Array, Motion, Place
 

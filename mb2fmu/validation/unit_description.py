@@ -18,7 +18,7 @@ from mb2fmu.fmu.runner import array_elements as elements
 
 UnitKind = Literal["CoSimulation", "ModelExchange"]
 KINDS: tuple[UnitKind, ...] = ("CoSimulation", "ModelExchange")
-ELEMENTS = "mb2fmu.elements"
+ELEMENTS = "mb2fmu.model.elements"
 """Type of the annotation of an array that has the names of its elements."""
 TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
 _TYPES = {"Real", "Integer", "Boolean", "String", "Enumeration"}

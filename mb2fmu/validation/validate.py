@@ -51,7 +51,7 @@ from mb2fmu.validation.unit_description import UnitDescription, UnitKind, read_d
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
     from mb2fmu.mechanics.mechanism import Mechanism
-    from mb2fmu.model.declarations import Declarations
+    from mb2fmu.model.declarations.model_declarations import Declarations
 
 # Most independent first: SymPy's own Kane, then energies, then our own TMT.
 _PREFERENCE: tuple[Method, ...] = ("kane", "lagrange", "tmt")

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from mb2fmu.model.declarations import Declarations
-from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.variables import Parameter, Speed
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.variables import Parameter, Speed
 
 _LIMITS = ("unit", "minimum", "maximum", "nominal")
 _OF_EXPERIMENT = ("stop", "step", "tolerance", "stiff", "solver", "internal_step", "signals")

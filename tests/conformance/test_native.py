@@ -24,7 +24,7 @@ from mb2fmu.fmu import package
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.model import load
-from mb2fmu.model.natural_units import ATTRACTOR_RATE
+from mb2fmu.model.scales.characteristic_units import ATTRACTOR_RATE
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation.compare import bounds
 from mb2fmu.validation.hybrid import HybridEquations

@@ -24,7 +24,7 @@ from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.compiler.program import operation_count
 from mb2fmu.mechanics.formulations import applicable, formulate
-from mb2fmu.model.definition import Parts
+from mb2fmu.model.model import Parts
 
 VARIANTS = ("recursive-articulated", "recursive-composite")
 TREES = st.lists(

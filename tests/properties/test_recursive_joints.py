@@ -11,7 +11,7 @@ from mechanisms import Evaluated, Numeric, close, mechanism_of, model_of, random
 from sympy.physics import mechanics as me
 
 from mb2fmu.mechanics.formulations import applicable
-from mb2fmu.model.definition import Parts
+from mb2fmu.model.model import Parts
 
 VARIANTS = ("recursive-articulated", "recursive-composite")
 m, J, l, g = sm.symbols("m J l g")

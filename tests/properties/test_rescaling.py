@@ -19,7 +19,7 @@ from mb2fmu import Model, pipeline, validation
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import close_loops
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import kinetic_energy_matches
-from mb2fmu.model import natural_units
+from mb2fmu.model.scales import characteristic_units
 from mb2fmu.pipeline import deriving
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.pipeline.stopwatch import Stopwatch
@@ -134,7 +134,9 @@ def test_real_units_are_right_and_wrong_in_any_units(tmp_path, name, wrong, leng
 def test_loops_are_drawn_together_by_the_models_own_time(name):
     """Seen: per s or per µs only, so that in milliseconds α was a thousand times too large, and the unit stiff."""
     rates = [
-        natural_units.attractor_rate(mechanism_of(rescale(pipeline.load(MODELS / f"{name}.py"), time=time)).declared)
+        characteristic_units.attractor_rate(
+            mechanism_of(rescale(pipeline.load(MODELS / f"{name}.py"), time=time)).declared
+        )
         for time in (1.0, 1e-3, 1e6)
     ]
     np.testing.assert_allclose(rates, [10.0, 1e4, 1e-5], rtol=1e-15)
@@ -145,7 +147,7 @@ SMALL = {"length": 1e-3, "mass": 1e-3, "time": 1e-3}
 
 def test_a_loop_that_is_read_again_is_drawn_together_as_its_unit_is(tmp_path, monkeypatch):
     """Seen: in grams, millimetres, milliseconds α was 1e7/s; allowed for was 10/s, and a right unit fell short."""
-    monkeypatch.setattr(natural_units, "ATTRACTOR_RATE", 10_000)
+    monkeypatch.setattr(characteristic_units, "ATTRACTOR_RATE", 10_000)
     unit = pipeline.export(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), tmp_path).path
     checked, read = deriving.read_model(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), None, Stopwatch(None))
     assert validation.prove_independently(unit, checked, read).passed
@@ -158,7 +160,7 @@ def test_a_loop_that_is_read_again_is_drawn_together_as_its_unit_is(tmp_path, mo
 
 def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_path, monkeypatch):
     """Seen: α = 1e7/s, and CVODE's states 3e-9 rad off the reference's: der(q3) by them was off by 1.2 of its bound."""
-    monkeypatch.setattr(natural_units, "ATTRACTOR_RATE", 10_000)
+    monkeypatch.setattr(characteristic_units, "ATTRACTOR_RATE", 10_000)
     unit = pipeline.export(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), tmp_path).path
     read = mechanism_of(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL))
     true, ratios = answers._Answers._partials, []

@@ -16,7 +16,7 @@ from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.numerics.constraint_systems import RegularizedSystem, gram, row_scales, scaled
 from mb2fmu.compiler.program.program import Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.functions import NoEvent
+from mb2fmu.model.functions import NoEvent
 
 _OPEN = 1e-9
 """Of what the terms of a row are at most: more of it left over is open."""

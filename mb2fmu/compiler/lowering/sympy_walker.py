@@ -19,7 +19,7 @@ import sympy as sm
 from mb2fmu.compiler.lowering.sympy_rules import RULES, Rule
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import Fault, LoweringError
-from mb2fmu.functions import SUPPORTED_FUNCTIONS
+from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
 
 _DIGITS = 25  # of exact numbers before they are rounded to a double's 17
 

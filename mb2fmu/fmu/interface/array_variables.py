@@ -12,7 +12,7 @@ from typing import Any
 
 from mb2fmu.fmu.interface.fmu_interface import FmuVariable
 from mb2fmu.fmu.interface.variable_groups import FmuArray, Terminal
-from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.declarations.model_declarations import Declarations
 
 _DECLARED = frozenset({"input", "position", "velocity", "acceleration"})
 """Sources of inputs and of outputs that a model asks for."""

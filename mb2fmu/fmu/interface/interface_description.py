@@ -56,9 +56,9 @@ from mb2fmu.fmu.interface.terminals import terminals
 from mb2fmu.fmu.interface.variable_groups import TypeDefinition
 from mb2fmu.fmu.solvers import solver_called, solver_of_kind
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations import Declarations, Experiment
+from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 from mb2fmu.units import derivative_unit, display_conversion, parse_unit
-from mb2fmu.variables import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 
 PYTHON_UNIT = Target()
 NO_TOKEN = str(uuid.UUID(int=0))

@@ -21,10 +21,10 @@ from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.result_dependencies import Kind, dependencies
 from mb2fmu.fmu.interface.variable_groups import MemberKind, Terminal, TerminalMember
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.connections import DeclaredTerminal
-from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.variables import Coordinate, Input, Speed
 from mb2fmu.units import parse_unit
-from mb2fmu.variables import Coordinate, Input, Speed
 
 _EXACT = 1e-9
 _ROTATION = ("tau", "phi", "w")

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.functions import no_event
-from mb2fmu.variables import ImpactOrder, Restitution
+from mb2fmu.model.functions import no_event
+from mb2fmu.model.variables import ImpactOrder, Restitution
 
 SETTLED = sm.Rational(1, 1000)
 """Part of the speed below which a contact rests, by which a resting one must approach before it is struck again."""

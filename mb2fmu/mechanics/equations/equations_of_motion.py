@@ -33,7 +33,7 @@ from mb2fmu.mechanics.equations.observable_quantities import (
     MotionObservables,
     OutputExpression,
 )
-from mb2fmu.variables import StartKind
+from mb2fmu.model.variables import StartKind
 
 __all__ = [
     "DIAGNOSTICS",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import sympy as sm
 
-from mb2fmu.variables import Level
+from mb2fmu.model.variables import Level
 
 
 @dataclass(frozen=True, slots=True)

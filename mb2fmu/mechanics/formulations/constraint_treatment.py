@@ -26,8 +26,8 @@ from mb2fmu.mechanics.formulations.coordinate_partition import Partition, partit
 from mb2fmu.mechanics.formulations.loops import ExplicitLoops, Transmission, recognise
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import find_redundancy, typical_row_lengths
-from mb2fmu.model.natural_units import attractor_rate
-from mb2fmu.variables import Parameter
+from mb2fmu.model.scales.characteristic_units import attractor_rate
+from mb2fmu.model.variables import Parameter
 
 Constraints = Literal["auto", "attractor", "multipliers", "explicit", "partition"]
 _HEADLINE = "the constraints cannot be treated so:"

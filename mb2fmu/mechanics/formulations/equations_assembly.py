@@ -22,7 +22,7 @@ from mb2fmu.mechanics.formulations.energies.energy_and_power import energy_of
 from mb2fmu.mechanics.formulations.outputs.output_expressions import outputs_of
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.model.natural_units import ATTRACTOR_RATE
+from mb2fmu.model.scales.characteristic_units import ATTRACTOR_RATE
 
 
 def assemble(

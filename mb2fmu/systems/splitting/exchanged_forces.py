@@ -20,7 +20,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.model.connections import Connected
+from mb2fmu.model.declarations.declared_terminals import Connected
 from mb2fmu.systems.splitting.movement import points_of, turned_frames
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.requested_quantities import Observable, RequestedOutput, WrittenOutput
-from mb2fmu.model.connections import DeclaredMember, DeclaredTerminal
+from mb2fmu.model.declarations.declared_terminals import DeclaredMember, DeclaredTerminal
+from mb2fmu.model.variables import AuxiliaryState, Input, Parameter
 from mb2fmu.systems.splitting.exchanged_forces import identifier
 from mb2fmu.systems.splitting.selected_records import Selection
-from mb2fmu.variables import AuxiliaryState, Input, Parameter
 
 if TYPE_CHECKING:
     from mb2fmu.systems.splitting.parts_of_cut import Draft

@@ -19,7 +19,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 from mb2fmu.mechanics.mechanism.records.plain_symbols import rates_of
 from mb2fmu.mechanics.mechanism.sympy_import.given_records import HandedRecords
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.model import ModelDefinition
 from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.splitting.cut_mechanism import Cut
 from mb2fmu.systems.splitting.exchanged_forces import Exchange, acted_on, exchanged, taken

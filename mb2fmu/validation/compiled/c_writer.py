@@ -14,7 +14,7 @@ import sympy as sm
 from sympy.logic.boolalg import Boolean, BooleanFunction
 from sympy.printing.c import C99CodePrinter
 
-from mb2fmu.functions import TableValue
+from mb2fmu.model.functions import TableValue
 
 PRELUDE = """\
 #include <math.h>

@@ -10,7 +10,7 @@ import sympy.physics.mechanics as me
 from mb2fmu import CoulombFriction, Model, Parts, load, rhs
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.model import check
-from mb2fmu.model import mechanics as mechanics_source
+from mb2fmu.model.sources import mechanics_source
 
 KINDS = ("kane", "formed kane", "lagrange", "system", "parts")
 

@@ -14,9 +14,9 @@ import sympy.physics.mechanics as me
 from mb2fmu import Impact, Latch, Model, Parts, derive
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
-from mb2fmu.elements.latch_rows import LatchRow
 from mb2fmu.errors import LoweringError, MechanismError, ModelError
 from mb2fmu.model import check, load
+from mb2fmu.model.elements.latch_rows import LatchRow
 
 MODELS = Path(__file__).parents[3] / "models"
 

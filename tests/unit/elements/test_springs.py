@@ -10,8 +10,8 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import Drag, GravityGradient, Model, Parts, SpringDamper, rhs
 from mb2fmu.errors import ModelError
-from mb2fmu.functions import LookupTable
 from mb2fmu.model import check
+from mb2fmu.model.functions import LookupTable
 
 t = me.dynamicsymbols._t
 

@@ -20,7 +20,7 @@ from mb2fmu import HardStop, Impact, Model, derive, export
 from mb2fmu.errors import ValidationError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.model.surface_sizes import surface_sizes
+from mb2fmu.model.scales.switching_scales import surface_sizes
 from mb2fmu.pipeline import eventful
 from mb2fmu.validation.reference import make_reference
 

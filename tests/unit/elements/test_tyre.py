@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mb2fmu import Brush, MagicFormula, Model, Parts, Tyre, analysis, rhs
-from mb2fmu.elements.tyre import TyreLaw
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check
+from mb2fmu.model.elements.tyre import TyreLaw
 from mb2fmu.pipeline import derive
 
 t = me.dynamicsymbols._t

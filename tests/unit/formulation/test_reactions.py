@@ -16,7 +16,7 @@ from mb2fmu.errors import FormulationError, MechanismError, ModelError
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import OutputRequest, check, load
-from mb2fmu.variables import Output
+from mb2fmu.model.variables import Output
 
 MODELS = Path(__file__).parents[3] / "models"
 m, l, g = sm.symbols("m l g")

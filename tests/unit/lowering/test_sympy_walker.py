@@ -19,7 +19,7 @@ from mb2fmu.compiler.program.program import Layout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.pruning import prune
 from mb2fmu.errors import LoweringError
-from mb2fmu.functions import SUPPORTED_FUNCTIONS
+from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
 
 x, y = sm.symbols("x y", real=True)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import FEWEST, Evaluation
-from mb2fmu.model.expressions import rate_in_time
+from mb2fmu.model.checks.expression_contents import rate_in_time
 
 x = sm.symbols("x:12")
 a, b = sm.symbols("a b")

@@ -16,7 +16,7 @@ from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.errors import MechanismError
 from mb2fmu.mechanics.formulations import applicable
-from mb2fmu.model.definition import Model, Parts
+from mb2fmu.model.model import Model, Parts
 
 T = me.dynamicsymbols._t
 METHODS = ("kane", "tmt", "recursive-articulated", "recursive-composite")

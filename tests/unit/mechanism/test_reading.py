@@ -14,7 +14,7 @@ from sympy.physics import mechanics as me
 from mb2fmu import pipeline
 from mb2fmu.errors import FormulationError, MechanismError
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.model.definition import Parts
+from mb2fmu.model.model import Parts
 
 MODELS = Path(__file__).parents[3] / "models"
 

@@ -9,8 +9,8 @@ import sympy.physics.mechanics as me
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Model, check
-from mb2fmu.model.rate_units import rate_unit_faults
-from mb2fmu.variables import Coordinate, Speed
+from mb2fmu.model.checks.rate_units import rate_unit_faults
+from mb2fmu.model.variables import Coordinate, Speed
 
 TIME = me.dynamicsymbols._t
 THIS = "test_bad_models.py:"

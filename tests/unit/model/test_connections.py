@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mb2fmu.model import check
-from mb2fmu.model.connections import DeclaredMember
+from mb2fmu.model.declarations.declared_terminals import DeclaredMember
 
 
 def test_members_are_named_by_symbols_or_by_names(pendulum):

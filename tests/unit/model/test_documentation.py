@@ -9,9 +9,9 @@ import pytest
 import sympy.physics.mechanics as me
 
 from mb2fmu import units
-from mb2fmu.functions import SUPPORTED_FUNCTIONS
 from mb2fmu.mechanics import mechanism
 from mb2fmu.model import Model, check
+from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
 
 PAGE = Path(__file__).parents[3] / "docs" / "models.md"
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from sympy.physics.biomechanics import FirstOrderActivationDeGroote2016, MusculotendonDeGroote2016
 
 from mb2fmu.errors import ModelError
-from mb2fmu.functions import LookupTable
 from mb2fmu.mechanics import mechanism
 from mb2fmu.model import Model, check
-from mb2fmu.model import mechanics as mechanics_source
-from mb2fmu.model.parameters import ordered_parameters
-from mb2fmu.variables import Output, Parameter
+from mb2fmu.model.checks.calculated_parameters import ordered_parameters
+from mb2fmu.model.functions import LookupTable
+from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.variables import Output, Parameter
 
 DOORS = ["parts", "kane", "system", "lagrange"]
 TIME = me.dynamicsymbols._t

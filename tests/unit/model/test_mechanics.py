@@ -5,7 +5,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu.model import Parts
-from mb2fmu.model import mechanics as mechanics_source
+from mb2fmu.model.sources import mechanics_source
 
 DOORS = ["parts", "kane", "system", "lagrange"]
 

@@ -7,9 +7,9 @@ import sympy.physics.mechanics as me
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.model.definition import OutputRequest
+from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names, suggested_name
-from mb2fmu.variables import plain_name
+from mb2fmu.model.variables import plain_name
 
 identifiers = st.from_regex(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,5}", re.ASCII), fullmatch=True)
 indices = st.lists(st.integers(0, 99), max_size=2).map(lambda i: f"[{','.join(map(str, i))}]" if i else "")

@@ -13,7 +13,7 @@ import mb2fmu
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check, load
 from mb2fmu.model.naming import plain_latex
-from mb2fmu.model.setting import number_in
+from mb2fmu.model.value_overrides import number_in
 
 CART_POLE = Path(__file__).parents[3] / "models" / "cart_pole.py"
 

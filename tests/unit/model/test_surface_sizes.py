@@ -15,8 +15,8 @@ from mb2fmu import Model, derive
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.events import freeze, switches_of
 from mb2fmu.model import check, load
-from mb2fmu.model.natural_units import natural_units
-from mb2fmu.model.surface_sizes import surface_sizes
+from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.model.scales.switching_scales import surface_sizes
 from mb2fmu.pipeline.eventful import with_modes
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation.reference import comparable, numeric_equations

@@ -4,7 +4,7 @@ import pytest
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check, list_models, load
-from mb2fmu.model.template import write_template
+from mb2fmu.model.model_template import write_template
 
 
 @pytest.mark.parametrize("name", ["crane", "My_Robot2", "Model", "sm"])

@@ -27,14 +27,14 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
     OutputExpression,
 )
-from mb2fmu.model.definition import Experiment, ModelDefinition, Parts
+from mb2fmu.model.model import Experiment, ModelDefinition, Parts
+from mb2fmu.model.variables import Coordinate, Input, Parameter, Speed
 from mb2fmu.validation.conditions import Conditions
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.reference import Balance, Reference, Variable
 from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
 from mb2fmu.validation.simulate import Simulation
 from mb2fmu.validation.trajectory import Trajectory
-from mb2fmu.variables import Coordinate, Input, Parameter, Speed
 
 
 @dataclass(frozen=True)

@@ -333,7 +333,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu import Model
-from mb2fmu.functions import LookupTable
+from mb2fmu.model.functions import LookupTable
 
 
 def held() -> Model:

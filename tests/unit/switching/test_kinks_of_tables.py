@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mb2fmu import export, no_event
-from mb2fmu.functions import LookupTable
+from mb2fmu.model.functions import LookupTable
 from mb2fmu.validation.own_switches import _Finder
 
 SOFT, STIFF, EDGE, SPEED = 10.0, 1000.0, 0.1, 2.0

@@ -17,7 +17,6 @@ from mechanisms import cart_with_pathways, mechanism_of, random_states
 import mb2fmu.validation.compiled
 from mb2fmu.errors import ToolError, ValidationError
 from mb2fmu.fmu.toolchain import load_library
-from mb2fmu.functions import LookupTable
 from mb2fmu.mechanics.equations.equations_of_motion import (
     EquationsOfMotion,
     KinematicEquations,
@@ -26,6 +25,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     VelocityConstraints,
 )
 from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.model.functions import LookupTable
 from mb2fmu.validation import conditions, make_reference
 from mb2fmu.validation.integration import TIGHTEST, integrate
 from mb2fmu.validation.journey import Journey

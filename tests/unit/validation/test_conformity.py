@@ -17,10 +17,10 @@ from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.model.definition import OutputRequest
+from mb2fmu.model.model import OutputRequest
+from mb2fmu.model.variables import Parameter
 from mb2fmu.validation import unit_description
 from mb2fmu.validation.conformity import _compared, _terminals, _with_elements, conformity
-from mb2fmu.variables import Parameter
 
 MODEL = Path(__file__).parents[3] / "models" / "cart_pole.py"
 
@@ -116,7 +116,7 @@ def told_by_the_model(description: bytes, derivation) -> list[str]:
 
 
 def renamed(root: etree._Element) -> None:
-    (note,) = root.xpath("//Float64[@name='tip']/Annotations/Annotation[@type='mb2fmu.elements']")
+    (note,) = root.xpath("//Float64[@name='tip']/Annotations/Annotation[@type='mb2fmu.model.elements']")
     note.text = " ".join(reversed(note.text.split()))
 
 

@@ -7,7 +7,7 @@ import math
 import pytest
 import sympy as sm
 
-from mb2fmu.functions import LookupTable
+from mb2fmu.model.functions import LookupTable
 from mb2fmu.validation.distinct_parts import LARGE, distinct, occurrences, repeated_parts
 from mb2fmu.validation.scalar import scalar_function
 

@@ -10,8 +10,8 @@ from planted.fault import Subject
 from strangers import quaternion_with_a_dependent_rate
 
 from mb2fmu import pipeline
-from mb2fmu.functions import StickingSign
 from mb2fmu.mechanics.mechanism.records.requested_quantities import WrittenOutput
+from mb2fmu.model.functions import StickingSign
 from mb2fmu.pipeline.deriving import read_model
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.validation.events_read import margin

@@ -23,12 +23,12 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     VelocityConstraints,
 )
 from mb2fmu.mechanics.mechanism import close_loops
-from mb2fmu.model.definition import Experiment, ModelDefinition
+from mb2fmu.model.model import Experiment, ModelDefinition
+from mb2fmu.model.variables import Coordinate, Parameter, Speed
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation import conditions, make_reference, make_yardstick
 from mb2fmu.validation.excitation import as_set, excite, followers
 from mb2fmu.validation.moving import LEAST, MOST, fraction, within
-from mb2fmu.variables import Coordinate, Parameter, Speed
 
 MODELS = Path(__file__).parents[3] / "models"
 

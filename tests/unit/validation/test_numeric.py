@@ -8,7 +8,6 @@ import sympy as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mb2fmu.functions import SUPPORTED_FUNCTIONS, LookupTable
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,
@@ -18,6 +17,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     OutputExpression,
     VelocityConstraints,
 )
+from mb2fmu.model.functions import SUPPORTED_FUNCTIONS, LookupTable
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.scalar import scalar_function
 

@@ -6,7 +6,7 @@ import pytest
 import sympy as sm
 from scipy.spatial.transform import Rotation
 
-from mb2fmu.model.requests import OutputRequest
+from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.validation.attitude import euler_angles, unit_quaternion
 from mb2fmu.validation.own_kinematics import AskedMotion
 from mb2fmu.validation.own_outputs import _oriented

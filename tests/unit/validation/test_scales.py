@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import Model, Parts
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.model.natural_units import natural_units
+from mb2fmu.model.scales.characteristic_units import natural_units
 from mb2fmu.units import BASE_UNITS, parse_unit
 from mb2fmu.validation import Reference, Simulation, conditions, make_reference, measure_sensitivity
 from mb2fmu.validation.compare import bounds, compare_invariants, compare_variables

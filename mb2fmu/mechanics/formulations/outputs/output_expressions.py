@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, For
 from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RefusedOutput, RequestedOutput, WrittenOutput
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics, add, dot, scale, times
-from mb2fmu.variables import Level, Quantity
+from mb2fmu.model.variables import Level, Quantity
 
 AXES = (".x", ".y", ".z")
 _DIAGNOSTICS = {

@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanis
 from mb2fmu.mechanics.mechanism.numeric.random_states import Sample, move, random_samples, with_auxiliary
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import velocities_integrable
-from mb2fmu.model.natural_units import natural_units
+from mb2fmu.model.scales.characteristic_units import natural_units
 
 Floats = npt.NDArray[np.float64]
 Potential = Callable[[float, Floats, Floats], float]

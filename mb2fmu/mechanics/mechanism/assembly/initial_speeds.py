@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import (
     typical_row_lengths,
     typical_speeds,
 )
-from mb2fmu.model.natural_units import natural_units
+from mb2fmu.model.scales.characteristic_units import natural_units
 
 Floats = npt.NDArray[np.float64]
 

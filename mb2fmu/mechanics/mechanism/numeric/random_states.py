@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.model.natural_units import natural_units
+from mb2fmu.model.scales.characteristic_units import natural_units
 
 Array = npt.NDArray[np.float64]
 SAMPLES = 3

@@ -20,7 +20,7 @@ from mb2fmu.mechanics.equations.latch_records import Latches
 from mb2fmu.mechanics.mechanism.records.appearance_records import Scenery
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Frame, KinematicPoint, VectorTerms
 from mb2fmu.mechanics.mechanism.records.requested_quantities import InverseDynamics, Joint, Observable, WrittenLoop
-from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.declarations.model_declarations import Declarations
 
 __all__ = [
     "Body",

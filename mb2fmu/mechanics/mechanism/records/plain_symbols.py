@@ -16,7 +16,7 @@ from sympy.polys.matrices.exceptions import DMNonInvertibleMatrixError
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations
-from mb2fmu.model.expressions import rate_in_time
+from mb2fmu.model.checks.expression_contents import rate_in_time
 
 UNUSABLE = "the kinematic differential equations cannot be used:"
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.model.requests import OutputKind
-from mb2fmu.variables import Quantity
+from mb2fmu.model.declarations.output_requests import OutputKind
+from mb2fmu.model.variables import Quantity
 
 Components = tuple[sm.Expr, sm.Expr, sm.Expr]
 

@@ -22,11 +22,11 @@ from typing import TypeVar, cast
 
 import sympy as sm
 
-from mb2fmu.functions import NoEvent
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.link_recursion import Quantity
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad, VectorTerms
 from mb2fmu.mechanics.mechanism.records.plain_symbols import rate_of, rates_of
+from mb2fmu.model.functions import NoEvent
 
 T = TypeVar("T")
 Partials = dict[int, Components]

@@ -20,9 +20,9 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import (
 )
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, VectorTerms
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
-from mb2fmu.model import mechanics as mechanics_source
-from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.model.visuals import Arrow, Look, Mesh, Trace, Visual
+from mb2fmu.model.declarations.shapes import Arrow, Look, Mesh, Trace, Visual
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.sources import mechanics_source
 
 LookKind = TypeVar("LookKind", Visual, Trace, Arrow)
 

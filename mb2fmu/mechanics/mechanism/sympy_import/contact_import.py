@@ -13,8 +13,8 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.contact_records import ContactFriction, Contacts, UnilateralContact
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, directional_derivative, time_derivative
-from mb2fmu.model.own_contacts import DeclaredContact, DeclaredFriction
-from mb2fmu.variables import plain_name
+from mb2fmu.model.declarations.declared_contacts import DeclaredContact, DeclaredFriction
+from mb2fmu.model.variables import plain_name
 
 _RANK = 1e-9  # what is smaller than this part counts as none
 

@@ -38,7 +38,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.point_velocities import settle_points
-from mb2fmu.model.natural_units import natural_units
+from mb2fmu.model.scales.characteristic_units import natural_units
 
 __all__ = ["kinetic_energy_matches", "parameter_values", "settle_kinematics", "velocities_integrable"]
 

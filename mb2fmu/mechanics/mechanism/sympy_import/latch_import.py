@@ -20,8 +20,8 @@ from mb2fmu.mechanics.mechanism.sympy_import.contact_import import (
     places_about,
     second_order,
 )
-from mb2fmu.model.own_latches import DeclaredLatch
-from mb2fmu.variables import plain_name
+from mb2fmu.model.declarations.declared_latches import DeclaredLatch
+from mb2fmu.model.variables import plain_name
 
 _RANK = 1e-9  # part of a row
 

@@ -63,11 +63,11 @@ from mb2fmu.mechanics.mechanism.sympy_import.latch_import import held_already, h
 from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_loads, wrapping_loads
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import Numbers, read_loops, read_outputs
 from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast
-from mb2fmu.model import mechanics as mechanics_source
-from mb2fmu.model.declarations import Declarations
-from mb2fmu.model.definition import ModelDefinition, OutputRequest, Parts
-from mb2fmu.model.expressions import rate_in_time
-from mb2fmu.variables import Coordinate, Speed
+from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.model import ModelDefinition, OutputRequest, Parts
+from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.variables import Coordinate, Speed
 
 
 def read(definition: ModelDefinition) -> Mechanism:

@@ -21,9 +21,9 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import (
     WrittenOutput,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_row
-from mb2fmu.model.definition import ModelDefinition, OutputRequest
-from mb2fmu.model.requests import OutputKind
-from mb2fmu.variables import Output, Quantity
+from mb2fmu.model.declarations.output_requests import OutputKind
+from mb2fmu.model.model import ModelDefinition, OutputRequest
+from mb2fmu.model.variables import Output, Quantity
 
 _KNOWN_OF_LAGRANGIAN = frozenset(
     {

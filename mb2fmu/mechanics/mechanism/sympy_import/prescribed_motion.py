@@ -19,11 +19,11 @@ from sympy.physics.mechanics import LagrangesMethod
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import quaternion_groups
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import oriented_frames
-from mb2fmu.model import mechanics as mechanics_source
-from mb2fmu.model.definition import ModelDefinition, OutputRequest
-from mb2fmu.model.expressions import contents, rate_in_time
-from mb2fmu.model.usage import uses
-from mb2fmu.variables import AuxiliaryState, Coordinate, Output
+from mb2fmu.model.checks.expression_contents import contents, rate_in_time
+from mb2fmu.model.checks.symbol_usage import uses
+from mb2fmu.model.model import ModelDefinition, OutputRequest
+from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Output
 
 _QUANTITY = ("name", "unit", "display_unit", "minimum", "maximum", "nominal", "description", "where")
 

@@ -17,7 +17,7 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstr
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
-from mb2fmu.model.natural_units import natural_units
+from mb2fmu.model.scales.characteristic_units import natural_units
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,0 +1,247 @@
+"""Additions to mechanics that stay unchanged: loads in one line, and elements with their own parts."""
+# ruff: noqa: SLF001 - what a System and SymPy's methods were given stands in private attributes only
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import sympy as sm
+from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
+from sympy.physics.mechanics.actuator import ActuatorBase
+from sympy.physics.mechanics.body_base import BodyBase
+from sympy.physics.vector import Vector
+
+from mb2fmu.errors import Fault
+from mb2fmu.model.source_location import caller
+from mb2fmu.model.sources.parts import Parts
+from mb2fmu.model.sources.record_mechanics import RecordedLoad, RecordedMechanics
+from mb2fmu.model.variables import AuxiliaryState, Input, Parameter
+from mb2fmu.units import compatible
+
+if TYPE_CHECKING:
+    from mb2fmu.model.model import Mechanics, Model
+
+
+class Element(Protocol):
+    """Protocol of ``model.add``: an object that adds its own loads, parameters, events and outputs to a model."""
+
+    def add_to(self, model: Model) -> Iterable[Fault]:
+        """Declare all parts of the element; if any part is wrong, report the faults and declare nothing."""
+
+
+SomeElement = TypeVar("SomeElement", bound=Element)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedLoad:
+    """A load, and ``file:line`` where it was added.
+
+    Attributes:
+        load: (point, frame or body, vector), a SymPy actuator; of a robot (joint, effort), or a RecordedLoad.
+        where: For messages.
+        element: Name of the element that added it; empty: the model itself did.
+    """
+
+    load: Any
+    where: str
+    element: str = ""
+
+
+class Additions:
+    """The part of a model that adds to the mechanics; these are the model's own.
+
+    Attributes:
+        added_loads: In order of declaration.
+        added_bodies: In order of declaration.
+        known_potentials: (loads, their potential energy together in J) of those that told it.
+        element_faults: What elements that were added told of themselves.
+        named_elements: (kind, name) of each that was added, and where it was made.
+    """
+
+    mechanics: Mechanics
+
+    def __init__(self) -> None:
+        self.added_loads: list[AddedLoad] = []
+        self.added_bodies: list[BodyBase] = []
+        self.known_potentials: list[tuple[tuple[Any, ...], sm.Expr]] = []
+        self.element_faults: list[Fault] = []
+        self.named_elements: dict[tuple[str, str], str] = {}
+        self._adding: tuple[str, ...] = ()
+        super().__init__()
+
+    def add(self, element: SomeElement) -> SomeElement:
+        """Add an element: friction, a brake, a stop (docs/events.md); its variables carry its name.
+
+        Example:
+            >>> model.add(CoulombFriction("bearing", joint, kinetic=0.2))                       # doctest: +SKIP
+
+        Args:
+            element: Of ``mb2fmu``, or anything with a method ``add_to(model)`` that declares what it consists of.
+
+        Returns:
+            The element.
+        """
+        if not callable(getattr(element, "add_to", None)):
+            what, remedy = f"{element!r} is no element", "add one of docs/events.md, or what has a method add_to"
+            self.element_faults.append(Fault(f"model.add: {what}", caller(), remedy))
+            return element
+        outside, name = self._adding, getattr(element, "name", None)
+        self._adding = (*outside, name) if isinstance(name, str) else outside
+        try:
+            self.element_faults += element.add_to(self)  # type: ignore[arg-type] # a Model
+        finally:
+            self._adding = outside
+        return element
+
+    def add_loads(self, *loads: Any, potential: sm.Expr | None = None) -> None:
+        """Add loads to any kind of mechanics; the objects that were handed over stay unchanged.
+
+        Args:
+            loads: (point, frame or body, vector) or SymPy's ``Force``, ``Torque`` and actuators; with a robot
+                (joint, effort along it), or what its ``force`` and ``torque`` return.
+            potential: Potential energy in J of these together, of what they do at rest; None: it is to be found. It is
+                held against the generalized forces, and dropped where they differ.
+        """
+        if potential is not None:
+            self.known_potentials.append((loads, potential))
+        element = self._adding[0] if self._adding else ""
+        self.added_loads += [AddedLoad(load, caller(), element) for load in loads]
+
+    @property
+    def takes_bodies(self) -> bool:
+        """Whether bodies can be added: not to a Lagrangian (its energies are complete) nor to a robot's file."""
+        return isinstance(self.mechanics, System | KanesMethod | Parts)
+
+    def add_bodies(self, *bodies: BodyBase) -> None:
+        """Add bodies that move with the frames and points of the mechanics; these stay unchanged.
+
+        Args:
+            bodies: ``RigidBody`` and ``Particle`` objects.
+
+        Raises:
+            TypeError: If the mechanics take none, see :attr:`takes_bodies`.
+        """
+        if not self.takes_bodies:
+            raise TypeError(f"{type(self.mechanics).__name__} takes no bodies")
+        self.added_bodies += bodies
+
+
+def addition_faults(model: Model) -> Iterator[Fault]:
+    """Yield the faults of what was added."""
+    yield from model.element_faults
+    remedy = "give (point or frame, vector), or an actuator of SymPy"
+    if isinstance(model.mechanics, RecordedMechanics):
+        loads = [added.load for added in model.added_loads if isinstance(added.load, RecordedLoad)]
+        loads += model.mechanics.loads
+        yield from model.mechanics.load_faults(loads)
+        yield from _unit_faults(model, loads)
+        remedy = "give (joint, effort), or what the mechanics' force and torque return"
+    for added in model.added_loads:
+        if not _fits(added.load, model.mechanics):
+            yield Fault(f"{added.load!r} cannot be added as a load", added.where, remedy)
+
+
+def _unit_faults(model: Model, loads: Iterable[RecordedLoad]) -> Iterator[Fault]:
+    """Yield each component that is a declared quantity of another dimension than a force or torque."""
+    declared = {item.symbol: item for item in model.declared if isinstance(item, Input | Parameter | AuxiliaryState)}
+    for load in loads:
+        wanted = "N" if load.word == "force" else "N.m"
+        for component in load.components if isinstance(load.components, tuple) else ():
+            item = declared.get(component) or declared.get(-component if isinstance(component, sm.Expr) else component)
+            if item is not None and not _measures(item.unit, wanted):
+                what = f"a component of {load} is {item.name}, which is in {item.unit}, not in {wanted}"
+                yield Fault(what, load.where, f"declare {item.name} in {wanted}, or multiply it by what makes it one")
+
+
+def _measures(unit: str, wanted: str) -> bool:
+    """Return whether a unit is of a dimension; one that cannot be read has a fault elsewhere."""
+    try:
+        return compatible(unit, wanted)
+    except ValueError:
+        return True
+
+
+def complete(model: Model) -> Model:
+    """Return the model with all loads and bodies in its mechanics; the same model where nothing can be added."""
+    loads = [added.load for added in model.added_loads if _fits(added.load, model.mechanics)]
+    if not loads and not model.added_bodies:
+        return model
+    whole = copy.copy(model)
+    whole.mechanics = with_loads(with_bodies(model.mechanics, model.added_bodies), loads)
+    return whole
+
+
+def with_bodies(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics:
+    """Return the mechanics with more bodies; equations that were already formed are dropped."""
+    if not bodies:
+        return mechanics
+    if isinstance(mechanics, Parts):
+        return dataclasses.replace(mechanics, bodies=(*mechanics.bodies, *bodies))
+    whole: Any = copy.copy(mechanics)
+    if isinstance(mechanics, System):
+        whole._bodies, whole._eom_method = [*mechanics._bodies, *bodies], None
+    else:
+        assert isinstance(mechanics, KanesMethod)
+        whole._bodylist, whole._fr, whole._frstar = [*(mechanics.bodylist or ()), *bodies], None, None
+    assert isinstance(whole, System | KanesMethod)
+    return whole
+
+
+def with_loads(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
+    """Return the mechanics with more loads; the original stays unchanged.
+
+    Equations that were formed already are dropped, for they lack the added loads: whoever needs them forms them anew,
+    from the same objects.
+
+    Args:
+        mechanics: As handed over.
+        loads: As :meth:`Additions.add_loads` takes them.
+    """
+    if isinstance(mechanics, RecordedMechanics):
+        robot = copy.copy(mechanics)
+        robot.efforts = {joint: list(efforts) for joint, efforts in mechanics.efforts.items()}
+        robot.loads = [*mechanics.loads, *(load for load in loads if isinstance(load, RecordedLoad))]
+        for load in loads:
+            if not isinstance(load, RecordedLoad):
+                robot.add_effort(*load)
+        return robot
+    actuators = [load for load in loads if isinstance(load, ActuatorBase)]
+    pairs = [load for load in loads if not isinstance(load, ActuatorBase)]
+    if isinstance(mechanics, Parts):
+        return dataclasses.replace(
+            mechanics, loads=(*mechanics.loads, *pairs), actuators=(*mechanics.actuators, *actuators)
+        )
+    whole: Any = copy.copy(mechanics)
+    if isinstance(mechanics, System):
+        whole._loads, whole._actuators = [*mechanics._loads, *pairs], [*mechanics._actuators, *actuators]
+        whole._eom_method = None
+        return whole
+    pairs += [load for actuator in actuators for load in actuator.to_loads()]
+    whole._forcelist = [*(mechanics.forcelist or ()), *(_placed(load) for load in pairs)]
+    if isinstance(mechanics, KanesMethod):
+        whole._fr = whole._frstar = None
+    assert isinstance(whole, KanesMethod | LagrangesMethod)
+    return whole
+
+
+def _placed(load: Any) -> tuple[Any, Any]:
+    """Return a load in the form of SymPy's methods: a body stands for its mass centre."""
+    return (load[0].masscenter, load[1]) if isinstance(load[0], BodyBase) else load
+
+
+def _fits(load: Any, mechanics: Mechanics) -> bool:
+    """Return whether a load can be added to the mechanics."""
+    if isinstance(mechanics, RecordedMechanics):
+        if isinstance(load, RecordedLoad):
+            return True
+        pair = isinstance(load, tuple) and len(load) == 2
+        return pair and load[0] in mechanics.speed and isinstance(load[1], sm.Basic)
+    if isinstance(load, ActuatorBase):
+        return True
+    if not isinstance(load, tuple) or len(load) != 2:
+        return False
+    return isinstance(load[0], Point | ReferenceFrame | BodyBase) and (isinstance(load[1], Vector) or load[1] == 0)

@@ -1,0 +1,320 @@
+"""Events that a model declares: when a condition becomes true, at an instant, or periodically."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+import sympy as sm
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.errors import Fault
+from mb2fmu.model.declarations.declared_contacts import DeclaredContact
+from mb2fmu.model.declarations.declared_latches import DeclaredLatch
+from mb2fmu.model.functions import no_event
+from mb2fmu.model.source_location import caller
+from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.variables import AuxiliaryState, plain_name
+
+if TYPE_CHECKING:
+    from mb2fmu.model.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredEvent:
+    """One event; see :class:`OwnEvents`.
+
+    Attributes:
+        kind: ``when``: as the condition becomes true; ``ticks``: whenever the number of instants so far grows.
+        condition: Truth, or that number.
+        settings: Coordinate, speed or state → its value after the event; read with the values before it.
+        name: For messages and reports.
+        where: ``file:line`` of the declaration.
+        period: Of an event that repeats, in s.
+        offset: Of its first instant, or its only one, in s.
+        is_named: Whether the model gave the name; else the name says what the event waits for.
+    """
+
+    kind: Literal["when", "ticks"]
+    condition: sm.Basic
+    settings: Mapping[sm.Expr, sm.Expr]
+    name: str
+    where: str = ""
+    period: float = math.inf
+    offset: float = 0.0
+    is_named: bool = False
+
+
+class OwnEvents:
+    """Part of ``Model``: events.
+
+    Attributes:
+        own_events: In order of declaration.
+        own_contacts: Unilateral ones, in order of declaration.
+        own_latches: In order of declaration.
+    """
+
+    def __init__(self) -> None:
+        self.own_events: list[DeclaredEvent] = []
+        self.own_contacts: list[DeclaredContact] = []
+        self.own_latches: list[DeclaredLatch] = []
+        super().__init__()
+
+    def when(self, condition: sm.Basic, settings: Mapping[sm.Expr, sm.Expr], *, name: str = "") -> None:
+        """Set values at the instant at which a condition becomes true.
+
+        Example:
+            A ball of restitution e on the ground.
+
+            >>> model.when(h <= 0, {v: -e * pre(v)})  # doctest: +SKIP
+
+        Args:
+            condition: Comparisons and logic of coordinates, speeds, states, inputs, parameters and time. Where it is
+                true at the start, nothing happens until it has become false and true again.
+            settings: Coordinate, speed or state → its new value. All are read with the values just before the event,
+                as ``pre`` says too. Speeds are set as they are told: what momentum becomes is the model's business.
+            name: For messages and reports; the condition as it is written if empty.
+        """
+        self._add("when", sm.sympify(condition), settings, name, str(condition))
+
+    def once(self, time: float, settings: Mapping[sm.Expr, sm.Expr], *, name: str = "") -> None:
+        """Set values once, at an instant in s; ``settings`` as for :meth:`when`."""
+        now = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+        at = _number(time)
+        passed = sm.Piecewise((1, now >= sm.Float(at)), (0, True)) if math.isfinite(at) else sm.S.Zero
+        self._add("ticks", passed, settings, name, f"t = {_told(at, time)} s", offset=at)
+
+    def every(self, period: float, settings: Mapping[sm.Expr, sm.Expr], *, offset: float = 0.0, name: str = "") -> None:
+        """Set values periodically: at ``offset``, ``offset`` + ``period``, and so on, in s.
+
+        A controller that samples: its outputs are ``discrete`` values that only such events change.
+
+        Args:
+            period: In s, > 0.
+            settings: As for :meth:`when`.
+            offset: Of the first instant, in s, >= 0.
+            name: For messages and reports.
+        """
+        now = dynamicsymbols._t  # noqa: SLF001 - as above
+        ticks, length, first = sm.Integer(0), _number(period), _number(offset)
+        if length > 0.0 and math.isfinite(first):
+            ticks = sm.Max(0, 1 + sm.floor((now - sm.Float(first)) / sm.Float(length)))
+        self._add("ticks", ticks, settings, name, f"every {_told(length, period)} s", length, first)
+
+    @staticmethod
+    def no_event(expression: sm.Expr) -> sm.Expr:
+        """Return an expression of which no switch is an event: integrators step across its jumps and kinks."""
+        return no_event(sm.sympify(expression))
+
+    def discrete(
+        self,
+        symbol: sm.Expr,
+        start: float = 0.0,
+        unit: str = "1",
+        *,
+        name: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        description: str = "",
+    ) -> None:
+        """Declare a value that only events change; it is a state whose rate is zero.
+
+        Args:
+            symbol: A function of time.
+            start: In ``unit``.
+            unit: Of measure.
+            name: In the unit; as the symbol's, if none is given.
+            min: Smallest start value that makes sense, in ``unit``: 0 of a number of events.
+            max: Largest one.
+            description: For people.
+        """
+        self.declared.append(  # type: ignore[attr-defined]
+            AuxiliaryState(
+                symbol=symbol,
+                derivative=sm.S.Zero,
+                start=float(start),
+                name=plain_name(symbol) if name is None else name,
+                unit=unit,
+                minimum=min,
+                maximum=max,
+                description=description,
+                where=caller(),
+            )
+        )
+
+    def _add(
+        self,
+        kind: Literal["when", "ticks"],
+        condition: sm.Basic,
+        settings: Mapping[sm.Expr, sm.Expr],
+        name: str,
+        waits_for: str,
+        period: float = math.inf,
+        offset: float = 0.0,
+    ) -> None:
+        """Record an event with the line of the model file that declares it; period and offset in s.
+
+        Where no name is given, what the event waits for is its name.
+        """
+        told = settings if isinstance(settings, Mapping) else {}  # which ``event_faults`` tells
+        known = {symbol: sm.sympify(value) for symbol, value in told.items()}
+        event = DeclaredEvent(kind, condition, known, name or waits_for, caller(), period, offset, bool(name))
+        self.own_events.append(event)
+
+
+def _number(value: float | sm.Expr) -> float:
+    """Convert to a number; NaN if it is none, which ``event_faults`` reports."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _told(number: float, given: float | sm.Expr) -> str:
+    """Write a number for people; a value that is none is written as it was given."""
+    return str(given) if math.isnan(number) else f"{number:g}"
+
+
+def event_faults(model: Model) -> Iterator[Fault]:
+    """Yield the faults of events that a model declares."""
+    states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
+    settable = (
+        states | set(mechanics_source.coordinates(model.mechanics)) | set(mechanics_source.speeds(model.mechanics).all)
+    )
+    moving = settable - _constant(model)
+    for event in model.own_events:
+        if not event.settings:
+            yield Fault(f"the event {event.name} sets nothing", event.where, "give a dict {symbol: expression}")
+        if math.isnan(event.period) or math.isnan(event.offset):
+            what = f"the event {event.name} has instants that are no numbers"
+            remedy = "give them in s; what shall vary from unit to unit can be an argument of the model function"
+            yield Fault(what, event.where, remedy)
+            continue
+        if not event.period > 0.0:
+            what = f"the event {event.name} has a period of {event.period:g} s"
+            yield Fault(what, event.where, "take a positive one")
+        if not 0.0 <= event.offset < math.inf:
+            what = f"the event {event.name} begins at {event.offset:g} s"
+            yield Fault(what, event.where, "take an instant of 0 s or more")
+        if event.kind == "when" and not isinstance(event.condition, sm.logic.boolalg.Boolean):
+            what = f"{event.condition} is no condition"
+            yield Fault(what, event.where, "compare: h <= 0, sm.And(a > b, c < d)")
+        elif event.condition in (sm.true, sm.false):
+            truth = str(event.condition).lower()
+            what = f"the condition of the event {event.name} is always {truth}: it never becomes true"
+            yield Fault(what, event.where, "compare what moves; an instant is said by model.once")
+        yield from _unseen(event, moving)
+        for symbol in sorted(set(event.settings) - settable, key=str):
+            what = f"the event {event.name} sets {symbol}, which is no coordinate, speed or state"
+            remedy = "declare it by model.discrete, or set one of those"
+            yield Fault(what, event.where, remedy)
+    yield from _named_twice(model)
+    yield from _set_twice(model)
+
+
+def _constant(model: Model) -> set[sm.Expr]:
+    """Return the states that only events change."""
+    return {item.symbol for item in model.declared if isinstance(item, AuxiliaryState) and item.derivative == 0}
+
+
+def _unseen(event: DeclaredEvent, moving: set[sm.Expr]) -> Iterator[Fault]:
+    """Yield equalities of what moves: they hold for an instant, between two looks."""
+    moving = moving | {dynamicsymbols._t}  # noqa: SLF001 - as above
+    for each in sorted(event.condition.atoms(sm.Eq, sm.Ne), key=str):
+        if any(_moves(side, moving) for side in each.args):
+            what = f"{event.name}: {each.lhs} and {each.rhs} are equal for an instant at most, which no one sees"
+            yield Fault(what, event.where, "compare by <= or >=, which stays true behind that instant")
+
+
+def _moves(expression: sm.Basic, moving: set[sm.Expr]) -> bool:
+    """Return whether a value changes between events."""
+    if isinstance(expression, (sm.floor, sm.ceiling, sm.sign, sm.Heaviside, sm.logic.boolalg.Boolean)):
+        return False
+    return expression in moving or any(_moves(part, moving) for part in expression.args)
+
+
+def _named_twice(model: Model) -> Iterator[Fault]:
+    """Yield names that two events share: reports and messages could not tell which of them happened."""
+    first: dict[str, DeclaredEvent] = {}
+    for event in model.own_events:
+        if event.is_named and event.name in first:
+            what = f"two events are called {event.name}: one is said at {first[event.name].where}, and another"
+            yield Fault(what, event.where, "give one of them another name (name=…)")
+        elif event.is_named:
+            first[event.name] = event
+
+
+def _set_twice(model: Model) -> Iterator[Fault]:
+    """Yield pairs of events that may coincide and set one value differently.
+
+    What cannot be seen here, conditions that become true together by the motion, is told as it happens.
+    """
+    timed = [event for event in model.own_events if not math.isnan(event.period + event.offset)]
+    for one, other in itertools.combinations(timed, 2):
+        both = [symbol for symbol in one.settings if symbol in other.settings]
+        torn = [str(symbol) for symbol in both if one.settings[symbol] != other.settings[symbol]]
+        instant = _common_instant(one, other, model.default_experiment.stop) if torn else None
+        if instant is not None:
+            what = f"{', '.join(torn)} is set by {one.name} and {other.name} {instant}, to different values"
+            remedy = "let one of them set it, or give them conditions or offsets that never come together"
+            yield Fault(what, other.where, remedy)
+
+
+def _common_instant(one: DeclaredEvent, other: DeclaredEvent, stop: float) -> str | None:
+    """Return words for an instant, up to ``stop``, that two events surely share; None if no such instant is known."""
+    if one.kind == other.kind == "when":
+        return "at the same instants" if _normal(one.condition) == _normal(other.condition) else None
+    if one.kind != other.kind or not all(is_regular(event) for event in (one, other)):
+        return None
+    first = first_common_instant(*(instants_of(event) for event in (one, other)))
+    return f"at t = {float(first):g} s" if first is not None and first <= stop else None
+
+
+def is_regular(event: DeclaredEvent) -> bool:
+    """Return whether an event's instants are valid for :func:`event_faults`."""
+    return event.period > 0.0 and 0.0 <= event.offset < math.inf
+
+
+def instants_of(event: DeclaredEvent) -> tuple[Fraction, Fraction | None]:
+    """Return first instant and period as exact decimals; period None: it happens once."""
+    return Fraction(repr(event.offset)), Fraction(repr(event.period)) if math.isfinite(event.period) else None
+
+
+def first_common_instant(
+    one: tuple[Fraction, Fraction | None], other: tuple[Fraction, Fraction | None]
+) -> Fraction | None:
+    """Return the first number that two arithmetic sequences (first, step) share; a step of None: one number."""
+    (begin, step), (start, stride) = one, other
+    if step is None:
+        fits = begin == start if stride is None else begin >= start and (begin - start) % stride == 0
+        return begin if fits else None
+    if stride is None:
+        return first_common_instant(other, one)
+    unit = Fraction(1, math.lcm(step.denominator, stride.denominator))
+    p, q, ahead = int(step / unit), int(stride / unit), (start - begin) / unit
+    common = math.gcd(p, q)
+    if ahead.denominator != 1 or ahead.numerator % common:
+        return None
+    count = ahead.numerator // common * pow(p // common, -1, q // common) % (q // common)
+    cycle = step * (q // common)  # of what both have in common
+    at = begin + count * step
+    return at if at >= start else at + cycle * math.ceil((start - at) / cycle)
+
+
+def _normal(condition: sm.Basic) -> Hashable:
+    """Return a normal form of a condition: h <= 0 and 0 >= 2*h become the same."""
+    if isinstance(condition, sm.Lt | sm.Le | sm.Gt | sm.Ge):
+        over = sm.nsimplify(condition.gts - condition.lts, rational=True)  # 2.0*h is no multiple of h
+        return isinstance(condition, sm.Lt | sm.Gt), sm.expand(over).primitive()[1]
+    if isinstance(condition, sm.And | sm.Or | sm.Not):
+        return condition.func, frozenset(map(_normal, condition.args))
+    return (condition,)
+
+
+def event_expressions(event: DeclaredEvent) -> list[sm.Basic]:
+    """Return all expressions of an event; conditions as the comparisons in them."""
+    return [event.condition, *event.settings.values()]

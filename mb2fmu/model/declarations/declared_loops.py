@@ -1,0 +1,97 @@
+"""Closed forms of loops that the model gives itself, for kinds of loops that are not recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sympy as sm
+
+from mb2fmu.errors import Fault
+from mb2fmu.model.source_location import caller
+from mb2fmu.model.sources import mechanics_source
+
+if TYPE_CHECKING:
+    from mb2fmu.model.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredLoop:
+    """A loop's closed form as the user wrote it; see :meth:`Loops.loop`."""
+
+    rows: tuple[sm.Expr, ...]
+    branches: tuple[Mapping[sm.Expr, sm.Expr], ...]
+    positive: tuple[sm.Expr, ...] = ()
+    relation: tuple[sm.Expr, ...] = ()
+    name: str = ""
+    where: str = ""
+
+
+class Loops:
+    """Part of ``Model``: closed forms of loops.
+
+    Attributes:
+        loops: In order of declaration.
+    """
+
+    def __init__(self) -> None:
+        self.loops: list[DeclaredLoop] = []
+        super().__init__()
+
+    def loop(
+        self,
+        rows: Sequence[sm.Expr],
+        *branches: Mapping[sm.Expr, sm.Expr],
+        positive: Sequence[sm.Expr] = (),
+        relation: Sequence[sm.Expr] = (),
+        name: str = "loop",
+    ) -> None:
+        """Declare the dependent coordinates of a loop in closed form, for ``--constraints explicit``.
+
+        Example:
+            A ladder of length l against a wall, x and y of its ends, slides down; y follows from x.
+
+            >>> model.loop([x**2 + y**2 - l**2], {y: sm.sqrt(l**2 - x**2)}, {y: -sm.sqrt(l**2 - x**2)},
+            ...            positive=[l**2 - x**2], name="ladder")  # doctest: +SKIP
+
+        Args:
+            rows: Holonomic constraints, the expressions that were given to the mechanics.
+            branches: For each way in which the loop can be assembled its dependent coordinates, as many as rows, in
+                terms of coordinates that are known by then, parameters and time. The one that the start values are on
+                is taken. Angles may be whole turns off.
+            positive: What must be positive for the loop to close; where it is not, the unit says so.
+            relation: Rows ψ(q, t) whose rates give those of the dependent coordinates, in place of the rates of
+                ``rows``: needed only where the latter lose rank on the way.
+            name: For messages.
+        """
+        self.loops.append(
+            DeclaredLoop(
+                tuple(map(sm.sympify, rows)),
+                tuple({key: sm.sympify(value) for key, value in branch.items()} for branch in branches),
+                tuple(map(sm.sympify, positive)),
+                tuple(map(sm.sympify, relation)),
+                name,
+                caller(),
+            )
+        )
+
+
+def loop_faults(model: Model) -> Iterator[Fault]:
+    """Yield the faults of declared closed forms."""
+    q = set(mechanics_source.coordinates(model.mechanics))
+    for loop in model.loops:
+        given = [set(branch) for branch in loop.branches]
+        if not given:
+            yield Fault(f"{loop.name} has no closed form", loop.where, "give a dict {coordinate: expression}")
+            continue
+        if any(keys != given[0] for keys in given) or len(given[0]) != len(loop.rows):
+            what = f"each branch of {loop.name} must give the same {len(loop.rows)} coordinates, one per row"
+            yield Fault(what, loop.where, "give one expression per dependent coordinate")
+        for key in sorted(given[0] - q, key=str):
+            yield Fault(
+                f"{key}, which {loop.name} gives, is no coordinate of the mechanics", loop.where, "give one of q"
+            )
+        if len(loop.relation) not in (0, len(loop.rows)):
+            what = f"{loop.name} has {len(loop.relation)} rows of its relation for {len(loop.rows)} constraints"
+            yield Fault(what, loop.where, "give one per dependent coordinate, or none")

@@ -1,0 +1,273 @@
+"""One-line outputs: frequent quantities of a mechanism, kept as requests until the mechanism is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import sympy as sm
+from sympy.physics.mechanics import Point, ReferenceFrame
+
+from mb2fmu.model.declarations.output_requests import OutputKind, OutputRequest
+from mb2fmu.model.source_location import caller
+from mb2fmu.model.variables import Quantity
+
+Place: TypeAlias = tuple[Point, ReferenceFrame]
+"""A point and a frame of one body."""
+
+
+class Outputs:
+    """The ``output_…`` calls of a ``Model``."""
+
+    declared: list[Quantity | OutputRequest]
+
+    def output_position(
+        self, name: str, point: Point, *, relative_to: Point | None = None, expressed_in: ReferenceFrame | None = None
+    ) -> None:
+        """Output ``name.x``, ``.y``, ``.z``: the position of ``point`` in m, from ``relative_to`` (the origin)."""
+        self._request("position", name, "m", (point,), relative_to=relative_to, expressed_in=expressed_in)
+
+    def output_velocity(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
+        """Output ``name.x``, ``.y``, ``.z``: the velocity of ``point`` in the inertial frame, in m/s."""
+        self._request("velocity", name, "m/s", (point,), expressed_in=expressed_in)
+
+    def output_acceleration(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
+        """Output ``name.x``, ``.y``, ``.z``: the acceleration of ``point`` in the inertial frame, in m/s2."""
+        self._request("acceleration", name, "m/s2", (point,), expressed_in=expressed_in)
+
+    def output_orientation(
+        self,
+        name: str,
+        frame: ReferenceFrame,
+        *,
+        relative_to: ReferenceFrame | None = None,
+        representation: str = "quaternion",
+    ) -> None:
+        """Output the orientation of ``frame``.
+
+        ``quaternion``: ``name.w``, ``.x``, ``.y``, ``.z``, unit length, rotating vectors of ``frame`` into
+        ``relative_to``, w ≥ 0. A body-fixed Euler sequence such as ``zxy``: ``name[1]``, ``[2]``, ``[3]`` in rad.
+        """
+        unit = "1" if representation == "quaternion" else "rad"
+        self._request("orientation", name, unit, (frame,), relative_to=relative_to, representation=representation)
+
+    def output_angular_velocity(
+        self,
+        name: str,
+        frame: ReferenceFrame,
+        *,
+        relative_to: ReferenceFrame | None = None,
+        expressed_in: ReferenceFrame | None = None,
+    ) -> None:
+        """Output ``name.x``, ``.y``, ``.z``: the angular velocity of ``frame`` in ``relative_to``, in rad/s."""
+        self._request("angular_velocity", name, "rad/s", (frame,), relative_to=relative_to, expressed_in=expressed_in)
+
+    def output_angular_acceleration(
+        self,
+        name: str,
+        frame: ReferenceFrame,
+        *,
+        relative_to: ReferenceFrame | None = None,
+        expressed_in: ReferenceFrame | None = None,
+    ) -> None:
+        """Output ``name.x``, ``.y``, ``.z``: the angular acceleration of ``frame`` in ``relative_to``, in rad/s2.
+
+        In a frame that turns itself it is the rate, as seen there, of the angular velocity seen there.
+        """
+        self._request(
+            "angular_acceleration", name, "rad/s2", (frame,), relative_to=relative_to, expressed_in=expressed_in
+        )
+
+    def output_pose(self, name: str, at: Place, *, relative_to: Place, representation: str = "quaternion") -> None:
+        """Output the pose of a frame relative to another: ``name.position.x``, …, and ``name.orientation.w``, ….
+
+        Args:
+            name: FMU name.
+            at: (point, frame): of the body that is looked at.
+            relative_to: (point, frame) of the body that looks; components of the position are in its frame.
+            representation: As for :meth:`output_orientation`.
+        """
+        (point, frame), (origin, base) = at, relative_to
+        self.output_position(f"{name}.position", point, relative_to=origin, expressed_in=base)
+        self.output_orientation(f"{name}.orientation", frame, relative_to=base, representation=representation)
+
+    def output_twist(self, name: str, at: Place, *, relative_to: Place) -> None:
+        """Output the twist of a frame relative to another: ``name.velocity.x``, … in m/s, ``name.omega.x``, … in rad/s.
+
+        Args:
+            name: FMU name.
+            at: (point, frame): of the body that is looked at.
+            relative_to: (point, frame) of the body that looks, which moves itself; components are in its frame.
+        """
+        (point, frame), (origin, base) = at, relative_to
+        subject = (point, origin)
+        self._request("relative_velocity", f"{name}.velocity", "m/s", subject, relative_to=base, expressed_in=base)
+        self.output_angular_velocity(f"{name}.omega", frame, relative_to=base, expressed_in=base)
+
+    def output_joint_motion(self, name: str, joint: Any, *, representation: str = "quaternion") -> None:
+        """Output the motion of a joint: pose and twist of its child against its parent, at the joint itself.
+
+        ``name.position``, ``.orientation``, ``.velocity``, ``.omega``: of the child's point and frame of the joint
+        against the parent's, in the parent's frame; all zero (and the unit quaternion) where the joint is closed.
+        """
+        child = (joint.child_point, joint.child_interframe)
+        parent = (joint.parent_point, joint.parent_interframe)
+        self.output_pose(name, child, relative_to=parent, representation=representation)
+        self.output_twist(name, child, relative_to=parent)
+
+    def output_centre_of_mass(
+        self, name: str, bodies: Sequence[Any] = (), *, expressed_in: ReferenceFrame | None = None
+    ) -> None:
+        """Output position, velocity and acceleration of the mass centre of bodies together (all unless given).
+
+        ``name.position.x``, … from the origin in m, ``name.velocity.x``, … in the inertial frame in m/s.
+        """
+        for kind, part, unit in (("centre_of_mass", "position", "m"), ("centre_of_mass_velocity", "velocity", "m/s")):
+            self._request(kind, f"{name}.{part}", unit, tuple(bodies), expressed_in=expressed_in)  # type: ignore[arg-type]
+
+    def output_momenta(
+        self,
+        name: str,
+        bodies: Sequence[Any] = (),
+        *,
+        about: Point | None = None,
+        expressed_in: ReferenceFrame | None = None,
+    ) -> None:
+        """Output momentum and angular momentum of bodies together (of all unless given), in the inertial frame.
+
+        ``name.linear.x``, … in kg.m/s; ``name.angular.x``, … in kg.m2/s about their centre of mass, or about a point:
+        Σ (r - r_about) × m v + I ω.
+        """
+        subject = tuple(bodies)
+        self._request("linear_momentum", f"{name}.linear", "kg.m/s", subject, expressed_in=expressed_in)
+        self._request(
+            "angular_momentum", f"{name}.angular", "kg.m2/s", subject, relative_to=about, expressed_in=expressed_in
+        )
+
+    def output_distance(self, name: str, point: Point, other: Point) -> None:
+        """Output ``name``: the distance of two points in m."""
+        self._request("distance", name, "m", (point, other))
+
+    def output_force(self, name: str, load: Any, *, unit: str = "N") -> None:
+        """Output the magnitude (actuator; expansile positive) or the components (load) of a force or torque.
+
+        ``load`` is one of the handed-over loads or actuators; a load gives ``name.x``, ``.y``, ``.z`` in the inertial
+        frame, an actuator ``name``.
+        """
+        self._request("force", name, unit, (load,))
+
+    def output_power(self, name: str, load: Any) -> None:
+        """Output ``name``: the power in W that a load or actuator delivers to the mechanism."""
+        self._request("power", name, "W", (load,))
+
+    def output_multiplier(self, name: str, row: sm.Expr, *, unit: str = "N") -> None:
+        """Output ``name``: the multiplier of a constraint of the mechanics, in M u' + A^T λ = f.
+
+        Where the row is a component of a point's velocity (or its φ one of the point's position), -λ is the component
+        of the force that holds the point.
+
+        Args:
+            name: FMU name.
+            row: The constraint, the expression that was given to the mechanics.
+            unit: W over the unit of the row's rate: ``N`` for a row in m/s, ``N.m`` for one in rad/s.
+        """
+        self._request("multiplier", name, unit, (sm.sympify(row),))
+
+    def output_momentum(self, name: str, speed: sm.Expr, *, unit: str) -> None:
+        """Output ``name``: the generalized momentum ∂T/∂u of a speed u, or ∂T/∂q' of a coordinate q."""
+        self._request("momentum", name, unit, (speed,))
+
+    def output_jacobi_integral(self, name: str = "jacobi_integral") -> None:
+        """Output Jacobi's integral Σ q' ∂T/∂q' - T + V in J; it is T + V unless motion is prescribed."""
+        self._request("jacobi_integral", name, "J")
+
+    def output_reaction(
+        self,
+        name: str,
+        of: Any,
+        *,
+        at: Point | None = None,
+        expressed_in: ReferenceFrame | None = None,
+        torque: bool = True,
+    ) -> None:
+        """Output ``name.force.x``, … in N and ``name.torque.x``, … in N.m: the reaction of a joint.
+
+        The force and the torque about ``at`` that the joint's parent exerts on its child, loads and actuators not
+        counted: those are loads. Of bodies: what everything but loads exerts on them together; constraints of which
+        the model says where their forces act count as loads.
+
+        Args:
+            name: FMU name.
+            of: A joint of the ``System``; or a body, or several, whose reactions are summed up.
+            at: The point about which the torque is taken; of a joint its point on the child, unless given.
+            expressed_in: The frame of the components; the inertial frame, unless given.
+            torque: False: the force only, as of a point contact, which carries no torque.
+        """
+        subject = tuple(of) if isinstance(of, list | tuple) else (of,)
+        for kind, part, unit in (("reaction_force", "force", "N"), ("reaction_torque", "torque", "N.m")):
+            if part == "torque" and not torque:
+                continue
+            self._request(kind, f"{name}.{part}", unit, subject, relative_to=at, expressed_in=expressed_in)  # type: ignore[arg-type]
+
+    def output_kinetic_energy(self, name: str = "kinetic_energy") -> None:
+        """Output the kinetic energy in J."""
+        self._request("kinetic_energy", name, "J")
+
+    def output_potential_energy(self, name: str = "potential_energy") -> None:
+        """Output the potential energy in J: of constant forces and springs, or what :meth:`potential_energy` gives."""
+        self._request("potential_energy", name, "J")
+
+    def output_total_energy(self, name: str = "total_energy") -> None:
+        """Output the sum of kinetic and potential energy in J."""
+        self._request("total_energy", name, "J")
+
+    def output_diagnostics(self, name: str = "diagnostics", *, energy: bool = True) -> None:
+        """Output residuals of the constraints, and measures of how well they are posed.
+
+        ``name.position_residual``: the largest |φ| of the holonomic constraints (where there are any) at the states
+        themselves, before they are projected, in the rows' own units. ``name.velocity_residual``: the same of
+        |A u + b| at the coordinates that all outputs see. ``name.rank``: how many rows of A are independent.
+        ``name.condition``: how nearly they are not, in the rows' own units: 1 where they are perpendicular and of one
+        length, 1e7 where one comes to follow from others or vanishes. ``name.energy``: the total energy in J.
+
+        Args:
+            name: What they are called in front of the point.
+            energy: False: without the energy, as where the potential energy is not known.
+        """
+        told: tuple[tuple[OutputKind, str, str], ...] = (
+            ("position_residual", "position_residual", "largest violation of a holonomic constraint by the states"),
+            ("velocity_residual", "velocity_residual", "largest violation of a velocity constraint by the states"),
+            ("constraint_rank", "rank", "number of independent constraints, estimated"),
+            ("constraint_condition", "condition", "condition of the constraints' Jacobian, estimated; at most 1e7"),
+        )
+        for kind, part, description in told:
+            self._request(kind, f"{name}.{part}", "1", description=description)
+        if energy:
+            self._request("total_energy", f"{name}.energy", "J", description="kinetic and potential energy")
+
+    def _request(
+        self,
+        kind: OutputKind,
+        name: str,
+        unit: str,
+        subject: tuple[Any, ...] = (),
+        *,
+        relative_to: Any = None,
+        expressed_in: ReferenceFrame | None = None,
+        representation: str = "quaternion",
+        description: str = "",
+    ) -> None:
+        """Record an output with the line of the model file that asks for it."""
+        self.declared.append(
+            OutputRequest(
+                kind=kind,
+                name=name,
+                unit=unit,
+                subject=subject,
+                relative_to=relative_to,
+                expressed_in=expressed_in,
+                representation=representation,
+                description=description,
+                where=caller(),
+            )
+        )

@@ -1,0 +1,105 @@
+"""Declarations: quantities, names and experiment of a model as plain data for all later stages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import sympy as sm
+
+from mb2fmu.model.declarations.declared_arrays import DeclaredArray
+from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
+
+Number: TypeAlias = float | int | sm.Expr
+Signal: TypeAlias = float | sm.Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """The default experiment; the proof runs it too.
+
+    Attributes:
+        stop: Stop time in s; the start time is 0.
+        step: Communication step size in s (see :func:`communication_step`).
+        tolerance: Relative tolerance of the integration.
+        stiff: True: an implicit method integrates the unit.
+        solver: ``adaptive`` (error control) or ``fixed`` (classical Runge-Kutta of order 4 with ``internal_step``).
+        internal_step: Step of the fixed-step solver in s; None: the communication step.
+        signals: Input symbol → constant or expression of ``dynamicsymbols._t``, sampled at the start of each
+            communication step and held over it.
+        where: ``file:line`` of the declaration, for messages.
+    """
+
+    stop: float = 10.0
+    step: float = 0.01
+    tolerance: float = 1e-6
+    stiff: bool = False
+    solver: Literal["adaptive", "fixed"] = "adaptive"
+    internal_step: float | None = None
+    signals: Mapping[sm.Expr, Signal] = field(default_factory=dict)
+    where: str = field(default="", compare=False)
+
+
+def communication_step(stop: float) -> float:
+    """Return a communication step in s for an experiment that gives only its end.
+
+    0.01 s, as long as this makes 20 to 20,000 steps; else the longest of 1, 2 or 5 times a power of ten that makes at
+    least 1,000: a resonator that is looked at for 0.2 ms and a planet for a year need no step of their own.
+
+    Args:
+        stop: Stop time in s.
+    """
+    usual = 0.01
+    if not (math.isfinite(stop) and stop > 0.0) or 20.0 * usual <= stop <= 20_000.0 * usual:
+        return usual
+    longest = stop / 1000.0
+    power = math.floor(math.log10(longest))
+    return max(step for digit in (1, 2, 5) if (step := float(f"{digit}e{power}")) <= longest * (1.0 + 1e-12))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declarations:
+    """Quantities of a mechanism, its names and its experiment: all that stages after the reading need of a model.
+
+    Attributes:
+        name: FMU model name, a C identifier.
+        description: One line.
+        parameters: Free and calculated, calculated ones after all they depend on.
+        inputs: In order of declaration.
+        coordinates: In the order of the mechanism's q.
+        speeds: In the order of the mechanism's u (independent before dependent, as SymPy keeps them).
+        auxiliary_states: In order of declaration.
+        experiment: The default experiment.
+        source: The model file, if there is one.
+        diagram: An SVG or text picture of what the coordinates mean; may be empty.
+        terminals: Declared ones, their members by the names of variables.
+        arrays: Declared ones, their elements by the names of variables.
+        given: FMU name → value that was set instead of the model file's, by ``Model.at``.
+        dependent: Names of the coordinates and speeds that the mechanics name as dependent.
+        origin: What the mechanism was read from, a noun phrase for the report: ``a SymPy System``.
+    """
+
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    inputs: tuple[Input, ...]
+    coordinates: tuple[Coordinate, ...]
+    speeds: tuple[Speed, ...]
+    auxiliary_states: tuple[AuxiliaryState, ...]
+    experiment: Experiment
+    source: Path | None = None
+    diagram: str = ""
+    terminals: tuple[DeclaredTerminal, ...] = ()
+    arrays: tuple[DeclaredArray, ...] = ()
+    given: Mapping[str, float] = field(default_factory=dict)
+    dependent: tuple[str, ...] = ()
+    origin: str = "parts"
+
+    @property
+    def quantities(self) -> tuple[Parameter | Input | Coordinate | Speed | AuxiliaryState, ...]:
+        """All of them: parameters, inputs, coordinates, speeds, auxiliary states."""
+        return (*self.parameters, *self.inputs, *self.coordinates, *self.speeds, *self.auxiliary_states)

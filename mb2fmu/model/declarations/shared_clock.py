@@ -1,0 +1,96 @@
+"""Give events at set times that coincide one common clock, so that round-off cannot order them.
+
+0.3 s is the third instant of a period of 0.1 s and the first of one of 0.3 s: 3 * 0.1 and 0.3 are two numbers, and a
+unit that finds instants by their sign meets one before the other. All events of an instant read what is there before
+any of them; so they must be found at once. With the largest step g that divides all periods of such events and the
+distances of their first instants, the number of steps so far
+
+    B = floor((t - o) / g)
+
+is the only thing that looks at time. An event of the period r g that begins at o + k g has happened
+max(0, 1 + floor((B - k + 1/2) / r)) times: that is exact, since B is a whole number, and a half step off its jumps.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import sympy as sm
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.model.declarations.declared_events import DeclaredEvent, first_common_instant, instants_of, is_regular
+
+_MOST_STEPS = 16
+"""Steps of a common clock in the shortest period: each is an event of the unit, though nothing happens at most."""
+
+
+def counted_together(events: Sequence[DeclaredEvent]) -> tuple[DeclaredEvent, ...]:
+    """Return the same events; those that coincide at some time share a clock.
+
+    Args:
+        events: Without faults; instants are taken as they are written, in decimals.
+
+    Returns:
+        In the same order. Conditions alone differ from what was declared, and those of a clock that is its own
+        group's do not. Clocks whose common step is shorter than a sixteenth of the shortest period keep their own.
+    """
+    found = list(events)
+    for group in _groups(events):
+        clock = _clock([instants_of(events[i]) for i in group])
+        if clock is None:
+            continue
+        for i in group:
+            found[i] = _on_clock(events[i], *clock)
+    return tuple(found)
+
+
+def _groups(events: Sequence[DeclaredEvent]) -> list[list[int]]:
+    """Return groups of indices of events at set times that coincide, directly or through others."""
+    groups: list[list[int]] = []
+    for i, event in enumerate(events):
+        if event.kind != "ticks" or not is_regular(event):
+            continue
+        mine = [
+            group
+            for group in groups
+            if any(first_common_instant(instants_of(events[j]), instants_of(event)) is not None for j in group)
+        ]
+        groups = [*(group for group in groups if group not in mine), sorted([i, *itertools.chain(*mine)])]
+    return groups
+
+
+def _clock(instants: Sequence[tuple[Fraction, Fraction | None]]) -> tuple[Fraction, Fraction] | None:
+    """Return first instant and step of a common clock; None where separate clocks do (alike, or too far apart)."""
+    periods = [period for _, period in instants if period is not None]
+    if len(set(instants)) < 2 or not periods:
+        return None
+    first = min(begin for begin, _ in instants)
+    step = _common_divisor([*periods, *(begin - first for begin, _ in instants)])
+    return (first, step) if step * _MOST_STEPS >= min(periods) else None
+
+
+def _common_divisor(numbers: Sequence[Fraction]) -> Fraction:
+    """Return the largest number of which all are whole multiples."""
+    below = math.lcm(*[number.denominator for number in numbers])
+    return Fraction(math.gcd(*[int(number * below) for number in numbers]), below)
+
+
+def _on_clock(event: DeclaredEvent, first: Fraction, step: Fraction) -> DeclaredEvent:
+    """Return the event, due at counts of the common clock."""
+    begin, period = instants_of(event)
+    if (begin, period) == (first, step):
+        return event
+    now = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+    steps = sm.floor((now - sm.Float(float(first))) / sm.Float(float(step)))
+    passed = steps - int((begin - first) / step) + sm.Rational(1, 2)
+    if period is None:
+        counted = sm.Piecewise((1, passed > 0), (0, True))
+    elif period == step:
+        counted = sm.Max(0, passed + sm.Rational(1, 2))
+    else:
+        counted = sm.Max(0, 1 + sm.floor(passed / int(period / step)))
+    return dataclasses.replace(event, condition=counted)

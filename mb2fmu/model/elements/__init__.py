@@ -1,0 +1,53 @@
+"""Elements: friction, clutches, brakes, stops in one line each, by ``model.add(element)``.
+
+Input: a ``Model`` and an element, a frozen dataclass of numbers and SymPy expressions. Output: what the element
+consists of is declared in the model under its name: loads, parameters, discrete values, events and outputs.
+
+Promises: every number that an element is given is a parameter of the unit, ``name.field``; every expression stays the
+user's. Loads act as they are, whatever kind of mechanics was handed over, so that formulations, proof and pictures see
+nothing but loads and events. What is wrong is told with all other faults of the model, by ``mb2fmu.model.check``.
+
+Must not: form equations, or know of programs and units.
+"""
+
+from mb2fmu.model.elements.bushing import Bushing
+from mb2fmu.model.elements.clutches import Brake, Clutch, OneWayClutch
+from mb2fmu.model.elements.contact import Contact
+from mb2fmu.model.elements.friction import CoulombFriction
+from mb2fmu.model.elements.hydraulics import HydraulicCylinder, Valve
+from mb2fmu.model.elements.impact import Impact
+from mb2fmu.model.elements.latch import Latch
+from mb2fmu.model.elements.motor import GearMotor
+from mb2fmu.model.elements.springs import SpringDamper
+from mb2fmu.model.elements.stops import Backlash, HardStop
+from mb2fmu.model.elements.surfaces import CylinderSurface, HeightSurface, PlaneSurface, SphereSurface
+from mb2fmu.model.elements.surroundings import Drag, GravityGradient
+from mb2fmu.model.elements.tyre import Brush, MagicFormula, Tyre
+from mb2fmu.model.elements.work import Work
+
+__all__ = [
+    "Backlash",
+    "Brake",
+    "Brush",
+    "Bushing",
+    "Clutch",
+    "Contact",
+    "CoulombFriction",
+    "CylinderSurface",
+    "Drag",
+    "GearMotor",
+    "GravityGradient",
+    "HardStop",
+    "HeightSurface",
+    "HydraulicCylinder",
+    "Impact",
+    "Latch",
+    "MagicFormula",
+    "OneWayClutch",
+    "PlaneSurface",
+    "SphereSurface",
+    "SpringDamper",
+    "Tyre",
+    "Valve",
+    "Work",
+]

@@ -1,0 +1,429 @@
+"""Model: the declarations of the user, and ModelDefinition: the frozen record that the pipeline reads.
+
+A ``Model`` collects declarations without judging them; ``mb2fmu.model.checks.definition_checks.check`` judges all of them at once and
+hands back a ``ModelDefinition``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics are handed
+over as they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias
+
+import sympy as sm
+from sympy.physics.mechanics import JointsMethod, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
+
+from mb2fmu.errors import ModelError
+from mb2fmu.model.declarations.added_loads import Additions
+from mb2fmu.model.declarations.appearance import Looks
+from mb2fmu.model.declarations.declared_arrays import DeclaredArray
+from mb2fmu.model.declarations.declared_contacts import DeclaredContact
+from mb2fmu.model.declarations.declared_events import DeclaredEvent, OwnEvents
+from mb2fmu.model.declarations.declared_latches import DeclaredLatch
+from mb2fmu.model.declarations.declared_loops import DeclaredLoop, Loops
+from mb2fmu.model.declarations.declared_outputs import Outputs
+from mb2fmu.model.declarations.declared_terminals import Connections, DeclaredTerminal
+from mb2fmu.model.declarations.model_declarations import Declarations, Experiment, Number, Signal, communication_step
+from mb2fmu.model.declarations.output_requests import OutputKind, OutputRequest
+from mb2fmu.model.declarations.shapes import Look
+from mb2fmu.model.naming import plain_latex
+from mb2fmu.model.source_location import caller
+from mb2fmu.model.sources.parts import Parts, method_of_joints
+from mb2fmu.model.sources.record_mechanics import RecordedMechanics
+from mb2fmu.model.value_overrides import Value, with_values
+from mb2fmu.model.variables import (
+    AuxiliaryState,
+    Constraint,
+    ConstraintForce,
+    Coordinate,
+    Input,
+    Output,
+    Parameter,
+    Quantity,
+    Speed,
+    StartKind,
+    plain_name,
+)
+from mb2fmu.units import modelica_notation
+
+__all__ = [
+    "Experiment",
+    "Mechanics",
+    "Model",
+    "ModelDefinition",
+    "Number",
+    "OutputKind",
+    "OutputRequest",
+    "Parts",
+    "Signal",
+]
+
+Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDefinition(Declarations):
+    """A checked model: every symbol declared once, every name legal and unique, every unit known.
+
+    Attributes:
+        mechanics: As handed over, with the loads that were added.
+        constraint_forces: In order of declaration.
+        constraints: What is said of constraints, in order of declaration.
+        outputs: Expressions and requests, in order of declaration.
+        potential_energy: Given by the user; None: found from gravity, springs and the bodies' potential energies.
+        looks: Shapes, traced points and arrows, in order of declaration.
+        ground: Inertial frame and origin for pictures, where the mechanics (a Lagrangian alone) have none.
+        loops: Closed forms of loops that the model says itself.
+        events: That the model says itself, in order of declaration.
+        contacts: Unilateral ones, in order of declaration.
+        known_potentials: (loads that were added, their potential energy together in J), as elements tell it.
+        loads_of_elements: (load that was added, name of the element that added it).
+        latches: In order of declaration.
+
+    Raises:
+        ModelError: If a symbol or a name stands in it twice.
+    """
+
+    mechanics: Mechanics
+    constraint_forces: tuple[ConstraintForce, ...]
+    outputs: tuple[Output | OutputRequest, ...]
+    potential_energy: sm.Expr | None
+    constraints: tuple[Constraint, ...] = ()
+    looks: tuple[Look, ...] = ()
+    ground: tuple[ReferenceFrame, Point] | None = None
+    loops: tuple[DeclaredLoop, ...] = ()
+    events: tuple[DeclaredEvent, ...] = ()
+    contacts: tuple[DeclaredContact, ...] = ()
+    known_potentials: tuple[tuple[tuple[Any, ...], sm.Expr], ...] = ()
+    loads_of_elements: tuple[tuple[Any, str], ...] = ()
+    latches: tuple[DeclaredLatch, ...] = ()
+
+    def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:
+        """Return declarations as plain data, for all stages after the reading.
+
+        Args:
+            dependent: Names of the coordinates and speeds that the mechanics name as dependent.
+            origin: What the mechanism was read from, a noun phrase.
+        """
+        plain = {item.name: getattr(self, item.name) for item in fields(Declarations)}
+        return Declarations(**plain | {"dependent": dependent, "origin": origin})
+
+    def __post_init__(self) -> None:
+        declared: tuple[Any, ...] = (*self.quantities, *self.constraint_forces)
+        symbols = Counter(record.symbol for record in declared)
+        names = Counter(record.name for record in (*declared, *self.outputs))
+        doubles = {str(key) for key, count in (symbols | names).items() if count > 1}
+        if doubles:
+            raise ModelError(f"the definition of {self.name} has {', '.join(sorted(doubles))} twice")
+
+
+class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
+    """A mechanism and the declarations of its quantities; docs/models.md shows how.
+
+    Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check``. Numbers
+    are in the declared unit; units are written as Modelica does.
+
+    Args:
+        name: FMU model name, an identifier of C and Python such as ``DoublePendulum``.
+        mechanics: A ``System``, a ``KanesMethod`` or ``LagrangesMethod`` already set up, or ``Parts``; of a
+            ``JointsMethod`` the method that it holds, or Kane's if it holds none yet.
+        description: One line.
+        diagram: SVG or text picture of what the coordinates mean.
+
+    Attributes:
+        declared: Everything declared, in order.
+        potential: The potential energy given by :meth:`potential_energy`, or None.
+        default_experiment: As :meth:`experiment` sets it.
+        source: The model file, set by ``mb2fmu.model.load``.
+        where: ``file:line`` where the model was made.
+        given: Values set by :meth:`at`.
+    """
+
+    def __init__(
+        self, name: str, mechanics: Mechanics | JointsMethod, *, description: str = "", diagram: str = ""
+    ) -> None:
+        self.name = name
+        self.mechanics = method_of_joints(mechanics) if isinstance(mechanics, JointsMethod) else mechanics
+        self.description = description
+        self.diagram = diagram
+        super().__init__()
+        self.declared: list[Quantity | OutputRequest] = []
+        self.potential: sm.Expr | None = None
+        self.default_experiment = Experiment()
+        self.terminals: list[DeclaredTerminal] = []
+        self.arrays: list[DeclaredArray] = []
+        self.source: Path | None = None
+        self.given: Mapping[str, float] = {}
+        self.where = caller()
+
+    def at(self, values: Mapping[str, Value] | None = None, **named: Value) -> Self:
+        """Return a copy of the model with other values of parameters, start values and inputs.
+
+        Args:
+            values: FMU name → number in its unit, or text with a unit (``"30 deg"``). An input keeps the value:
+                the experiment's signal of it is dropped.
+            named: The same, where a name has no dots: ``model.at(m=2.0)``.
+
+        Raises:
+            ModelError: For every name that cannot be set and every value that is no number.
+        """
+        return with_values(self, {**(values or {}), **named})
+
+    # The keywords of these methods are written out in each: editors and help() show them where a user types.
+
+    def parameter(
+        self,
+        symbol: sm.Symbol,
+        value: Number,
+        unit: str = "1",
+        *,
+        name: str | None = None,
+        tunable: bool = True,
+        min: float | None = None,
+        max: float | None = None,
+        nominal: float | None = None,
+        display_unit: str | None = None,
+        description: str = "",
+    ) -> None:
+        """Declare a parameter; a ``value`` with symbols in it makes it a calculated one.
+
+        Args:
+            symbol: As it stands in the mechanics.
+            value: A number in ``unit``, or an expression of other parameters.
+            unit: Modelica style, e.g. ``"kg.m2"``.
+            name: FMU name; the symbol's name if None.
+            tunable: False: fixed once the simulation has started.
+            min: Lower bound in ``unit``.
+            max: Upper bound in ``unit``.
+            nominal: Typical magnitude, > 0.
+            display_unit: Unit for people, e.g. ``"deg"``.
+            description: One line.
+        """
+        expression = sm.sympify(value)
+        self.declared.append(
+            Parameter(
+                symbol=symbol,
+                value=expression if expression.free_symbols else float(expression),
+                tunable=tunable,
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+            )
+        )
+
+    def input(
+        self,
+        symbol: sm.Expr,
+        start: float = 0.0,
+        unit: str = "1",
+        *,
+        name: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        nominal: float | None = None,
+        display_unit: str | None = None,
+        description: str = "",
+    ) -> None:
+        """Declare an input signal; arguments as for :meth:`parameter`, ``start`` holds until the input is set."""
+        self.declared.append(
+            Input(
+                symbol=symbol,
+                start=float(start),
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+            )
+        )
+
+    def coordinate(
+        self,
+        symbol: sm.Expr,
+        start: float,
+        unit: str = "1",
+        *,
+        kind: StartKind = "fixed",
+        name: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        nominal: float | None = None,
+        display_unit: str | None = None,
+        description: str = "",
+    ) -> None:
+        """Declare a generalized coordinate with its start value (``fixed``: kept; ``guess``: may be solved for)."""
+        self.declared.append(
+            Coordinate(
+                symbol=symbol,
+                start=float(start),
+                kind=kind,
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+            )
+        )
+
+    def speed(
+        self,
+        symbol: sm.Expr,
+        start: float = 0.0,
+        unit: str = "1",
+        *,
+        kind: StartKind = "fixed",
+        name: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        nominal: float | None = None,
+        display_unit: str | None = None,
+        description: str = "",
+    ) -> None:
+        """Declare a generalized speed with its start value; a dependent speed's start is a ``guess``.
+
+        ``symbol`` is a speed u of the mechanics, or ``q.diff()`` where q' is the speed (always in a
+        ``LagrangesMethod``): then the FMU name is ``q_dot`` unless ``name`` is given.
+        """
+        self.declared.append(
+            Speed(
+                symbol=symbol,
+                start=float(start),
+                kind=kind,
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+            )
+        )
+
+    def state(
+        self,
+        symbol: sm.Expr,
+        derivative: sm.Expr,
+        start: float = 0.0,
+        unit: str = "1",
+        *,
+        name: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        nominal: float | None = None,
+        display_unit: str | None = None,
+        description: str = "",
+    ) -> None:
+        """Declare an auxiliary state z with z' = ``derivative``."""
+        self.declared.append(
+            AuxiliaryState(
+                symbol=symbol,
+                derivative=sm.sympify(derivative),
+                start=float(start),
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+            )
+        )
+
+    def constraint_force(
+        self, symbol: sm.Expr, unit: str = "N", *, name: str | None = None, description: str = ""
+    ) -> None:
+        """Declare an unknown force or torque of a load at an auxiliary speed; outputs may contain it."""
+        self.declared.append(
+            ConstraintForce(symbol=symbol, **_quantity(symbol, name, unit=unit, description=description))
+        )
+
+    def constraint(
+        self,
+        row: sm.Expr,
+        name: str = "",
+        *,
+        multiplier: sm.Expr | None = None,
+        acts: Sequence[tuple[Any, ...]] = (),
+    ) -> None:
+        """Add to a constraint of the mechanics: its name in messages, its multiplier, the place of its force.
+
+        Args:
+            row: The constraint, the expression that was given to the mechanics.
+            name: For messages, such as ``loop.x``; holonomic[1], nonholonomic[1], … otherwise.
+            multiplier: A function of time that outputs may then contain; it stands for λ in M u' + A^T λ = f.
+            acts: Where the constraint's force acts: (point, vector) and (frame, vector) pairs, such that the sum of
+                the points' velocities (and frames' angular velocities) times the vectors is the row, or its rate.
+                The particle of a body that is at a point now, as where a wheel touches: (point, vector, body).
+                For a loop closed between points P and Q by (Q - P)·N.x: ``[(Q, N.x), (P, -N.x)]``. Reactions of joints
+                in closed loops, and of those that carry wheels, need it.
+        """
+        self.declared.append(
+            Constraint(
+                row=sm.sympify(row),
+                symbol=multiplier,
+                acts=tuple(tuple(act) for act in acts),
+                name=name,
+                where=caller(),
+            )
+        )
+
+    def output(
+        self,
+        name: str,
+        expression: sm.Expr,
+        unit: str = "1",
+        *,
+        nominal: float | None = None,
+        display_unit: str | None = None,
+        description: str = "",
+        drives: sm.Expr | None = None,
+    ) -> None:
+        """Declare an output: any expression of state, inputs, parameters, time, and derivatives of q and u.
+
+        Of a force or torque that pushes where something touches, ``drives`` is the distance or angle that a positive
+        one drives up: the animation shows it as a contact, where it acts along a line with an arrow.
+        """
+        self.declared.append(
+            Output(
+                expression=sm.sympify(expression),
+                drives=None if drives is None else sm.sympify(drives),
+                **_quantity(None, name, unit=unit, display_unit=display_unit, nominal=nominal, description=description),
+            )
+        )
+
+    def potential_energy(self, expression: sm.Expr) -> None:
+        """Set the potential energy in J, where it cannot be derived from the loads."""
+        self.potential = sm.sympify(expression)
+
+    def experiment(
+        self,
+        *,
+        stop: float = 10.0,
+        step: float | None = None,
+        tolerance: float = 1e-6,
+        stiff: bool = False,
+        solver: Literal["adaptive", "fixed"] = "adaptive",
+        internal_step: float | None = None,
+        signals: Mapping[sm.Expr, Signal] | None = None,
+    ) -> None:
+        """Set the default experiment (see :class:`Experiment`), which the proof runs too.
+
+        Without ``step`` it is 0.01 s, or what suits a very short or long experiment (:func:`communication_step`); not
+        more than 0.01 s where it is the integration's step, too.
+        """
+        if step is None:
+            step = communication_step(float(stop))
+            step = min(step, 0.01) if solver == "fixed" and internal_step is None else step
+        self.default_experiment = Experiment(
+            stop=float(stop),
+            step=float(step),
+            tolerance=float(tolerance),
+            stiff=stiff,
+            solver=solver,
+            internal_step=None if internal_step is None else float(internal_step),
+            signals=dict(signals or {}),
+            where=caller(),
+        )
+
+
+def _quantity(
+    symbol: sm.Expr | None,
+    name: str | None,
+    unit: str,
+    display_unit: str | None = None,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    nominal: float | None = None,
+    description: str = "",
+) -> dict[str, Any]:
+    """Return the keyword arguments common to all ``Quantity`` records; bounds and nominals may be SymPy numbers."""
+    numbers = {"minimum": minimum, "maximum": maximum, "nominal": nominal}
+    return {
+        "name": plain_latex(plain_name(symbol)) if name is None else name,
+        "where": caller(),
+        "unit": modelica_notation(unit),
+        "display_unit": None if display_unit is None else modelica_notation(display_unit),
+        **{key: None if value is None else float(value) for key, value in numbers.items()},
+        "description": description,
+    }

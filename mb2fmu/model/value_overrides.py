@@ -1,0 +1,108 @@
+"""Set other values than the model file's: parameters, start values and inputs, by their FMU names."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
+from mb2fmu.units import display_conversion
+
+if TYPE_CHECKING:
+    from mb2fmu.model.model import Model
+
+AnyModel = TypeVar("AnyModel", bound="Model")
+Value = float | str
+
+_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*\Z")
+
+
+def number_in(value: Value, unit: str) -> float:
+    """Return a value as a number in ``unit``: ``2``, ``"2"``, or with its own unit, ``"30 deg"``.
+
+    Raises:
+        ValueError: If it is no finite number, or its unit does not measure what ``unit`` does.
+    """
+    if not isinstance(value, str):
+        number = float(value)
+    elif (match := _NUMBER.match(value)) is None:
+        raise ValueError(f"{value!r} is no number")
+    else:
+        number = float(match[1])
+        if match[2]:
+            factor, offset = display_conversion(unit, match[2])
+            number = (number - offset) / factor
+    if not math.isfinite(number):
+        raise ValueError(f"{value!r} is not finite")
+    return number
+
+
+def with_values(model: AnyModel, values: Mapping[str, Value]) -> AnyModel:
+    """Return a copy of the model with other values.
+
+    Args:
+        model: As the user wrote it.
+        values: FMU name of a free parameter, a state or an input → value in its unit, or text with a unit. An input
+            keeps the value: the experiment's signal of it is dropped.
+
+    Raises:
+        ModelError: For every name that cannot be set and every value that is no number.
+    """
+    settable = {
+        i.name: i for i in model.declared if isinstance(i, Parameter | Input | Coordinate | Speed | AuxiliaryState)
+    }
+    faults, numbers = [], {}
+    for name, value in values.items():
+        item = settable.get(name)
+        if item is None or (isinstance(item, Parameter) and item.calculated):
+            faults.append(_unsettable(name, item, list(settable)))
+            continue
+        try:
+            numbers[name] = number_in(value, item.unit)
+        except ValueError as error:
+            remedy = f"write {name}=NUMBER in {item.unit}, or with a unit: {name}='NUMBER UNIT'"
+            faults.append(Fault(f"{name} cannot be set: {error}", item.where, remedy))
+    if faults:  # what only lies out of its bounds is told by the checks of the model, with all that these find
+        from mb2fmu.model.checks.definition_checks import out_of_bounds
+
+        faults += [fault for name, number in numbers.items() for fault in out_of_bounds(settable[name], number)]
+        raise ModelError(f"{model.name} cannot be set as asked:", faults)
+    return _changed(model, numbers)
+
+
+def _changed(model: AnyModel, numbers: Mapping[str, float]) -> AnyModel:
+    """Return a copy of the model with these numbers in its declarations."""
+    import copy
+
+    other = copy.copy(model)
+    other.declared = [_with_number(item, numbers) for item in model.declared]
+    kept = {item.symbol for item in model.declared if isinstance(item, Input) and item.name in numbers}
+    experiment = model.default_experiment
+    signals = {symbol: signal for symbol, signal in experiment.signals.items() if symbol not in kept}
+    other.default_experiment = replace(experiment, signals=signals)
+    other.given = {**model.given, **numbers}
+    return other
+
+
+def _with_number(item: Quantity, numbers: Mapping[str, float]) -> Quantity:
+    """Return an item with the number set for its name, as its value or start."""
+    if isinstance(item, Parameter) and item.name in numbers:
+        return replace(item, value=numbers[item.name])
+    if isinstance(item, Input | Coordinate | Speed | AuxiliaryState) and item.name in numbers:
+        return replace(item, start=numbers[item.name])
+    return item
+
+
+def _unsettable(name: str, item: Quantity | None, names: Sequence[str]) -> Fault:
+    """Return why a name cannot be given a value."""
+    if isinstance(item, Parameter):
+        symbols = sorted(map(str, getattr(item.value, "free_symbols", ())))
+        return Fault(f"{name} is calculated from {', '.join(symbols)}", item.where, "set those")
+    near = difflib.get_close_matches(name, names, n=3)
+    remedy = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+    return Fault(f"there is no parameter, state or input {name}", remedy=remedy)
