@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 MODELS = ROOT / "models"
 WARM = """
-from mb2fmu.validation.compiled.machine import runtime
+from mb2fmu.validation.compiled.compiled_equations import runtime
 runtime()
 """
 

@@ -27,7 +27,7 @@ from mb2fmu.model.model import ModelDefinition
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
 from mb2fmu.pipeline.filming import film
 from mb2fmu.pipeline.notebook import HEARS, telling
-from mb2fmu.validation import stored
+from mb2fmu.validation.reference import reference_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -261,7 +261,7 @@ def _table(what: str, value: str, rows: Iterable[tuple[str, str, str, str]]) -> 
 
 def _picture(definition: ModelDefinition, name: str) -> bytes:
     """The first coordinates over time, out of the stored reference; one plot for each unit."""
-    trajectory = stored.read(ROOT / "reference" / name)
+    trajectory = reference_files.read(ROOT / "reference" / name)
     by_unit: dict[str, list[str]] = {}
     for coordinate in definition.coordinates:
         by_unit.setdefault(coordinate.unit, []).append(coordinate.name)

@@ -30,8 +30,8 @@ from scipy.integrate import DOP853
 
 from mb2fmu import pipeline
 from mb2fmu.mechanics import formulations
-from mb2fmu.validation.conditions import conditions
-from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.reference.experiment_numbers import conditions
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 ROOT = Path(__file__).parents[1]
 Floats = npt.NDArray[np.float64]

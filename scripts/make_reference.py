@@ -10,7 +10,8 @@ from mb2fmu import model
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.pipeline.proving import reference_equations
-from mb2fmu.validation import Trajectory, make_reference, stored
+from mb2fmu.validation import Trajectory, make_reference
+from mb2fmu.validation.reference import reference_files
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,7 +26,7 @@ def fresh(name: str) -> Trajectory:
     definition = read.declared  # its start values are on the constraints
     used, _ = formulations.choose(read)
     reference = reference_equations(read, used)
-    return stored.excerpt(make_reference(definition, reference.equations, mechanism=reference.mechanism))
+    return reference_files.excerpt(make_reference(definition, reference.equations, mechanism=reference.mechanism))
 
 
 def main() -> int:
@@ -39,7 +40,7 @@ def main() -> int:
         except Mb2FmuError as error:
             print(f"{name}: {error}", file=sys.stderr)
             return error.exit_code
-        stored.write(made, ROOT / "reference" / name)
+        reference_files.write(made, ROOT / "reference" / name)
         spread = made.uncertainty.max()
         print(f"{name}: {len(made.time)} rows to t = {made.time[-1]:g} s, uncertainty at most {spread:.1e}")
     return 0

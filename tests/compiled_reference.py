@@ -7,7 +7,7 @@ from mechanisms import random_states
 
 from mb2fmu.mechanics.formulations import formulate_motion
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.validation.newton_euler import NewtonEuler
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
 
 
 def largest_difference(compiled: NewtonEuler, mechanism: Mechanism, *, count: int, seed: int) -> float:

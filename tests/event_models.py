@@ -11,7 +11,7 @@ from mb2fmu import Clutch, CoulombFriction, Impact, Model, OneWayClutch, pre, st
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import check
-from mb2fmu.validation.reference import Reference, make_reference
+from mb2fmu.validation.reference.reference_run import Reference, make_reference
 
 
 def particle(start: float, speed: float, force: Callable[..., sm.Expr]) -> tuple[Model, sm.Expr, sm.Expr]:

@@ -10,7 +10,7 @@ from mb2fmu import Model, derive, validation
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.reference import Reference
+from mb2fmu.validation.reference.reference_run import Reference
 from mb2fmu.validation.result import ValidationResult
 from mb2fmu.validation.validate import make_yardstick
 

@@ -67,7 +67,7 @@ def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -
         ToolError: If it fails while it runs.
     """
     from mb2fmu import validation
-    from mb2fmu.validation.unit_description import read_description
+    from mb2fmu.validation.runs.fmu_description import read_description
 
     steps = max(1, round(scene.stop / scene.step))
     time = np.arange(steps + 1, dtype=np.float64) * np.float64(scene.step)

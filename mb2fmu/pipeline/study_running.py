@@ -28,8 +28,8 @@ from mb2fmu.studies.trajectory_files import zarr_package
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.described_model import Description
-    from mb2fmu.validation.tables import Table
-    from mb2fmu.validation.unit_description import UnitDescription
+    from mb2fmu.validation.data.data_tables import Table
+    from mb2fmu.validation.runs.fmu_description import UnitDescription
 
 Told = Callable[[int, int, int], None]
 """Is told how many cases are done, how many there are, how many failed."""
@@ -148,7 +148,7 @@ def _prepared(
     from mb2fmu import validation
     from mb2fmu.audit.description.parse_description import read_description
     from mb2fmu.fmu.package.fmu_archive import unarchived
-    from mb2fmu.validation.unit_description import read_description as unit_description
+    from mb2fmu.validation.runs.fmu_description import read_description as unit_description
 
     if names_no_source(plan, earlier):
         raise AnalysisError("the plan cannot be used:", earlier)

@@ -20,7 +20,7 @@ from mb2fmu.pipeline.trajectories import SimulatedUnit
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.described_model import Description, Variable
-    from mb2fmu.validation.unit_description import UnitKind
+    from mb2fmu.validation.runs.fmu_description import UnitKind
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def simulate_unit(
     from mb2fmu import validation
     from mb2fmu.audit.description.parse_description import read_description
     from mb2fmu.fmu import package
-    from mb2fmu.validation.simulate import offered_kinds
+    from mb2fmu.validation.runs.fmu_run import offered_kinds
 
     used = offered_kinds(path)[0] if kind is None else _kind(kind)
     files = package.unpack(path)

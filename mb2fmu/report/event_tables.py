@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from mb2fmu.report.content import EventRow, EventTable, Number, State
 from mb2fmu.report.numbers import exact, short
-from mb2fmu.validation.event_sides import of_the_motion
-from mb2fmu.validation.reference import Reference
+from mb2fmu.validation.reference.event_sides import of_the_motion
+from mb2fmu.validation.reference.reference_run import Reference
 from mb2fmu.validation.result import KIND_NAMES, EventResult, ValidationResult
 
 _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mb2fmu.report.content import LadderRow, Number, State
 from mb2fmu.report.numbers import exact, short
-from mb2fmu.validation.independence import Rung
+from mb2fmu.validation.independent_checks import Rung
 from mb2fmu.validation.result import ValidationResult
 
 _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}

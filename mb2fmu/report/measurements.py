@@ -13,7 +13,7 @@ from rich.text import Text
 
 from mb2fmu.report.content import ErrorRow
 from mb2fmu.report.results import bar, number
-from mb2fmu.validation.measured import ColumnResult, TableResult
+from mb2fmu.validation.data.measured_data import ColumnResult, TableResult
 from mb2fmu.validation.result import KIND_NAMES
 
 _STYLES = {"passed": "green", "failed": "bold red"}

@@ -12,12 +12,12 @@ from mb2fmu.mechanics.equations.latch_records import Latch
 from mb2fmu.report.chart import Chart, Strip, draw
 from mb2fmu.report.content import Figure
 from mb2fmu.report.event_tables import ticks
-from mb2fmu.validation.event_naming import switch_names
-from mb2fmu.validation.event_sides import of_the_motion
-from mb2fmu.validation.hybrid import HybridEquations
-from mb2fmu.validation.own_switches import FrozenEquations, OwnSwitch
-from mb2fmu.validation.reference import Reference
-from mb2fmu.validation.unreached import mode_word
+from mb2fmu.validation.bounds.untested_switches import mode_word
+from mb2fmu.validation.modes.event_names import switch_names
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.reference_switches import FrozenEquations, OwnSwitch
+from mb2fmu.validation.reference.event_sides import of_the_motion
+from mb2fmu.validation.reference.reference_run import Reference
 
 _MOST_STRIPS = 12
 _BRIEF = 1e-3  # part of the run below which a mode is not drawn

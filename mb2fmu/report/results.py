@@ -13,7 +13,7 @@ from mb2fmu.report.content import CheckRow, ErrorRow, Fact, Figure, FigureGroup,
 from mb2fmu.report.event_tables import ticks
 from mb2fmu.report.mode_strips import modes
 from mb2fmu.report.numbers import exact, plain, short
-from mb2fmu.validation.compare import FACTOR
+from mb2fmu.validation.comparison.motion_comparison import FACTOR
 from mb2fmu.validation.result import KIND_NAMES, InvariantResult, ValidationResult, VariableResult
 
 _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "bad"}

@@ -13,7 +13,7 @@ from mb2fmu.report.event_tables import events_text
 from mb2fmu.report.event_tables import failures as event_failures
 from mb2fmu.report.exercised import coverage_text
 from mb2fmu.report.measurements import table_blocks, table_failures
-from mb2fmu.validation.independence import Rung
+from mb2fmu.validation.independent_checks import Rung
 from mb2fmu.validation.result import KIND_NAMES, InvariantResult, KindResult, ValidationResult, VariableResult
 
 # Below this width (in characters) a table keeps only the columns that the verdict needs.

@@ -21,8 +21,8 @@ from mb2fmu.units import display_conversion
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.described_model import Description, Variable
-    from mb2fmu.validation.tables import Table
-    from mb2fmu.validation.unit_description import UnitDescription, UnitKind
+    from mb2fmu.validation.data.data_tables import Table
+    from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind
 
 Floats = npt.NDArray[np.float64]
 Signal = Callable[[float], float]

@@ -16,8 +16,8 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import unpack
 from mb2fmu.systems.master.slaves import Abilities
 from mb2fmu.units import BASE_UNITS
-from mb2fmu.validation.unit_description import TROUBLES
-from mb2fmu.validation.unit_description import read_description as read_for_driving
+from mb2fmu.validation.runs.fmu_description import TROUBLES
+from mb2fmu.validation.runs.fmu_description import read_description as read_for_driving
 
 TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
 

@@ -15,12 +15,15 @@ This stage must not derive, lower or emit anything, change the FMU, or loosen a 
 """
 
 from mb2fmu.audit.checkers import Finding, check_conformance
-from mb2fmu.validation import stored
-from mb2fmu.validation.conditions import Conditions, conditions
-from mb2fmu.validation.independence import Independence, Rung, prove_independently
-from mb2fmu.validation.measured import Settings, TableResult, compare_data, compare_points
-from mb2fmu.validation.newton_euler import newton_euler_applies, outgrows_symbols
-from mb2fmu.validation.reference import Reference, by_euler, make_reference
+from mb2fmu.validation.data.data_tables import Table, Tolerance, read_table
+from mb2fmu.validation.data.measured_data import Settings, TableResult, compare_data, compare_points
+from mb2fmu.validation.independent_checks import Independence, Rung, prove_independently
+from mb2fmu.validation.reference import reference_files
+from mb2fmu.validation.reference.experiment_numbers import Conditions, conditions
+from mb2fmu.validation.reference.reference_run import Reference, by_euler, make_reference
+from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.reference.trajectory_records import Trajectory
+from mb2fmu.validation.reference_equations.newton_euler import newton_euler_applies, outgrows_symbols
 from mb2fmu.validation.result import (
     CallResult,
     InfluenceResult,
@@ -31,10 +34,7 @@ from mb2fmu.validation.result import (
     ValidationResult,
     VariableResult,
 )
-from mb2fmu.validation.sensitivity import measure_sensitivity
-from mb2fmu.validation.simulate import Simulation, simulate
-from mb2fmu.validation.tables import Table, Tolerance, read_table
-from mb2fmu.validation.trajectory import Trajectory
+from mb2fmu.validation.runs.fmu_run import Simulation, simulate
 from mb2fmu.validation.validate import Yardstick, make_yardstick, reference_method, validate
 
 __all__ = [

@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.audit.checkers import Finding
-from mb2fmu.validation.digits import Digits
-from mb2fmu.validation.independence import Independence, Rung
-from mb2fmu.validation.measured import TableResult
-from mb2fmu.validation.reference import Kind, Reference
-from mb2fmu.validation.simulate import Simulation
-from mb2fmu.validation.solving import Solving
-from mb2fmu.validation.unit_description import UnitKind
-from mb2fmu.validation.unreached import unreached
+from mb2fmu.validation.bounds.untested_switches import unreached
+from mb2fmu.validation.data.measured_data import TableResult
+from mb2fmu.validation.independent_checks import Independence, Rung
+from mb2fmu.validation.reference.conditioning_digits import Digits
+from mb2fmu.validation.reference.reference_run import Kind, Reference
+from mb2fmu.validation.runs.fmu_description import UnitKind
+from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.source_checks.solution_accuracy import Solving
 
 Floats = npt.NDArray[np.float64]
 Verdict = Literal["passed", "failed", "unjudged"]

@@ -17,8 +17,17 @@ from mb2fmu import __version__
 from mb2fmu.errors import ValidationError
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.observable_quantities import diagnosed_outputs
-from mb2fmu.validation.answers import answered
-from mb2fmu.validation.compare import (
+from mb2fmu.validation.api_checks.api_call_plan import Asked, Occasion, asked, occasion
+from mb2fmu.validation.api_checks.api_check_comparison import answered
+from mb2fmu.validation.comparison.event_comparison import (
+    Watch,
+    event_sessions,
+    judge_events,
+    left_out,
+    watched_names,
+    watches,
+)
+from mb2fmu.validation.comparison.motion_comparison import (
     FACTOR,
     MINIMUM_POINTS,
     Bounds,
@@ -26,15 +35,14 @@ from mb2fmu.validation.compare import (
     compare_invariants,
     compare_variables,
 )
-from mb2fmu.validation.conditions import Conditions, conditions
-from mb2fmu.validation.conformity import conformity
-from mb2fmu.validation.digits import Digits, known_digits
-from mb2fmu.validation.event_verdicts import Watch, event_sessions, judge_events, left_out, watched_names, watches
-from mb2fmu.validation.excitation import PARTS, Excitation, as_set, excite, settable_names
-from mb2fmu.validation.exercise import Asked, Occasion, asked, occasion
-from mb2fmu.validation.influence import influences
-from mb2fmu.validation.kept_integrals import Conserved, KeptIntegrals, conserved_quantities
-from mb2fmu.validation.reference import Reference, describe, make_reference
+from mb2fmu.validation.conformity_checks import conformity
+from mb2fmu.validation.experiment.exercised_quantities import influences
+from mb2fmu.validation.experiment.perturbed_experiment import PARTS, Excitation, as_set, excite, settable_names
+from mb2fmu.validation.reference.conditioning_digits import Digits, known_digits
+from mb2fmu.validation.reference.experiment_numbers import Conditions, conditions
+from mb2fmu.validation.reference.first_integrals_along_run import Conserved, KeptIntegrals, conserved_quantities
+from mb2fmu.validation.reference.reference_run import Reference, describe, make_reference
+from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.result import (
     KIND_NAMES,
     CallResult,
@@ -44,9 +52,8 @@ from mb2fmu.validation.result import (
     MovedResult,
     ValidationResult,
 )
-from mb2fmu.validation.sensitivity import measure_sensitivity
-from mb2fmu.validation.simulate import TIME_LIMIT, Driven, check_variables, drive
-from mb2fmu.validation.unit_description import UnitDescription, UnitKind, read_description
+from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind, read_description
+from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Driven, check_variables, drive
 
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method

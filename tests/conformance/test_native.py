@@ -26,11 +26,11 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanis
 from mb2fmu.model import load
 from mb2fmu.model.scales.characteristic_units import ATTRACTOR_RATE
 from mb2fmu.pipeline.proving import reference_equations
-from mb2fmu.validation.compare import bounds
-from mb2fmu.validation.hybrid import HybridEquations
-from mb2fmu.validation.integration import explicit_euler
-from mb2fmu.validation.numeric import NumericEquations
-from mb2fmu.validation.reference import comparable, held_slope, observe
+from mb2fmu.validation.comparison.motion_comparison import bounds
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.reference.reference_run import comparable, held_slope, observe
+from mb2fmu.validation.reference.smooth_integration import explicit_euler
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("double_pendulum", "rolling_disc")

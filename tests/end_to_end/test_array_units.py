@@ -17,7 +17,7 @@ from mb2fmu import pipeline
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package.fmu_archive import unpack
 from mb2fmu.fmu.runner.array_elements import element
-from mb2fmu.validation.unit_description import read_description
+from mb2fmu.validation.runs.fmu_description import read_description
 
 ARM = robot(
     '<link name="base"/>\n',

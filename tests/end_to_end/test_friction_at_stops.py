@@ -15,7 +15,7 @@ from event_models import reference_of
 from judging import Judge
 
 from mb2fmu import Brake, CoulombFriction, HardStop, Impact, Model, export
-from mb2fmu.validation.shared_holding import held_already, holding
+from mb2fmu.validation.modes.shared_holding_forces import held_already, holding
 
 t = me.dynamicsymbols._t
 KINDS = ["CoSimulation", "ModelExchange"]

@@ -19,9 +19,9 @@ from mb2fmu.compiler.lowering import contact_laws
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.contact_records import UnilateralContact
 from mb2fmu.mechanics.equations.event_records import events_of_touch
-from mb2fmu.validation.conditions import conditions
-from mb2fmu.validation.simulate import drive
-from mb2fmu.validation.unit_description import read_description
+from mb2fmu.validation.reference.experiment_numbers import conditions
+from mb2fmu.validation.runs.fmu_description import read_description
+from mb2fmu.validation.runs.fmu_run import drive
 
 pytestmark = pytest.mark.slow
 RESTS = 2.49911331422462  # of a ball from 1 m with e = 0.7 that rests below 0.1 m/s: its 11th impact

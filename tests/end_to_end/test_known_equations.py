@@ -16,8 +16,8 @@ import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.compiler import evaluation
 from mb2fmu.errors import ModelError
-from mb2fmu.validation.integration import explicit_euler
-from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.reference.smooth_integration import explicit_euler
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 angles = st.floats(-3.0, 3.0)
 speeds = st.floats(-5.0, 5.0)

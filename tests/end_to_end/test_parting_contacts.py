@@ -17,11 +17,11 @@ import sympy.physics.mechanics as me
 from mb2fmu import Impact, Model, derive, export
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics import formulations
-from mb2fmu.validation.conditions import conditions
-from mb2fmu.validation.reference import Reference, make_reference
-from mb2fmu.validation.simulate import drive
-from mb2fmu.validation.step_flows import Step, StepFlow
-from mb2fmu.validation.unit_description import read_description
+from mb2fmu.validation.bounds.one_step_flow import Step, StepFlow
+from mb2fmu.validation.reference.experiment_numbers import conditions
+from mb2fmu.validation.reference.reference_run import Reference, make_reference
+from mb2fmu.validation.runs.fmu_description import read_description
+from mb2fmu.validation.runs.fmu_run import drive
 
 MASS, STIFFNESS, DAMPING, PRESSED, G = 0.2, 400.0, 0.5, 0.02, 9.81
 HEIGHT, TURNS, FASTER = 0.01, 60.0, 63.0

@@ -10,7 +10,8 @@ from representatives import marked
 
 from mb2fmu import model
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.validation import make_reference, stored
+from mb2fmu.validation import make_reference
+from mb2fmu.validation.reference import reference_files
 
 ROOT = Path(__file__).parents[2]
 MODELS = sorted(path.stem for path in (ROOT / "models").glob("*.py"))
@@ -22,7 +23,7 @@ def test_every_model_has_a_stored_reference():
 
 @pytest.mark.parametrize("name", marked(MODELS))
 def test_stored_reference_is_current(name):
-    old = stored.read(ROOT / "reference" / name)
+    old = reference_files.read(ROOT / "reference" / name)
     read = mechanism.close_loops(mechanism.read(model.check(model.load(ROOT / "models" / f"{name}.py"))))
     definition = read.declared
     numeric = str(old.provenance["formulation"]).startswith("Newton-Euler")
@@ -31,15 +32,15 @@ def test_stored_reference_is_current(name):
     )
     fresh = make_reference(definition, equations, mechanism=read if numeric else None)
     assert fresh.trajectory.provenance["formulation"] == old.provenance["formulation"]
-    assert stored.differences(old, stored.excerpt(fresh)) == ()
+    assert reference_files.differences(old, reference_files.excerpt(fresh)) == ()
 
 
 def test_another_motion_is_not_current():
     """The same comparison, with gravity of Paris instead of the model's: it must not pass."""
-    old = stored.read(ROOT / "reference" / "msl_pendulum")
+    old = reference_files.read(ROOT / "reference" / "msl_pendulum")
     definition = model.check(model.load(ROOT / "models" / "msl_pendulum.py"))
     equations = formulations.formulate(mechanism.read(definition), old.provenance["formulation"])
     parameters = tuple(replace(p, value=9.80928) if p.name == "g" else p for p in definition.parameters)
     assert parameters != definition.parameters
-    fresh = stored.excerpt(make_reference(replace(definition, parameters=parameters), equations))
-    assert any("differs" in text for text in stored.differences(old, fresh))
+    fresh = reference_files.excerpt(make_reference(replace(definition, parameters=parameters), equations))
+    assert any("differs" in text for text in reference_files.differences(old, fresh))

@@ -14,7 +14,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Impact, Model, derive, export
 from mb2fmu.mechanics import formulations
-from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.reference.reference_run import make_reference
 
 GRAVITY, PULL, LEFT = 9.81, 25.0, 0.01
 RISEN = 0.5 * (PULL / 2 - GRAVITY) * 0.3**2

@@ -25,10 +25,10 @@ from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.pipeline.proving import ReferenceEquations, reference_equations
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.robots import RobotMechanics
-from mb2fmu.validation.excitation import settable_names
-from mb2fmu.validation.own_motion import own_motions
-from mb2fmu.validation.robot_motion import robot_motions
-from mb2fmu.validation.unit_description import read_description
+from mb2fmu.validation.experiment.perturbed_experiment import settable_names
+from mb2fmu.validation.independent_import.robot_accelerations import robot_motions
+from mb2fmu.validation.runs.fmu_description import read_description
+from mb2fmu.validation.source_checks.source_accelerations import own_motions
 
 ROOT = Path(__file__).parents[2]
 

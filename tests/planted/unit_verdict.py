@@ -29,7 +29,7 @@ from mb2fmu.pipeline.outcomes import Build, Derivation
 from mb2fmu.pipeline.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.validation import ValidationResult, Yardstick
-from mb2fmu.validation.conformity import conformity
+from mb2fmu.validation.conformity_checks import conformity
 from mb2fmu.validation.result import KindResult
 
 EFFECTIVE = 1e-3

@@ -23,11 +23,12 @@ from mb2fmu.model.scales import characteristic_units
 from mb2fmu.pipeline import deriving
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.pipeline.stopwatch import Stopwatch
-from mb2fmu.validation import Simulation, answers, conditions, make_reference, measure_sensitivity
-from mb2fmu.validation.compare import bounds, compare_invariants, compare_variables
-from mb2fmu.validation.conformity import conformity
-from mb2fmu.validation.reference import Reference, held_slope, observe, start_state
-from mb2fmu.validation.tally import Tally
+from mb2fmu.validation import Simulation, conditions, make_reference, measure_sensitivity
+from mb2fmu.validation.api_checks import api_check_comparison
+from mb2fmu.validation.bounds.error_table import Tally
+from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants, compare_variables
+from mb2fmu.validation.conformity_checks import conformity
+from mb2fmu.validation.reference.reference_run import Reference, held_slope, observe, start_state
 
 MODELS = Path(__file__).parents[2] / "models"
 POWERS = st.sampled_from([1e-6, 1.0, 1e6])
@@ -163,7 +164,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_
     monkeypatch.setattr(characteristic_units, "ATTRACTOR_RATE", 10_000)
     unit = pipeline.export(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), tmp_path).path
     read = mechanism_of(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL))
-    true, ratios = answers._Answers._partials, []
+    true, ratios = api_check_comparison._Answers._partials, []
 
     def beside(self, directions, found, tally, when, parameters):
         true(self, directions, found, tally, when, parameters)
@@ -173,7 +174,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_
             true(self, directions, wrong, other, when, parameters)
             ratios.append(other.ratio)
 
-    monkeypatch.setattr(answers._Answers, "_partials", beside)
+    monkeypatch.setattr(api_check_comparison._Answers, "_partials", beside)
     source = reference_equations(read, None)
     result = validation.validate(unit, read.declared, source.equations, mechanism=source.mechanism, conformance=False)
     assert result.passed

@@ -12,7 +12,7 @@ from mb2fmu import Model
 from mb2fmu.model import check
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation import make_reference
-from mb2fmu.validation.own_motion import own_motions
+from mb2fmu.validation.source_checks.source_accelerations import own_motions
 
 
 def walled() -> Model:

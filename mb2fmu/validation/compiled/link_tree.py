@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.validation.compiled.mass_columns import MassColumns, Nodes
+from mb2fmu.validation.compiled.mass_matrix_columns import MassColumns, Nodes
 
 FEWEST = 24
 """Speeds from which on it is worth it: below that M u' = f is faster, and loses no digits to speak of."""

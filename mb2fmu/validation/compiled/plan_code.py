@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from mb2fmu.validation.compiled import layout
-from mb2fmu.validation.compiled.c_writer import CWriter, Tables
-from mb2fmu.validation.plans import Plan, Step
+from mb2fmu.validation.compiled import c_structures
+from mb2fmu.validation.compiled.c_expressions import CWriter, Tables
+from mb2fmu.validation.evaluation_plans.evaluation_plan import Plan, Step
 
 FIRST_NAME = 2  # 0 and 1 are the dependent speeds and the accelerations
 
@@ -61,10 +61,10 @@ class PlanCode:
         """Return the source text; it needs the prelude of ``c_writer`` and the tables."""
         return "\n".join(self._functions)
 
-    def plan(self, name: str, library: ctypes.CDLL) -> layout.Plan:
+    def plan(self, name: str, library: ctypes.CDLL) -> c_structures.Plan:
         """Return the table of a plan, whose functions are in ``library``; it lives as long as this object."""
         steps = self._plans.get(name, [])
-        table = (layout.Step * max(len(steps), 1))()
+        table = (c_structures.Step * max(len(steps), 1))()
         for row, (number, step) in zip(table, steps, strict=False):
             row.function = ctypes.cast(getattr(library, f"step_{number}"), ctypes.c_void_p).value
             if step.solve:
@@ -72,4 +72,4 @@ class PlanCode:
                 row.first, row.name = step.unknowns, FIRST_NAME + len(self.names)
                 self.names.append(step.solve.name)
         self._kept += [table, library]
-        return layout.Plan(ctypes.addressof(table), len(steps))
+        return c_structures.Plan(ctypes.addressof(table), len(steps))

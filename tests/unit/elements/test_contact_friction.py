@@ -20,7 +20,7 @@ from mb2fmu.errors import MechanismError, ModelError, ValidationError
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import check
-from mb2fmu.validation import own_friction
+from mb2fmu.validation.modes import contact_friction_modes
 
 G = 9.81
 
@@ -244,9 +244,9 @@ def test_modes_are_those_of_the_reference(count):
         q = root.T @ draw.normal(size=rank)
         known = draw.choice([-1.0, 0.0, 1.0], count) if number % 2 else np.zeros(count)
         found = np.array(solve(0.0, [*W.ravel(), *q, *mu, *known], [], []))
-        law = own_friction._Law(W, q, tuple(range(count)), mu, np.zeros(count), known)
+        law = contact_friction_modes._Law(W, q, tuple(range(count)), mu, np.zeros(count), known)
         try:
-            other = own_friction._solve(law, np.ones(count, dtype=bool), "them", 0.0)
+            other = contact_friction_modes._solve(law, np.ones(count, dtype=bool), "them", 0.0)
         except ValidationError:
             assert min(found[-2:]) <= 0.0
             told += 1

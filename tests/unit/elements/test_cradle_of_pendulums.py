@@ -11,7 +11,7 @@ from scipy.special import ellipj, ellipk
 
 from mb2fmu import Impact, Model, Parts, derive, export
 from mb2fmu.mechanics import formulations
-from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.reference.reference_run import make_reference
 
 LENGTH, G, LIFTED = 0.3, 9.81, 0.5
 MODULUS = np.sin(LIFTED / 2) ** 2

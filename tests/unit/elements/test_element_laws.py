@@ -11,7 +11,7 @@ from mb2fmu import Backlash, Brake, Clutch, CoulombFriction, HardStop, Impact, O
 from mb2fmu.errors import ModelError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import check
-from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.reference.reference_run import make_reference
 
 t = lines.t
 

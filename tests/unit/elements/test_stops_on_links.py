@@ -22,7 +22,7 @@ from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.model.scales.switching_scales import surface_sizes
 from mb2fmu.pipeline import eventful
-from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.reference.reference_run import make_reference
 
 MODELS = Path(__file__).parents[3] / "models"
 G = 9.81

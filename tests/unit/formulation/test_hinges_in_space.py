@@ -12,7 +12,7 @@ from mb2fmu.compiler.program.cancelled_dependencies import depends
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.errors import MechanismError
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
-from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 
 def test_a_body_where_its_frame_is_meant_is_pointed_out():

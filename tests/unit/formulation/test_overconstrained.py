@@ -7,7 +7,7 @@ import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
 
 from mb2fmu import Model, Parts, pipeline
-from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 LENGTH, START, STOP = 0.5, 1.0, 3.0
 

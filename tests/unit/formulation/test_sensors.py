@@ -15,8 +15,8 @@ import mb2fmu
 from mb2fmu import Model
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.validation.instruments import read_off
-from mb2fmu.validation.sights import seen
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import seen
+from mb2fmu.validation.reference_equations.observables import read_off
 
 METHODS = ("tmt", "recursive-composite")
 STEP = 1e-6

@@ -13,7 +13,7 @@ from mb2fmu.errors import FormulationError, MechanismError
 from mb2fmu.mechanics.formulations import formulate_motion
 from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import check
-from mb2fmu.validation.kept_integrals import conserved_quantities
+from mb2fmu.validation.reference.first_integrals_along_run import conserved_quantities
 
 METHODS = ("kane", "tmt", "recursive")
 

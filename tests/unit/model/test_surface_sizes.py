@@ -19,7 +19,7 @@ from mb2fmu.model.scales.characteristic_units import natural_units
 from mb2fmu.model.scales.switching_scales import surface_sizes
 from mb2fmu.pipeline.eventful import with_modes
 from mb2fmu.pipeline.proving import reference_equations
-from mb2fmu.validation.reference import comparable, numeric_equations
+from mb2fmu.validation.reference.reference_run import comparable, numeric_equations
 
 MODELS = Path(__file__).parents[3] / "models"
 POWERS = st.sampled_from([1e-6, 1e-3, 1.0, 1e3, 1e6])

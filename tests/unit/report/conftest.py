@@ -29,12 +29,12 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 )
 from mb2fmu.model.model import Experiment, ModelDefinition, Parts
 from mb2fmu.model.variables import Coordinate, Input, Parameter, Speed
-from mb2fmu.validation.conditions import Conditions
-from mb2fmu.validation.numeric import NumericEquations
-from mb2fmu.validation.reference import Balance, Reference, Variable
+from mb2fmu.validation.reference.experiment_numbers import Conditions
+from mb2fmu.validation.reference.reference_run import Balance, Reference, Variable
+from mb2fmu.validation.reference.trajectory_records import Trajectory
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
-from mb2fmu.validation.simulate import Simulation
-from mb2fmu.validation.trajectory import Trajectory
+from mb2fmu.validation.runs.fmu_run import Simulation
 
 
 @dataclass(frozen=True)

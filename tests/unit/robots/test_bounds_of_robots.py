@@ -10,8 +10,8 @@ from unit.robots.test_robot_loops import PARALLEL
 
 from mb2fmu import pipeline
 from mb2fmu.robots import RobotMechanics
-from mb2fmu.validation.mujoco_reading import MujocoReading
-from mb2fmu.validation.robot_motion import WAY, _closures, _Sampler
+from mb2fmu.validation.independent_import.mujoco_equations import MujocoReading
+from mb2fmu.validation.independent_import.robot_accelerations import WAY, _closures, _Sampler
 
 POWERS = {"m": 1, "m/s": 1, "m/s2": 1, "N.m.s/rad": 2}
 """Of the factor on lengths, where masses and times stay."""

@@ -13,7 +13,7 @@ from unit.robots.robot_texts import ARM, joint, link, robot
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.validation import independence
+from mb2fmu.validation import independent_checks
 
 GEAR = (
     '<transmission name="t"><joint name="j2"/><actuator name="m"><mechanicalReduction>50</mechanicalReduction>'
@@ -82,7 +82,7 @@ def test_efforts_are_held_against_a_second_reading(tmp_path: Path, content: str)
         (right.replace('mass value="1.5"', 'mass value="1.5015"').replace("<geom ", '<geom density="1001" '), "failed"),
     ):
         path.write_text(text)
-        found = independence.prove_independently(unit, derivation.checked, derivation.mechanism).rungs
+        found = independent_checks.prove_independently(unit, derivation.checked, derivation.mechanism).rungs
         assert [(rung.name, rung.verdict) for rung in found] == [("a second reading of the robot's file", verdict)]
         assert found[0].points == 24
         assert found[0].ratio < 0.1 or found[0].ratio > 1e5, found[0].ratio

@@ -15,7 +15,7 @@ from unit.robots.test_robot_loops import FOUR_BAR, SIDE_FILE
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.mechanics.formulations import formulate_motion
-from mb2fmu.validation.newton_euler import NewtonEuler
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
 
 
 def reactions(derivation: pipeline.Derivation, x: list[float]) -> tuple[dict[str, np.ndarray], list[float]]:

@@ -14,7 +14,7 @@ from unit.robots.test_inverse_dynamics import GEAR, SPRINGS
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.mechanics.formulations import formulate_motion
-from mb2fmu.validation.newton_euler import NewtonEuler
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
 
 FLYING = robot(link("body", 3.0), link("a"), link("b", 0.5), joint("h", "continuous", "body", "a", axis="1 2 2"),
                joint("s", "prismatic", "a", "b", '<limit lower="-9" upper="9" effort="9" velocity="9"/>'))  # fmt: skip

@@ -13,7 +13,7 @@ from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.mjcf_reading import read_mjcf
 from mb2fmu.robots.robot_loading import content_of
-from mb2fmu.validation import robot_motion
+from mb2fmu.validation.independent_import import robot_accelerations
 
 DRIVES = """<mujoco model="drives">
   <compiler angle="radian"/>
@@ -73,7 +73,7 @@ def test_gains_and_ranges_are_mujocos(file: Path) -> None:
 
 
 def test_they_move_as_in_mujoco(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robot_motion, "POINTS", 30)
+    monkeypatch.setattr(robot_accelerations, "POINTS", 30)
     assert worst_against_second_reading(file) < 0.1
 
 
@@ -114,9 +114,9 @@ def test_meshes_without_mass_are_of_no_matter_where_nothing_moves(file: Path) ->
 
 def test_a_file_that_mujoco_does_not_load_has_no_second_reading(file: Path) -> None:
     file.write_text(STANDING)
-    made = robot_motion.robot_motions(pipeline.derive(file).checked)
-    assert "MuJoCo does not load the file" in made.missing[robot_motion.WAY]
-    assert "foot.stl" in made.missing[robot_motion.WAY]
+    made = robot_accelerations.robot_motions(pipeline.derive(file).checked)
+    assert "MuJoCo does not load the file" in made.missing[robot_accelerations.WAY]
+    assert "foot.stl" in made.missing[robot_accelerations.WAY]
 
 
 def test_classes_do_not_change_what_a_drive_sets_itself(file: Path) -> None:

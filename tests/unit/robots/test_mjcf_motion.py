@@ -9,12 +9,12 @@ from unit.robots.mjcf_texts import DEGREES, EVERYTHING, LEG, honoured_part_of, m
 from unit.robots.test_robot_equations import worst_against_second_reading
 
 from mb2fmu import pipeline
-from mb2fmu.validation import robot_motion
+from mb2fmu.validation.independent_import import robot_accelerations
 
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(robot_motion, "POINTS", 200)
+    monkeypatch.setattr(robot_accelerations, "POINTS", 200)
     path = tmp_path / "robot.xml"
     path.write_text(EVERYTHING)
     return path
@@ -51,7 +51,7 @@ def test_a_free_body_keeps_the_axes_of_its_file(file: Path, setting: str) -> Non
 
 def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is changed between the two: as if the first reader had misread it."""
-    monkeypatch.setattr(robot_motion, "POINTS", 5)
+    monkeypatch.setattr(robot_accelerations, "POINTS", 5)
     derivation = pipeline.derive(file, arguments={"friction": "stick"})
     f, d = pipeline.right_hand_side(derivation), derivation.checked
     names = [item.name for item in (*d.coordinates, *d.speeds)]
@@ -67,13 +67,13 @@ def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytes
     ):
         assert given in EVERYTHING
         file.write_text(EVERYTHING.replace(given, instead, 1))
-        made = robot_motion.robot_motions(d)
+        made = robot_accelerations.robot_motions(d)
         worst = 0.0
         for sample in made.samples:
             values = sample.point.values
             x, p = [values[made.starts[n]] for n in names], [values[made.starts[q.name]] for q in d.parameters]
             rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
-            own = sample.rates[robot_motion.WAY]
+            own = sample.rates[robot_accelerations.WAY]
             worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
         assert worst > 100, instead
 

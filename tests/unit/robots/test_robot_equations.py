@@ -14,8 +14,8 @@ from unit.robots.robot_texts import ARM, CASE, joint, link, robot
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.validation.independence import LEAST
-from mb2fmu.validation.robot_motion import WAY, robot_motions
+from mb2fmu.validation.independent_checks import LEAST
+from mb2fmu.validation.independent_import.robot_accelerations import WAY, robot_motions
 
 PUBLISHED = {
     "j2": ("free", (0.3, -0.7, 0.05, 0.4), (0.5, -0.2, 0.3, 0.8), (1.0, 2.0, -3.0, 0.25),

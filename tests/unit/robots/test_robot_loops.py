@@ -17,8 +17,8 @@ from mb2fmu.errors import ModelError
 from mb2fmu.robots import loops_closed, sdf_reading, urdf_reading
 from mb2fmu.robots.loop_rows import LoopRows
 from mb2fmu.robots.robot_description import LoopRecord
-from mb2fmu.validation.mujoco_reading import MujocoReading
-from mb2fmu.validation.second_reading import Situation
+from mb2fmu.validation.independent_import.independent_urdf import Situation
+from mb2fmu.validation.independent_import.mujoco_equations import MujocoReading
 
 PARALLEL = """<mujoco model="parallel"><compiler angle="radian"/><worldbody>
   <body name="plate" pos="0 0 0.5"><freejoint name="plate"/><geom type="cylinder" size="0.2 0.02"/></body>

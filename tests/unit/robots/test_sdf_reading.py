@@ -12,8 +12,8 @@ from unit.robots.test_robot_equations import worst_against_second_reading, worst
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.sdf_reading import read_sdf
-from mb2fmu.validation import robot_motion
-from mb2fmu.validation.mujoco_reading import MujocoReading
+from mb2fmu.validation.independent_import import robot_accelerations
+from mb2fmu.validation.independent_import.mujoco_equations import MujocoReading
 
 LINK = '<link name="{}"><inertial><mass>1</mass></inertial></link>'
 HINGE = '<joint name="j" type="revolute"><parent>a</parent><child>b</child><axis><xyz>0 0 1</xyz></axis></joint>'
@@ -94,21 +94,21 @@ def test_the_second_reading_notices_a_fault_of_the_first(
 
 
 def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robot_motion, "POINTS", 200)
+    monkeypatch.setattr(robot_accelerations, "POINTS", 200)
     file, other = tmp_path / "robot.sdf", tmp_path / "twin.xml"
     file.write_text(ARM)
     other.write_text(twin())
     derivation = pipeline.derive(file, arguments={"outputs": "tip"})
     f, d = pipeline.right_hand_side(derivation), derivation.checked
     reading = MujocoReading(other, [])
-    made = robot_motion._Sampler(d, d.mechanics, reading, ()).motions()
+    made = robot_accelerations._Sampler(d, d.mechanics, reading, ()).motions()
     names = [item.name for item in (*d.coordinates, *d.speeds)]
     worst = 0.0
     for sample in made.samples:
         values = sample.point.values
         x, p = [values[made.starts[n]] for n in names], [values[made.starts[q.name]] for q in d.parameters]
         rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
-        own = sample.rates[robot_motion.WAY]
+        own = sample.rates[robot_accelerations.WAY]
         worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
     assert worst < 0.5
     assert "tip.position.x" in f.output_names

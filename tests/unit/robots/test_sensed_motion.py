@@ -19,7 +19,7 @@ from mb2fmu.robots import tree_records
 from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.splitting import cut
 from mb2fmu.validation.compiled import link_tree
-from mb2fmu.validation.newton_euler import NewtonEuler
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
 
 OFFSET = (0.1, 0.0, 0.2)
 ANCHOR = (0.4, 0.1, 0.9)

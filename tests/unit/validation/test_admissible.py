@@ -8,7 +8,7 @@ from cranks import carried, platform
 
 from mb2fmu.mechanics.mechanism import close_loops, read
 from mb2fmu.model import check
-from mb2fmu.validation.own_motion import POINTS, own_motions
+from mb2fmu.validation.source_checks.source_accelerations import POINTS, own_motions
 
 
 def test_three_cranks_swing_at_every_point():

@@ -13,7 +13,7 @@ from scipy.integrate import quad
 
 from mb2fmu import Brake, CoulombFriction, Model, derive, export
 from mb2fmu.mechanics import formulations
-from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.reference.reference_run import make_reference
 
 KINDS = [("CoSimulation", 1e-8), ("ModelExchange", 1e-5)]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation import make_reference
-from mb2fmu.validation.collocation import integrate_stiff, radau_matrix
-from mb2fmu.validation.integration import integrate, one_by_one
+from mb2fmu.validation.reference.radau_collocation import integrate_stiff, radau_matrix
+from mb2fmu.validation.reference.smooth_integration import integrate, one_by_one
 
 ONE = np.array([1.0])
 

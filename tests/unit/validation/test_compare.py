@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from mb2fmu.validation import Reference, Simulation, conditions, make_reference, measure_sensitivity
-from mb2fmu.validation.compare import FACTOR, Bounds, bounds, compare_invariants, compare_variables
-from mb2fmu.validation.integration import explicit_euler
-from mb2fmu.validation.reference import held_slope, observe, start_state
+from mb2fmu.validation.comparison.motion_comparison import FACTOR, Bounds, bounds, compare_invariants, compare_variables
+from mb2fmu.validation.reference.reference_run import held_slope, observe, start_state
+from mb2fmu.validation.reference.smooth_integration import explicit_euler
 
 NAMES = ("pendulum", "oscillator", "double_pendulum")
 RELAXED = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

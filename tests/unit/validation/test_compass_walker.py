@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 from mb2fmu import derive, export
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.reference.reference_run import make_reference
 
 MODEL = Path(__file__).parents[3] / "models" / "compass_walker.py"
 M, HIP, A, B, G, SLOPE = 5.0, 10.0, 0.5, 0.5, 9.81, np.pi / 60

@@ -27,9 +27,9 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.model.functions import LookupTable
 from mb2fmu.validation import conditions, make_reference
-from mb2fmu.validation.integration import TIGHTEST, integrate
-from mb2fmu.validation.journey import Journey
-from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.reference.smooth_integration import TIGHTEST, integrate
+from mb2fmu.validation.reference.trajectory_integration import Journey
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 SOURCES = Path(mb2fmu.validation.compiled.__file__).parent / "sources"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wstrict-prototypes", "-Wmissing-prototypes"]
@@ -261,7 +261,7 @@ def test_without_a_compiler_the_reference_is_the_same(cases, monkeypatch):
     def missing(*_):
         raise ToolError("there is no C compiler:", [])
 
-    monkeypatch.setattr("mb2fmu.validation.compiled.machine.load_library", missing)
+    monkeypatch.setattr("mb2fmu.validation.compiled.compiled_equations.load_library", missing)
     plain = make_reference(case.definition, case.equations)
     assert fast.numeric.machine
     assert plain.numeric.machine is None

@@ -19,8 +19,8 @@ from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.variables import Parameter
-from mb2fmu.validation import unit_description
-from mb2fmu.validation.conformity import _compared, _terminals, _with_elements, conformity
+from mb2fmu.validation.conformity_checks import _compared, _terminals, _with_elements, conformity
+from mb2fmu.validation.runs import fmu_description
 
 MODEL = Path(__file__).parents[3] / "models" / "cart_pole.py"
 
@@ -139,7 +139,7 @@ def test_arrays_are_the_models(edit, told):
     core = pipeline.build(derivation, fmi="3.0").core
     for change, meant in ((None, []), (edit, told)):
         tree = edited(change)(FileTree(core.files)) if change else FileTree(core.files)
-        elements = unit_description.read_description(tree).elements
+        elements = fmu_description.read_description(tree).elements
         declared = _with_elements(read_description(tree[DESCRIPTION]), elements)
         found = _compared(declared, derivation.definition, derivation.equations, elements)
         said = [each.message for each in found if each.severity == "error"]
@@ -156,7 +156,7 @@ def test_an_array_has_the_widest_bounds_of_its_elements(tmp_path):
     core = pipeline.build(derivation, fmi="3.0").core
     for change, count in ((None, 0), (put("//Float64[@name='tau']", max="20.0"), 3)):
         tree = edited(change)(FileTree(core.files)) if change else FileTree(core.files)
-        elements = unit_description.read_description(tree).elements
+        elements = fmu_description.read_description(tree).elements
         declared = _with_elements(read_description(tree[DESCRIPTION]), elements)
         found = _compared(declared, derivation.definition, derivation.equations, elements)
         said = [each.message for each in found if each.severity == "error"]
@@ -169,11 +169,11 @@ def test_terminals_are_the_models(fmi):
     model.terminal("drive", {"f": "force", "s": "x", "v": "v"}, inflow=["f"])
     derivation = pipeline.derive(model)
     tree = pipeline.build(derivation, fmi=fmi).core
-    text = tree[unit_description.TERMINALS]
+    text = tree[fmu_description.TERMINALS]
     for old, new in ((b"", b""), (b'"v" memberName', b'"omega" memberName'), (b'"inflow"', b'"signal"')):
         assert text.count(old) == 1 or not old
-        changed = FileTree({**tree.files, unit_description.TERMINALS: text.replace(old, new)})
-        found = list(_terminals(unit_description.read_terminals(changed), derivation.definition))
+        changed = FileTree({**tree.files, fmu_description.TERMINALS: text.replace(old, new)})
+        found = list(_terminals(fmu_description.read_terminals(changed), derivation.definition))
         assert len(found) == (old != new)
         assert all(each.severity == "error" and "the terminal drive has " in each.message for each in found)
 
@@ -215,7 +215,7 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
     said = SimpleNamespace(
         faults=(), seconds=1.0, findings=(SimpleNamespace(rule=rule, severity="error", where="", message=message),)
     )
-    monkeypatch.setattr("mb2fmu.validation.conformity.audit", lambda *_, **__: said)
+    monkeypatch.setattr("mb2fmu.validation.conformity_checks.audit", lambda *_, **__: said)
     path = tmp_path / "CartPole.fmu"
     package.pack(core, path)
     found = conformity(path, definition, derivation.equations, redundant=redundant)
@@ -224,7 +224,7 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
 
 def test_what_is_not_audited_in_time_is_no_verdict(built, tmp_path, monkeypatch):
     # By the clock: a busy machine must not let a unit pass that was not looked at.
-    monkeypatch.setattr("mb2fmu.validation.conformity.BUDGET", 0.0)
+    monkeypatch.setattr("mb2fmu.validation.conformity_checks.BUDGET", 0.0)
     with pytest.raises(ToolError, match="could not be audited in time"):
         errors(built, tmp_path)
 

@@ -10,7 +10,7 @@ from mb2fmu import Model, model
 from mb2fmu.mechanics import mechanism
 from mb2fmu.mechanics.formulations import formulate_motion
 from mb2fmu.validation import make_reference
-from mb2fmu.validation.digits import FEW, known_digits
+from mb2fmu.validation.reference.conditioning_digits import FEW, known_digits
 
 
 def _between_springs(stiffness: float):

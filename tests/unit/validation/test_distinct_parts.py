@@ -8,8 +8,8 @@ import pytest
 import sympy as sm
 
 from mb2fmu.model.functions import LookupTable
-from mb2fmu.validation.distinct_parts import LARGE, distinct, occurrences, repeated_parts
-from mb2fmu.validation.scalar import scalar_function
+from mb2fmu.validation.evaluation_plans.scalar_functions import scalar_function
+from mb2fmu.validation.evaluation_plans.shared_subexpressions import LARGE, distinct, occurrences, repeated_parts
 
 x, y = sm.symbols("x y")
 

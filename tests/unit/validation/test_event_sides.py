@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from event_models import ball, belt, reference_of, trampoline
 
-from mb2fmu.validation.compare import bounds, compare_invariants, compare_variables
-from mb2fmu.validation.sensitivity import measure_sensitivity
-from mb2fmu.validation.simulate import Simulation
+from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants, compare_variables
+from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.runs.fmu_run import Simulation
 
 AT = 10  # the point on which the event falls
 

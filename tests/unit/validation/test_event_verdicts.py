@@ -12,11 +12,11 @@ import sympy.physics.mechanics as me
 from event_models import ball, behind_a_clutch, belt, particle, reference_of
 
 from mb2fmu import Impact, Model, pre
-from mb2fmu.validation import event_verdicts
-from mb2fmu.validation.compare import bounds
-from mb2fmu.validation.event_limits import event_limits
-from mb2fmu.validation.event_verdicts import event_sessions, judge_events, left_out, watched_names, watches
-from mb2fmu.validation.sensitivity import measure_sensitivity
+from mb2fmu.validation.bounds.event_time_bounds import event_limits
+from mb2fmu.validation.comparison import event_comparison
+from mb2fmu.validation.comparison.event_comparison import event_sessions, judge_events, left_out, watched_names, watches
+from mb2fmu.validation.comparison.motion_comparison import bounds
+from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
 KINDS = ("CoSimulation", "ModelExchange")
 DESCRIPTION = SimpleNamespace(rates=(("x", "der(x)"), ("v", "der(v)")))
@@ -133,7 +133,7 @@ def test_what_grazes_is_told_as_grazing(judged):
 def test_how_many_events_are_not_looked_at_is_said(judged, monkeypatch):
     reference, limits, looked = judged
     assert left_out(limits, looked) == ""
-    monkeypatch.setattr(event_verdicts, "MOST", 1)
+    monkeypatch.setattr(event_comparison, "MOST", 1)
     first = watches(reference, limits, DESCRIPTION)
     assert len(first) == 1
     last = first[0].limit.occasion.time

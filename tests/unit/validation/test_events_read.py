@@ -14,9 +14,9 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import WrittenOutpu
 from mb2fmu.model.functions import StickingSign
 from mb2fmu.pipeline.deriving import read_model
 from mb2fmu.pipeline.stopwatch import Stopwatch
-from mb2fmu.validation.events_read import margin
-from mb2fmu.validation.independence import events_rung, values_rung
-from mb2fmu.validation.own_motion import own_motions
+from mb2fmu.validation.independent_checks import events_rung, values_rung
+from mb2fmu.validation.source_checks.event_import_check import margin
+from mb2fmu.validation.source_checks.source_accelerations import own_motions
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 

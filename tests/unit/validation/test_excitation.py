@@ -27,8 +27,8 @@ from mb2fmu.model.model import Experiment, ModelDefinition
 from mb2fmu.model.variables import Coordinate, Parameter, Speed
 from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation import conditions, make_reference, make_yardstick
-from mb2fmu.validation.excitation import as_set, excite, followers
-from mb2fmu.validation.moving import LEAST, MOST, fraction, within
+from mb2fmu.validation.bounds.perturbation_sizes import LEAST, MOST, fraction, within
+from mb2fmu.validation.experiment.perturbed_experiment import as_set, excite, followers
 
 MODELS = Path(__file__).parents[3] / "models"
 

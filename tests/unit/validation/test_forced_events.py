@@ -10,7 +10,7 @@ from lines import masses, t
 
 from mb2fmu import Impact, Model, derive
 from mb2fmu.mechanics import formulations
-from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.reference.reference_run import make_reference
 
 
 def events(model: Model, stop: float):

@@ -18,7 +18,7 @@ from piecewise_sliding import Oscillator, Pair
 
 from mb2fmu import CoulombFriction, Model, derive, export
 from mb2fmu.mechanics import formulations
-from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.reference.reference_run import make_reference
 
 STOP = 40.0
 SINGLE = {

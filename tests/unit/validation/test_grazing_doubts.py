@@ -9,10 +9,10 @@ import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 
 from mb2fmu import Impact
-from mb2fmu.validation.compare import bounds
-from mb2fmu.validation.grazing_doubts import grazing_doubts
-from mb2fmu.validation.sensitivity import measure_sensitivity
-from mb2fmu.validation.step_flows import Step, StepFlow
+from mb2fmu.validation.bounds.grazing_events import grazing_doubts
+from mb2fmu.validation.bounds.one_step_flow import Step, StepFlow
+from mb2fmu.validation.comparison.motion_comparison import bounds
+from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
 GRAVITY = sm.Float(9.81)
 push = me.dynamicsymbols("push")

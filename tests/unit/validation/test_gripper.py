@@ -10,9 +10,9 @@ import pytest
 from mb2fmu import derive
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.conditions import conditions
-from mb2fmu.validation.event_step_loop import StepLog, travel
-from mb2fmu.validation.reference import comparable, numeric_equations, start_state
+from mb2fmu.validation.reference.event_step_loop import StepLog, travel
+from mb2fmu.validation.reference.experiment_numbers import conditions
+from mb2fmu.validation.reference.reference_run import comparable, numeric_equations, start_state
 
 MODEL = Path(__file__).parents[3] / "models" / "gripper.py"
 G, HALF, LENGTH = 9.81, 0.05, 0.5

@@ -38,13 +38,13 @@ from mb2fmu.model import Model, ModelDefinition, Parts, check
 from mb2fmu.model import load as load_model
 from mb2fmu.pipeline.deriving import read_model
 from mb2fmu.pipeline.stopwatch import Stopwatch
-from mb2fmu.validation.independence import SOLVED, Independence, judged, prove_independently
-from mb2fmu.validation.own_equations import MOST_PATHWAYS, pathway_work
-from mb2fmu.validation.own_kinematics import OwnKinematics
-from mb2fmu.validation.own_motion import POINTS, OwnMotions, own_motions
-from mb2fmu.validation.own_objects import handed, untouched
-from mb2fmu.validation.own_symbols import NotFormedError, OwnSymbols
-from mb2fmu.validation.robot_motion import robot_motions
+from mb2fmu.validation.independent_checks import SOLVED, Independence, judged, prove_independently
+from mb2fmu.validation.independent_import.robot_accelerations import robot_motions
+from mb2fmu.validation.source_checks.source_accelerations import POINTS, OwnMotions, own_motions
+from mb2fmu.validation.source_checks.source_equations import MOST_PATHWAYS, pathway_work
+from mb2fmu.validation.source_checks.source_kinematics import OwnKinematics
+from mb2fmu.validation.source_checks.source_objects import handed, untouched
+from mb2fmu.validation.source_checks.source_symbols import NotFormedError, OwnSymbols
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 
@@ -263,7 +263,7 @@ def test_a_deprecated_body_keeps_its_rotational_inertia():
 
 
 def test_the_reading_is_held_against_the_objects_where_equations_are_not_formed(monkeypatch):
-    monkeypatch.setattr("mb2fmu.validation.own_motion.MOST_WORK", -1)
+    monkeypatch.setattr("mb2fmu.validation.source_checks.source_accelerations.MOST_WORK", -1)
     true = models()["governor"]()
     mechanism = true[1]
     said = verdict(true, mechanism)

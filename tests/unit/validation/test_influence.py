@@ -6,9 +6,9 @@ import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 
 from mb2fmu import Model
-from mb2fmu.validation.compare import bounds
-from mb2fmu.validation.influence import _Change, _integrated
-from mb2fmu.validation.sensitivity import measure_sensitivity
+from mb2fmu.validation.comparison.motion_comparison import bounds
+from mb2fmu.validation.experiment.exercised_quantities import _Change, _integrated
+from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
 HALF = sm.Rational(1, 2)
 

@@ -15,10 +15,10 @@ from mb2fmu.errors import FormulationError
 from mb2fmu.mechanics.formulations import formulate_motion
 from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.validation.compare import bounds, compare_invariants
-from mb2fmu.validation.kept_integrals import KeptIntegrals, conserved_quantities
-from mb2fmu.validation.sensitivity import measure_sensitivity
-from mb2fmu.validation.simulate import Simulation
+from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants
+from mb2fmu.validation.reference.first_integrals_along_run import KeptIntegrals, conserved_quantities
+from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.runs.fmu_run import Simulation
 
 MOMENTUM, ALONG = "momentum of x, which is ignorable", "momentum of all bodies along N.x"
 

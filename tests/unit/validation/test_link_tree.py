@@ -16,9 +16,9 @@ from unit.robots.robot_texts import joint, link, robot
 from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import formulate_motion
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.validation.compiled import bodies_tables, link_tree
+from mb2fmu.validation.compiled import body_tables, link_tree
 from mb2fmu.validation.compiled.link_tree import Articulated
-from mb2fmu.validation.newton_euler import NewtonEuler
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
 from models.chain import chain
 
 ROBOT = robot(
@@ -45,7 +45,7 @@ def trees_of(monkeypatch: pytest.MonkeyPatch, spoilt=lambda tree: tree) -> list[
         return found[-1] if found else None
 
     monkeypatch.setattr(link_tree, "FEWEST", 1)
-    monkeypatch.setattr(bodies_tables, "articulated", kept)
+    monkeypatch.setattr(body_tables, "articulated", kept)
     return found
 
 
@@ -122,7 +122,7 @@ def test_long_chains_alone_are_solved_so(monkeypatch) -> None:
         made.append(link_tree.articulated(*args))
         return made[-1]
 
-    monkeypatch.setattr(bodies_tables, "articulated", kept)
+    monkeypatch.setattr(body_tables, "articulated", kept)
     for n in (link_tree.FEWEST - 1, link_tree.FEWEST):
         assert difference(mechanism_of(chain(n))) < 1e-11
     assert [tree is None for tree in made] == [True, False]

@@ -12,9 +12,9 @@ from unit.robots.robot_texts import joint, link, robot
 from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import formulate_motion
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.validation.compiled import bodies_tables
-from mb2fmu.validation.compiled.mass_columns import Composite, MassColumns, Moved, Stem
-from mb2fmu.validation.newton_euler import NewtonEuler
+from mb2fmu.validation.compiled import body_tables
+from mb2fmu.validation.compiled.mass_matrix_columns import Composite, MassColumns, Moved, Stem
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
 
 MIMIC = '<mimic joint="swing" multiplier="-0.5" offset="0.2"/>'
 TREE = robot(
@@ -40,7 +40,7 @@ def columns_of(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> tuple[N
         made.append(MassColumns(*given))
         return made[-1]
 
-    monkeypatch.setattr(bodies_tables, "MassColumns", kept)
+    monkeypatch.setattr(body_tables, "MassColumns", kept)
     numeric = NewtonEuler(mechanism, formulate_motion(mechanism))
     assert numeric.compile()
     return numeric, made[0]

@@ -22,9 +22,10 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import formulate, rotation_conversions
-from mb2fmu.validation import attitude, make_reference, outgrows_symbols
-from mb2fmu.validation.newton_euler import NewtonEuler
-from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation import make_reference, outgrows_symbols
+from mb2fmu.validation.reference_equations import orientation_angles
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 SHOWN = ("rolling_disc", "rigid_body", "driven_crank")
@@ -129,7 +130,11 @@ def test_attitudes_are_those_of_the_formulations(sequence):
     """Two ways to write the angles of a matrix, near the ends of their ranges too."""
     rng = np.random.default_rng(3)
     R = sm.Matrix(3, 3, sm.symbols("r0:9"))
-    own = attitude.unit_quaternion(R) if sequence == "quaternion" else attitude.euler_angles(R, sequence)
+    own = (
+        orientation_angles.unit_quaternion(R)
+        if sequence == "quaternion"
+        else orientation_angles.euler_angles(R, sequence)
+    )
     theirs = (
         rotation_conversions.quaternion(sm.ImmutableMatrix(R))
         if sequence == "quaternion"

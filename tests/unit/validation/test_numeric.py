@@ -18,8 +18,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     VelocityConstraints,
 )
 from mb2fmu.model.functions import SUPPORTED_FUNCTIONS, LookupTable
-from mb2fmu.validation.numeric import NumericEquations
-from mb2fmu.validation.scalar import scalar_function
+from mb2fmu.validation.evaluation_plans.scalar_functions import scalar_function
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 
 def constrained(M, f, A, b, gamma, rows=None):

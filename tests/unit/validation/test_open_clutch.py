@@ -9,7 +9,7 @@ import sympy.physics.mechanics as me
 from event_models import reference_of
 
 from mb2fmu import Brake, Clutch, Model, OneWayClutch
-from mb2fmu.validation.shared_holding import holding
+from mb2fmu.validation.modes.shared_holding_forces import holding
 
 
 def drive_line() -> Model:

@@ -12,9 +12,9 @@ from mb2fmu import model, pipeline
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import close_loops, read
 from mb2fmu.model import check
-from mb2fmu.validation.own_diagnostics import compare_diagnostics
-from mb2fmu.validation.reference import Reference, make_reference
-from mb2fmu.validation.simulate import Simulation
+from mb2fmu.validation.comparison.constraint_diagnostics import compare_diagnostics
+from mb2fmu.validation.reference.reference_run import Reference, make_reference
+from mb2fmu.validation.runs.fmu_run import Simulation
 
 TOLD = ("position_residual", "velocity_residual", "rank", "condition")
 STRAY = 1e-6

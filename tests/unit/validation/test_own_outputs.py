@@ -7,9 +7,9 @@ import sympy as sm
 from scipy.spatial.transform import Rotation
 
 from mb2fmu.model.declarations.output_requests import OutputRequest
-from mb2fmu.validation.attitude import euler_angles, unit_quaternion
-from mb2fmu.validation.own_kinematics import AskedMotion
-from mb2fmu.validation.own_outputs import _oriented
+from mb2fmu.validation.reference_equations.orientation_angles import euler_angles, unit_quaternion
+from mb2fmu.validation.source_checks.source_kinematics import AskedMotion
+from mb2fmu.validation.source_checks.source_outputs import _oriented
 
 
 @pytest.mark.parametrize("representation", ["quaternion", "zxy", "XYZ", "313", "yxy"])

@@ -10,7 +10,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, model
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.validation.independence import potential_rung
+from mb2fmu.validation.independent_checks import potential_rung
 
 q1, q2, u1, u2, torque = me.dynamicsymbols("q1 q2 u1 u2 tau")
 m, l, g, k, d = sm.symbols("m l g k d")

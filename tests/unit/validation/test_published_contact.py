@@ -11,7 +11,7 @@ import touching
 
 from mb2fmu import derive, export
 from mb2fmu.mechanics import formulations
-from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.reference.reference_run import make_reference
 
 RATIOS = {0.1: 0.937475579949905, 0.5: 0.748434931597434, 1.0: 0.593624260040040}
 """s, dissipation times speed of impact → restitution e: s - ln(1 + s) = -e s - ln(1 - e s)."""

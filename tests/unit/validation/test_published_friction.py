@@ -15,7 +15,7 @@ from judging import in_long_steps
 from mb2fmu import derive, export
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.reference.reference_run import make_reference
 
 MODELS = Path(__file__).parents[3] / "models"
 KINDS = [("CoSimulation", 1e-8), ("ModelExchange", 1e-6)]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mb2fmu.validation.latched import closing_impulses
-from mb2fmu.validation.shared_holding import holding
+from mb2fmu.validation.modes.latch_closure import closing_impulses
+from mb2fmu.validation.modes.shared_holding_forces import holding
 
 
 @pytest.mark.parametrize("size", [2.0, 1e-3, 1e6])

@@ -20,7 +20,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.validation import conditions, make_reference
-from mb2fmu.validation.integration import TIGHTEST, explicit_euler, integrate
+from mb2fmu.validation.reference.smooth_integration import TIGHTEST, explicit_euler, integrate
 
 
 def pendulum_angle(time: float, start: float, g: float) -> float:

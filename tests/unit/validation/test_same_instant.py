@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mb2fmu import CoulombFriction, Impact, Latch, derive, export, pre, sticking_sign
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.events import freeze, switches_of
-from mb2fmu.validation.shared_holding import holding
+from mb2fmu.validation.modes.shared_holding_forces import holding
 
 t = lines.t
 KINDS = ["CoSimulation", "ModelExchange"]

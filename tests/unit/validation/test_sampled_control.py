@@ -20,7 +20,7 @@ from judging import Judge
 import mb2fmu
 from mb2fmu import CoulombFriction, Model, derive, export, pre
 from mb2fmu.mechanics import formulations
-from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.reference.reference_run import make_reference
 
 x, v, u, seen = me.dynamicsymbols("x1 v1 u seen")
 T = 0.1

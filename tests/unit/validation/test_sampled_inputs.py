@@ -8,9 +8,9 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 
-from mb2fmu.validation.compare import bounds, compare_invariants
-from mb2fmu.validation.sensitivity import measure_sensitivity
-from mb2fmu.validation.simulate import Simulation
+from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants
+from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.runs.fmu_run import Simulation
 
 
 def test_a_clock_that_is_early_by_round_off_samples_the_input_of_its_step():

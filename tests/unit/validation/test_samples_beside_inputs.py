@@ -11,9 +11,9 @@ import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 
 from mb2fmu import Model
-from mb2fmu.validation.compare import bounds
-from mb2fmu.validation.event_verdicts import watches
-from mb2fmu.validation.sensitivity import measure_sensitivity
+from mb2fmu.validation.comparison.event_comparison import watches
+from mb2fmu.validation.comparison.motion_comparison import bounds
+from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
 t = me.dynamicsymbols._t
 DESCRIPTION = SimpleNamespace(rates=(("x", "der(x)"), ("v", "der(v)"), ("force", "der(force)")))

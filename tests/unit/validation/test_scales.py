@@ -18,9 +18,9 @@ from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.model.scales.characteristic_units import natural_units
 from mb2fmu.units import BASE_UNITS, parse_unit
 from mb2fmu.validation import Reference, Simulation, conditions, make_reference, measure_sensitivity
-from mb2fmu.validation.compare import bounds, compare_invariants, compare_variables
-from mb2fmu.validation.reference import constraint_scales, held_slope, observe, start_state
-from mb2fmu.validation.scales import moving, own_scales, own_sizes, row_scales
+from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants, compare_variables
+from mb2fmu.validation.reference.reference_run import constraint_scales, held_slope, observe, start_state
+from mb2fmu.validation.reference.variable_scales import moving, own_scales, own_sizes, row_scales
 
 POWERS = st.integers(-6, 6).map(lambda n: 10.0**n)
 

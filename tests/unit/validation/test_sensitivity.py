@@ -11,7 +11,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import OutputExpression
 from mb2fmu.validation import make_reference, measure_sensitivity
-from mb2fmu.validation.sensitivity import DIRECTIONS, POINTS, directions
+from mb2fmu.validation.reference.start_sensitivity import DIRECTIONS, POINTS, directions
 
 
 def test_sensitivity_is_the_running_maximum_of_the_transition_matrix(cases):

@@ -6,10 +6,10 @@ import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 
 from mb2fmu import Latch, Model
-from mb2fmu.validation.compare import bounds
-from mb2fmu.validation.event_limits import event_limits
-from mb2fmu.validation.event_sides import idle_switches, of_the_motion
-from mb2fmu.validation.sensitivity import measure_sensitivity
+from mb2fmu.validation.bounds.event_time_bounds import event_limits
+from mb2fmu.validation.comparison.motion_comparison import bounds
+from mb2fmu.validation.reference.event_sides import idle_switches, of_the_motion
+from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
 HALF = sm.Rational(1, 2)
 TIP = 0.7  # of the rod, from the vertical, rad

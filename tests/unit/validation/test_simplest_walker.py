@@ -12,7 +12,7 @@ from event_runs import run_with_events
 from mb2fmu import derive, export
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.reference.reference_run import make_reference
 
 MODEL = Path(__file__).parents[3] / "models" / "simplest_walker.py"
 FIXED_POINT = {"theta": 0.200310900544287, "omega": -0.199832473004977}

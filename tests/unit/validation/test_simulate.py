@@ -13,8 +13,8 @@ from mb2fmu.errors import PackageError, ToolError, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.validation import Conditions, check_conformance, simulate, validate
 from mb2fmu.validation.result import MovedResult
-from mb2fmu.validation.simulate import drive
-from mb2fmu.validation.unit_description import platform_folder, read_description
+from mb2fmu.validation.runs.fmu_description import platform_folder, read_description
+from mb2fmu.validation.runs.fmu_run import drive
 
 OUTPUTS = ("q", "u", "acceleration")
 

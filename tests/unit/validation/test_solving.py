@@ -8,8 +8,8 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, model
 from mb2fmu.mechanics import mechanism
-from mb2fmu.validation.own_motion import own_motions
-from mb2fmu.validation.solving import FEW, solving
+from mb2fmu.validation.source_checks.solution_accuracy import FEW, solving
+from mb2fmu.validation.source_checks.source_accelerations import own_motions
 
 
 def _rotors(inertias):

@@ -9,10 +9,10 @@ import sympy.physics.mechanics as me
 from event_models import ball, behind_a_clutch, particle, reference_of
 
 from mb2fmu import Impact
-from mb2fmu.validation.compare import compare_invariants
-from mb2fmu.validation.event_limits import OFFSETS
-from mb2fmu.validation.simulate import Simulation
-from mb2fmu.validation.step_flows import Step, StepFlow
+from mb2fmu.validation.bounds.event_time_bounds import OFFSETS
+from mb2fmu.validation.bounds.one_step_flow import Step, StepFlow
+from mb2fmu.validation.comparison.motion_comparison import compare_invariants
+from mb2fmu.validation.runs.fmu_run import Simulation
 
 G, BOUNCE = 9.81, 0.7
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.validation import Trajectory, make_reference, stored
+from mb2fmu.validation import Trajectory, make_reference
+from mb2fmu.validation.reference import reference_files
 
 
 @settings(max_examples=50, deadline=None)
@@ -26,48 +27,52 @@ def test_they_read_back_to_the_same_bits(tmp_path_factory, data, rows, columns):
         provenance={"model": "Größe", "tolerances": [1e-12]},
     )
     folder = tmp_path_factory.mktemp("stored")
-    stored.write(trajectory, folder)
-    again = stored.read(folder)
+    reference_files.write(trajectory, folder)
+    again = reference_files.read(folder)
     assert again.names == trajectory.names
     assert again.values.tobytes() == trajectory.values.tobytes()
     assert again.time.tobytes() == trajectory.time.tobytes()
     assert again.uncertainty.tobytes() == trajectory.uncertainty.tobytes()
-    assert stored.differences(again, trajectory) == ()
+    assert reference_files.differences(again, trajectory) == ()
 
 
 def test_an_excerpt_is_small_and_ends_where_knowledge_does(cases):
     case = cases["double_pendulum"]((2.5, 1.0), stop=15.0, step=0.02)
     reference = make_reference(case.definition, case.equations)
-    made = stored.excerpt(reference)
-    assert 20 <= len(made.time) <= stored.ROWS + 1
+    made = reference_files.excerpt(reference)
+    assert 20 <= len(made.time) <= reference_files.ROWS + 1
     assert made.time[-1] < reference.trajectory.time[-1]
     largest = np.max(np.abs(reference.trajectory.values), axis=0).reshape(2, 2).max(axis=1).repeat(2)  # angles, rates
-    assert np.all(made.uncertainty <= stored.KNOWN * largest)
+    assert np.all(made.uncertainty <= reference_files.KNOWN * largest)
 
 
 @pytest.fixture(scope="module")
 def made(cases):
     case = cases["pendulum"](stop=1.0)
-    return stored.excerpt(make_reference(case.definition, case.equations))
+    return reference_files.excerpt(make_reference(case.definition, case.equations))
 
 
 def test_what_is_no_longer_true_is_named(made):
     other = replace(made, values=made.values + np.array([0, 1e-10, 0]))
-    (text,) = stored.differences(made, other)
+    (text,) = reference_files.differences(made, other)
     assert text.startswith("u differs by 1e-10")
-    assert "names" not in stored.differences(made, replace(made, provenance={**made.provenance, "versions": {}}))
-    assert stored.differences(made, replace(made, provenance={**made.provenance, "versions": {}})) == ()
-    (text,) = stored.differences(made, replace(made, provenance={**made.provenance, "formulation": "tmt"}))
+    assert "names" not in reference_files.differences(
+        made, replace(made, provenance={**made.provenance, "versions": {}})
+    )
+    assert reference_files.differences(made, replace(made, provenance={**made.provenance, "versions": {}})) == ()
+    (text,) = reference_files.differences(made, replace(made, provenance={**made.provenance, "formulation": "tmt"}))
     assert text == "formulation: 'kane' instead of 'tmt'"
-    assert stored.differences(made, replace(made, time=made.time * 1.01)) == ("other points in time",)
-    assert stored.differences(made, replace(made, names=("q", "v", "w")))[0].startswith("variables q, u, acceleration")
+    assert reference_files.differences(made, replace(made, time=made.time * 1.01)) == ("other points in time",)
+    assert reference_files.differences(made, replace(made, names=("q", "v", "w")))[0].startswith(
+        "variables q, u, acceleration"
+    )
 
 
 @pytest.mark.parametrize("damage", ["", "time,q\n0.0\n", "time,q\n0.0,x\n", "time,other\n0.0,1.0\n"])
 def test_damage_is_told(tmp_path, made, damage):
-    stored.write(made, tmp_path)
+    reference_files.write(made, tmp_path)
     (tmp_path / "trajectory.csv").write_text(damage, encoding="utf-8")
     with pytest.raises(ValidationError, match="make it afresh"):
-        stored.read(tmp_path)
+        reference_files.read(tmp_path)
     with pytest.raises(ValidationError, match="make it afresh"):
-        stored.read(tmp_path / "nowhere")
+        reference_files.read(tmp_path / "nowhere")

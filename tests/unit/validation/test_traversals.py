@@ -8,11 +8,11 @@ from event_models import particle, reference_of
 from scipy.integrate import solve_ivp
 
 from mb2fmu.model import check
-from mb2fmu.validation.compare import FACTOR, bounds, compare_variables
-from mb2fmu.validation.excitation import excite
-from mb2fmu.validation.sensitivity import measure_sensitivity
-from mb2fmu.validation.simulate import Simulation
-from mb2fmu.validation.traversals import traversals
+from mb2fmu.validation.bounds.period_count import traversals
+from mb2fmu.validation.comparison.motion_comparison import FACTOR, bounds, compare_variables
+from mb2fmu.validation.experiment.perturbed_experiment import excite
+from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.runs.fmu_run import Simulation
 
 FREQUENCY = 97.0  # Hz, seen every 0.01 s: hardly more than one point in a period
 PERIODS = 2 * FREQUENCY

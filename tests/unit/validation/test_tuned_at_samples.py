@@ -14,13 +14,13 @@ from mechanisms import mechanism_of
 from mb2fmu import Model, export
 from mb2fmu.fmu.package import unpack
 from mb2fmu.pipeline.proving import reference_equations
-from mb2fmu.validation.answers import answered
-from mb2fmu.validation.conditions import conditions
-from mb2fmu.validation.excitation import as_set, settable_names
-from mb2fmu.validation.exercise import Asked, asked, occasion
+from mb2fmu.validation.api_checks.api_call_plan import Asked, asked, occasion
+from mb2fmu.validation.api_checks.api_check_comparison import answered
+from mb2fmu.validation.experiment.perturbed_experiment import as_set, settable_names
+from mb2fmu.validation.reference.experiment_numbers import conditions
 from mb2fmu.validation.result import CallResult
-from mb2fmu.validation.simulate import Driven, drive
-from mb2fmu.validation.unit_description import read_description
+from mb2fmu.validation.runs.fmu_description import read_description
+from mb2fmu.validation.runs.fmu_run import Driven, drive
 from mb2fmu.validation.validate import make_yardstick
 
 

@@ -6,7 +6,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import dropped, particle, reference_of
 
-from mb2fmu.validation.unreached import unreached
+from mb2fmu.validation.bounds.untested_switches import unreached
 
 
 def controlled(top: float, start: float = 0.3):

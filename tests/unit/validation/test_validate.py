@@ -18,7 +18,7 @@ from mb2fmu.validation import (
     measure_sensitivity,
     reference_method,
 )
-from mb2fmu.validation.compare import bounds, compare_invariants, compare_variables
+from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants, compare_variables
 
 
 @pytest.mark.parametrize(

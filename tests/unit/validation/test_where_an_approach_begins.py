@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mb2fmu.validation.own_friction import Rub, rough_events
-from mb2fmu.validation.own_impacts import Touch, struck
+from mb2fmu.validation.modes.contact_friction_modes import Rub, rough_events
+from mb2fmu.validation.modes.impact_impulses import Touch, struck
 
 
 def contacts(order: str, *, rough: bool = False) -> SimpleNamespace:

@@ -1,0 +1,107 @@
+"""Derivatives requested one by one, against those of one call for all, and adjoint ones against directional ones.
+
+Importers ask for one column of a Jacobian, one gradient, or a product with a dense vector. All of that is one linear
+map, whatever way it goes through the unit; so the unit's own answers must agree nearly to round-off. The reference,
+whose differences are held against the same derivatives, knows them to some hundred tolerances only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.runs.fmu_run import Operations
+
+Floats = npt.NDArray[np.float64]
+
+_ALIKE = 1e-6
+"""Relative difference of numbers that should be one: units of other tools differentiate by differences."""
+_LEAST = 1e-3
+"""Part of an unknown's largest change below which a single change is measured by this part instead."""
+_SEED = 13
+
+
+def dense(count: int) -> Floats:
+    """Return numbers of either sign and of like size, no two equal, shape (count,): a dense seed."""
+    random = np.random.default_rng(_SEED)
+    return np.asarray(random.choice(np.array([-1.0, 1.0]), count) * random.uniform(0.5, 1.5, count))
+
+
+def single_seed_calls(
+    begun: Operations, unknown: Sequence[int], known: Sequence[int], sizes: Sequence[float], *, adjoint: bool
+) -> Operations:
+    """Return the calls of a session; :func:`disagreements` reads the answers.
+
+    Args:
+        begun: What leads to the point.
+        unknown: Value references of unknowns.
+        known: Value references of knowns.
+        sizes: Typical change of each known, > 0.
+        adjoint: Whether the unit offers adjoint derivatives.
+    """
+    by_known = (dense(len(known)) * np.array(sizes)).tolist()
+    by_unknown = dense(len(unknown)).tolist()
+    calls: list[list[Any]] = [
+        ["directional", [*unknown], [*known], [*np.diag(sizes).tolist(), by_known]],
+        *(["directional", [*unknown], [k], [[size]]] for k, size in zip(known, sizes, strict=True)),
+        *(["directional", [u], [*known], [by_known]] for u in unknown),
+    ]
+    if adjoint:
+        calls += [
+            ["adjoint", [*unknown], [*known], [*np.eye(len(unknown)).tolist(), by_unknown]],
+            *(["adjoint", [u], [*known], [[1.0]]] for u in unknown),
+            *(["adjoint", [*unknown], [k], [by_unknown]] for k in known),
+        ]
+    return [*begun, *calls]
+
+
+def disagreements(
+    answers: Sequence[Any], names: Sequence[str], sizes: Sequence[float], noise: Sequence[float]
+) -> Iterator[tuple[float, float, str]]:
+    """Yield (difference, bound, of what) of each answer that another one gives, too.
+
+    Args:
+        answers: Of the calls behind those that lead to the point.
+        names: Of the unknowns.
+        sizes: Typical change of each known.
+        noise: Of each unknown, a change that is nothing but round-off.
+    """
+    n, m = len(sizes), len(names)
+    scale, floor = np.array(sizes), np.array(noise)
+    whole, last = np.array(answers[0][:n]).reshape(n, m), np.array(answers[0][n])
+    largest = np.max(np.abs(whole), axis=0, initial=0.0)
+    bounds = _ALIKE * np.maximum(np.abs(whole), _LEAST * largest) + floor
+    single = np.array([row[0] for row in answers[1 : 1 + n]]).reshape(n, m)
+    yield from _compared(single, whole, bounds, names, "with one known")
+    summed, total = dense(n) @ whole, _ALIKE * np.abs(whole).sum(axis=0) + floor
+    yield from _compared(last[None], summed[None], total[None], names, "in a dense direction")
+    alone = np.array([row[0][0] for row in answers[1 + n : 1 + n + m]])
+    yield from _compared(alone[None], summed[None], total[None], names, "with one unknown, in a dense direction")
+    rest = answers[1 + n + m :]
+    if not rest:
+        return
+    rows = np.array(rest[0][:m]).reshape(m, n).T * scale[:, None]
+    yield from _compared(rows, whole, bounds, names, "adjoint against directional")
+    gradients = np.array([row[0] for row in rest[1 : 1 + m]]).reshape(m, n).T * scale[:, None]
+    yield from _compared(gradients, whole, bounds, names, "adjoint with one unknown")
+    ways = ("adjoint with a dense seed", rest[0][m]), ("adjoint with one known", [row[0][0] for row in rest[1 + m :]])
+    by_unknown = dense(m)
+    wanted, allowed = whole @ by_unknown, (_ALIKE * np.abs(whole) + floor) @ np.abs(by_unknown)
+    for what, found in ways:
+        off = np.abs(np.array(found) * scale - wanted)
+        for k in range(n):
+            yield float(off[k]), float(allowed[k]), f"{what}, by known number {k + 1}"
+
+
+def _compared(
+    found: Floats, wanted: Floats, bounds: Floats, names: Sequence[str], what: str
+) -> Iterator[tuple[float, float, str]]:
+    """Yield the worst number of each unknown: rows are directions, columns unknowns."""
+    ratio = np.abs(found - wanted) / np.maximum(bounds, 5e-324)
+    for column, name in enumerate(names):
+        if len(found):
+            k = int(np.argmax(np.where(np.isfinite(ratio[:, column]), ratio[:, column], np.inf)))
+            yield float(abs(found[k, column] - wanted[k, column])), float(bounds[k, column]), f"{name}, {what}"

@@ -1,0 +1,244 @@
+"""Allowed time differences between events of a unit and of the reference.
+
+The margin m of a switch (positive as long as its mode is right) depends on the states, each of which may be off by its
+bound at the communication point before. So m may be off by
+
+    b = Σ_j |∂m/∂x_j| bound_j + round-off + what the unit's indicators are off by
+
+and falls with the rate m'. The event may be early or late by the δ that solves |m'| δ − |m''| δ² / 2 = b, by twice
+the uncertainty of the reference's own instant, and by round-off. Where m'² ≤ 4 b |m''| the margin only touches zero as
+far as can be told: the event is *grazing*; its instant, and whether there is one, is not judged. So it is where
+another sign begins to slip by a force that is no larger than what indicators are off by, and where a condition looks at
+what is zero all the time, whose sign is that of round-off. Such a sign's own changes do nothing, and are left out.
+
+Of a condition on time alone no state is off: its δ is round-off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.bounds.indeterminate_friction import indifferent
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.mode_equations import Modes
+from mb2fmu.validation.reference.event_sides import (
+    AT_ONCE,
+    Occasion,
+    both_sides,
+    drifted,
+    gathered,
+    idle_switches,
+    of_the_motion,
+)
+from mb2fmu.validation.reference.event_step_loop import EventSeen
+from mb2fmu.validation.reference.initial_contact_modes import mode_places
+from mb2fmu.validation.reference.reference_run import Reference, compared
+from mb2fmu.validation.reference.variable_scales import EPSILON, ROUNDING
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.runs.fmu_description import UnitKind
+
+Floats = npt.NDArray[np.float64]
+
+OFFSETS: Mapping[UnitKind, float] = MappingProxyType({"CoSimulation": 1e-12, "ModelExchange": 2e-10})
+"""What margins may be off by, over their sizes: units show indicators off by 1e-10, and find their own to 1e-13."""
+ROOT = 200 * EPSILON
+"""CVODE stops looking for an event within this part of time and step."""
+PROBE = 1e-6
+"""Part of a state's scale by which it is moved to see what depends on it."""
+_BACK = 1e-2  # of a communication step
+
+
+@dataclass(frozen=True, slots=True)
+class EventLimit:
+    """An event of the reference, and the allowed difference of the unit's event.
+
+    Attributes:
+        occasion: The event, or several that cannot be told apart.
+        allowed: How far it may be by kind of unit, s; of a grazing one how far its margin is near zero.
+        grazing: Its instant is not judged.
+    """
+
+    occasion: Occasion
+    allowed: Mapping[UnitKind, float]
+    grazing: bool
+
+    @property
+    def widest(self) -> float:
+        """The larger of the allowed differences, s."""
+        return max(self.allowed.values())
+
+
+def event_limits(reference: Reference, bounds: Floats) -> tuple[EventLimit, ...]:
+    """Return the limits of all events of a reference.
+
+    Args:
+        reference: Its events are those of its motion.
+        bounds: How far each variable may be off, shape (n_t, n).
+    """
+    if not isinstance(reference.numeric, HybridEquations) or not reference.events:
+        return ()
+    events, idle = of_the_motion(reference.events), idle_switches(reference.events)
+    single = [_single(reference, bounds, event, idle) for event in events]
+    step = float(np.min(np.diff(reference.trajectory.time)))
+    gaps, before = [], 0.0
+    for limit in single:
+        width = 0.0 if limit.grazing else limit.widest
+        gaps.append(max(AT_ONCE * step, min(before + width, step)))
+        before = width
+    found, k = [], 0
+    for occasion in gathered(events, gaps):
+        parts = single[k : k + occasion.count]
+        k += occasion.count
+        allowed = {
+            kind: max(part.occasion.time - occasion.time + part.allowed[kind] for part in parts) for kind in OFFSETS
+        }
+        found.append(EventLimit(occasion, MappingProxyType(allowed), any(part.grazing for part in parts)))
+    return tuple(found)
+
+
+def _single(reference: Reference, bounds: Floats, event: EventSeen, idle: frozenset[int]) -> EventLimit:
+    """Return one event by itself, as an occasion; ``idle``: switches that round-off changes."""
+    occasion, time = Occasion(event, event, 1), reference.trajectory.time
+    step = float(np.min(np.diff(time)))
+    floor = 2 * reference.event_uncertainty + ROUNDING * max(event.time, step)
+    if event.outside:
+        return EventLimit(occasion, MappingProxyType(dict.fromkeys(OFFSETS, floor)), grazing=False)
+    row = max(int(np.searchsorted(time, event.time)) - 1, 0)
+    fall = _fall(reference, event, bounds[row, list(reference.state_columns)], step)
+    allowed: dict[UnitKind, float] = {}
+    grazing = False
+    for kind, offset in OFFSETS.items():
+        b = fall.off + offset
+        touching = fall.rate**2 <= 4.0 * b * fall.curve
+        grazing |= touching
+        root = ROOT * (event.time + step) if kind == "ModelExchange" else 0.0
+        late = 2.0 * b / (fall.rate + np.sqrt(max(fall.rate**2 - 2.0 * b * fall.curve, 0.0)) + np.finfo(float).tiny)
+        near = 2.0 * np.sqrt(b / fall.curve) if 4.0 * b < fall.curve * step**2 else step
+        allowed[kind] = float(near if touching else late) + floor + root
+    grazing = grazing or _is_indifferent(reference, event) or _looks_at_round_off(reference, event, idle)
+    return EventLimit(occasion, MappingProxyType(allowed), grazing)
+
+
+def _looks_at_round_off(reference: Reference, event: EventSeen, idle: frozenset[int]) -> bool:
+    """Return whether conditions at an event are what they are by a switch that only round-off changes."""
+    numeric, run = reference.numeric, reference.conditions
+    assert isinstance(numeric, HybridEquations)
+    r, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
+    (before, after), others = event.sides, idle - {event.switch}
+    there = before.copy()
+    there.values[event.switch] = after.values[event.switch]
+    for x, modes in zip(event.states[:, :-1], (there, after), strict=True):
+        margins = numeric.margins(event.time, x, r, prepared, modes)
+        for i in others:
+            flipped = modes.values.copy()
+            flipped[i] = 1.0 - flipped[i]
+            one, other = (numeric.look_at(event.time, x, r, prepared, side) for side in (modes.values, flipped))
+            if abs(margins[i]) <= max(OFFSETS.values()) and not np.array_equal(one.conditions, other.conditions):
+                return True
+    return False
+
+
+def _is_indifferent(reference: Reference, event: EventSeen) -> bool:
+    """Return whether another sign changes its mode at an event, and could as well not do so."""
+    numeric, run, (before, after) = reference.numeric, reference.conditions, event.sides
+    assert isinstance(numeric, HybridEquations)
+    others = set(np.flatnonzero(before.values != after.values).tolist()) - {event.switch}
+    if not others:
+        return False
+    r, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
+    widest = max(OFFSETS.values())
+    found = indifferent(numeric, event.time, event.states[1][:-1], r, prepared, after, widest)
+    return any(i in others for i, _ in found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fall:
+    """Behaviour of a margin near zero: its uncertainty, |m'| and |m''|."""
+
+    off: float
+    rate: float
+    curve: float
+
+
+def _fall(reference: Reference, event: EventSeen, bounds: Floats, step: float) -> _Fall:
+    """Return how a switch's margin falls at an event: its uncertainty b, its rate −m' and |m''|, from differences."""
+    numeric, run = reference.numeric, reference.conditions
+    assert isinstance(numeric, HybridEquations)
+    prepared, r, modes = numeric.prepare(run.parameters), run.inputs[event.step].tolist(), event.sides[0]
+
+    def margin(t: float, x: Floats) -> float:
+        return float(numeric.margins(t, x, r, prepared, modes)[event.switch])
+
+    y, t = event.states[0], event.time
+    off = 0.0
+    largest = np.max(np.abs(reference.states), axis=0)
+    modes_in_x = mode_places(numeric)
+    for j, scale in enumerate(reference.state_scales.tolist()):
+        if j in modes_in_x:  # it is right or wrong, never a little off
+            continue
+        moved = np.zeros(len(y) - 1)
+        moved[j] = PROBE * scale
+        slope = abs(margin(t, y[:-1] + moved) - margin(t, y[:-1] - moved)) / (2 * moved[j])
+        off += slope * (float(bounds[j]) + ROUNDING * float(largest[j]))
+    h = _BACK * step
+    values = [margin(t - back, drifted(numeric, t, y, t - back, r, prepared, modes)[:-1]) for back in (0.0, h, 2.0 * h)]
+    rate = (3.0 * values[0] - 4.0 * values[1] + values[2]) / (2.0 * h)
+    curve = (values[0] - 2.0 * values[1] + values[2]) / h**2
+    return _Fall(off, max(-rate, 0.0), abs(curve))
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Possible values at a point near events: the reference's, and with each event later or earlier.
+
+    The reference's own is there because the others know of one event each, and another may lie before the point.
+
+    Attributes:
+        values: All variables, a row for each.
+        modes: Of each.
+    """
+
+    values: Floats
+    modes: tuple[Modes, ...]
+
+
+def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[int, Sides]:
+    """Return the communication points so near to an event that a unit may be on either side.
+
+    And those at which a sign may as well hold as slip.
+    """
+    numeric, run = reference.numeric, reference.conditions
+    found: dict[int, Sides] = {}
+    if not isinstance(numeric, HybridEquations):
+        return {}
+    prepared = numeric.prepare(run.parameters)
+    for event in events:
+        away = np.abs(run.time - event.occasion.time)
+        near = [] if event.occasion.outside else np.flatnonzero(away <= event.widest).tolist()
+        for k in filter(None, near):
+            t, r = float(run.time[k]), run.held(k).tolist()
+            rows, modes = [], []
+            for y, side in both_sides(numeric, event.occasion, t, r, prepared):
+                rows.append(compared(numeric, y[:-1], numeric.motion_in(t, y[:-1], r, prepared, side)))
+                modes.append(side)
+            _add(found, reference, k, rows, modes)
+    for k in range(len(run.time)):
+        t, r, x = float(run.time[k]), run.held(k).tolist(), reference.states[k]
+        known = found[k].modes if k in found else ()
+        for _, other in indifferent(numeric, t, x, r, prepared, reference.modes[k], max(OFFSETS.values())):
+            if not any(np.array_equal(other.values, modes.values) for modes in known):
+                _add(found, reference, k, [compared(numeric, x, numeric.motion_in(t, x, r, prepared, other))], [other])
+    return found
+
+
+def _add(found: dict[int, Sides], reference: Reference, k: int, rows: Sequence[Floats], modes: Sequence[Modes]) -> None:
+    """Add possible values at a point to those that are known."""
+    known = found.get(k) or Sides(reference.trajectory.values[k : k + 1], (reference.modes[k],))
+    found[k] = Sides(np.vstack([known.values, rows]), (*known.modes, *modes))

@@ -1,0 +1,86 @@
+"""What grazing events leave in doubt: whether they happen cannot be told, so neither can what they set.
+
+A ball comes to rest by bounces that become lower than errors of integrators; the last of them graze (``event_limits``).
+One right motion has eleven of them and rests, another one has fifteen and rests 10 ms later. In both the ball lies
+on the floor in the end; how often it bounced, and how hard it did so last, they do not agree upon.
+
+Grazing events whose intervals of possible instants meet, or have less than a communication step between them, make one
+run. A state v may be off, besides its bound,
+
+- from the beginning of a run to its end by Σ |v after − v before| over the run's events,
+- behind it by the same sum, where v keeps what events set (its rate is zero): for ever, or, of the impulse of a
+  contact's last blow, until a blow sets it again that does not graze.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.bounds.event_time_bounds import EventLimit
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.reference.reference_run import Reference
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class _Run:
+    """Grazing events that follow each other, and what they make states jump by."""
+
+    begin: float
+    end: float
+    jumps: Floats
+
+
+def grazing_doubts(reference: Reference, events: Sequence[EventLimit]) -> Floats:
+    """Return what the grazing events of a reference leave in doubt of each state, shape (n_t, n_x)."""
+    numeric, time = reference.numeric, reference.conditions.time
+    found = np.zeros((len(time), len(reference.state_columns)))
+    if not isinstance(numeric, HybridEquations):
+        return found
+    equations = numeric.frozen.equations
+    keeps = np.zeros(found.shape[1], dtype=np.bool_)
+    keeps[len(keeps) - len(equations.z) :] = [rate == 0 for rate in equations.z_dot]
+    told_again = _told_again(numeric, events)
+    for run in _runs(events, float(np.min(np.diff(time)))):
+        found[(time >= run.begin) & (time <= run.end)] += run.jumps
+        for j in np.flatnonzero(keeps & (run.jumps > 0.0)).tolist():
+            until = min((instant for instant in told_again.get(j, ()) if instant > run.end), default=np.inf)
+            found[(time > run.end) & (time <= until), j] += run.jumps[j]
+    return found
+
+
+def _runs(events: Sequence[EventLimit], step: float) -> list[_Run]:
+    """Return the runs of grazing events that set states, in their order."""
+    runs: list[_Run] = []
+    for event in events:
+        first, last, width = event.occasion.first, event.occasion.last, event.widest
+        jumps = np.max([np.abs(np.diff(e.states, axis=0)[0]) for e in (first, last)], axis=0)
+        jumps = np.maximum(jumps, np.abs(last.states[1] - first.states[0]))[:-1]
+        if not event.grazing or event.occasion.outside or not (first.jumped or last.jumped):
+            continue
+        begin, end = first.time - width, last.time + width
+        if runs and begin <= runs[-1].end + step:
+            runs[-1].end = max(runs[-1].end, end)
+            runs[-1].jumps += jumps
+        else:
+            runs.append(_Run(begin, end, jumps))
+    return runs
+
+
+def _told_again(numeric: HybridEquations, events: Sequence[EventLimit]) -> dict[int, list[float]]:
+    """Return place of an impulse among the states → instants of blows that do not graze and set it, in s."""
+    contacts, states = numeric.frozen.contacts, list(numeric.frozen.equations.states)
+    found: dict[int, list[float]] = {}
+    for contact in contacts.each if contacts else ():
+        count, impulse = states.index(contact.count), states.index(contact.impulse)
+        found[impulse] = [
+            event.occasion.last.time + event.widest
+            for event in events
+            if not event.grazing and event.occasion.last.states[1][count] > event.occasion.first.states[0][count]
+        ]
+    return found

@@ -1,0 +1,224 @@
+"""The reference's flow over one communication step from a unit's own state, with delays of its events.
+
+A unit has its events late: it shows indicators that are off by o (``event_limits.OFFSETS``), so that no importer finds
+one of them zero where nothing happens. Let x⁻ be the state at which a switch's margin m(x, t) comes to zero, f⁻ and f⁺
+the slopes before and after, and R what the event makes of the state. The event is late by δ = o / |m'| with m' = m_t +
+m_x f⁻, and what is behind it is off by
+
+    R(x⁻ + f⁻ δ) − R(x⁻) − f⁺ δ = (R_x f⁻ + R_t − f⁺) o / |m'| + …
+
+the saltation of that error, which slow impacts make large. It is not formed: the flow is made again with all margins
+larger by o, and the ends are compared. So curvature, and all events of the step, are in it. Where the step then comes
+through other events that set a state, that tells nothing, and nothing is allowed.
+
+Source: M. di Bernardo et al., Piecewise-smooth Dynamical Systems, 2008, section 2.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import ValidationError
+from mb2fmu.validation.bounds.event_time_bounds import OFFSETS
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.mode_equations import Modes
+from mb2fmu.validation.reference.event_sides import NEAR, Occasion, both_sides, of_the_motion
+from mb2fmu.validation.reference.event_step_loop import EventSeen, StepLog, behind_the_start
+from mb2fmu.validation.reference.initial_contact_modes import mode_places
+from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.trajectory_integration import Journey
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.runs.fmu_description import UnitKind
+
+Floats = npt.NDArray[np.float64]
+
+_TOLERANCE = 1e-11
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """End of a flow.
+
+    Attributes:
+        x: The state, shape (n_x,).
+        work: Done on the way, J.
+        events: On the way.
+        modes: There; None where nothing switches.
+    """
+
+    x: Floats
+    work: float
+    events: tuple[EventSeen, ...]
+    modes: Modes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A communication step of an experiment.
+
+    Attributes:
+        k: Its number.
+        begins: Modes at its beginning, where they do not follow from the state.
+        beside: Where it ends so near to an event that a unit may be on either side of it: the unit's state there.
+        before: Free parameters before its beginning, where they change there and the state is that before the change.
+    """
+
+    k: int
+    begins: Modes | None = None
+    beside: Floats | None = None
+    before: tuple[float, ...] | None = None
+
+
+class StepFlow:
+    """The reference's flow over single steps of an experiment.
+
+    Args:
+        reference: Whose flow.
+        parameters: Free ones; None: those of the experiment.
+    """
+
+    def __init__(self, reference: Reference, parameters: Sequence[float] | None = None) -> None:
+        self._reference, self._numeric = reference, reference.numeric
+        given = reference.conditions.parameters if parameters is None else parameters
+        self._prepared = reference.numeric.prepare(list(given))
+        self._scales = reference.error_scales(_TOLERANCE)
+
+    def landing(self, step: Step, x: Floats, *, late: float = 0.0) -> Landing:
+        """Return the end of the flow from a state at the beginning of a step.
+
+        Args:
+            step: The step.
+            x: Shape (n_x,).
+            late: What all margins of switches are larger by.
+
+        Raises:
+            ValidationError: As of :meth:`mb2fmu.validation.reference.trajectory_integration.Journey.travel`.
+        """
+        run = self._reference.conditions
+        begin, end = run.time[step.k : step.k + 2].tolist()
+        reach = 0.0 if step.beside is None else NEAR * (end - begin)
+        time = np.array([begin, end, end + reach] if reach else [begin, end])
+        inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
+        journey, log = Journey(self._numeric, time, inputs, self._prepared, stiff=run.stiff), StepLog()
+        modes, x = self._after_changes(step, x)
+        with self._beginning(modes, late):
+            y = journey.travel(np.append(x, 0.0), _TOLERANCE, self._scales, seen=log)[1]
+        modes = log.modes[1] if log.modes else None
+        near = [event for event in of_the_motion(log.events) if abs(event.time - end) <= reach]
+        if step.beside is not None and near:
+            y, modes = self._nearest((y, modes), step.beside, near, (end, run.inputs[step.k].tolist()))
+        return Landing(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end), modes)
+
+    def _after_changes(self, step: Step, x: Floats) -> tuple[Modes | None, Floats]:
+        """Return modes and states at the beginning of a step, after the event in which inputs or parameters jump."""
+        numeric, run, k = self._numeric, self._reference.conditions, step.k
+        if not isinstance(numeric, HybridEquations):
+            return step.begins, x
+        t, r = float(run.time[k]), run.inputs[k].tolist()
+        jumped = k > 0 and not np.array_equal(run.inputs[k], run.inputs[k - 1])
+        if step.before is None and not jumped:
+            return step.begins, x
+        if step.begins is None:
+            old = self._prepared if step.before is None else numeric.prepare(list(step.before))
+            modes = numeric.modes_at(t, x, run.inputs[k - 1].tolist() if jumped else r, old)
+        else:
+            modes = step.begins.copy()
+        x, _ = numeric.settle(t, x, r, self._prepared, modes, ())
+        return modes, x
+
+    def lateness(self, step: Step, x: Floats, base: Landing, kind: UnitKind) -> Floats:
+        """Return the shift of the end if all events are as late as the unit's type may have them, shape (n_x,).
+
+        Args:
+            step: The step.
+            x: The state at its beginning.
+            base: Where that leads.
+            kind: How the unit is run.
+        """
+        if not base.events:
+            return np.zeros(len(x))
+        try:
+            end = self.landing(step, x, late=OFFSETS[kind])
+        except (ValidationError, ArithmeticError, ValueError):
+            return np.zeros(len(x))
+        return np.abs(end.x - base.x) if _course(end) == _course(base) else np.zeros(len(x))
+
+    def spread(self, step: Step, x: Floats, base: Landing, off: Floats) -> tuple[Floats, Floats]:
+        """Return what events that set states make of states that are off by their bounds.
+
+        A ball that comes to rest by ever lower bounces is an example: a little higher it strikes later, or rests one
+        bounce later.
+
+        Args:
+            step: The step.
+            x: The state at its beginning.
+            base: Where that leads.
+            off: How far each state may be off, shape (n_x,).
+
+        Returns:
+            The largest shift of the end through the same events, and through other ones, shapes (n_x,).
+        """
+        same, other = np.zeros(len(x)), np.zeros(len(x))
+        course = _course(base)
+        numbers = [j for j in range(len(x)) if j not in mode_places(self._numeric)]
+        for moved in (*np.diag(off)[numbers], *np.diag(-off)[numbers]) if course else ():
+            try:
+                end = self.landing(step, x + moved)
+            except (ValidationError, ArithmeticError, ValueError):
+                continue
+            shifts = same if _course(end) == course else other
+            np.maximum(shifts, np.abs(end.x - base.x), out=shifts)
+        return same, other
+
+    @contextmanager
+    def _beginning(self, modes: Modes | None, late: float) -> Iterator[None]:
+        """Begin flows in given modes, after the events of the start, with their events late."""
+        with beginning(self._numeric, modes), behind_the_start(self._numeric):
+            if isinstance(self._numeric, HybridEquations):
+                self._numeric.late = late
+            try:
+                yield
+            finally:
+                if isinstance(self._numeric, HybridEquations):
+                    self._numeric.late = 0.0
+
+    def _nearest(
+        self,
+        own: tuple[Floats, Modes | None],
+        beside: Floats,
+        near: Sequence[EventSeen],
+        at: tuple[float, list[float]],
+    ) -> tuple[Floats, Modes | None]:
+        """Return (x, W) and modes at the end of a step, on the side of close events that is nearer to the unit.
+
+        Args:
+            own: Those of the flow.
+            beside: The unit's state.
+            near: The events.
+            at: The end in s, and the inputs.
+        """
+        assert isinstance(self._numeric, HybridEquations)
+        occasion = Occasion(near[0], near[-1], len(near))
+        found = [own, *both_sides(self._numeric, occasion, *at, self._prepared)]
+        away = [float(np.max(np.abs(y[:-1] - beside) / self._reference.state_scales)) for y, _ in found]
+        return found[int(np.argmin(away))]
+
+
+def beginning(numeric: NumericEquations, modes: Modes | None) -> AbstractContextManager[None]:
+    """Begin in these modes; None: in those that the state says."""
+    if modes is None or not isinstance(numeric, HybridEquations):
+        return nullcontext()
+    return numeric.beginning_in(modes)
+
+
+def _course(landing: Landing) -> list[str]:
+    """Return the events in which states were set."""
+    return [event.name for event in landing.events if event.jumped]

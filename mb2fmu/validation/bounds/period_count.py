@@ -1,0 +1,55 @@
+"""Count how often a motion traverses its range: over this measure of time, integration errors accumulate.
+
+Step size control keeps the error of a step at about the tolerance times what the step covers, so the error of a method
+grows with the way that the motion makes, whatever the tolerance: by Dormand and Prince's method of order 5 it is 0.16
+of tolerance · N · range for a spring and a mass, and 0.63 for the nutation of a fast top, N the ranges gone through
+(1,400 periods, the same for tolerances from 1e-5 to 1e-9; ``docs/decisions/0088``).
+
+Source: E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, 1993, sections II.3 and II.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.variable_scales import moving
+
+Floats = npt.NDArray[np.float64]
+
+_POINTS = 200
+
+
+def traversals(reference: Reference) -> Floats:
+    """Return how often the fastest state has traversed its range by each communication point, shape (n_t,).
+
+    The way of a state is the larger of the sum of its changes from point to point (which has its jumps) and of the
+    integral of |x'| (which has what happens between points). Of states that move.
+    """
+    states, columns = reference.states, list(reference.state_columns)
+    time = reference.conditions.time
+    if not columns:
+        return np.zeros(len(time))
+    rows = np.unique(np.linspace(0, len(time) - 1, _POINTS).astype(np.int64))
+    prepared = reference.numeric.prepare(reference.conditions.parameters)
+    rates = np.abs([_rate(reference, k, prepared) for k in rows.tolist()])
+    between = (rates[1:] + rates[:-1]) / 2 * np.diff(time[rows])[:, None]
+    integrals = np.concatenate([np.zeros((1, len(columns))), np.cumsum(between, axis=0)])
+    ways = np.cumsum(np.abs(np.diff(states, axis=0, prepend=states[:1])), axis=0)
+    moves = moving(states, reference.trajectory.uncertainty[:, columns], reference.typical[columns])
+    ranges = np.where(moves, np.ptp(states, axis=0), np.inf)
+    often = [np.maximum(np.interp(time, time[rows], integrals[:, j]), ways[:, j]) for j in range(len(columns))]
+    return np.asarray(np.max(np.array(often) / ranges[:, None], axis=0))
+
+
+def _rate(reference: Reference, k: int, prepared: Sequence[float]) -> Floats:
+    """Return x' of the reference at a communication point."""
+    numeric, run = reference.numeric, reference.conditions
+    t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()
+    if reference.modes and isinstance(numeric, HybridEquations):
+        return numeric.motion_in(t, x, r, prepared, reference.modes[k]).x_dot
+    return numeric.motion(t, x, r, prepared).x_dot

@@ -1,0 +1,271 @@
+"""Size of the moves of free parameters and start values, and the excitation of inputs.
+
+Moves are generic: fixed fractions between 10 and 30 % that follow the golden ratio, so that no two are equal, and signs
+that follow another irrational number. What is zero by default gets a size from its nominal value, its bounds, what it
+does to the accelerations, or others of its unit, in this order. Numbers are rounded, so that they can be read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.scales.characteristic_units import NaturalUnits, natural_units
+from mb2fmu.model.variables import Input, Parameter, Quantity
+from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
+
+Floats = npt.NDArray[np.float64]
+
+LEAST, MOST = 0.1, 0.3
+_FELT = 30.0
+"""Most by which an input with bounds is moved, in parts of what changes some acceleration by its own size."""
+
+_GOLDEN = 0.6180339887498949
+_PLASTIC = 0.7548776662466927  # the reciprocal of the plastic number: signs that follow no pattern of the moves
+_ANGLE = 0.5  # rad: an angle that is zero is moved by 10 to 30 % of this
+_SAMPLES = 8
+_PROBE = 1e-6
+_DIGITS = 6
+
+
+def fraction(index: int) -> float:
+    """Return a signed fraction between 10 and 30 %, different for each index."""
+    size = LEAST + (MOST - LEAST) * ((index + 1) * _GOLDEN % 1.0)
+    return math.copysign(size, (index + 1) * _PLASTIC % 1.0 - 0.5)
+
+
+def rounded(value: float, digits: int = _DIGITS) -> float:
+    """Return a number rounded to so many significant digits."""
+    return float(f"{value:.{digits - 1}e}")
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """Effects of small changes on the mechanism, at some states of the default experiment.
+
+    Attributes:
+        reference: The default experiment.
+        rows: Which of its states are looked at.
+        rates: How fast each state changes at most, > 0, shape (n_x,).
+        ranges: How far each output goes at most, shape (n_y,); 0 where it stands still.
+        natural: Natural units of the mechanism.
+    """
+
+    reference: Reference
+    rows: tuple[int, ...]
+    rates: Floats
+    ranges: Floats
+    natural: NaturalUnits
+
+    @staticmethod
+    def of(definition: Declarations, reference: Reference) -> Gauge:
+        """Return the gauge at up to eight states of a reference."""
+        last = len(reference.states) - 1
+        rows = tuple(sorted({round(k * last / (_SAMPLES - 1)) for k in range(_SAMPLES)}))
+        numeric, run = reference.numeric, reference.conditions
+        prepared = numeric.prepare(run.parameters)
+        seen = [_looked_at(numeric, reference, k, run.held(k), prepared) for k in rows]
+        fastest = np.max(np.abs([x_dot for x_dot, _ in seen]), axis=0)
+        # What stands still by default may yet be moved: by its magnitude within the experiment.
+        rates = np.maximum(fastest, 2.0 * reference.state_scales / float(run.time[-1]))
+        values = reference.trajectory.values[:, len(reference.variables) - len(seen[0][1]) :]
+        return Gauge(reference, rows, rates, np.ptp(values, axis=0), natural_units(definition))
+
+    def parameter(self, index: int, probe: float) -> float:
+        """Return how much a parameter must change to change accelerations or outputs by their own size; 0: unknown.
+
+        Args:
+            index: Of the parameter among the free ones.
+            probe: A change that is small.
+        """
+        numeric, run = self.reference.numeric, self.reference.conditions
+        moved = list(run.parameters)
+        moved[index] += probe
+        before, after = numeric.prepare(run.parameters), numeric.prepare(moved)
+        return self._size(
+            lambda k: _looked_at(numeric, self.reference, k, run.held(k), before),
+            lambda k: _looked_at(numeric, self.reference, k, run.held(k), after),
+            probe,
+        )
+
+    def input(self, index: int, probe: float) -> float:
+        """Return how much an input must change to change accelerations or outputs by their own size; 0: unknown."""
+        numeric, run = self.reference.numeric, self.reference.conditions
+        prepared = numeric.prepare(run.parameters)
+
+        def after(k: int) -> tuple[Floats, Floats]:
+            """Return accelerations and outputs at point k with the input changed."""
+            held = run.held(k).copy()
+            held[index] += probe
+            return _looked_at(numeric, self.reference, k, held, prepared)
+
+        return self._size(lambda k: _looked_at(numeric, self.reference, k, run.held(k), prepared), after, probe)
+
+    def _size(
+        self,
+        before: Callable[[int], tuple[Floats, Floats]],
+        after: Callable[[int], tuple[Floats, Floats]],
+        probe: float,
+    ) -> float:
+        """Return the change that moves the most affected state's rate (or else output) by its own size."""
+        rates, outputs = np.zeros_like(self.rates), np.zeros_like(self.ranges)
+        for k in self.rows:
+            try:
+                a, b = before(k), after(k)
+            except (ArithmeticError, ValueError):  # leaves the domain of an expression
+                continue
+            rates = np.maximum(rates, np.abs(b[0] - a[0]) / abs(probe))
+            outputs = np.maximum(outputs, np.abs(b[1] - a[1]) / abs(probe))
+        noise = 1e-9
+        felt = rates * abs(probe) > noise * self.rates
+        if np.any(felt):
+            return float(np.min(self.rates[felt] / rates[felt]))
+        seen = outputs * abs(probe) > noise * self.ranges
+        seen &= self.ranges > 0
+        return float(np.min(self.ranges[seen] / outputs[seen])) if np.any(seen) else 0.0
+
+
+def _looked_at(
+    numeric: NumericEquations, reference: Reference, row: int, held: Floats, prepared: Sequence[float]
+) -> tuple[Floats, Floats]:
+    """Return x' and outputs at a state of the reference."""
+    t = float(reference.conditions.time[row])
+    motion = numeric.motion(t, reference.states[row], held.tolist(), prepared)
+    return motion.x_dot, motion.outputs
+
+
+def parameter_moves(definition: Declarations, gauge: Gauge) -> Floats:
+    """Return how much each free parameter is to be moved, shape (n_p,); 0 where bounds leave no room."""
+    free = [p for p in definition.parameters if not p.calculated]
+    values = [float(p.value) for p in free]
+    moves = np.zeros(len(free))
+    for k, parameter in enumerate(free):
+        part = fraction(k)
+        size = abs(values[k]) or _size_of_zero(parameter, k, free, gauge)
+        target = within(parameter, values[k], rounded(values[k] + part * size))
+        moves[k] = target - values[k]
+    return moves
+
+
+def _size_of_zero(parameter: Parameter, index: int, free: Sequence[Parameter], gauge: Gauge) -> float:
+    """Return the reference size for the move of a parameter that is zero."""
+    if parameter.nominal:
+        return parameter.nominal
+    if parameter.minimum is not None and parameter.maximum is not None:
+        return parameter.maximum - parameter.minimum
+    peers = [abs(float(p.value)) for p in free if p.unit == parameter.unit and float(p.value)]
+    typical = median(peers) if peers else gauge.natural.magnitude(parameter.unit)
+    probe = _PROBE * typical
+    return gauge.parameter(index, probe if parameter.maximum is None else -probe) or typical
+
+
+def within(quantity: Quantity, value: float, target: float) -> float:
+    """Return the target, mirrored at the value or moved half-way to the bound where it lies outside of the bounds."""
+    low = -math.inf if quantity.minimum is None else quantity.minimum
+    high = math.inf if quantity.maximum is None else quantity.maximum
+    for candidate in (target, 2 * value - target):
+        if low <= candidate <= high:
+            return candidate
+    return value + (high - value if target > value else low - value) / 2
+
+
+def start_moves(definition: Declarations, reference: Reference) -> Floats:
+    """Return how much each coordinate, independent speed and auxiliary state is to be moved, shape (n_x,)."""
+    numeric = reference.numeric
+    records: list[Quantity] = [
+        *definition.coordinates,
+        *(definition.speeds[i] for i in numeric.equations.u_independent),
+        *definition.auxiliary_states,
+    ]
+    values = reference.states[0]
+    moves = np.zeros(len(records))
+    columns = list(reference.state_columns)
+    typical = reference.typical[columns]
+    # Less than that is what round-off leaves of nothing.
+    spread = np.ptp(reference.states, axis=0)
+    spread = np.where(spread > 1e-6 * typical, spread, 0.0)
+    for k, record in enumerate(records):
+        if record.nominal:
+            size = record.nominal
+        elif record.unit == "rad":
+            size = _ANGLE
+        else:
+            size = abs(float(values[k])) or float(spread[k]) or float(typical[k])
+        target = within(record, float(values[k]), rounded(float(values[k]) + fraction(k + 7) * size))
+        moves[k] = target - values[k]
+    return moves
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """centre + size · (0.5 sin(a t + b) + 0.3 sin(c t + d) + (0.4 from ``jump`` on)); a fraction of ``size`` is used.
+
+    Attributes:
+        centre: About which it moves.
+        size: Amplitude, ≥ 0, such that the whole stays within the bounds.
+        rates: a and c in rad/s.
+        phases: b and d in rad.
+        jump: In s.
+    """
+
+    centre: float
+    size: float
+    rates: tuple[float, float]
+    phases: tuple[float, float]
+    jump: float
+
+    def values(self, time: Floats, part: float) -> Floats:
+        """Return the values at times, with that fraction of its size."""
+        (a, c), (b, d) = self.rates, self.phases
+        waves = 0.5 * np.sin(a * time + b) + 0.3 * np.sin(c * time + d)
+        return np.asarray(self.centre + part * self.size * (waves + 0.4 * (time >= self.jump)))
+
+    def text(self, part: float) -> str:
+        """Return the signal as a formula."""
+        (a, c), (b, d) = self.rates, self.phases
+        waves = f"0.5 sin({a:g} t + {b:g}) + 0.3 sin({c:g} t + {d:g})"
+        return f"{self.centre:g} + {part * self.size:g} ({waves} + 0.4 [t ≥ {self.jump:g}])"
+
+
+REACH = 1.2  # of a signal: the largest value of the sum of its parts
+
+
+def signals(definition: Declarations, gauge: Gauge, stop: float) -> tuple[Signal, ...]:
+    """Return one signal per input: two sines and a step, with different rates for each."""
+    run = gauge.reference.conditions
+    found = []
+    for k, record in enumerate(definition.inputs):
+        given = run.inputs[:, k]
+        centre, size = _excited(record, given, k, gauge)
+        turn = (k + 1) * _GOLDEN % 1.0
+        rate = 2 * math.pi / stop * (1.1 + 0.8 * turn)
+        rates = (rounded(rate, 4), rounded(2.618 * rate, 4))
+        phases = (rounded(0.4 + turn, 3), rounded(1.0 + 2 * turn, 3))
+        found.append(Signal(rounded(centre), rounded(size, 3), rates, phases, rounded(stop * (0.3 + 0.4 * turn), 3)))
+    return tuple(found)
+
+
+def _excited(record: Input, given: Floats, index: int, gauge: Gauge) -> tuple[float, float]:
+    """Return centre and size of a signal, within the input's bounds."""
+    centre = float(np.mean(given))
+    low = -math.inf if record.minimum is None else record.minimum
+    high = math.inf if record.maximum is None else record.maximum
+    if math.isfinite(low) and math.isfinite(high):
+        # A drive may be a million times as strong as its light joint needs: a quarter of its bounds would be too much.
+        felt = gauge.input(index, _PROBE * gauge.natural.magnitude(record.unit))
+        size = min(0.25 * (high - low), _FELT * felt or math.inf)
+    else:
+        largest = float(np.max(np.abs(given)))
+        size = record.nominal or 0.6 * largest
+        if not size:
+            natural = gauge.natural.magnitude(record.unit)
+            size = 0.5 * (gauge.input(index, _PROBE * natural) or natural)
+    centre = min(max(centre, low + REACH * size), high - REACH * size)
+    return centre, size

@@ -1,0 +1,66 @@
+"""Allow for what constraint stabilization does to derivatives of x' at a state beside the constraints.
+
+x is drawn to the nearest point P(x) of the constraints by α (x - P(x)). On them, where the reference is, that is
+nothing, and stays so along them. A unit's own state is as far away as its integrator's errors have brought it: α has
+an effect of its own there, and what lies along the constraints at the reference's state leads off them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import ValidationError
+from mb2fmu.validation.reference.finite_differences import Directions
+from mb2fmu.validation.reference.reference_run import Reference
+
+Floats = npt.NDArray[np.float64]
+
+_NORMS = 4.0  # times a distance, in another norm
+_STEP = 1e-4  # of a direction
+
+
+def led_off(
+    reference: Reference, directions: Directions, row: int, x: Floats, parameters: Sequence[float], usual: float
+) -> Floats:
+    """Return how far derivatives of x' may be off through constraint stabilization, shape as ``directions.rates``.
+
+    Args:
+        reference: Of the experiment.
+        directions: What was compared.
+        row: The communication point.
+        x: The unit's own state there.
+        parameters: Free ones.
+        usual: α where it is no parameter of the reference: a model that is read again does not have the unit's.
+    """
+    numeric, t = reference.numeric, float(reference.conditions.time[row])
+    rate, known = numeric.equations.attractor_rate, numeric.equations.p
+    if rate is None:
+        return np.zeros_like(directions.rates)
+    prepared = numeric.prepare(list(parameters))
+    index = known.index(rate) if rate in known else None
+    pull = usual if index is None else parameters[index]
+
+    def parted(state: Floats) -> Floats:
+        """Return the way to the constraints."""
+        return state - numeric.project(t, state, prepared)
+
+    def along(v: Floats) -> Floats:
+        """Return its derivative along a direction: central differences, extrapolated."""
+        near, far = ((parted(x + step * v) - parted(x - step * v)) / (2 * step) for step in (_STEP, 2 * _STEP))
+        return np.asarray((4 * near - far) / 3)
+
+    found = []
+    for v, dp in zip(directions.variables[:, list(reference.state_columns)], directions.parameters, strict=True):
+        try:
+            gone = np.zeros(len(x)) if index is None else np.abs(dp[index] * parted(x))
+            gone += pull * np.abs(along(v)) if np.any(v) else 0.0
+        except (ValidationError, ArithmeticError, ValueError):
+            gone = np.zeros(len(x))
+        # the unit's nearest point on the constraints is nearest in another norm; that of q without u
+        parts = gone / reference.state_scales
+        far = np.where(np.arange(len(x)) < numeric.n_q, np.max(parts[: numeric.n_q], initial=0.0), np.max(parts))
+        found.append(_NORMS * far * reference.state_scales)
+    return np.array(found).reshape(directions.rates.shape)

@@ -1,0 +1,66 @@
+"""Switches that never changed in any experiment: what lies on their other side was not tried.
+
+A limit of a controller that is never reached, a stop that nothing touches, a condition that never comes true: the unit
+could have anything there, and would pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import sympy as sm
+
+from mb2fmu.validation.modes.event_names import switch_names
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.reference_switches import FrozenEquations, OwnSwitch
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.reference.reference_run import Reference
+
+
+def unreached(references: Sequence[Reference]) -> tuple[str, ...]:
+    """Return the switches with one mode in all experiments, and which.
+
+    Contacts are left out, whose events tell it, and what time alone brings: a later stop would bring it.
+
+    Args:
+        references: Of the experiments, of one model.
+    """
+    seen: dict[str, set[str]] = {}
+    for reference in references:
+        numeric = reference.numeric
+        if not isinstance(numeric, HybridEquations) or not reference.modes:
+            return ()
+        frozen = numeric.frozen
+        moving = _moving(frozen)
+        for k, (switch, name) in enumerate(zip(frozen.switches, switch_names(frozen), strict=True)):
+            if name == switch.name and switch.symbol in moving:
+                seen.setdefault(name, set()).update(mode_word(switch, mode) for mode in _modes(reference, k))
+    return tuple(f"{name}: {next(iter(words))} all the time" for name, words in seen.items() if len(words) == 1)
+
+
+def _moving(frozen: FrozenEquations) -> set[sm.Symbol]:
+    """Return the modes of switches that look at more than time and parameters."""
+    e = frozen.equations
+    known = {e.t, *e.p, *(c.symbol for c in e.calculated_parameters)}
+    for switch in frozen.switches:  # inner ones come first
+        if switch.surface.free_symbols <= known:
+            known.add(switch.symbol)
+    return {switch.symbol for switch in frozen.switches} - known
+
+
+def _modes(reference: Reference, k: int) -> Iterator[float]:
+    """Yield the modes of a switch at all points and beside all events."""
+    yield from (float(modes.values[k]) for modes in reference.modes)
+    for event in reference.events:
+        yield from (event.before[k], event.after[k])
+
+
+def mode_word(switch: OwnSwitch, mode: float) -> str:
+    """Return the word of a mode: of a comparison whether it is true, of a sign which it is, else the number."""
+    if switch.kind == "truth":
+        return switch.words[mode > 0.5]
+    if switch.kind == "sign":
+        return "held" if mode == 0.0 else "positive" if mode > 0.0 else "negative"
+    return f"{mode:g}"

@@ -1,0 +1,154 @@
+"""Judge what a unit tells of its own constraints: residuals, rank and condition, at the unit's own states.
+
+No reference can know these numbers: each is of the states that the unit has come to. So they are computed again from
+the states that the unit shows, by other means than the program's: A column by column from the residuals of given
+speeds, and the pivots from an orthogonal decomposition of A⊤, where the program eliminates in A A⊤.
+
+Coordinates may be states that the unit projects before it evaluates A. They are evaluated both as shown and as
+projected here; as far as the two differ is allowed, beside round-off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTICS
+from mb2fmu.validation.comparison.invariant_result import invariant
+from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.variable_scales import ROUNDING, row_scales
+from mb2fmu.validation.result import InvariantResult
+from mb2fmu.validation.runs.fmu_run import Simulation
+
+Floats = npt.NDArray[np.float64]
+
+_NONE = 1e-14
+"""Squared distance, the longest row being 1, that is added to all: what follows from other rows has this."""
+
+_DEPENDENT = 1e-10
+"""A squared distance below it: the row counts as one that follows from those before it."""
+
+_CLEAR = 1e3
+"""So many times above or below ``_DEPENDENT``, round-off and another projection do not decide how a row is counted."""
+
+_NEAR = 1e-9  # of the largest singular value: smaller ones say nothing of where the constraints are
+_DIGITS = 64 * float(np.finfo(float).eps)
+_OTHERS = 4.0  # the unit projects in another norm: the difference between both places may be so many times larger
+_FORMULAS = {
+    DIAGNOSTICS.position_residual: "against the largest |φ| at the unit's own coordinates",
+    DIAGNOSTICS.velocity_residual: "against the largest |A u + b| at the unit's own coordinates and speeds",
+    DIAGNOSTICS.rank: "against the rows of A that do not follow from those before, at the unit's own coordinates",
+    DIAGNOSTICS.condition: "against the distances of A's rows from those before, at the unit's own coordinates",
+}
+
+
+_Seen = dict[sm.Symbol, tuple[float, float]]
+"""Symbol of ``DIAGNOSTICS`` → interval in which the number at one state must lie."""
+
+
+def compare_diagnostics(reference: Reference, simulation: Simulation) -> list[InvariantResult]:
+    """Return one result per diagnostic of constraints that the unit has as an output."""
+    if not reference.diagnosed:
+        return []
+    own = _OwnDiagnostics(reference)
+    seen = [own.at(k, simulation) for k in range(len(simulation.time))]
+    results = []
+    for name, symbol in reference.diagnosed:
+        told = simulation[name]
+        low, high = np.array([each[symbol] for each in seen]).T
+        off = np.abs(told - (low + high) / 2)
+        allowed = (high - low) / 2 + ROUNDING * np.abs(high)
+        results.append(invariant(simulation.time, name, _FORMULAS[symbol], "1", off, allowed))
+    return results
+
+
+class _OwnDiagnostics:
+    """Computes the diagnostics at a unit's states.
+
+    Args:
+        reference: Whose equations, parameters and scales they are.
+    """
+
+    def __init__(self, reference: Reference) -> None:
+        run, numeric = reference.conditions, reference.numeric
+        self._time, self._numeric = run.time, numeric
+        self._names = reference.trajectory.names[: numeric.n_q + numeric.n_u + numeric.n_z]
+        self._prepared = numeric.prepare(run.parameters)
+        self._n_phi = len(numeric.equations.holonomic)
+        self._redundant = len(numeric.equations.redundant_rows)
+        self._fast = reference.scales[numeric.n_q : numeric.n_q + numeric.n_u]
+        place = np.split(
+            reference.trajectory.values[:, : len(self._names)], [numeric.n_q, numeric.n_q + numeric.n_u], 1
+        )
+        # Moved by their typical magnitudes too: terms of 0.3 m cancel in a row that stays at 1e-3 m of its motion.
+        moves = np.maximum(reference.scales[: len(numeric.typical)], numeric.typical)
+        scales, terms = row_scales(
+            numeric, self._n_phi, run.time, (place[0], place[1], place[2]), moves, self._prepared
+        )
+        self._rounding = ROUNDING * (scales + terms)
+
+    def at(self, k: int, simulation: Simulation) -> _Seen:
+        """Return the diagnostics at a communication point."""
+        n_phi, n_q, n_u = self._n_phi, self._numeric.n_q, self._numeric.n_u
+        t = float(self._time[k])
+        q, u, z = np.split(np.array([simulation[name][k] for name in self._names]), [n_q, n_q + n_u])
+        shown = self._numeric.residual(t, q, u, z, self._prepared)
+        places = [q]
+        if n_phi:
+            slopes = self._numeric.holonomic_slopes(t, q, z, self._prepared)
+            places.append(q - np.linalg.lstsq(slopes, shown[:n_phi], rcond=_NEAR)[0])
+        found: dict[sm.Symbol, tuple[float, float]] = {}
+        if n_phi:
+            found[DIAGNOSTICS.position_residual] = _within([_largest(shown[:n_phi])], _largest(self._rounding[:n_phi]))
+        moving = [_largest(self._numeric.residual(t, place, u, z, self._prepared)[n_phi:]) for place in places]
+        found[DIAGNOSTICS.velocity_residual] = _within(moving, _largest(self._rounding[n_phi:]))
+        distances = [_squared_distances(self._rows(t, place, z)) for place in places]
+        found[DIAGNOSTICS.rank] = _rank(distances)
+        found[DIAGNOSTICS.condition] = _condition([np.sort(each)[self._redundant :] for each in distances])
+        return found
+
+    def _rows(self, t: float, q: Floats, z: Floats) -> Floats:
+        """Return A, shape (m, n_u), from residuals at speeds there and back."""
+        columns = []
+        for j, speed in enumerate(self._fast.tolist()):
+            u = np.zeros(len(self._fast))
+            u[j] = speed
+            there, back = (self._numeric.residual(t, q, sign * u, z, self._prepared) for sign in (1.0, -1.0))
+            columns.append((there - back)[self._n_phi :] / (2 * speed))
+        return np.array(columns).T
+
+
+def _squared_distances(A: Floats) -> Floats:
+    """Return the squared distance of each row of A from the span of those before it, the longest row being 1."""
+    longest = max(float(np.max(np.linalg.norm(A, axis=1))), 1e-150)
+    widened = np.concatenate([A.T / longest, np.sqrt(_NONE) * np.eye(len(A))])
+    return np.asarray(np.maximum(np.diag(np.linalg.qr(widened, mode="r")) ** 2, _NONE))
+
+
+def _rank(distances: Sequence[Floats]) -> tuple[float, float]:
+    """Return between which numbers the number of independent rows lies."""
+    sure = [int(np.count_nonzero(each > _DEPENDENT * _CLEAR)) for each in distances]
+    possible = [int(np.count_nonzero(each > _DEPENDENT / _CLEAR)) for each in distances]
+    return min(sure), max(possible)
+
+
+def _condition(distances: Sequence[Floats]) -> tuple[float, float]:
+    """Return between which numbers the condition lies: eliminating in A A⊤ takes digits from small distances."""
+    conditions = [float(np.sqrt(each[-1] / each[0])) for each in distances]
+    lost = max(_DIGITS * len(each) ** 2 / float(each[0]) for each in distances)
+    return _within(conditions, min(lost, 1.0) * max(conditions))
+
+
+def _within(values: Sequence[float], rounding: float) -> tuple[float, float]:
+    """Return the interval of values of several projections, wide enough for further ones, and round-off."""
+    low, high = min(values), max(values)
+    wider = _OTHERS * (high - low) + rounding
+    return low - wider, high + wider
+
+
+def _largest(values: Floats) -> float:
+    """Return the largest absolute value."""
+    return float(np.max(np.abs(values)))

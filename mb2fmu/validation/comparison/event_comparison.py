@@ -1,0 +1,482 @@
+"""Compare events of a unit with the reference's: presence, instant, and jumps.
+
+An event shows by what it does: one of the variables (or of the derivatives of states, where only these jump) goes from
+what the reference has before the event to what it has after it. That variable is watched: in Co-Simulation the unit is
+stepped from a kept state to one instant after the other until it is known between which two the event is; in Model
+Exchange the importer notes what is there before and after each of its events. What only changes modes, and no value and
+no derivative, does nothing to the motion and is not judged.
+
+Judged of each event:
+
+- *its instant*, against ``event_limits``: |t_unit − t_reference| ≤ δ;
+- *every variable just before and just after*, against the reference's, each continued to the unit's own instant with
+  modes held, within the bounds of the communication points beside it. Impulses are such variables. Of an output that is
+  zero at every communication point and not in between (the torque of a stop that is left before the next one) those
+  know nothing: it may be off by as much as the bounds of the states make of it there, to first order, and by 5 % of
+  what it is there at most.
+
+A watched event that does not come within half a step (or half-way to the next event) is missing, and fails. In Model
+Exchange an event in which a state jumps beyond its bound, and which the reference does not have, fails too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.bounds.event_time_bounds import PROBE, EventLimit
+from mb2fmu.validation.comparison.motion_comparison import Bounds
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.reference.event_sides import Occasion, both_sides
+from mb2fmu.validation.reference.reference_run import Reference, compared
+from mb2fmu.validation.reference.variable_scales import INFORMATIVE
+from mb2fmu.validation.result import EventResult, Jump
+from mb2fmu.validation.runs.fmu_run import Driven, Operations
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+MOST = 200
+"""Events of one experiment that are looked at."""
+_CLEAR = 20.0  # times its bound a value must jump by to be watched
+_SLIGHT = 1e-3  # part of its magnitude that a derivative must jump by
+_FINE = 1024.0  # times better than what is allowed an instant is looked for
+_NOTHING = 1e-9  # part of a variable's scale
+_JUMPS = 3  # of an event that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """An event of the reference to find in the unit.
+
+    Attributes:
+        limit: The event of the reference.
+        low: From here on it may come, s.
+        high: Up to here, s.
+        place: Among the watched variables; -1: not watched.
+        values: All watched variables just before and just after, shape (2, n).
+        slopes: How those change with time, shape (2, n).
+        reason: Why it is not judged; empty if it is.
+        early: Grazing events that may come before this one, and those that may have come: as far as can be told.
+        late: That may come after this one, but may have come already.
+    """
+
+    limit: EventLimit
+    low: float
+    high: float
+    place: int
+    values: Floats
+    slopes: Floats
+    reason: str
+    early: tuple[EventLimit, ...] = ()
+    late: tuple[EventLimit, ...] = ()
+
+    def request(self, kind: UnitKind) -> dict[str, float]:
+        """Return the request for ``driving.watching``."""
+        (before, after), (falling, rising) = self.values[:, self.place].tolist(), self.slopes[:, self.place].tolist()
+        allowed = self.limit.allowed[kind]
+        time = self.limit.occasion.time
+        return {
+            "low": self.low,
+            "high": self.high,
+            "at": time,
+            "near": allowed,
+            "fine": max(allowed / _FINE, 4.0 * float(np.spacing(time))),
+            "place": self.place,
+            "sign": 1.0 if after > before else -1.0,
+            "level": 0.5 * (before + after),
+            "rate": 0.5 * (falling + rising),
+        }
+
+    def has_passed(self, request: Mapping[str, float], time: float, values: Sequence[float]) -> bool:
+        """Return whether the event has happened, by the values at an instant."""
+        level = request["level"] + request["rate"] * (time - request["at"])
+        return request["sign"] * (values[self.place] - level) > 0.0
+
+
+def watched_names(reference: Reference, description: UnitDescription) -> tuple[str, ...]:
+    """Return the variables to read at events: all compared ones, then derivatives that the unit has as variables."""
+    if not isinstance(reference.numeric, HybridEquations):
+        return ()
+    return (*(v.name for v in reference.variables), *_rates(reference, description).values())
+
+
+def _rates(reference: Reference, description: UnitDescription) -> dict[int, str]:
+    """Return number of a state → the unit's variable for its derivative."""
+    names = dict(description.rates)
+    states = [reference.variables[c].name for c in reference.state_columns]
+    return {i: names[name] for i, name in enumerate(states) if name in names}
+
+
+def watches(reference: Reference, limits: Bounds, description: UnitDescription) -> tuple[Watch, ...]:
+    """Return the events of a reference, at most ``MOST``, except those caused by jumps of inputs."""
+    numeric = reference.numeric
+    if not isinstance(numeric, HybridEquations):
+        return ()
+    rates = list(_rates(reference, description))
+    events = [event for event in limits.events if not event.occasion.outside]
+    found = (_watch(reference, limits, events, k, rates) for k in range(len(events)))
+    return tuple(islice((watch for watch in found if watch.place >= 0 or _jumps(reference, watch.values)), MOST))
+
+
+def left_out(limits: Bounds, looked: Sequence[Watch]) -> str:
+    """Say how many events come after the last watched one; empty if none does."""
+    if len(looked) < MOST:
+        return ""
+    last = looked[-1].limit.occasion.time
+    later = sum(event.occasion.time > last and not event.occasion.outside for event in limits.events)
+    return (
+        f"{later} events after t = {last:.6g} s are not looked at one by one, which the first {MOST} are: they are "
+        "judged by the trajectory at the communication points only"
+        if later
+        else ""
+    )
+
+
+def _watch(reference: Reference, limits: Bounds, events: Sequence[EventLimit], k: int, rates: list[int]) -> Watch:
+    """Return the watch of one event."""
+    limit, time, stop = events[k], reference.trajectory.time, float(reference.trajectory.time[-1])
+    occasion, width = limit.occasion, limit.widest
+    reach = [0.5 * float(np.min(np.diff(time)))] * 2
+    for side, other in ((0, k - 1), (1, k + 1)):
+        if 0 <= other < len(events):
+            gap = abs(events[other].occasion.time - occasion.time)
+            beside = 0.0 if events[other].grazing else events[other].widest
+            reach[side] = min(reach[side], gap * width / (width + beside))
+    values, slopes = _beside(reference, occasion, rates)
+    distinct = _distinct(values, slopes)
+    place = _clearest(reference, limits, occasion, values, rates, distinct > width)
+    if place >= 0:
+        reach = [min(each, float(distinct[place])) for each in reach]
+    reason = ""
+    horizon = float(time[int(np.min(limits.judged[list(reference.state_columns)])) - 1])
+    if limit.grazing:
+        reason = "it grazes: its surface is only touched, as far as can be told"
+    elif place < 0:
+        reason = "nothing jumps there by more than is allowed anyway, or than it changes in the time allowed"
+    elif place >= len(reference.variables) and _inputs_jump(reference, limit):
+        reason = "only rates change there by more than is allowed anyway, and those jump with the inputs, too"
+    elif occasion.time > horizon:
+        reason = "the motion cannot be judged so late"
+    elif not width < min(occasion.time, stop - occasion.time):
+        reason = "it is too near to the start or the end"
+    elif width > min(reach):
+        reason = "it cannot be told from those beside it"
+    low, high = max(occasion.time - reach[0], 0.0), min(occasion.time + reach[1], stop)
+    early, late = (tuple(e for e in part if _reaches(e, occasion.time)) for part in (events[:k], events[k + 1 :]))
+    return Watch(limit, low, high, place, values, slopes, reason, early, late)
+
+
+def _distinct(values: Floats, slopes: Floats) -> Floats:
+    """Return how far from an event each watched value is on one side of it or the other beyond doubt, s; shape (n,).
+
+    Beside a jump J both sides go on with their own slopes. After J / (difference of slopes) they meet, and no level
+    lies between them; up to half of that time one does.
+    """
+    jumps, turns = np.abs(values[1] - values[0]), np.abs(slopes[1] - slopes[0])
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return np.where(jumps > 0.0, 0.5 * jumps / turns, 0.0)
+
+
+def _reaches(event: EventLimit, time: float) -> bool:
+    """Return whether an event grazes, and may happen at an instant."""
+    return event.grazing and abs(event.occasion.time - time) <= event.widest
+
+
+def _beside(reference: Reference, occasion: Occasion, rates: Sequence[int]) -> tuple[Floats, Floats]:
+    """Return all watched values just before and after an event, and their slopes, shapes (2, n)."""
+    h = 1e-4 * float(np.min(np.diff(reference.trajectory.time)))
+    here = _continued(reference, occasion, occasion.time, rates)
+    return here, (_continued(reference, occasion, occasion.time + h, rates) - here) / h
+
+
+def _continued(
+    reference: Reference, occasion: Occasion, time: float, rates: Sequence[int], step: int | None = None
+) -> Floats:
+    """Return all watched values on both sides of an event, extrapolated to an instant; shape (2, n).
+
+    ``step``: whose inputs hold; the event's own by default.
+    """
+    numeric, run = reference.numeric, reference.conditions
+    assert isinstance(numeric, HybridEquations)
+    prepared = numeric.prepare(run.parameters)
+    r = run.inputs[occasion.first.step if step is None else step].tolist()
+    rows = []
+    for y, modes in both_sides(numeric, occasion, time, r, prepared):
+        motion = numeric.motion_in(time, y[:-1], r, prepared, modes)
+        rows.append(np.append(compared(numeric, y[:-1], motion), motion.x_dot[list(rates)]))
+    return np.array(rows)
+
+
+def _steps(reference: Reference, limit: EventLimit) -> tuple[int, ...]:
+    """Return the steps whose inputs may hold at an event: its own, and at a communication point the one beside it, too.
+
+    There inputs may jump: an event at 0.1 s comes at the end of a step to one who finds it a little early, and at the
+    beginning of the next to one who finds it a little late.
+    """
+    time, own, reach = reference.conditions.time, limit.occasion.first.step, limit.widest
+    instant, last = limit.occasion.time, len(time) - 2
+    at_start = own > 0 and instant - float(time[own]) <= reach
+    at_end = own < last and float(time[own + 1]) - instant <= reach
+    return (own, *([own - 1] if at_start else []), *([own + 1] if at_end else []))
+
+
+def _inputs_jump(reference: Reference, limit: EventLimit) -> bool:
+    """Return whether an event comes at a communication point at which inputs jump, too."""
+    inputs, own = reference.conditions.inputs, limit.occasion.first.step
+    return any(not np.array_equal(inputs[own], inputs[step]) for step in _steps(reference, limit))
+
+
+def _beside_bounds(reference: Reference, limits: Bounds, time: float) -> Floats:
+    """Return bounds of all variables at an event: those of the communication points beside it, shape (n,)."""
+    after = min(int(np.searchsorted(reference.trajectory.time, time)), len(limits.values) - 1)
+    return np.asarray(np.maximum(limits.values[max(after - 1, 0)], limits.values[after]))
+
+
+def _clearest(
+    reference: Reference, limits: Bounds, occasion: Occasion, values: Floats, rates: Sequence[int], distinct: Flags
+) -> int:
+    """Return the index of the clearest jump: of a value, or else of a derivative; -1: none.
+
+    ``distinct``: which values can be watched, shape (n,).
+    """
+    n = len(reference.variables)
+    jumps = np.where(distinct, np.abs(values[1] - values[0]), 0.0)
+    bound = _beside_bounds(reference, limits, occasion.time)
+    clear = np.where(jumps[:n] > _CLEAR * bound, jumps[:n] / reference.scales, 0.0)
+    if np.any(clear > 0.0):
+        return int(np.argmax(clear))
+    usual = reference.state_scales[list(rates)] / float(reference.trajectory.time[-1])
+    slopes = jumps[n:] / np.maximum(np.max(np.abs(values[:, n:]), axis=0), usual)
+    return n + int(np.argmax(slopes)) if len(slopes) and np.max(slopes) > _SLIGHT else -1
+
+
+def event_sessions(
+    looks: Sequence[Sequence[Watch]], kind: UnitKind, description: UnitDescription, watched: Sequence[str]
+) -> dict[str, Operations]:
+    """Return sessions for the events of each experiment in Co-Simulation; none if the state cannot be saved."""
+    sessions: dict[str, Operations] = {}
+    read = [description.variables[name].reference for name in watched]
+    if kind == "CoSimulation" and description.offers[kind].states and description.any_step:
+        for number, looked in enumerate(looks):
+            requests = [watch.request(kind) for watch in looked if not watch.reason]
+            if requests:
+                sessions[f"events {number}"] = [["watch", number, requests, read]]
+    return sessions
+
+
+def judge_events(
+    reference: Reference,
+    limits: Bounds,
+    looked: Sequence[Watch],
+    driven: Driven,
+    number: int,
+    description: UnitDescription,
+) -> tuple[EventResult, ...]:
+    """Return one result per watched event, and one per event that the reference does not have.
+
+    Args:
+        reference: Of the experiment.
+        limits: Of the reference.
+        looked: Its events.
+        driven: What the unit did.
+        number: Of the experiment.
+        description: Of the unit.
+    """
+    rates = list(_rates(reference, description))
+    kind = driven.simulations[number].kind
+    answers: Sequence[Any] = driven.events[number] if kind == "ModelExchange" else _answers(driven, number)
+    places = iter(answers) if kind == "CoSimulation" else None
+    results = []
+    for watch in looked:
+        if watch.reason:
+            results.append(_unjudged(reference, watch, kind, watch.reason))
+            continue
+        found = next(places, "not looked at") if places else _noted(watch, kind, answers)
+        results.append(_judged(reference, limits, watch, kind, found, rates))
+    if kind == "ModelExchange" and isinstance(reference.numeric, HybridEquations):  # else nothing was watched
+        results += _further(reference, limits, looked, answers)
+    return tuple(results)
+
+
+def _answers(driven: Driven, number: int) -> Sequence[Any]:
+    """Return the findings in Co-Simulation; none where the session failed."""
+    answers = driven.answers.get(f"events {number}", [])
+    return answers[0] if answers and isinstance(answers[0], list) else ()
+
+
+def _noted(watch: Watch, kind: UnitKind, events: Sequence[Any]) -> Any:
+    """Return the event of Model Exchange in which the watched variable changes side."""
+    request = watch.request(kind)
+    near = [event for event in events if watch.low <= event[0] <= watch.high]
+    for time, before, after in near:
+        if watch.has_passed(request, time, after) and not watch.has_passed(request, time, before):
+            last = near[-1] if near[-1][0] - time <= watch.limit.allowed[kind] else [time, before, after]
+            return [time, before, last[0], last[2]]
+    return "none"
+
+
+def _judged(
+    reference: Reference, limits: Bounds, watch: Watch, kind: UnitKind, found: Any, rates: Sequence[int]
+) -> EventResult:
+    """Return the verdict on one event."""
+    if found == "not looked at":
+        return _unjudged(reference, watch, kind, "the unit's state cannot be kept and restored, or that failed")
+    occasion, allowed = watch.limit.occasion, watch.limit.allowed[kind]
+    if isinstance(found, str):
+        where = "no such event" if found == "none" else "it is there before"
+        text = f"{where}, between {watch.low:.9g} s and {watch.high:.9g} s"
+        return _result(reference, watch, kind, float("nan"), float("inf"), "", "failed", text)
+    low, before, high, after = found
+    between = kind == "CoSimulation"  # it is known between which instants it is; else when what is read is there
+    time = 0.5 * (low + high) if between else low
+    at = ((time, time), high - low) if between else ((low, high), 0.0)
+    off = _values_off(reference, limits, watch, at, [before, after], rates)
+    side, column = divmod(int(np.argmax(off)), off.shape[1])
+    worst, late = float(off[side, column]), abs(time - occasion.time) / allowed
+    name = reference.variables[column].name
+    reason = ""
+    if late > 1.0:
+        reason = f"it is {abs(time - occasion.time):.3g} s {'late' if time > occasion.time else 'early'}"
+    elif worst > 1.0:
+        reason = f"{name} {'after' if side else 'before'} it is {worst:.3g} times its bound off"
+    verdict = "failed" if reason else "passed"
+    return _result(reference, watch, kind, time, worst, name, verdict, reason)
+
+
+def _values_off(
+    reference: Reference,
+    limits: Bounds,
+    watch: Watch,
+    at: tuple[tuple[float, float], float],
+    unit: Sequence[Sequence[float]],
+    rates: Sequence[int],
+) -> Floats:
+    """Return errors of all variables just before and after an event over their bounds, shape (2, n).
+
+    ``at``: instants before and after, and resolution, s. ``unit``: what it showed then.
+    """
+    n, (times, fine) = len(reference.variables), at
+    bound = np.maximum(_beside_bounds(reference, limits, times[0]), np.finfo(float).tiny)
+    off = np.full((2, n), np.inf)
+    for side, others in enumerate((watch.early, watch.late)):
+        blur = 2.0 * fine * np.abs(watch.slopes[side, :n])
+        own = ((watch.limit.occasion, step) for step in _steps(reference, watch.limit))
+        for occasion, step in (*own, *((other.occasion, other.occasion.first.step) for other in others)):
+            instants = (times[side], watch.limit.occasion.time)
+            rows = np.array([_continued(reference, occasion, each, rates, step)[side, :n] for each in instants])
+            away = np.min(np.abs(np.array(unit[side][:n]) - rows), axis=0)
+            found = np.maximum(away - blur, 0.0) / bound
+            if np.any(found > 1.0):  # else it passes, whatever outputs make of the states
+                found *= bound / np.maximum(bound, _carried(reference, watch, side, bound))
+            off[side] = min(off[side], np.where(np.isfinite(found), found, np.inf), key=np.max)
+    return off
+
+
+def _carried(reference: Reference, watch: Watch, side: int, bound: Floats) -> Floats:
+    """Return how far outputs on one side of an event may be off since states may be off by their bounds, shape (n,).
+
+    States and what has no such bound have 0. ``bound``: of all variables beside the event.
+    """
+    numeric, run, occasion = reference.numeric, reference.conditions, watch.limit.occasion
+    assert isinstance(numeric, HybridEquations)
+    event = (occasion.first, occasion.last)[side]
+    prepared, r = numeric.prepare(run.parameters), run.inputs[occasion.first.step].tolist()
+    x, modes, columns = event.states[side][:-1], event.sides[side], list(reference.state_columns)
+
+    def values(state: Floats) -> Floats:
+        """Return all variables at a state."""
+        return compared(numeric, state, numeric.motion_in(event.time, state, r, prepared, modes))
+
+    off = np.zeros(len(reference.variables))
+    for j, scale in enumerate(reference.state_scales.tolist()):
+        moved = np.zeros(len(x))
+        moved[j] = PROBE * scale
+        off += np.abs(values(x + moved) - values(x - moved)) / (2.0 * moved[j]) * bound[columns[j]]
+    off = np.minimum(np.where(np.isfinite(off), off, 0.0), INFORMATIVE * np.max(np.abs(watch.values[:, : len(off)]), 0))
+    off[columns] = 0.0
+    return np.asarray(off)
+
+
+def _unjudged(reference: Reference, watch: Watch, kind: UnitKind, reason: str) -> EventResult:
+    """Return the result of an event that is not judged, with the reason."""
+    return _result(reference, watch, kind, float("nan"), 0.0, "", "unjudged", reason)
+
+
+def _result(
+    reference: Reference, watch: Watch, kind: UnitKind, time: float, worst: float, name: str, verdict: Any, reason: str
+) -> EventResult:
+    """Return one result."""
+    occasion, allowed = watch.limit.occasion, watch.limit.allowed[kind]
+    difference = time - occasion.time
+    ratio = worst if np.isnan(difference) else max(worst, abs(difference) / allowed)
+    return EventResult(
+        name=occasion.first.name,
+        kind=kind,
+        time=occasion.time,
+        found=time,
+        difference=difference,
+        allowed=allowed,
+        ratio=float(ratio),
+        worst=name,
+        jumps=_jumps(reference, watch.values),
+        grazing=watch.limit.grazing,
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+def _jumps(reference: Reference, values: Floats) -> tuple[Jump, ...]:
+    """Return the largest jump, by the reference."""
+    n = len(reference.variables)
+    before, after = np.where(np.abs(values[:, :n]) < _NOTHING * reference.scales, 0.0, values[:, :n])
+    sizes = np.abs(after - before) / reference.scales
+    order = [i for i in np.argsort(-sizes).tolist() if sizes[i] > _NOTHING][:_JUMPS]
+    return tuple(
+        Jump(reference.variables[i].name, reference.variables[i].unit, float(before[i]), float(after[i])) for i in order
+    )
+
+
+def _further(reference: Reference, limits: Bounds, looked: Sequence[Watch], noted: Sequence[Any]) -> list[EventResult]:
+    """Return events of Model Exchange in which a state jumps and that the reference does not have."""
+    columns, results = list(reference.state_columns), []
+    times = [event.time for event in reference.events]
+    step = float(np.min(np.diff(reference.trajectory.time)))
+    end = reference.events[-1].time if len(looked) == MOST else float("inf")
+    horizon = float(reference.trajectory.time[int(np.min(limits.judged[columns])) - 1])
+    for time, before, after in noted:
+        if not before:  # nothing is read where the reference has no events: an input that jumps is one to the unit
+            continue
+        jump = np.abs(np.array(after) - np.array(before))[columns]
+        bound = _beside_bounds(reference, limits, time)[columns]
+        if np.all(jump <= _CLEAR * bound) or min((abs(time - t) for t in times), default=np.inf) <= 0.5 * step:
+            continue
+        if time > min(end, horizon):
+            break
+        k = columns[int(np.argmax(jump / np.maximum(bound, np.finfo(float).tiny)))]
+        variable = reference.variables[k]
+        results.append(
+            EventResult(
+                name="an event that the reference does not have",
+                kind="ModelExchange",
+                time=float("nan"),
+                found=float(time),
+                difference=float("nan"),
+                allowed=0.0,
+                ratio=float("inf"),
+                worst=variable.name,
+                jumps=(Jump(variable.name, variable.unit, float(before[k]), float(after[k])),),
+                grazing=False,
+                verdict="failed",
+                reason=f"{variable.name} jumps",
+            )
+        )
+    return results

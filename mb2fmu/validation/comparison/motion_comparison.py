@@ -1,0 +1,384 @@
+"""Judge an FMU's motion by the reference's, within stated bounds that are never loosened.
+
+A variable v is judged against
+
+    bound_v(t) = min(F(t) · tolerance · max(size_v, S_v(t)) + rounding_v, 5 % of size_v) + 2 · uncertainty_v(t)
+    F(t) = max(FACTOR, N(t))
+
+with the tolerance of the experiment, v's own size and round-off (``scales``: its range if it moves), the measured
+sensitivity S_v (``sensitivity``) and the reference's own uncertainty. FACTOR = 50: an integrator keeps the error of
+each of its steps at about the tolerance and makes many of them; Dormand and Prince's method of order 5, tried on double
+pendulums over 10 s, stays below 12 tolerance · S_v. N(t) says how often the motion has gone through its range by then
+(``traversals``): what oscillates a thousand times adds up more errors, at every tolerance.
+
+Where events graze, what they may have set or not is added (``grazing_doubts``).
+
+v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
+(100 · uncertainty_v ≤ bound_v), and errors have not grown beyond what says anything
+(F · tolerance · S_v ≤ 5 % of the larger of size_v and S_v(0)).
+Beyond it, chaos has the word, and the invariants alone are judged: they hold for every true motion, so the whole run:
+
+- Step defect: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
+  against min(FACTOR · tolerance · max(scale_j, L_j) + late_j, 5 % of size_j) + 64 ulp(max |x_j|), L_j the largest
+  sensitivity over one step, measured at up to ten steps without events, and late_j what events in this very step make
+  of being as late as indicators are off, and of states that are off by their bounds (``step_flows``). If those come
+  through other events (one bounce more), what these make is added. No error can hide behind those before it.
+- Energy: |T − T(0) − W| along the FMU's motion, W the sum of the work in each step by the reference's flow, against
+  FACTOR · tolerance · (scale of energies + ∫|P| dt), P the power of all loads.
+- Integrals of motion, see ``kept_integrals``.
+- Constraints: |φ_i(q, t)| and |A_i u + b_i| of the FMU's own q and u, each over its row's own scale, against
+  FACTOR · tolerance and the round-off of the row's terms.
+- What the FMU tells of its constraints, computed again at its own q and u, see ``own_diagnostics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.bounds.event_time_bounds import EventLimit, Sides, event_limits, sides_at_points
+from mb2fmu.validation.bounds.grazing_events import grazing_doubts
+from mb2fmu.validation.bounds.indeterminate_friction import effects_of_holding
+from mb2fmu.validation.bounds.one_step_flow import Landing, Step, StepFlow
+from mb2fmu.validation.bounds.period_count import traversals
+from mb2fmu.validation.comparison.constraint_diagnostics import compare_diagnostics
+from mb2fmu.validation.comparison.invariant_result import invariant
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.mode_equations import Modes
+from mb2fmu.validation.reference.first_integrals_along_run import FORMULA, KeptIntegrals
+from mb2fmu.validation.reference.reference_run import (
+    Reference,
+    constraint_scales,
+)
+from mb2fmu.validation.reference.start_sensitivity import EPSILON, directions
+from mb2fmu.validation.reference.variable_scales import (
+    INFORMATIVE,
+    KNOWN_BETTER,
+    ROUNDING,
+    largest_of_unit,
+    moving,
+    own_sizes,
+)
+from mb2fmu.validation.result import InvariantResult, VariableResult
+from mb2fmu.validation.runs.fmu_run import Simulation
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.runs.fmu_description import UnitKind
+
+Floats = npt.NDArray[np.float64]
+
+FACTOR = 50.0
+MINIMUM_POINTS = 10
+_SAMPLES = 10
+_LOOKS = 8  # points of a motion at which held efforts are looked at
+_CONTRADICTED = 1e-6
+"""What a switch's margin may be below zero, over its size, by the unit's own state: root searches are not exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How far each variable may be off.
+
+    Attributes:
+        values: bound_v(t), shape (n_t, n).
+        judged: Number of points from the start up to the horizon, shape (n,).
+        reasons: Why the horizon ends before the run does; empty where it does not.
+        events: What is allowed of each event.
+        sides: Of points that may be on either side of an event.
+        often: How often the motion has gone through its range by each point, shape (n_t,); see ``traversals``.
+    """
+
+    values: Floats
+    judged: npt.NDArray[np.int64]
+    reasons: tuple[str, ...]
+    events: tuple[EventLimit, ...] = ()
+    sides: Mapping[int, Sides] = field(default_factory=dict)
+    often: Floats = field(default_factory=lambda: np.zeros(0))
+
+
+def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
+    """Return bounds and horizons of all variables, by the formulas of this module.
+
+    Args:
+        reference: What it is judged by.
+        sensitivity: S, shape (n_t, n).
+    """
+    values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
+    sizes, rounding = variable_sizes(reference, sensitivity[0])
+    often = traversals(reference)
+    grown = np.maximum(FACTOR, often)[:, None] * reference.conditions.tolerance * np.maximum(sizes, sensitivity)
+    allowed = np.minimum(grown + rounding, INFORMATIVE * sizes) + 2 * uncertainty
+    known = uncertainty * KNOWN_BETTER <= allowed
+    telling = grown <= INFORMATIVE * np.maximum(sizes, sensitivity[0])
+    judged, reasons = [], []
+    for column in range(values.shape[1]):
+        ends = [np.argmin(mask) if not mask.all() else len(mask) for mask in (known[:, column], telling[:, column])]
+        judged.append(min(ends))
+        if min(ends) == len(values):
+            reasons.append("")
+        elif ends[0] <= ends[1]:
+            reasons.append("the reference no longer knows it a hundred times better than the bound")
+        else:
+            reasons.append(f"the bound exceeds {INFORMATIVE:.0%} of its size: motion too sensitive for this tolerance")
+    events = event_limits(reference, allowed)
+    allowed[:, list(reference.state_columns)] += grazing_doubts(reference, events)
+    sides = sides_at_points(reference, events)
+    return Bounds(allowed, np.array(judged), tuple(reasons), events, sides, often)
+
+
+def variable_sizes(reference: Reference, at_start: Floats) -> tuple[Floats, Floats]:
+    """Return size and round-off of each variable by the formulas of ``scales``, shapes (n,); ``at_start``: S(0)."""
+    values, variables = reference.trajectory.values, reference.variables
+    moves = moving(values, reference.trajectory.uncertainty, reference.typical)
+    beside = largest_of_unit([v.unit for v in variables], values, moves, reference.typical)
+    sensitive = np.array([0.0 if v.nominal else s for v, s in zip(variables, at_start.tolist(), strict=True)])
+    rounding = ROUNDING * (beside + _held_efforts(reference))
+    return own_sizes(values, moves, reference.typical, beside, sensitive), rounding
+
+
+def _held_efforts(reference: Reference) -> Floats:
+    """Return for each variable how large the efforts of its unit are that cancel while signs hold, shape (n,)."""
+    numeric, run = reference.numeric, reference.conditions
+    found = np.zeros(len(reference.variables))
+    if isinstance(numeric, HybridEquations) and numeric.frozen.outputs:
+        prepared = numeric.prepare(run.parameters)
+        for k in np.unique(np.linspace(0, len(run.time) - 1, _LOOKS).astype(np.int64)).tolist():
+            t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()
+            held = effects_of_holding(numeric, t, x, r, prepared, reference.modes[k])
+            found[-len(held) :] = np.fmax(found[-len(held) :], held)
+    units = [v.unit for v in reference.variables]
+    return np.array([max(size for size, other in zip(found, units, strict=True) if other == unit) for unit in units])
+
+
+def _enough(values: Floats) -> int:
+    """Return the number of points that a verdict needs."""
+    return min(MINIMUM_POINTS, len(values))
+
+
+def compare_variables(reference: Reference, limits: Bounds, simulation: Simulation) -> tuple[VariableResult, ...]:
+    """Compare every variable of the reference with the FMU's."""
+    time = reference.trajectory.time
+    whole = _on_its_side(reference, limits, simulation)
+    results = []
+    for column, variable in enumerate(reference.variables):
+        truth = whole[:, column]
+        found = simulation[variable.name]
+        errors = np.abs(found - truth)
+        bound = limits.values[:, column]
+        judged = int(limits.judged[column])
+        finite = bool(np.all(np.isfinite(found)))
+        enough = judged >= _enough(reference.trajectory.values)
+        ratios = np.where(errors <= 0, 0.0, errors / np.where(bound > 0, bound, np.finfo(float).tiny))[: max(judged, 1)]
+        ratios = np.where(np.isfinite(ratios), ratios, np.inf)
+        worst = int(np.argmax(ratios))
+        good = finite and bool(np.all(ratios <= 1.0))
+        reason = limits.reasons[column]
+        if not finite:
+            reason = "the FMU gives no finite number"
+        elif not good:
+            reason = f"the error is {ratios[worst]:.3g} times its bound"
+        results.append(
+            VariableResult(
+                name=variable.name,
+                kind=variable.kind,
+                unit=variable.unit,
+                range=float(np.ptp(truth)),
+                max_error=float(np.max(errors[: max(judged, 1)])),
+                at=float(time[worst]),
+                error=float(errors[worst]),
+                bound=float(bound[worst]),
+                ratio=float(ratios[worst]) if finite else float("inf"),
+                horizon=float(time[max(judged - 1, 0)]),
+                verdict="failed" if not good else "passed" if enough else "unjudged",
+                reason=reason,
+                errors=errors,
+                bounds=bound,
+            )
+        )
+    return tuple(results)
+
+
+def sides_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, int]:
+    """Return points near an event → the number of the side on which all of the unit's variables are."""
+    return {k: int(np.argmin(_away(reference, limits, simulation, k))) for k in limits.sides}
+
+
+def modes_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, Modes]:
+    """Return points near an event → the modes of the unit's side.
+
+    Sides that the unit's own state contradicts are left out: where errors have grown, the values of both sides lie
+    within the bounds, and only the state tells where the unit is. A point of which all sides are left out is not there:
+    its modes follow from the state.
+    """
+    numeric, run = reference.numeric, reference.conditions
+    found: dict[int, Modes] = {}
+    if not isinstance(numeric, HybridEquations):
+        return found
+    prepared = numeric.prepare(run.parameters)
+    columns = [simulation.names.index(reference.trajectory.names[c]) for c in reference.state_columns]
+    for k, sides in limits.sides.items():
+        at = float(run.time[k]), simulation.values[k, columns], run.held(k).tolist(), prepared
+        possible = [i for i, modes in enumerate(sides.modes) if numeric.contradiction(*at, modes) <= _CONTRADICTED]
+        off = _away(reference, limits, simulation, k)[possible]
+        if possible:
+            found[k] = sides.modes[possible[int(np.argmin(off))]]
+    return found
+
+
+def _away(reference: Reference, limits: Bounds, simulation: Simulation, k: int) -> Floats:
+    """Return the unit's largest error over bound on each side of an event at a point, shape (sides,)."""
+    found = np.array([simulation[variable.name][k] for variable in reference.variables])
+    off = np.abs(found - limits.sides[k].values) / np.maximum(limits.values[k], np.finfo(float).tiny)
+    return np.asarray(np.max(off, axis=1))
+
+
+def _on_its_side(reference: Reference, limits: Bounds, simulation: Simulation) -> Floats:
+    """Return the reference's values; near events those of the unit's side."""
+    truth = reference.trajectory.values.copy()
+    for k, side in sides_taken(reference, limits, simulation).items():
+        truth[k] = limits.sides[k].values[side]
+    return truth
+
+
+def compare_invariants(
+    reference: Reference,
+    simulation: Simulation,
+    limits: Bounds | None = None,
+    integrals: KeptIntegrals | None = None,
+) -> tuple[InvariantResult, ...]:
+    """Judge quantities conserved in every true motion, from the FMU's values; () if these are not finite.
+
+    ``limits``: say which points may be on either side of an event. ``integrals``: of motion, of the same experiment.
+    """
+    order = [simulation.names.index(name) for name in reference.trajectory.names]
+    values = simulation.values[:, order]
+    if not np.all(np.isfinite(values)):
+        return ()
+    states = values[:, list(reference.state_columns)]
+    begins = modes_taken(reference, limits, simulation) if limits else {}
+    beside = limits.sides if limits else {}
+    count = len(states) - 1
+    steps = [Step(k, begins.get(k), states[k + 1] if k + 1 in beside else None) for k in range(count)]
+    flow = StepFlow(reference)
+    landings = [flow.landing(step, x) for step, x in zip(steps, states[:-1], strict=True)]
+    results = [*_defects(reference, flow, states, (steps, landings), simulation.kind)]
+    if any(balance.name == "energy" for balance in reference.balances):
+        results.append(_energy(reference, states, np.array([landing.work for landing in landings])))
+    if integrals:
+        results += _integrals(reference, integrals, values)
+    return (*results, *_constraints(reference, values), *compare_diagnostics(reference, simulation))
+
+
+def _defects(
+    reference: Reference,
+    flow: StepFlow,
+    states: Floats,
+    made: tuple[Sequence[Step], Sequence[Landing]],
+    kind: UnitKind,
+) -> list[InvariantResult]:
+    """Return one step defect per state.
+
+    Args:
+        reference: What the unit is judged by.
+        flow: Of the reference.
+        states: The unit's, shape (n_t, n_x).
+        made: All steps, and where the flow leads from the unit's state at the beginning of each.
+        kind: How the unit is run.
+    """
+    steps, landings = made
+    columns = list(reference.state_columns)
+    sizes, _ = variable_sizes(reference, reference.scales)
+    cap = INFORMATIVE * sizes[columns]
+    grown = FACTOR * reference.conditions.tolerance * _local_growth(reference, flow, states, made)
+    limits = np.tile(np.minimum(grown, cap), (len(steps), 1))
+    rounding = ROUNDING * np.max(np.abs(reference.states), axis=0)
+    defects = np.abs(states[1:] - np.array([landing.x for landing in landings]))
+    for k in np.flatnonzero(np.any(defects > limits + rounding, axis=1)).tolist():
+        late = flow.lateness(steps[k], states[k], landings[k], kind)
+        same, other = flow.spread(steps[k], states[k], landings[k], np.minimum(grown, cap))
+        limits[k] = np.minimum(grown + late + same, cap) + other
+    names = [reference.trajectory.names[c] for c in columns]
+    units = [reference.variables[c].unit for c in columns]
+    time = reference.trajectory.time[1:]
+    formula = "|x(t + h) − Φ(x(t))|, Φ the reference's flow over one step"
+    return [
+        invariant(time, f"step defect of {name}", formula, unit, defects[:, j], limits[:, j] + rounding[j])
+        for j, (name, unit) in enumerate(zip(names, units, strict=True))
+    ]
+
+
+def _local_growth(
+    reference: Reference, flow: StepFlow, states: Floats, made: tuple[Sequence[Step], Sequence[Landing]]
+) -> Floats:
+    """Return the largest growth of errors over a step, at up to ten steps without events, or scales, (n_x,)."""
+    scales = reference.state_scales
+    smooth = [
+        (s, end) for s, end in zip(*made, strict=True) if not end.events and s.begins is None and s.beside is None
+    ]
+    local = scales.copy()
+    for i in np.unique(np.linspace(0, len(smooth) - 1, _SAMPLES).astype(np.int64)).tolist() if smooth else ():
+        step, end = smooth[i]
+        axes = directions(len(scales))
+        moved = [flow.landing(step, states[step.k] + EPSILON * axis * scales).x for axis in axes]
+        local = np.maximum(local, np.sum(np.abs(np.array(moved) - end.x), axis=0) / EPSILON)
+    return np.asarray(local)
+
+
+def _energy(reference: Reference, states: Floats, work: Floats) -> InvariantResult:
+    """Judge the energy balance |T − T(0) − W| in J; the bound grows with the energy that loads have exchanged."""
+    run, numeric = reference.conditions, reference.numeric
+    prepared = numeric.prepare(run.parameters)
+    kinetic, power = [], []
+    for k, x in enumerate(states):
+        t, r = float(run.time[k]), run.held(k).tolist()
+        motion = numeric.motion(t, x, r, prepared)
+        kinetic.append(motion.kinetic)
+        power.append(abs(motion.power))
+    T, P = np.array(kinetic), np.array(power)
+    exchanged = np.concatenate([[0.0], np.cumsum((P[1:] + P[:-1]) / 2 * np.diff(run.time))])
+    scale = reference.work_scale
+    drift = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
+    limit = FACTOR * run.tolerance * (scale + exchanged) + ROUNDING * (scale + exchanged) * np.sqrt(len(T))
+    return invariant(run.time, "energy balance", "|T − T(0) − W|", "J", drift, limit)
+
+
+def _integrals(reference: Reference, integrals: KeptIntegrals, values: Floats) -> list[InvariantResult]:
+    """Judge each integral of motion."""
+    strays = integrals.strays(values)
+    limits = integrals.limits(FACTOR * reference.conditions.tolerance)
+    return [
+        invariant(integrals.time, kept.name, FORMULA, kept.unit, strays[i], limits[i])
+        for i, kept in enumerate(integrals.kept)
+        if integrals.told(i)
+    ]
+
+
+def _constraints(reference: Reference, values: Floats) -> list[InvariantResult]:
+    """Judge residuals of position and velocity constraints, each over its row's scale; the worst row at each time."""
+    run, numeric = reference.conditions, reference.numeric
+    n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
+    n_phi = len(numeric.equations.holonomic)
+    if not numeric.m and not n_phi:
+        return []
+    prepared = numeric.prepare(run.parameters)
+    rows = []
+    for t, row in zip(run.time.tolist(), values, strict=True):
+        q, u, z = np.split(row[: n_q + n_u + n_z], [n_q, n_q + n_u])
+        rows.append(np.abs(numeric.residual(t, q, u, z, prepared)))
+    scales, terms = constraint_scales(numeric, run, reference.trajectory.values, reference.scales)
+    relative = np.array(rows) / scales
+    limits = np.broadcast_to(FACTOR * run.tolerance + ROUNDING * (1 + terms / scales), relative.shape)
+    results = []
+    for name, formula, part in (
+        ("position constraints", "|φ(q, t)| over the row's scale", slice(None, n_phi)),
+        ("velocity constraints", "|A u + b| over the row's scale", slice(n_phi, None)),
+    ):
+        if relative[:, part].shape[1]:
+            worst = np.argmax(relative[:, part] / limits[:, part], axis=1)[:, None]
+            values, bound = (np.take_along_axis(each[:, part], worst, axis=1)[:, 0] for each in (relative, limits))
+            results.append(invariant(run.time, name, formula, "1", values, bound))
+    return results

@@ -1,0 +1,315 @@
+"""Write a ``Mechanism`` as the tables of ``bodies.h``: its numbers, and the frame and point of each part.
+
+Read from the records alone, apart from mechanics/mechanism/numeric/numeric_mechanism.py: rates and partial velocities are SymPy's
+derivatives.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    ForceLoad,
+    PathwayLoad,
+    SensedKind,
+    TorqueActuatorLoad,
+    TorqueLoad,
+    VectorTerms,
+)
+from mb2fmu.validation.compiled import c_structures
+from mb2fmu.validation.compiled.c_expressions import Tables
+from mb2fmu.validation.compiled.link_tree import Articulated, articulated
+from mb2fmu.validation.compiled.mass_matrix_columns import MassColumns, Nodes, Stem, Term
+from mb2fmu.validation.compiled.value_code import ValuesCode
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import KINDS, Sight
+
+_SENSED: tuple[SensedKind, ...] = get_args(SensedKind)
+"""``enum sensed`` of bodies.h."""
+
+
+class MechanismTables:
+    """A mechanism for ``bodies.c``; write it, compile :attr:`values`' text, then ask for :meth:`structure`.
+
+    Args:
+        mechanism: With bodies.
+        tables: Lookup tables that were printed before; those that are met are added.
+    """
+
+    def __init__(self, mechanism: Mechanism, tables: Tables) -> None:
+        m = self._m = mechanism
+        self._columns = {ui: k for k, ui in enumerate(m.u_all)}
+        self._rates = m.rates(_rates_of_coordinates(m))
+        parameters = [*m.p, *(a.symbol for a in m.calculated_parameters)]
+        given = [m.t, *m.q, *m.u, *m.z, *m.r, *parameters]
+        self._pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
+        lengths = [s for load in self._pathways for s in (load.length, load.rate)]
+        lengths += [s for sensed in m.sensed for s in sensed.symbols]
+        self.values = ValuesCode([*given, *m.u_auxiliary, *m.constraint_forces, *lengths], tables)
+        self._given = len(given)
+        self._kept: list[Any] = []
+        self._frames = Nodes(
+            tuple(tuple(self._terms(f.angular_velocity, twice=False)) for f in m.frames),
+            (-1, *(f.reference for f in m.frames[1:])),
+        )
+        positions = tuple(tuple(self._terms(p.position or (), twice=True)) for p in m.points)
+        velocities = tuple(tuple(self._terms(p.velocity or (), twice=False)) for p in m.points)
+        own = tuple(v if p.velocity is not None else x for p, v, x in zip(m.points, velocities, positions, strict=True))
+        self._places = Nodes(positions, tuple(p.parent for p in m.points))
+        self._moving = Nodes(own, tuple(p.parent if p.velocity is None else -1 for p in m.points))
+        self._first_terms = [*itertools.accumulate(map(len, own), initial=0)]
+        self._motion = self.values.write(self._expressions_of_motion())
+        self._acting = self.values.write([*self._expressions_of_loads(), *m.potential_forces, *m.z_dot])
+
+    def structure(self, library: ctypes.CDLL, sights: Sequence[Sight], first: int) -> c_structures.Mechanism:
+        """Return the filled structure, which lives as long as this object.
+
+        Args:
+            library: Has the functions of :attr:`values`.
+            sights: What is read off when a motion is asked for as a whole.
+            first: The slot of their first number.
+        """
+        m, values = self._m, self.values
+        s = c_structures.Mechanism()
+        w = values.values()
+        s.w, s.n_v, s.n_w, s.n_q, s.n_u = self._array(w), self._given, len(w), len(m.q), len(m.u)
+        s.n_all, s.n_z = len(m.u_all), len(m.z)
+        s.motion, s.acting = values.groups(self._motion, library), values.groups(self._acting, library)
+        self._add_vectors(s)
+        self._add_bodies(s)
+        self._add_loads(s)
+        self._add_constraints(s)
+        self._add_columns(s)
+        counts = [len(sight.symbols) for sight in sights]
+        s.n_sights = len(sights)
+        s.sight_kind = self._whole(KINDS.index(sight.kind) for sight in sights)
+        s.sight_node = self._whole(sight.node for sight in sights)
+        s.sight_slot = self._whole([*itertools.accumulate(counts, initial=first)][: len(sights)])
+        return s
+
+    # ------------------------------------------------------------------ expressions
+
+    def _rate(self, expression: sm.Expr) -> sm.Expr:
+        """Return the derivative with respect to time, without accelerations."""
+        moving = expression.free_symbols & self._rates.keys()
+        return sm.Add(*(expression.diff(s) * self._rates[s] for s in sorted(moving, key=str)))
+
+    def _terms(self, vector: VectorTerms, *, twice: bool) -> list[Term]:
+        """Return terms of a position (``twice``: partial velocities are those of its rate), or of a velocity."""
+        found = []
+        for frame, components in vector:
+            own = [sm.sympify(c) for c in components]
+            rate = [self._rate(c) for c in own]
+            linear = rate if twice else own
+            second = [self._rate(c) for c in rate] if twice else [sm.S.Zero] * 3
+            free = set().union(*(c.free_symbols for c in linear))
+            speeds = sorted(free & self._columns.keys(), key=self._columns.__getitem__)
+            partials = [c.diff(speed) for speed in speeds for c in linear]
+            indices = tuple(self._columns[speed] for speed in speeds)
+            found.append(Term(frame, indices, (*partials, *own, *rate, *second)))
+        return found
+
+    def _expressions_of_motion(self) -> list[sm.Expr]:
+        """Return the expressions of the motion: kinematics, inertias, constraints."""
+        m = self._m
+        expressions = [e for f in m.frames for e in f.rotation]
+        for nodes in (self._frames, self._places, self._moving):
+            expressions += [e for terms in nodes.terms for term in terms for e in term.numbers]
+        for body in m.bodies:
+            expressions += [body.mass, *(body.inertia if body.inertia is not None else ())]
+        expressions += [*m.kinematics.matrix.todok().values(), *m.kinematics.offset]
+        if m.velocity_constraints:
+            c = m.velocity_constraints
+            expressions += [*c.jacobian.todok().values(), *c.offset, *c.bias]
+        return expressions
+
+    def _expressions_of_loads(self) -> list[sm.Expr]:
+        """Return the expressions of the loads; of pathways their force only."""
+        expressions: list[sm.Expr] = []
+        for load in self._m.loads:
+            if isinstance(load, ForceLoad):
+                expressions += [c for _, components in load.force for c in components]
+            elif isinstance(load, TorqueLoad):
+                expressions += [c for _, components in load.torque for c in components]
+            elif isinstance(load, TorqueActuatorLoad):
+                expressions += [load.torque, *(c for _, components in load.axis for c in components)]
+            else:
+                expressions.append(load.force)
+        return expressions
+
+    # ------------------------------------------------------------------ tables
+
+    def _array(self, numbers: Any, kind: type = np.float64) -> int:
+        """Return the address of an array, which is kept alive."""
+        array: npt.NDArray[Any] = np.ascontiguousarray(numbers, dtype=kind)
+        self._kept.append(array)
+        return c_structures.address(array)
+
+    def _whole(self, numbers: Iterable[int]) -> int:
+        """Keep an array of 64-bit integers, and return its address."""
+        return self._array([*numbers, 0], np.int64)  # never empty
+
+    def _add_vectors(self, s: c_structures.Mechanism) -> None:
+        """Add frames, points, and the terms of both, whose numbers are gathered one after the other."""
+        m = self._m
+        gathered: list[int] = []
+        rotation = []
+        for frame in m.frames:
+            rotation.append(len(gathered))
+            gathered += self.values.places(list(frame.rotation))
+        s.n_frames, s.rotation = len(m.frames), self._whole(rotation)
+        s.frame_parent = self._whole(f.parent for f in m.frames)
+        s.frame_terms, (s.turning,) = self._vectors([self._frames], gathered)
+        s.point_terms, (s.moving,) = self._vectors([self._moving], gathered)
+        s.place_terms, (s.places_of_points,) = self._vectors([self._places], gathered)
+        s.given = self._whole(int(p.velocity is not None) for p in m.points)
+        s.n_gathered, s.gathered = len(gathered), self._whole(gathered)
+
+    def _vectors(
+        self, nodes: Sequence[Nodes], gathered: list[int]
+    ) -> tuple[c_structures.Terms, list[c_structures.PathSums]]:
+        """Return terms of some sets of nodes, whose places are added to ``gathered``, and the paths of each set."""
+        terms: list[Term] = []
+        paths = []
+        for each in nodes:
+            first = []
+            for own in each.terms:
+                first.append(len(terms))
+                terms += own
+            counts = [len(own) for own in each.terms]
+            arrays = map(self._whole, (each.order(), each.above, first, counts))
+            paths.append(c_structures.PathSums(len(each.above), *arrays))
+        numbers = []
+        for term in terms:
+            numbers.append(len(gathered))
+            gathered += self.values.places(term.numbers)
+        speeds = [len(term.speeds) for term in terms]
+        begin = [0, *itertools.accumulate(speeds)][: len(terms)]
+        columns = [column for term in terms for column in term.speeds]
+        arrays = map(self._whole, ([term.frame for term in terms], numbers, speeds, columns, begin))
+        return c_structures.Terms(len(terms), *arrays), paths
+
+    def _add_bodies(self, s: c_structures.Mechanism) -> None:
+        """Fill the tables of bodies: mass centre, frame (−1 for a particle), mass, inertia, row by row."""
+        bodies = self._m.bodies
+        s.n_bodies = len(bodies)
+        s.masscenter = self._whole(b.masscenter for b in bodies)
+        s.body_frame = self._whole(b.frame if b.inertia is not None else -1 for b in bodies)
+        s.mass = self._whole(self.values.place(b.mass) for b in bodies)
+        inertias = [self.values.places(list(b.inertia)) if b.inertia is not None else [0] * 9 for b in bodies]
+        s.inertia = self._whole(itertools.chain(*inertias))
+        s.n_potential = len(self._m.potential_forces)
+        s.potential = self._whole(self.values.places(self._m.potential_forces))
+
+    def _add_loads(self, s: c_structures.Mechanism) -> None:
+        """Fill the tables of forces, torques and pathways; a torque actuator gives two torques of opposite sign."""
+        place, places = self.values.place, self.values.places
+        forces: list[tuple[int, int, list[int], int, float]] = []  # node, frame, vector, factor, sign
+        torques: list[tuple[int, int, list[int], int, float]] = []
+        for load in self._m.loads:
+            if isinstance(load, ForceLoad):
+                forces += [(load.point, frame, places(c), -1, 1.0) for frame, c in load.force]
+            elif isinstance(load, TorqueLoad):
+                torques += [(load.frame, frame, places(c), -1, 1.0) for frame, c in load.torque]
+            elif isinstance(load, TorqueActuatorLoad):
+                for node, sign in ((load.frame, 1.0), (load.reaction, -1.0)):
+                    if node >= 0:
+                        torques += [(node, frame, places(c), place(load.torque), sign) for frame, c in load.axis]
+        s.forces, s.torques = self._pieces(forces), self._pieces(torques)
+        paths = [load.points for load in self._pathways]
+        s.pathways = c_structures.Pathways(
+            len(paths),
+            self._whole(itertools.accumulate(map(len, paths), initial=0)),
+            self._whole(itertools.chain(*paths)),
+            self._whole(place(load.length) for load in self._pathways),
+            self._whole(place(load.force) for load in self._pathways),
+        )
+        sensed = self._m.sensed
+        s.sensed = c_structures.SensedVectors(
+            len(sensed),
+            self._whole(_SENSED.index(each.kind) for each in sensed),
+            self._whole(each.number for each in sensed),
+            self._whole(place(each.symbols[0]) for each in sensed),
+        )
+
+    def _pieces(self, rows: Sequence[tuple[int, int, list[int], int, float]]) -> c_structures.Pieces:
+        """Return rows (node, frame, vector, factor, sign) as one array per column; factor −1 means 1."""
+        nodes, frames, vectors, factors, signs = zip(*rows, strict=True) if rows else ((),) * 5
+        whole = map(self._whole, (nodes, frames, itertools.chain(*vectors), factors))
+        return c_structures.Pieces(len(rows), *whole, self._array([*signs, 0.0]))
+
+    def _add_constraints(self, s: c_structures.Mechanism) -> None:
+        """Fill the tables of K, k0, z', and A, b, γ where there are constraints."""
+        m, c, places = self._m, self._m.velocity_constraints, self.values.places
+        s.K, s.k0 = self._entries(m.kinematics.matrix), self._whole(places(list(m.kinematics.offset)))
+        s.z_dot = self._whole(places(m.z_dot))
+        s.m = len(c.names) if c else 0
+        s.A = self._entries(c.jacobian) if c else self._entries(sm.zeros(0, 0))
+        s.b, s.gamma = (self._whole(places(list(part))) for part in ((c.offset, c.bias) if c else ((), ())))
+
+    def _entries(self, matrix: sm.MatrixBase) -> c_structures.Entries:
+        """Return a matrix as rows, columns and places of the entries that are not zero."""
+        entries = matrix.todok()
+        rows, columns = ([at[k] for at in entries] for k in (0, 1))
+        places = self.values.places(list(entries.values()))
+        return c_structures.Entries(len(entries), *map(self._whole, (rows, columns, places)))
+
+    def _add_columns(self, s: c_structures.Mechanism) -> None:
+        """Add what each column of the mass matrix comes from."""
+        columns = MassColumns(self._m, self._frames, self._moving)
+        paths = [columns.paths(speed) for speed in range(len(self._m.u))]
+        s.frames_begin, s.frames_of = self._lists([frames for frames, _ in paths])
+        s.points_begin, s.points_of = self._lists([points for _, points in paths])
+        s.bodies_begin, s.bodies_of = self._lists([moved.bodies for moved in columns.moved])
+        pieces = [piece for composite in columns.composites for piece in composite.pieces]
+        s.composites.count = len(columns.composites)
+        s.composites.begin, s.composites.piece = self._lists(
+            [[piece for piece, _ in composite.pieces] for composite in columns.composites]
+        )
+        s.composites.path_begin, s.composites.path = self._lists([self._terms_of(path) for _, path in pieces])
+        stems = [stem or Stem(-1, turns=False, point=-1, frame=-1) for stem in columns.stems]
+        s.rigid.node, s.rigid.point, s.rigid.frame, s.rigid.turns = (
+            self._whole(getattr(stem, name) for stem in stems) for name in ("node", "point", "frame", "turns")
+        )
+        s.rigid.composite = self._whole(columns.numbers)
+        s.rigid.rows_begin, s.rigid.rows = self._lists(columns.rows)
+        self._add_articulated(s, articulated(self._m, columns, self._frames, self._moving))
+
+    def _add_articulated(self, s: c_structures.Mechanism, tree: Articulated | None) -> None:
+        """Add the tree of links, if the mechanism is one."""
+        if tree is None:
+            return
+        s.articulated.count = len(tree.order)
+        s.articulated.order, s.articulated.parent = self._whole(tree.order), self._whole(tree.parents)
+        s.articulated.path_begin, s.articulated.path = self._lists([self._terms_of(path) for path in tree.shifts])
+        s.articulated.sign = self._whole(tree.signs)
+        for name in ("bodies", "points", "frames"):
+            places = getattr(tree, name)
+            begin, path = self._lists([self._terms_of(place.path) for place in places])
+            node, link = self._whole(place.node for place in places), self._whole(place.speed for place in places)
+            setattr(s.articulated, name, c_structures.Places(len(places), node, link, begin, path))
+
+    def _terms_of(self, path: Sequence[int]) -> list[int]:
+        """Return the numbers of the terms of some points."""
+        first = self._first_terms
+        return [term for point in path for term in range(first[point], first[point + 1])]
+
+    def _lists(self, lists: Sequence[Sequence[int]]) -> tuple[int, int]:
+        """Return where each of some lists begins, and the end, and all their numbers one after the other."""
+        begin = itertools.accumulate(map(len, lists), initial=0)
+        return self._whole(begin), self._whole(itertools.chain(*lists))
+
+
+def _rates_of_coordinates(m: Mechanism) -> list[sm.Expr]:
+    """Return K u + k0, one by one."""
+    rates = list(m.kinematics.offset)
+    for (row, column), entry in m.kinematics.matrix.todok().items():
+        rates[row] += entry * m.u[column]
+    return rates

@@ -1,0 +1,313 @@
+"""Checks of a unit besides its motion: its declarations, by the standards, by themselves and by the model.
+
+Three sources, each of which names itself in its findings: independent checkers (fmpy, fmutool); the auditor, which runs
+the unit and holds it against its own description (derivatives, dependencies, values that are set and read, states that
+are saved and restored, parts of steps); and the model, for units of measure and start values: a description can agree
+with its unit and with no model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from mb2fmu.audit import audit
+from mb2fmu.audit import finding as audited
+from mb2fmu.audit import rules as all_rules
+from mb2fmu.audit.checkers import Finding, check_conformance
+from mb2fmu.audit.description.described_model import DESCRIPTION, Description, UnitDefinition, Variable, number
+from mb2fmu.audit.description.parse_description import read_description
+from mb2fmu.errors import Fault, Mb2FmuError, ToolError
+from mb2fmu.fmu.package import unpack
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.variables import Coordinate, Speed
+from mb2fmu.units import display_conversion, parse_unit
+from mb2fmu.validation.reference.reference_run import describe
+from mb2fmu.validation.runs import fmu_description
+
+AUDITED = (
+    *("partials.*", "derivative.*", "value.*", "state.*", "steps.*", "life.*", "exchange.*"),
+    *("units.*", "types.*", "variables.*", "structure.*"),
+)
+"""Rules of the auditor that are part of the proof; others are about hosts, archives and taste."""
+
+DEPENDENCIES = "dependencies.*"
+EFFORT = 20.0
+"""What the auditor's probes may take of the processor, in s: enough for all of them, except with stiff or large units.
+Whole runs of these are judged against the reference anyway."""
+
+BUDGET = 900.0
+"""For the auditor by the clock, in s: on a busy machine it takes longer, and judges the same."""
+
+MOST_STATES = 40
+"""States up to which each declared dependency is tried: the cost grows with the square of their number."""
+
+CONTRADICTION = "contradict each other"
+"""How a unit says that its constraints cannot hold with the parameters that it was given."""
+
+AUDITOR, MODEL = "auditor", "model"
+SAME = 1e-9
+"""Relative difference of two numbers that are written the same but for their last digits."""
+SOLVED = 1e-6
+"""Of the largest start value of its unit: a start value that loops determine may differ by so much."""
+
+
+def conformity(
+    fmu: Path, definition: Declarations, equations: EquationsOfMotion, *, redundant: bool = False
+) -> tuple[Finding, ...]:
+    """Return all objections of checkers, the auditor and the model against a unit; each without any gives a note.
+
+    Args:
+        fmu: The archive.
+        definition: The checked model.
+        equations: Of the reference: they name the outputs that are compared.
+        redundant: Whether constraints follow from others.
+
+    Raises:
+        ToolError: If a checker does not run to its end.
+        Mb2FmuError: If the auditor itself fails.
+    """
+    tree = unpack(fmu)
+    declared, elements = read_description(tree[DESCRIPTION]), fmu_description.read_description(tree).elements
+    return (
+        *check_conformance(fmu),
+        *_audited(fmu, definition, redundant=redundant),
+        *_compared(_with_elements(declared, elements), definition, equations, elements),
+        *_terminals(fmu_description.read_terminals(tree), definition),
+    )
+
+
+def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterator[Finding]:
+    """Yield the auditor's errors; its warnings are shown by ``mb2fmu audit`` only.
+
+    A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, its unit
+    rightly refuses calls, and says that the constraints contradict each other; any other refusal stays an error. Of a
+    stiff mechanism a state turns within a step, so what it moves by in a step says nothing of its derivative, which
+    the calls in mid-run compare with the reference's.
+    """
+    states = len(definition.coordinates) + len(definition.speeds) + len(definition.auxiliary_states)
+    rules = (*AUDITED, DEPENDENCIES) if states <= MOST_STATES else AUDITED
+    lesser = [each.id for each in all_rules().values() if each.severity != "error"]
+    result = audit(fmu, only=rules, skip=lesser, others=False, jobs=1, budget=BUDGET, effort=EFFORT)
+    if result.faults:
+        raise Mb2FmuError(
+            "the auditor failed", [Fault(each, fmu.name, "report it, with the FMU") for each in result.faults]
+        )
+    if result.seconds >= BUDGET:
+        late = Fault(
+            f"the auditor did not finish within {BUDGET:g} s", fmu.name, "try again when the machine is less busy"
+        )
+        raise ToolError("the unit could not be audited in time:", [late])
+    found, stiff = result.findings, definition.experiment.stiff
+    said = [each for each in found if each.severity == "error" and not _rightly(each, redundant=redundant, stiff=stiff)]
+    for each in said:
+        where = f"{each.where}: " if each.where else ""
+        yield Finding(AUDITOR, each.severity, f"{each.rule}: {where}{each.message}")
+    if not said:
+        yield Finding(AUDITOR, "note", "the unit does what its description says")
+
+
+def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
+    """Return whether an objection of the auditor counts: right units of such a mechanism do not cause it."""
+    if CONTRADICTION in finding.message:
+        return redundant
+    return stiff and finding.rule == "derivative.slope"
+
+
+def _with_elements(declared: Description, elements: Mapping[str, Sequence[str]]) -> Description:
+    """Return the description with each element of an array as a variable, where it is none itself."""
+    known = _variables(declared)
+    more = []
+    for array in (known[name] for name in elements):
+        for i, name in enumerate(elements[array.name]):
+            if name not in known:
+                start = array.start[i : i + 1] if array.start else None
+                more.append(replace(array, name=name, start=start, dimensions=(), aliases=()))
+    return replace(declared, variables=(*declared.variables, *more))
+
+
+def _compared(
+    declared: Description,
+    definition: Declarations,
+    equations: EquationsOfMotion,
+    elements: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Iterator[Finding]:
+    """Compare units of measure, start values, bounds, nominal values, arrays and experiment with the model's."""
+    faults = [
+        *_arrays(declared, definition, elements),
+        *_units(declared, definition, equations),
+        *_starts(declared, definition),
+    ]
+    faults += [*_limits(declared, definition, equations), *_experiment(declared, definition)]
+    outputs = [output.name for output in equations.outputs]
+    told = {name: variable.causality for name, variable in _variables(declared).items()}
+    hidden = [name for name in outputs if told.get(name, "output") != "output"]
+    faults += [f"{name} is an output of the model, and declared as {told[name]}" for name in hidden]
+    yield from (Finding(MODEL, "error", fault) for fault in faults)
+    if not faults:
+        yield Finding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
+
+
+def _terminals(there: Mapping[str, Mapping[str, tuple[str, str]]], definition: Declarations) -> Iterator[Finding]:
+    """Yield terminals whose members are other variables than in the model, or flow in another sense."""
+    for terminal in definition.terminals:
+        found = there.get(terminal.name)
+        meant = {member.name: (str(member.variable), member.kind) for member in terminal.members}
+        if found is not None and found != meant:
+            said, right = (
+                ", ".join(f"{name} = {variable} ({kind})" for name, (variable, kind) in members.items())
+                for members in (found, meant)
+            )
+            yield Finding(MODEL, "error", f"the terminal {terminal.name} has {said}; the model has {right}")
+
+
+def _arrays(declared: Description, definition: Declarations, elements: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield arrays with other elements than the model's, in another order or shape.
+
+    What an array says of its elements is held against their motion; but who reads its second element expects the
+    model's second.
+    """
+    there = _variables(declared)
+    for array in definition.arrays:
+        if array.name not in there:
+            continue  # as in units of FMI 2.0
+        found, meant = list(elements.get(array.name, ())), [str(name) for name in array.elements]
+        if found != meant:
+            yield f"the array {array.name} has the elements {', '.join(found)}; the model has {', '.join(meant)}"
+        shape = tuple(number(each.start or "") for each in there[array.name].dimensions)
+        if shape != array.shape:
+            yield f"the array {array.name} has the shape {shape}; the model has {array.shape}"
+
+
+def _units(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
+    """Yield variables declared in another unit than the model's, and units with another definition."""
+    known = {unit.name: unit for unit in declared.units}
+    wanted = {"solver_step": "s"}  # the unit's own, unless the model has that name
+    wanted |= {variable.name: variable.unit for variable in describe(definition, equations)}
+    wanted |= {output.name: output.unit for output in equations.outputs}
+    wanted |= {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
+    told = {name: variable.get("unit") for name, variable in _variables(declared).items()}
+    for name, unit in wanted.items():
+        if told.get(name) and not _same_unit(str(told[name]), unit):
+            yield f"{name} is declared to be in {told[name]}; the model has it in {unit}"
+    for unit in sorted({unit for name, unit in wanted.items() if told.get(name) == unit} & known.keys()):
+        yield from _definition(known[unit])
+
+
+def _definition(unit: UnitDefinition) -> Iterator[str]:
+    """Yield the fault in the definition of a unit that the model uses."""
+    meant = parse_unit(unit.name)
+    base: Mapping[str, str] = unit.base or {}
+    factor, offset = number(base.get("factor", "1")), number(base.get("offset", "0"))
+    if unit.base is not None and not (_same(factor, meant.factor) and _same(offset, meant.offset)):
+        yield f"the unit {unit.name} is defined as {factor} of SI's plus {offset}: {meant.factor:g} is right"
+    for name, attributes in unit.display.items():
+        try:
+            right = display_conversion(unit.name, name)
+        except ValueError:
+            continue  # a name that says nothing
+        found = number(attributes.get("factor", "1")), number(attributes.get("offset", "0"))
+        if not all(map(_same, found, right)):
+            yield f"the display unit {name} is defined as {found[0]} {unit.name} plus {found[1]}: {right[0]:g} is right"
+
+
+def _starts(declared: Description, definition: Declarations) -> Iterator[str]:
+    """Yield visible start values that differ from the model's; what units solve for is known less well."""
+    wanted = {p.name: float(p.value) for p in definition.parameters if not p.calculated}
+    wanted |= {i.name: i.start for i in definition.inputs}
+    wanted |= {q.name: q.start for q in definition.coordinates if q.kind == "fixed"}
+    wanted |= {u.name: u.start for u in definition.speeds if u.kind == "fixed"}
+    wanted |= {z.name: z.start for z in definition.auxiliary_states}
+    moving: list[Coordinate | Speed] = [*definition.coordinates, *definition.speeds]
+    largest: dict[str, float] = {}
+    for each in moving:
+        largest[each.unit] = max(largest.get(each.unit, 0.0), abs(each.start))
+    solved = {each.name: (each.start, SOLVED * largest[each.unit]) for each in moving if each.kind == "guess"}
+    for name, variable in _variables(declared).items():
+        if not variable.start or len(variable.start) != 1:
+            continue
+        found = number(variable.start[0])
+        if name in wanted and (variable.initial == "exact" or variable.causality == "input"):
+            if not _same(found, wanted[name]):
+                yield f"{name} is declared to start at {found}; the model has {wanted[name]!r}"
+        elif name in solved and not (found is not None and abs(found - solved[name][0]) <= solved[name][1]):
+            yield f"{name} is declared to start near {found}; the model's start is {solved[name][0]!r}"
+
+
+def _limits(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
+    """Yield bounds that are declared and not the model's, and nominal values where the model has another.
+
+    Where the model gives no nominal value, that of a unit is computed from its motion, or from nothing: it is a hint to
+    solvers, and no statement about the model.
+    """
+    there = _variables(declared)
+    meant: dict[str, dict[str, float | None]] = {
+        item.name: {"min": item.minimum, "max": item.maximum, "nominal": item.nominal} for item in definition.quantities
+    }
+    meant |= {output.name: {"min": None, "max": None, "nominal": output.nominal} for output in equations.outputs}
+    for array in definition.arrays:
+        _widen(meant, [str(name) for name in array.elements if _told_by(there, array.name, str(name))])
+    for name, limits in meant.items():
+        variable = there.get(name)
+        if variable is None or variable.dimensions:
+            continue
+        for limit, value in limits.items():
+            found = variable.number(limit)
+            if found is None or (limit == "nominal" and value is None):
+                continue  # who does not say it says nothing wrong
+            if value is None or not _same(found, float(value)):
+                yield f"{name} is declared with {limit} = {found:g}; the model has {value}"
+
+
+def _told_by(there: Mapping[str, Variable], array: str, element: str) -> bool:
+    """Return whether all that the unit says of an element is what it says of the array."""
+    return array in there and element in there and there[element].reference == there[array].reference
+
+
+def _widen(meant: Mapping[str, dict[str, float | None]], elements: Sequence[str]) -> None:
+    """Give the elements of one array, in place, the bounds that all of them keep: an array has one of each."""
+    for limit, widest in (("min", min), ("max", max), ("nominal", min)):
+        bounds = [meant[name][limit] for name in elements if name in meant]
+        known = [bound for bound in bounds if bound is not None]
+        for name in elements:
+            if name in meant:
+                meant[name][limit] = widest(known) if len(known) == len(bounds) else None
+
+
+def _experiment(declared: Description, definition: Declarations) -> Iterator[str]:
+    """Yield what the unit says of its default experiment and the model says otherwise."""
+    run = definition.experiment
+    for name, meant in (
+        ("startTime", 0.0),
+        ("stopTime", run.stop),
+        ("stepSize", run.step),
+        ("tolerance", run.tolerance),
+    ):
+        told = declared.experiment.get(name)
+        if told is not None and not _same(number(told), float(meant)):
+            yield f"the default experiment is declared with {name} = {told}; the model has {meant:g}"
+
+
+def _variables(declared: Description) -> dict[str, Variable]:
+    """Return the variables of the description by name."""
+    return {variable.name: variable for variable in declared.variables}
+
+
+def _same_unit(one: str, other: str) -> bool:
+    """Return whether two texts name the same unit of the same size."""
+    if one == other:
+        return True
+    try:
+        a, b = parse_unit(one), parse_unit(other)
+    except ValueError:
+        return False
+    return a.exponents == b.exponents and _same(a.factor, b.factor) and _same(a.offset, b.offset)
+
+
+def _same(one: float | None, other: float) -> bool:
+    """Return whether two numbers are equal but for their last digits."""
+    return one is not None and math.isclose(one, other, rel_tol=SAME, abs_tol=1e-300)

@@ -1,0 +1,442 @@
+"""Compare a unit with the user's data: measured over time, or published numbers at given points.
+
+Data: the unit steps exactly to the times of the table, in steps that are no longer than its experiment's. Columns that
+are inputs drive it: straight lines between the rows, over each step held at their value in its middle (so that the
+area is right), and set to their own value before a row is read. All other columns are compared.
+
+Points: each has an instance of its own. Its parameters are set before initialization; then time, states and inputs are
+set as Model Exchange has it, and derivatives and outputs are read. A unit of Co-Simulation alone starts from the states
+and is read after initialization, at time 0.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, ToolError, ValidationError
+from mb2fmu.fmu.package import unpack
+from mb2fmu.units import Unit
+from mb2fmu.validation.data.data_tables import TIME, Column, Table, Tolerance
+from mb2fmu.validation.runs.fmu_description import UnitKind, read_description
+from mb2fmu.validation.runs.fmu_run import Operations, drive
+from mb2fmu.validation.runs.fmu_variables import Anatomy, Scalar, read_anatomy
+
+Floats = npt.NDArray[np.float64]
+Judged = Literal["passed", "failed"]
+
+MOST_STEPS = 10_000_000
+"""Of one table, communication steps."""
+_UNIT_TOLERANCE = 1e-6
+"""What the unit's own integration is told, where no experiment says otherwise."""
+_ALIKE = 1e-9
+"""Part of a step by which equal steps may differ, as written times do."""
+_STEPS = 1000
+"""Communication steps over a table, where nothing says how long they may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of a unit for a table.
+
+    Attributes:
+        starts: FMU name → value in the FMU's unit, of parameters and start values.
+        tolerances: Column → how far it may be off, instead of what the table says.
+        otherwise: Of columns that neither names; None: they must be named.
+        step: Longest communication step in s; None: as the unit's default experiment says.
+        tolerance: Relative, of the unit's integration.
+    """
+
+    starts: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    tolerances: Mapping[str, Tolerance] = field(default_factory=lambda: MappingProxyType({}))
+    otherwise: Tolerance | None = None
+    step: float | None = None
+    tolerance: float = _UNIT_TOLERANCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnResult:
+    """Comparison of one column with the unit.
+
+    Attributes:
+        name: FMU name.
+        unit: Of all numbers here: the column's.
+        count: Numbers compared.
+        error: Largest |unit - table|; infinite where the unit gives no finite number.
+        tolerance: What it may be.
+        row: Row of the largest error, from 1.
+        time: In s, there.
+        expected: Of the table, there.
+        found: Of the unit, there.
+    """
+
+    name: str
+    unit: str
+    count: int
+    error: float
+    tolerance: float
+    row: int
+    time: float
+    expected: float
+    found: float
+
+    @property
+    def ratio(self) -> float:
+        """``error`` over ``tolerance``; above 1 the column failed."""
+        return self.error / self.tolerance
+
+    @property
+    def verdict(self) -> Judged:
+        """Passed if the error is within the tolerance, else failed."""
+        return "passed" if self.error <= self.tolerance else "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableResult:
+    """Comparison of a table with a unit of one interface type.
+
+    Attributes:
+        source: The table's file.
+        kind: How the unit was run.
+        points: The rows are points of their own, not moments of one motion.
+        columns: One per compared column.
+        driven: Names of the columns that were set.
+    """
+
+    source: str
+    kind: UnitKind
+    points: bool
+    columns: tuple[ColumnResult, ...]
+    driven: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Every column within its tolerance."""
+        return all(column.verdict == "passed" for column in self.columns)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the result as JSON values; infinities and NaN become their names."""
+        return {
+            "source": self.source,
+            "kind": self.kind,
+            "points": self.points,
+            "passed": self.passed,
+            "driven": list(self.driven),
+            "columns": [_record(column) for column in self.columns],
+        }
+
+
+def _record(column: ColumnResult) -> dict[str, Any]:
+    """Return a column's numbers by name, with its ratio and verdict."""
+    values = {name: getattr(column, name) for name in (*column.__slots__, "ratio", "verdict")}
+    return {n: str(v) if isinstance(v, float) and not math.isfinite(v) else v for n, v in values.items()}
+
+
+def compare_data(fmu: Path, table: Table, settings: Settings | None = None) -> tuple[TableResult, ...]:
+    """Run a unit along measured data, as each of its interface types.
+
+    Args:
+        fmu: The archive.
+        table: With a column ``time``, which rises and begins at 0 s or later.
+        settings: Start values, tolerances, steps.
+
+    Raises:
+        PackageError: If the file is no FMU archive.
+        ValidationError: If table and unit do not fit together, with every fault.
+        ToolError: If the unit fails.
+    """
+    return _compared(fmu, table, settings or Settings(), points=False)
+
+
+def compare_points(fmu: Path, table: Table, settings: Settings | None = None) -> tuple[TableResult, ...]:
+    """Set a unit to each row of a table and compare derivatives and outputs; arguments as of :func:`compare_data`.
+
+    Columns of states, inputs, parameters and ``time`` are set; all others are compared.
+    """
+    return _compared(fmu, table, settings or Settings(), points=True)
+
+
+def _compared(fmu: Path, table: Table, settings: Settings, *, points: bool) -> tuple[TableResult, ...]:
+    """Run every interface type of a unit along a table, or at its points, and judge each column."""
+    tree = unpack(fmu)
+    description = read_description(tree)
+    plan = _Plan(table, read_anatomy(tree, description), settings, points=points)
+    kinds = tuple(description.identifiers)
+    if points:
+        kinds = ("ModelExchange",) if "ModelExchange" in kinds else kinds
+    results = []
+    if not points and "CoSimulation" in kinds and not description.any_step:
+        plan.refuse_uneven_steps()
+    for kind in kinds:
+        sessions = plan.at_points(kind) if points else {"data": plan.along()}
+        driven = drive(fmu, [], (), kind=kind, sessions=sessions, tolerance=settings.tolerance)
+        results.append(plan.judged(kind, _values(driven.answers, plan, fmu.name)))
+    return tuple(results)
+
+
+def _values(answers: Mapping[str, list[Any]], plan: _Plan, unit: str) -> Floats:
+    """Return the values that were read, shape (n_rows, n_compared).
+
+    Raises:
+        ToolError: If the unit refused anything, with the row.
+    """
+    rows: list[list[float]] = []
+    faults = []
+    for name, given in answers.items():
+        last = given[-1]
+        if isinstance(last, dict):
+            where = f"{plan.table.source}: row {name}" if plan.points else plan.table.source
+            faults.append(Fault(str(last["failed"]), where))
+        else:
+            rows += [last] if plan.points else last
+    if faults:
+        raise ToolError(f"running {unit} in fmpy failed:", faults)
+    return np.array(rows, dtype=np.float64).reshape(plan.table.rows, len(plan.compared))
+
+
+class _Plan:
+    """Which columns are set and which are compared, and the calls that do it.
+
+    Args:
+        table: The user's.
+        anatomy: Of the unit.
+        settings: Start values, tolerances, steps.
+        points: The rows are points of their own.
+
+    Raises:
+        ValidationError: If they do not fit together, with every fault.
+    """
+
+    def __init__(self, table: Table, anatomy: Anatomy, settings: Settings, *, points: bool) -> None:
+        self.table, self.anatomy, self.settings, self.points = table, anatomy, settings, points
+        self.faults: list[Fault] = []
+        self.time = self._times()
+        self.driven: list[tuple[Scalar, Floats]] = []
+        self.compared: list[tuple[Column, Scalar, Unit | None]] = []
+        for column in table.columns:
+            scalar = self._scalar(column.name, table.source) if column.name != TIME else None
+            if scalar is not None:
+                self._take(column, scalar)
+        if not self.compared and not self.faults:
+            self._fault("no column is an output or derivative: nothing is compared", table.source, "add one")
+        self.starts = [(scalar, value) for scalar, value in self._starts() if scalar is not None]
+        self.tolerances = [self._tolerance(column) for column, _, _ in self.compared]
+        self._judge_names()
+        if self.faults:
+            raise ValidationError(f"{table.source} and the unit do not fit together:", self.faults)
+
+    def _fault(self, what: str, where: str, remedy: str = "") -> None:
+        """Add a fault of the table."""
+        self.faults.append(Fault(what, where, remedy))
+
+    def _times(self) -> Floats:
+        """Return times in s; 0 for points without a time."""
+        column, source = self.table.column(TIME), self.table.source
+        if column is None:
+            if not self.points:
+                self._fault("it has no column time", source, "head the column of times with time, or time [ms]")
+            return np.zeros(self.table.rows)
+        unit = self.anatomy.unit(column.unit or "s")
+        if unit is None or unit.powers != {"s": 1}:
+            self._fault(f"{column.unit!r} is no unit of time", f"{source}: time", "s, ms, min, h")
+            return np.zeros(self.table.rows)
+        times = column.values * unit.factor
+        if self.points:
+            return np.where(np.isnan(times), 0.0, times)
+        wrong = np.isnan(times) | ~(np.diff(times, prepend=-np.inf) > 0.0) | (times < 0.0)
+        if wrong.any():
+            where = self.table.where(int(np.argmax(wrong)))
+            self._fault("times must be in every row, rise, and begin at 0 or later", f"{where}: time", "sort the rows")
+        return times
+
+    def _scalar(self, name: str, where: str) -> Scalar | None:
+        """Return the unit's variable; one that is absent is a fault with similar names."""
+        scalar = self.anatomy.scalars.get(name)
+        if scalar is None:
+            near = difflib.get_close_matches(name, self.anatomy.scalars, n=3, cutoff=0.5)
+            remedy = f"did you mean {' or '.join(near)}?" if near else "write its name as the unit's description does"
+            self._fault("the unit has no such variable of doubles", f"{where}: {name}", remedy)
+        return scalar
+
+    def _take(self, column: Column, scalar: Scalar) -> None:
+        """Set or compare a column, in the right unit."""
+        source = f"{self.table.source}: {column.name}"
+        own, given = self.anatomy.unit(scalar.unit or "1"), None
+        if column.unit and column.unit != scalar.unit:
+            given = self.anatomy.unit(column.unit)
+            if given is None or own is None or given.exponents != own.exponents:
+                has = scalar.unit or "none"
+                self._fault(f"unit {column.unit!r} does not measure what the unit's does: {has}", source, f"take {has}")
+                return
+        is_set = scalar.role in {"input", "parameter"} or (self.points and scalar.role == "state")
+        if not is_set:
+            if np.isnan(column.values).all():
+                self._fault("the column is empty", source, "leave it out")
+            self.compared.append((column, scalar, given))
+            return
+        values = column.values
+        if given is not None and own is not None:
+            values = (values * given.factor + given.offset - own.offset) / own.factor
+        if scalar.role == "parameter" and not self.points:
+            self._fault("is a parameter, which does not change", source, f"set it: --at {column.name}=VALUE")
+        elif scalar.role == "input" and not self.points and np.isnan(values).any():
+            where = f"{self.table.where(int(np.argmax(np.isnan(values))))}: {column.name}"
+            self._fault("is an input, and has empty cells", where, "an input needs a value in every row")
+        self.driven.append((scalar, values))
+
+    def _starts(self) -> Iterator[tuple[Scalar | None, float]]:
+        """Yield values to set before initialization in every session."""
+        for name, value in self.settings.starts.items():
+            scalar = self._scalar(name, "--at")
+            if scalar is not None and not scalar.startable:
+                self._fault("cannot be set before the unit starts", f"--at {name}", "name a parameter or start value")
+            yield scalar, value
+
+    def _tolerance(self, column: Column) -> float:
+        """Return how far a column may be off, in its unit."""
+        given = self.settings.tolerances.get(column.name) or column.tolerance or self.settings.otherwise
+        if given is None:
+            remedy = f"a second row that begins with tolerance, or --tolerance {column.name}=0.01 (or 1%)"
+            self._fault("it has no tolerance", f"{self.table.source}: {column.name}", remedy)
+            return math.nan
+        tolerance = given.of(column.values) if not np.isnan(column.values).all() else math.nan
+        if tolerance == 0.0:
+            remedy = f"--tolerance {column.name}=0.01, in its unit"
+            self._fault(
+                "is 0 everywhere, and so is any percentage of it", f"{self.table.source}: {column.name}", remedy
+            )
+        return tolerance
+
+    def _judge_names(self) -> None:
+        """Add faults for tolerances of columns that do not exist."""
+        known = {column.name for column, _, _ in self.compared}
+        for name in self.settings.tolerances:
+            if name not in known:
+                self._fault(
+                    "no compared column has this name", f"--tolerance {name}", f"one of {', '.join(sorted(known))}"
+                )
+
+    def along(self) -> Operations:
+        """Return the calls of one session along all rows."""
+        inputs = [(scalar, values) for scalar, values in self.driven if scalar.role == "input"]
+        references = [scalar.reference for scalar, _ in inputs]
+        grid, rows = self._grid()
+        middles = (grid[:-1] + grid[1:]) / 2.0
+        middle = [np.interp(middles, self.time, values) for _, values in inputs]
+        at = [np.interp(grid, self.time, values) for _, values in inputs]
+        steps = np.column_stack([grid, *at]).tolist()
+        held = np.column_stack(middle).tolist() if middle else [[] for _ in middles]
+        read = [scalar.reference for _, scalar, _ in self.compared]
+        opening = self._opening(float(grid[-1]), [scalar for scalar, _ in inputs])
+        return [["open", opening, steps[0][1:]], ["follow", references, steps, held, rows, read]]
+
+    def _grid(self) -> tuple[Floats, list[int]]:
+        """Return communication points from 0 on that include all times of the table, and their indices."""
+        longest = self.settings.step or max(float(self.time[-1]), 1e-9) / _STEPS
+        points, rows = [0.0], []
+        if self.time[-1] / longest > MOST_STEPS:
+            what = f"more than {MOST_STEPS} steps of {longest} s"
+            raise ValidationError(
+                "the data cannot be followed:", [Fault(what, self.table.source, "take a larger step")]
+            )
+        for time in self.time.tolist():
+            begin, count = points[-1], max(1, math.ceil((time - points[-1]) / longest * (1 - 1e-9)))
+            if time > begin:
+                points += [begin + (time - begin) * k / count for k in range(1, count)] + [time]
+            rows.append(len(points) - 1)
+        if len(points) == 1:
+            points.append(longest)
+        return np.array(points), rows
+
+    def refuse_uneven_steps(self) -> None:
+        """Raise where communication points are uneven and the unit takes one step size only.
+
+        Raises:
+            ValidationError: If the table's times cannot be met by such steps.
+        """
+        steps = np.diff(self._grid()[0])
+        if float(np.ptp(steps)) > _ALIKE * float(steps.max()):
+            remedy = "equally spaced rows that begin at 0 (or one step later)"
+            fault = Fault("the unit makes steps of one size only, and the times are uneven", self.table.source, remedy)
+            raise ValidationError("the data cannot be followed:", [fault])
+
+    def _opening(
+        self, stop: float, inputs: Sequence[Scalar], more: Sequence[tuple[Scalar, float]] = ()
+    ) -> dict[str, Any]:
+        """Return an experiment as the driver reads it; inputs are set besides."""
+        given = [*self.starts, *more]
+        return {
+            "tolerance": self.settings.tolerance,
+            "stop": max(stop, 1.0e-9),
+            "starts": {
+                "references": [scalar.reference for scalar, _ in given],
+                "values": [value for _, value in given],
+            },
+            "inputs": [scalar.reference for scalar in inputs],
+        }
+
+    def at_points(self, kind: UnitKind) -> dict[str, Operations]:
+        """Return the calls of one session per point, by its number.
+
+        Raises:
+            ValidationError: If a unit of Co-Simulation alone is asked for another time than 0.
+        """
+        exchange = kind == "ModelExchange"
+        if not exchange and (self.time != 0.0).any():
+            remedy = "export it with Model Exchange, or leave the times out"
+            raise ValidationError(
+                "the points cannot be reached:", [Fault("Co-Simulation alone begins at 0 s", self.table.source, remedy)]
+            )
+        order = {name: index for index, name in enumerate(self.anatomy.states)}
+        read = [scalar.reference for _, scalar, _ in self.compared]
+        sessions: dict[str, Operations] = {}
+        for row, time in enumerate(self.time.tolist()):
+            given = [(scalar, float(column[row])) for scalar, column in self.driven if not math.isnan(column[row])]
+            inputs = [pair for pair in given if pair[0].role == "input"]
+            placed = {order[scalar.name]: value for scalar, value in given if scalar.role == "state"}
+            begin = [pair for pair in given if pair[0].role != "input" and pair[0].startable]
+            values = [value for _, value in inputs]
+            scalars = [scalar for scalar, _ in inputs]
+            operations: list[list[Any]] = [["open", self._opening(time, scalars, begin), values]]
+            if exchange:
+                references = [scalar.reference for scalar in scalars]
+                operations.append(["moment", time, {str(k): value for k, value in placed.items()}, references, values])
+            sessions[str(row + 1)] = [*operations, ["get", read]]
+        return sessions
+
+    def judged(self, kind: UnitKind, found: Floats) -> TableResult:
+        """Return the verdict on each column."""
+        columns = []
+        for k, (column, scalar, given) in enumerate(self.compared):
+            own = self.anatomy.unit(scalar.unit or "1")
+            values = found[:, k]
+            if given is not None and own is not None:
+                values = (values * own.factor + own.offset - given.offset) / given.factor
+            errors = np.abs(values - column.values)
+            errors[~np.isfinite(values) & ~np.isnan(column.values)] = math.inf
+            row = int(np.nanargmax(errors))
+            columns.append(
+                ColumnResult(
+                    name=column.name,
+                    unit=column.unit or scalar.unit,
+                    count=int(np.sum(~np.isnan(column.values))),
+                    error=float(errors[row]),
+                    tolerance=self.tolerances[k],
+                    row=row + 1,
+                    time=float(self.time[row]),
+                    expected=float(column.values[row]),
+                    found=float(values[row]),
+                )
+            )
+        driven = tuple(scalar.name for scalar, _ in self.driven)
+        return TableResult(
+            source=self.table.source, kind=kind, points=self.points, columns=tuple(columns), driven=driven
+        )

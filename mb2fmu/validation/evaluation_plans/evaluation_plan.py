@@ -1,0 +1,214 @@
+"""Plans: sequences of numeric functions that evaluate targets.
+
+A plan knows its expressions; it is made callable by SymPy's ``lambdify`` when it is called first, and may be written in
+C instead (``compiled``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, Intermediate, LinearSolve
+from mb2fmu.validation.evaluation_plans.scalar_functions import scalar_function
+
+Floats = npt.NDArray[np.float64]
+
+
+def ordered_cse(
+    assignments: Sequence[Assignment],
+) -> Callable[[Sequence[sm.Expr]], tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]]:
+    """Return a ``cse`` for ``lambdify`` that keeps assignments before their uses.
+
+    Args:
+        assignments: In order; their symbols are local to the function that ``lambdify`` makes.
+
+    Returns:
+        A function that takes the expressions and gives (replacements in order of evaluation, reduced expressions).
+    """
+
+    def cse(expressions: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
+        """Return common subexpressions of all, and assignments among them, each before its first use."""
+        shared, reduced = sm.cse(
+            [*(a.expression for a in assignments), *expressions], symbols=sm.numbered_symbols("_common"), order="none"
+        )
+        split = len(assignments)
+        pending = dict(shared)
+        ordered: list[tuple[sm.Symbol, sm.Expr]] = []
+
+        def emit(expression: sm.Expr) -> None:
+            """Put the shared subexpressions that ``expression`` reads before it, innermost first."""
+            for symbol in sorted(expression.free_symbols & pending.keys(), key=str):
+                if symbol in pending:
+                    inner = pending.pop(symbol)
+                    emit(inner)
+                    ordered.append((symbol, inner))
+
+        for assignment, expression in zip(assignments, reduced[:split], strict=True):
+            emit(expression)
+            ordered.append((assignment.symbol, expression))
+        for expression in reduced[split:]:
+            emit(expression)
+        return ordered, list(reduced[split:])
+
+    return cse
+
+
+@dataclass(frozen=True)
+class Step:
+    """One function of the slots: assignments fill slots from ``first`` on, other results are returned.
+
+    Attributes:
+        assignments: In order; each may use those before it.
+        targets: Other results.
+        places: Slot of every symbol that the step reads from outside.
+        first: Slot of the first assignment.
+        solve: The other results are a matrix and right-hand sides of this solve; None: they are results.
+        unknowns: Slot of the first unknown of ``solve``.
+    """
+
+    assignments: tuple[Assignment, ...]
+    targets: tuple[sm.Expr, ...]
+    places: dict[sm.Symbol, int]
+    first: int
+    solve: LinearSolve | None = None
+    unknowns: int = -1
+
+    @cached_property
+    def function(self) -> Callable[..., list[float]]:
+        """The lambdified function of the values at ``places``, in order; assignments first."""
+        local = {a.symbol: self.first + i for i, a in enumerate(self.assignments)}
+        # Names of our own: a model's may be keywords, functions or constants of Python's math.
+        safe = {s: sm.Symbol(f"_value{k}", **s.assumptions0) for s, k in (self.places | local).items()}
+        renamed = tuple(Assignment(safe[a.symbol], a.expression.xreplace(safe)) for a in self.assignments)
+        results = [*(a.symbol for a in renamed), *(target.xreplace(safe) for target in self.targets)]
+        return scalar_function([safe[s] for s in self.places], results, ordered_cse(renamed))
+
+    def __call__(self, values: list[float]) -> list[float]:
+        """Fill slots and return the targets.
+
+        Raises:
+            ValidationError: If the matrix of a linear solve is singular.
+        """
+        results = self.function(*[values[i] for i in self.places.values()])
+        count = len(self.assignments)
+        values[self.first : self.first + count] = results[:count]
+        rest = results[count:]
+        if self.solve:
+            n, k = self.solve.right_hand_side.shape
+            solution = solve(
+                np.array(rest[: n * n]).reshape(n, n), np.array(rest[n * n :]).reshape(n, k), self.solve.name
+            )
+            values[self.unknowns : self.unknowns + n * k] = solution.ravel().tolist()
+        return rest
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps that evaluate targets from a list of values (one slot per symbol)."""
+
+    steps: tuple[Step, ...]
+
+    def __call__(self, values: list[float]) -> list[float]:
+        """Fill the slots of intermediates and return the targets.
+
+        Raises:
+            ValidationError: If the matrix of a linear solve is singular.
+        """
+        rest: list[float] = []
+        for step in self.steps:
+            rest = step(values)
+        return rest
+
+
+def solve(matrix: Floats, right_hand_side: Floats, name: str) -> Floats:
+    """Return X of ``matrix`` X = ``right_hand_side``.
+
+    Raises:
+        ValidationError: If the matrix is singular; ``name`` says of what.
+    """
+    try:
+        return np.asarray(np.linalg.solve(matrix, right_hand_side), dtype=np.float64)
+    except np.linalg.LinAlgError as error:
+        raise singular(name) from error
+
+
+def singular(name: str) -> ValidationError:
+    """Return the error of a matrix that is singular; ``name``: what was solved for."""
+    return ValidationError(
+        "the reference cannot be integrated:",
+        [Fault(f"the matrix of {name} is singular on the way", name, "start elsewhere or choose other coordinates")],
+    )
+
+
+@dataclass(slots=True)
+class Planner:
+    """Turns targets into plans; knows which symbols have a slot and are already evaluated."""
+
+    intermediates: Sequence[Intermediate]
+    slots: dict[sm.Symbol, int]
+    evaluated: set[int] = field(default_factory=set)
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.size = len(self.slots)
+
+    def plan(self, targets: Sequence[sm.Expr], *, keep: bool = True) -> Plan:
+        """Return a plan for ``targets`` that skips intermediates already evaluated by an earlier retained plan.
+
+        ``keep`` False: the plan need not be run for later plans to be right.
+        """
+        before = set(self.evaluated)
+        steps: list[Step] = []
+        pending: list[Assignment] = []
+        for index in self._needed(targets):
+            item = self.intermediates[index]
+            self.evaluated.add(index)
+            if isinstance(item, Assignment):
+                pending.append(item)
+            else:
+                steps.append(self._step(pending, [*item.matrix, *item.right_hand_side], item))
+                pending = []
+        steps.append(self._step(pending, targets))
+        if not keep:
+            self.evaluated = before
+        return Plan(tuple(steps))
+
+    def _needed(self, targets: Sequence[sm.Expr]) -> list[int]:
+        """Return numbers of the intermediates that targets need and that are not yet evaluated, in order."""
+        wanted: set[sm.Symbol] = set().union(*(t.free_symbols for t in targets)) if targets else set()
+        needed = []
+        for index in range(len(self.intermediates) - 1, -1, -1):
+            item = self.intermediates[index]
+            gives = {item.symbol} if isinstance(item, Assignment) else set(item.unknowns)
+            if index in self.evaluated or not gives & wanted:
+                continue
+            needed.append(index)
+            reads = (item.expression,) if isinstance(item, Assignment) else (item.matrix, item.right_hand_side)
+            wanted |= set().union(*(e.free_symbols for e in reads))
+        return needed[::-1]
+
+    def _step(
+        self, pending: Sequence[Assignment], targets: Sequence[sm.Expr], solved: LinearSolve | None = None
+    ) -> Step:
+        """Return one step, with slots reserved for what it gives."""
+        local = {a.symbol for a in pending}
+        targets = [sm.sympify(target) for target in targets]
+        read = set().union(*(e.free_symbols for e in (*(a.expression for a in pending), *targets))) - local
+        places = {s: self.slots[s] for s in sorted(read, key=lambda s: self.slots[s])}
+        first = self.reserve([a.symbol for a in pending])
+        unknowns = self.reserve(solved.unknowns) if solved else -1
+        return Step(tuple(pending), tuple(targets), places, first, solved, unknowns)
+
+    def reserve(self, symbols: Sequence[sm.Symbol]) -> int:
+        """Give each symbol a slot; return the first one."""
+        first = self.size
+        self.slots.update(zip(symbols, range(first, first + len(symbols)), strict=True))
+        self.size += len(symbols)
+        return first

@@ -1,0 +1,110 @@
+"""Scalar functions by SymPy's ``lambdify`` on Python's ``math``, with further names and rules of printing."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy as sm
+from sympy.printing.pycode import PythonCodePrinter
+
+from mb2fmu.model.functions import TableValue
+from mb2fmu.validation.evaluation_plans.shared_subexpressions import LARGE, distinct, occurrences, repeated_parts
+
+
+def _sinc(x: float) -> float:
+    """Return sin(x)/x, 1 at zero."""
+    return math.sin(x) / x if x else 1.0
+
+
+def _heaviside(x: float, at_zero: float = 0.5) -> float:
+    """Return 0 below zero, 1 above, and the given value at zero."""
+    return at_zero if x == 0 else float(x > 0)
+
+
+def _identity(x: float) -> float:
+    """Return x: the value of a function that changes nothing for real numbers."""
+    return x
+
+
+def _zero(_: float) -> float:
+    """Return 0: the value of a function that is zero for real numbers."""
+    return 0.0
+
+
+NAMESPACE: dict[str, Callable[..., float]] = {
+    "cot": lambda x: 1 / math.tan(x),
+    "sec": lambda x: 1 / math.cos(x),
+    "csc": lambda x: 1 / math.sin(x),
+    "acot": lambda x: math.atan(1 / x) if x else math.pi / 2,
+    "asec": lambda x: math.acos(1 / x),
+    "acsc": lambda x: math.asin(1 / x),
+    "coth": lambda x: 1 / math.tanh(x),
+    "sech": lambda x: 1 / math.cosh(x),
+    "csch": lambda x: 1 / math.sinh(x),
+    "acoth": lambda x: math.atanh(1 / x),
+    "sinc": _sinc,
+    "frac": lambda x: x - math.floor(x),
+    "exp2": lambda x: 2.0**x,
+    "Heaviside": _heaviside,
+    "re": _identity,
+    "im": _zero,
+    "conjugate": _identity,
+}
+"""Functions that ``math`` lacks, by the names that SymPy's printer gives them; every symbol is real."""
+
+
+class _Printer(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no types
+    """Prints lookup tables as calls of functions, and collects these."""
+
+    def __init__(self, tables: dict[str, Callable[[float], float]]) -> None:
+        super().__init__({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
+        self._tables = tables
+
+    def _print_TableValue(self, value: TableValue) -> str:  # noqa: N802  SymPy's way to find the method
+        """Print a call of the table's own interpolation, which joins the names the code may use."""
+        function = _interpolation(value.table.breaks, value.table.coefficients, value.order)
+        name = f"_table_{len(self._tables)}"
+        self._tables[name] = function
+        return f"{name}({self._print(value.args[0])})"
+
+
+def _interpolation(
+    breaks: Sequence[float], coefficients: Sequence[Sequence[float]], order: int
+) -> Callable[[float], float]:
+    """Return the derivative of some order of a piecewise polynomial, by the definition of ``LookupTable``."""
+    pieces = [
+        [math.perm(k, order) * row[i] for k, row in enumerate(coefficients)][order:] for i in range(len(breaks) - 1)
+    ]
+
+    def value(x: float) -> float:
+        """Evaluate the piecewise polynomial by Horner's scheme; the outer pieces go on beyond the data."""
+        i = min(max(bisect_right(breaks, x) - 1, 0), len(pieces) - 1)
+        total = 0.0
+        for coefficient in reversed(pieces[i]):
+            total = total * (x - breaks[i]) + coefficient
+        return total
+
+    return value
+
+
+def scalar_function(
+    arguments: Sequence[sm.Symbol], results: Sequence[sm.Expr], cse: Callable[..., Any] | bool = True
+) -> Callable[..., list[float]]:
+    """Return ``lambdify`` for floats: a function of ``arguments`` that returns the list of ``results``."""
+    if cse is True and occurrences(results) > LARGE and not any(hasattr(part, "_imp_") for part in distinct(results)):
+        named, results = repeated_parts(results)  # before lambdify, which looks for _imp_ at every occurrence
+
+        def cse(reduced: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], Sequence[sm.Expr]]:
+            """Return what is named already."""
+            return named, reduced
+
+    tables: dict[str, Callable[[float], float]] = {}
+    printer = _Printer(tables)
+    namespace: dict[str, Callable[..., float]] = dict(NAMESPACE)
+    function = sm.lambdify(arguments, list(results), modules=[namespace, "math"], printer=printer, cse=cse)
+    function.__globals__.update(tables)
+    made: Callable[..., list[float]] = function
+    return made

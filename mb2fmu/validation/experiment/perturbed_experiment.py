@@ -1,0 +1,407 @@
+"""The moved experiment: every free parameter, start value and input moved as far as the mechanism permits.
+
+What is intended (``moving``) is tried on the reference's equations, never on the unit: the loops must close with the
+moved lengths and leave as many degrees of freedom as by default, x' must be finite, a rough integration must reach the
+end. Where it does not, all moves are halved, down to a sixteenth. Where even that is impossible, what cannot be moved
+by itself is moved by one factor: three equal cranks carry a platform at any length that is all of theirs, and are a
+rigid frame if one is longer. If that does not help it keeps its default, is not proven, and the report says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import ValidationError
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.variables import Quantity
+from mb2fmu.validation.bounds.perturbation_sizes import Gauge, Signal, parameter_moves, rounded, signals, start_moves
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.reference.experiment_numbers import Conditions, calculated_values
+from mb2fmu.validation.reference.initial_contact_modes import Gaps, mode_places
+from mb2fmu.validation.reference.reference_run import SCOUT, Reference, constraint_scales
+from mb2fmu.validation.reference.trajectory_integration import Journey
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
+from mb2fmu.validation.result import Move
+from mb2fmu.validation.runs.fmu_description import UnitDescription
+
+Floats = npt.NDArray[np.float64]
+
+PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625)
+STEPS = 60
+_LOOKED_AT = 8  # states of the default experiment
+COVERED = 0.25
+_BEYOND = 2.0  # times the first event's instant
+_CLOSED = 1e-9
+_BUDGET = 200_000  # evaluations of a rough integration: what needs more comes near a singularity, or is wild
+_NONE = "there is no moved experiment"
+_WILD = 1e3  # times the magnitudes of the default experiment: such a motion proves nothing within its bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Excitation:
+    """The moved experiment, or the reason why there is none.
+
+    Attributes:
+        conditions: None where the mechanism allows none.
+        moves: One per free parameter, fixed start value and input.
+        part: Part of the intended moves that is used; 0 if there is no experiment.
+        text: How it was made, in one sentence.
+    """
+
+    conditions: Conditions | None
+    moves: tuple[Move, ...]
+    part: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Intention:
+    """Intended moves; ``part`` of them is used.
+
+    Attributes:
+        definition: The checked model.
+        reference: The default experiment.
+        time: Communication points, in s.
+        parameters: Moves, shape (n_p,).
+        starts: Moves of x, shape (n_x,).
+        signals: One per input.
+        rows: Scale of each constraint row, shape (n_phi + m,).
+        followers: Speeds that the unit solves for; it goes no further than they follow from its states.
+        gaps: Of contacts: the experiment starts where none is negative.
+        independent: Rows of the velocity constraints that follow from no others in the default experiment.
+    """
+
+    definition: Declarations
+    reference: Reference
+    time: Floats
+    parameters: Floats
+    starts: Floats
+    signals: tuple[Signal, ...]
+    rows: Floats
+    followers: tuple[int, ...]
+    gaps: Gaps
+    independent: int
+
+    def without(self, blocked: Collection[int]) -> _Intention:
+        """Return the experiment with some parameters at their defaults."""
+        parameters = self.parameters.copy()
+        parameters[list(blocked)] = 0.0
+        return replace(self, parameters=parameters)
+
+    def together(self, blocked: Collection[int]) -> _Intention:
+        """Return the experiment with some parameters moved by one factor, the first one's."""
+        parameters, values = self.parameters.copy(), np.array(self.reference.conditions.parameters)
+        chosen = [k for k in sorted(blocked) if values[k]]
+        factor = parameters[chosen[0]] / values[chosen[0]] if chosen else 0.0
+        parameters[list(blocked)] = 0.0
+        parameters[chosen] = factor * values[chosen]
+        return replace(self, parameters=parameters)
+
+    def only(self, index: int) -> _Intention:
+        """Return the experiment with one parameter moved, and nothing else."""
+        parameters = np.zeros_like(self.parameters)
+        parameters[index] = self.parameters[index]
+        return replace(self, parameters=parameters, starts=np.zeros_like(self.starts))
+
+
+def excite(
+    definition: Declarations,
+    reference: Reference,
+    *,
+    settable: Collection[str] | None = None,
+    any_step: bool = True,
+    states: Collection[str] | None = None,
+    smallest: int = 0,
+) -> Excitation:
+    """Choose the moved experiment.
+
+    Args:
+        definition: The checked model.
+        reference: The default experiment.
+        settable: FMU names of parameters, start values and inputs that the unit lets one set; None: all.
+        any_step: The unit can make communication steps of another size than the default.
+        states: FMU names of the unit's continuous states; None: unknown.
+        smallest: Index in ``PARTS`` of the largest part to try.
+    """
+    intention = _intended(definition, reference, settable, any_step, followers(definition, reference, states))
+    blocked: frozenset[int] = frozenset()
+    found = _largest(intention, smallest)
+    if found is None:
+        alone = [k for k in np.flatnonzero(intention.parameters) if _started(intention.only(int(k)), PARTS[-1]) is None]
+        blocked = frozenset(int(k) for k in alone)
+        together, intention = intention.together(blocked), intention.without(blocked)
+        found = _largest(together, smallest) if len(blocked) > 1 else None
+        if found is not None:
+            blocked, intention = frozenset(), together
+        else:
+            found = _largest(intention, smallest)
+    if found is None:
+        blocked = frozenset(range(len(intention.parameters)))
+        intention = intention.without(blocked)
+        found = _largest(intention, smallest)
+    part, run = found or (0.0, None)
+    moves = _moves(intention, run, blocked, settable)
+    return Excitation(run, moves, part, _text(run, part, moves, charted=bool(intention.followers)))
+
+
+def followers(definition: Declarations, reference: Reference, states: Collection[str] | None) -> tuple[int, ...]:
+    """Return speeds that are no states of a unit, if as many as the constraints: a chart of the mechanism.
+
+    Such a unit cannot pass where the constraints leave these speeds undetermined (a linkage at its dead centre), and
+    need not: whoever made it chose these coordinates. What has all of them as states goes everywhere.
+    """
+    speeds = [record.name for record in definition.speeds]
+    if states is None or not set(speeds) & set(states):
+        return ()
+    left = tuple(i for i, name in enumerate(speeds) if name not in states)
+    return left if len(left) == reference.numeric.m else ()
+
+
+def _intended(
+    definition: Declarations,
+    reference: Reference,
+    settable: Collection[str] | None,
+    any_step: bool,
+    followers: tuple[int, ...],
+) -> _Intention:
+    """Return all moves at their full size."""
+    run, gauge = reference.conditions, Gauge.of(definition, reference)
+    steps = len(run.time) - 1
+    count = max(min(steps, 10), min(STEPS, steps // 2))
+    fixed = definition.experiment.solver == "fixed" or not any_step
+    stride = 1 if fixed else _stride(reference, count)
+    time = np.arange(count + 1, dtype=np.float64) * (run.step * stride)
+    free = [p for p in definition.parameters if not p.calculated]
+    parameters, starts = parameter_moves(definition, gauge), start_moves(definition, reference)
+    if settable is not None:
+        parameters *= [p.name in settable for p in free]
+        starts *= [record.name in settable for record in state_records(definition, reference)]
+    starts[list(mode_places(reference.numeric))] = 0.0
+    wished = signals(definition, gauge, float(time[-1]))
+    rows, gaps = row_sizes(reference), Gaps(reference.numeric)
+    independent = _independent_rows(reference)
+    return _Intention(definition, reference, time, parameters, starts, wished, rows, followers, gaps, independent)
+
+
+def _independent_rows(reference: Reference) -> int:
+    """Return how many rows of the velocity constraints follow from no others, at most, in the default experiment."""
+    numeric, run = reference.numeric, reference.conditions
+    prepared, last = numeric.prepare(run.parameters), len(reference.states) - 1
+    rows = sorted({round(k * last / (_LOOKED_AT - 1)) for k in range(_LOOKED_AT)})
+    return max(numeric.independent_rows(float(run.time[k]), reference.states[k], prepared) for k in rows)
+
+
+def _stride(reference: Reference, count: int) -> int:
+    """Return the number of default communication steps in one step of the moved experiment.
+
+    All together cover a part of the default experiment, and as much as its first event needs twice: what counts behind
+    events only, such as a coefficient of restitution, would never be seen otherwise.
+    """
+    run = reference.conditions
+    steps = len(run.time) - 1
+    first = min((event.time for event in reference.events), default=float(run.time[0])) - float(run.time[0])
+    wanted = max(COVERED * steps / count, math.ceil(_BEYOND * first / (run.step * count)))
+    return max(1, min(round(wanted), steps // count))
+
+
+def row_sizes(reference: Reference) -> Floats:
+    """Return the scale of each constraint row, shape (n_phi + m,)."""
+    numeric = reference.numeric
+    if not numeric.m and not len(numeric.equations.holonomic):
+        return np.ones(0)
+    return constraint_scales(numeric, reference.conditions, reference.trajectory.values, reference.scales)[0]
+
+
+def state_records(definition: Declarations, reference: Reference) -> tuple[Quantity, ...]:
+    """Return the records of x = (q, independent u, z), in order."""
+    independent = reference.numeric.equations.u_independent
+    return (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
+
+
+def _largest(intention: _Intention, smallest: int) -> tuple[float, Conditions] | None:
+    """Return the largest part of the intention that the mechanism allows."""
+    for part in PARTS[smallest:]:
+        run = _started(intention, part)
+        if run is not None and _runs(intention.reference, run, intention.followers):
+            return part, run
+    return None
+
+
+def _started(intention: _Intention, part: float) -> Conditions | None:
+    """Return the experiment with part of the moves, started on its constraints; None where it cannot be."""
+    definition, reference = intention.definition, intention.reference
+    numeric, given = reference.numeric, reference.conditions
+    moved = intention.parameters * part
+    parameters = [
+        value if not move else rounded(value + move)
+        for value, move in zip(given.parameters, moved.tolist(), strict=True)
+    ]
+    if not _calculated_within(definition, parameters):
+        return None
+    held = np.array([signal.values(intention.time[:-1], part) for signal in intention.signals])
+    inputs = held.T if intention.signals else np.empty((len(intention.time) - 1, 0))
+    try:
+        prepared = numeric.prepare(parameters)
+        x = reference.states[0] + part * intention.starts
+        x = numeric.project(0.0, x, prepared)
+        x = intention.gaps.opened(x, prepared, reference.states[0], numeric.prepare(given.parameters))
+        x = _with_what_is_held_at_rest(numeric, x, inputs[0].tolist(), prepared)
+        motion = numeric.motion(0.0, x, inputs[0].tolist(), prepared)
+    except (ValidationError, ArithmeticError, ValueError):
+        return None
+    finite = all(np.all(np.isfinite(a)) for a in (x, motion.x_dot, motion.outputs, motion.u))
+    if not finite or np.any(np.abs(motion.residual) > _CLOSED * intention.rows):
+        return None
+    if numeric.independent_rows(0.0, x, prepared) > intention.independent:
+        return None  # what moves by default is a rigid frame with such lengths
+    n_q, n_z = numeric.n_q, numeric.n_z
+    return replace(
+        given,
+        time=intention.time,
+        inputs=inputs,
+        parameters=tuple(parameters),
+        q=tuple(x[:n_q].tolist()),
+        u=tuple(motion.u.tolist()),
+        z=tuple(x[len(x) - n_z :].tolist()),
+        overridden=MappingProxyType({}),
+        signals=MappingProxyType(
+            {
+                record.name: signal.text(part)
+                for record, signal in zip(definition.inputs, intention.signals, strict=True)
+            }
+        ),
+    )
+
+
+def _with_what_is_held_at_rest(
+    numeric: NumericEquations, x: Floats, r: Sequence[float], prepared: Sequence[float]
+) -> Floats:
+    """Return the state at t = 0 with speeds for which contacts that rest, and what sticks, stand still.
+
+    A contact that rests while its gap grows contradicts itself: it is let go at the next look, and looks differ.
+    """
+    if not isinstance(numeric, HybridEquations):
+        return x
+    return numeric.kept_at_rest(0.0, x, r, prepared, numeric.modes_at(0.0, x, r, prepared))
+
+
+def _calculated_within(definition: Declarations, parameters: Sequence[float]) -> bool:
+    """Return whether calculated parameters stay within their bounds."""
+    found = calculated_values(definition, parameters)
+    for parameter in definition.parameters:
+        if parameter.name in found:
+            low, high, value = parameter.minimum, parameter.maximum, found[parameter.name]
+            if math.isnan(value) or (low is not None and value < low) or (high is not None and value > high):
+                return False
+    return True
+
+
+def _runs(reference: Reference, run: Conditions, followers: tuple[int, ...]) -> bool:
+    """Return whether a rough integration reaches the end, without singularities and not far beyond the default motion.
+
+    The unit has no word in this: where its ``followers`` are determined is what the mechanism's constraints say.
+    """
+    numeric = reference.numeric
+    x = np.array([*run.q, *(run.u[i] for i in numeric.equations.u_independent), *run.z])
+    try:
+        prepared = numeric.prepare(run.parameters)
+        journey = Journey(numeric, run.time, run.inputs, prepared, stiff=run.stiff, budget=_BUDGET)
+        scales = reference.error_scales(SCOUT)
+        y = journey.travel(np.append(x, 0.0), SCOUT, scales, projected=numeric.constrained)
+    except (ValidationError, ArithmeticError, ValueError):
+        return False
+    states = y[:, :-1]
+    magnitudes = np.maximum(reference.state_scales, np.max(np.abs(reference.states), axis=0))
+    if not np.all(np.isfinite(states)) or np.any(np.abs(states) > _WILD * magnitudes):
+        return False
+    travelled = replace(reference, states=states, conditions=run)
+    return travelled.undetermined() is None and (not followers or _stays_in_chart(reference, travelled, followers))
+
+
+def _stays_in_chart(default: Reference, moved: Reference, followers: tuple[int, ...]) -> bool:
+    """Return whether a motion starts in the default's assembly and never makes ``followers`` undetermined."""
+    sides = []
+    for each in (default, moved):
+        numeric, run = each.numeric, each.conditions
+        prepared = numeric.prepare(run.parameters)
+        sides.append(numeric.determinacy(float(run.time[0]), each.states[0], prepared, followers))
+    return sides[0] * sides[1] > 0 and moved.undetermined(followers) is None
+
+
+def _moves(
+    intention: _Intention, run: Conditions | None, blocked: Collection[int], settable: Collection[str] | None
+) -> tuple[Move, ...]:
+    """Return the move of every free parameter, fixed start value and input."""
+    definition, given = intention.definition, intention.reference.conditions
+    moved = run or given
+    found = []
+    for k, parameter in enumerate(p for p in definition.parameters if not p.calculated):
+        reason = ""
+        if settable is not None and parameter.name not in settable:
+            reason = "the unit does not let it be set"
+        elif run is None or k in blocked:
+            reason = "the mechanism cannot be started with another value" if run else _NONE
+        elif moved.parameters[k] == given.parameters[k]:
+            reason = "its bounds leave no room"
+        found.append(_move(parameter, "parameter", given.parameters[k], moved.parameters[k], reason))
+    given_starts = (*given.q, *given.u, *given.z)
+    moved_starts = (*moved.q, *moved.u, *moved.z)
+    records = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
+    states = state_records(definition, intention.reference)
+    modes = {states[place].name for place in mode_places(intention.reference.numeric)}
+    for record, default, value in zip(records, given_starts, moved_starts, strict=True):
+        if getattr(record, "kind", "fixed") == "guess":
+            continue  # it follows from others, and is judged as a variable
+        reason = "" if run is not None else _NONE
+        if settable is not None and record.name not in settable:
+            reason = "the unit does not let it be set"
+        elif run is not None and record.name in modes:
+            reason = "it follows from where bodies are"
+        found.append(_move(record, "start value", default, value, reason))
+    for k, record in enumerate(definition.inputs):
+        largest = float(np.max(np.abs(moved.inputs[:, k]))) if run is not None else record.start
+        reason = "" if run is not None else _NONE
+        found.append(_move(record, "input", record.start, largest, reason))
+    return tuple(found)
+
+
+def _move(record: Quantity, role: str, default: float, moved: float, reason: str) -> Move:
+    """Return a record of the report."""
+    return Move(name=record.name, role=role, unit=record.unit, default=default, moved=moved, reason=reason)  # type: ignore[arg-type]
+
+
+def _text(run: Conditions | None, part: float, moves: Sequence[Move], *, charted: bool) -> str:
+    """Describe how the experiment was made; ``charted``: within the range that the unit's states determine."""
+    if run is None:
+        return "No experiment with other parameters, start values and inputs could be started, run and judged."
+    why = "it cannot be started or run" + (", or leaves the positions that the unit's states determine" * charted)
+    of = "" if part == 1.0 else f", by {part:g} of what was intended, for with more {why}"
+    kept = sum(bool(move.reason) for move in moves)
+    left = f"; {kept} keep their defaults" if kept else ""
+    steps = len(run.time) - 1
+    return (
+        f"{len(moves) - kept} parameters, start values and inputs moved at once{of}{left}; "
+        f"{steps} steps of {run.step:g} s"
+    )
+
+
+def settable_names(description: UnitDescription) -> frozenset[str]:
+    """Return the names that can be set in a unit before the simulation."""
+    return frozenset(name for name, variable in description.variables.items() if variable.real and variable.settable)
+
+
+def as_set(moved: Conditions, default: Conditions, definition: Declarations, settable: Collection[str]) -> Conditions:
+    """Return the moved experiment with the values to set: moved parameters, and all settable start values."""
+    free = [p.name for p in definition.parameters if not p.calculated]
+    told = dict(default.overridden)
+    pairs = zip(free, moved.parameters, default.parameters, strict=True)
+    told |= {name: value for name, value, before in pairs if value != before}
+    starts = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
+    told |= {r.name: v for r, v in zip(starts, (*moved.q, *moved.u, *moved.z), strict=True)}
+    return replace(moved, overridden=MappingProxyType({name: v for name, v in told.items() if name in settable}))

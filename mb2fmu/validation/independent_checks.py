@@ -1,0 +1,384 @@
+"""Independence of the proof: compare a unit's x' at random points with the user's own objects.
+
+The trajectory that a unit is compared with comes from ``Mechanism``, as the unit does: a fault in reading would be on
+both sides. Here x' of a real instance (by fmpy) is held against the user's own SymPy objects, which are asked without
+the reading: by their own ``mass_matrix_full`` and ``forcing_full`` (``own_equations``), and by their own frames,
+points, bodies and loads point by point (``own_kinematics``). Where the equations would be too long to be formed, the
+mechanism that was read is held against the objects too: velocities, kinetic energy, generalized forces.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from mb2fmu.fmu.package import unpack
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.robots import RobotMechanics
+from mb2fmu.validation.independent_import.robot_accelerations import WAY as ROBOTS
+from mb2fmu.validation.independent_import.robot_accelerations import robot_motions
+from mb2fmu.validation.reference.first_integrals_along_run import potential_of
+from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind, read_description
+from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, drive
+from mb2fmu.validation.source_checks import output_import_check, potential_check, value_import_check
+from mb2fmu.validation.source_checks.solution_accuracy import Solving, solving
+from mb2fmu.validation.source_checks.source_accelerations import OwnMotions, Sample, own_motions
+
+Verdict = Literal["passed", "failed", "unjudged"]
+LEAST = 20
+"""With fewer points than that, a rung proves nothing."""
+_TITLES = {
+    "equations": "the handed-over object's own equations",
+    "kinematics": "the handed-over object's own kinematics and loads",
+    "second reading": "a second reading of the robot's file",
+    "reading": "what was read against the handed-over object",
+    "outputs": "outputs as the model's own expressions and objects have them",
+    "events": "events, and outputs of what is solved for, as the model's own expressions have them",
+    "values": "values, units, outputs and the experiment as the model declares them",
+    "potential": "the potential energy against the loads",
+}
+_HOW = {
+    "equations": "mass_matrix_full and forcing_full of SymPy's object, in numbers, nothing expanded",
+    "kinematics": "Kane's equations out of SymPy's own frames, points, bodies and loads, point by point; accelerations "
+    "by a complex step",
+    "second reading": "the file read again by a minimal reader of its own, Kane's equations of its links in NumPy",
+    "outputs": "expressions by lambdify; positions, velocities, angular velocities, distances and kinetic energy from "
+    "SymPy's own objects",
+    "reading": "velocities, angular velocities, kinetic energy and generalized forces, point by point",
+    "events": "gaps, slip, rows of latches with their rates, conditions and settings that were read, against the "
+    "model's expressions by lambdify and difference quotients",
+    "values": "all that was read, one by one",
+    "potential": "dV/dt along random directions at rest by difference quotients, against the power of all loads there",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    """One rung of the ladder of independence.
+
+    Attributes:
+        name: What was compared with what.
+        how: By which numbers; or why it was not done.
+        points: At how many admissible points.
+        ratio: Largest error over its bound.
+        worst: Of what, and at which time.
+        verdict: ``unjudged``: it could not be done, which is neither a pass nor a failure.
+        reason: Why it failed.
+    """
+
+    name: str
+    how: str
+    points: int
+    ratio: float
+    worst: str
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Independence:
+    """Comparisons that do not use mb2fmu's reading.
+
+    Attributes:
+        rungs: The most independent first.
+        as_read: What was read against what the model says, where no unit is asked: events, values.
+        solving: How many digits solving for x' leaves, by the objects' own terms; None where it is not known.
+    """
+
+    rungs: tuple[Rung, ...]
+    as_read: tuple[Rung, ...] = ()
+    solving: Solving | None = None
+
+    @property
+    def passed(self) -> bool:
+        """No rung failed; one that could not be done is neither a pass nor a failure, and says why."""
+        return all(rung.verdict != "failed" for rung in self.every)
+
+    @property
+    def every(self) -> tuple[Rung, ...]:
+        """All rungs: of the unit, then of what was read."""
+        return (*self.rungs, *self.as_read)
+
+
+def prove_independently(
+    fmu: Path,
+    definition: ModelDefinition,
+    mechanism: Mechanism,
+    *,
+    kind: UnitKind | None = None,
+    motions: OwnMotions | None = None,
+    reach: Mapping[str, float] = MappingProxyType({}),
+    visited: Sequence[Mapping[str, float]] = (),
+    equations: EquationsOfMotion | None = None,
+    time_limit: float = TIME_LIMIT,
+) -> Independence:
+    """Compare a unit's x' with the user's own SymPy objects at random admissible points.
+
+    Args:
+        fmu: The archive, FMI 2.0 or 3.0.
+        definition: The checked model.
+        mechanism: What was read from it.
+        kind: How the unit is run; None: as Model Exchange if it offers that.
+        motions: What :func:`own_motions` gave for the same definition, where several units are judged.
+        reach: FMU name of a speed → its largest magnitude in the experiments: points lie beyond it, too.
+        visited: FMU name of a coordinate → its value, at instants of the experiments: some points are near these.
+        equations: Whose closed form of the potential energy is held against the loads; None: it is not.
+        time_limit: In s.
+
+    Raises:
+        PackageError, ValidationError, ToolError: As ``validate`` does.
+    """
+    description = read_description(unpack(fmu))
+    chosen: UnitKind = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
+    computed = computed_coordinates(description, definition)
+    made = motions or _motions(definition, mechanism, reach, computed, visited)
+    as_read = (
+        *events_rung(made, definition),
+        *potential_rung(definition, mechanism, equations),
+        values_rung(definition, mechanism),
+    )
+    lacking = _lacking(description, made)
+    if lacking or not made.samples:
+        return replace(_unjudged(made, lacking), as_read=as_read)
+    answers = drive(fmu, [], [], kind=chosen, sessions=sessions(made, description, definition), time_limit=time_limit)
+    kinds = [*(q.kind for q in definition.coordinates), *(u.kind for u in definition.speeds)]
+    solved = chosen == "CoSimulation" and "guess" in kinds
+    found = judged(made, description, answers.answers, allowed=SOLVED if solved else 1.0)
+    return replace(found, as_read=as_read, solving=_solving(made, definition))
+
+
+def _solving(made: OwnMotions, definition: ModelDefinition) -> Solving | None:
+    """Return how many digits are left when x' is solved for; None where no terms are known."""
+    natural = natural_units(definition)
+    typical = {
+        s.name: natural.typical(s) for s in definition.speeds if all(s.name in each.terms for each in made.samples)
+    }
+    return solving(made.samples, typical, definition.experiment.stop)
+
+
+def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[Rung]:
+    """Judge what was read of events and forces; no rung where the model has neither."""
+    if not (made.events or made.left_out or definition.contacts or definition.latches or definition.events):
+        return []
+    if not made.events:
+        return [_missing("events", "no points were found at which the model's own expressions have numbers")]
+    rung = _rung("events", len(made.samples) or LEAST, list(made.events), [])
+    left = (
+        f"; not compared, since it depends on what is solved for: {', '.join(made.left_out)}" if made.left_out else ""
+    )
+    return [replace(rung, how=rung.how + left)]
+
+
+def potential_rung(
+    definition: ModelDefinition, mechanism: Mechanism, equations: EquationsOfMotion | None
+) -> Sequence[Rung]:
+    """Judge the closed form of the potential energy; no rung where no output has it.
+
+    What the model itself gives as its potential energy is an output as good as any, so it does not fail.
+    """
+    asked = potential_check.asks_for_potential(definition) and not mechanism.lagrangian_alone
+    V = potential_of(equations) if equations is not None and asked else None
+    if V is None:
+        return []
+    found = potential_check.compared(mechanism, V)
+    rung = _rung("potential", max(found.points, LEAST), [(found.ratio, "the potential energy")], [])
+    if found.ratio > 1.0 and (found.open or mechanism.given_potential is not None):
+        told = found.open or "the model gives a potential energy that is not the one of its loads"
+        rung = _missing("potential", told)
+    return [replace(rung, points=found.points)]
+
+
+def values_rung(definition: ModelDefinition, mechanism: Mechanism) -> Rung:
+    """Judge what was read of declared values, units and the experiment."""
+    found = [
+        *value_import_check.compared(definition, mechanism.declared),
+        *output_import_check.compared(definition, mechanism),
+    ]
+    wrong = [what for what, same in found if not same]
+    return Rung(
+        name=_TITLES["values"],
+        how=_HOW["values"],
+        points=len(found),
+        ratio=math.inf if wrong else 0.0,
+        worst=wrong[0] if wrong else "",
+        verdict="failed" if wrong else "passed",
+        reason="; ".join(wrong[:5]),
+    )
+
+
+def computed_coordinates(description: UnitDescription, definition: ModelDefinition) -> tuple[str, ...]:
+    """Return coordinates that the unit computes from the others, and that nobody sets."""
+    known = description.variables
+    return tuple(c.name for c in definition.coordinates if c.name in known and not known[c.name].settable)
+
+
+def _motions(
+    definition: ModelDefinition,
+    mechanism: Mechanism,
+    reach: Mapping[str, float],
+    computed: Collection[str],
+    visited: Sequence[Mapping[str, float]],
+) -> OwnMotions:
+    """Return samples from the user's own objects; for a robot from a second reading of its file."""
+    if isinstance(definition.mechanics, RobotMechanics):
+        return robot_motions(definition)
+    return own_motions(definition, mechanism, reach, computed, visited)
+
+
+def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDefinition) -> dict[str, Operations]:
+    """Return one session per sample: set an instance to it and read x'."""
+    known = description.variables
+    starts = {name: k for name, k in made.starts.items() if known[name].settable}
+    references = [known[name].reference for name in _derivatives(description)]
+    outputs = [known[name].reference for name in _outputs(made, description)]
+    found: dict[str, Operations] = {}
+    for number, sample in enumerate(made.samples):
+        values = sample.point.values
+        point = {
+            "begin": sample.point.time,
+            "stop": sample.point.time + definition.experiment.stop,
+            "tolerance": definition.experiment.tolerance,
+            "starts": {
+                "references": [known[name].reference for name in starts],
+                "values": [values[k] for k in starts.values()],
+            },
+            "inputs": [known[name].reference for name in made.inputs],
+        }
+        states = [values[made.starts[name]] for name, _ in description.rates]
+        inputs = [values[k] for k in made.inputs.values()]
+        found[_session(number)] = [["derivatives", point, inputs, states, references, outputs]]
+    return found
+
+
+SOLVED = 16.0
+"""Times the bounds, where a unit can be asked in Co-Simulation only and solves for its start values: it does not take
+the point as it is. Newton's method ends with steps of 1e-13, 450 units of round-off of 1 rad and more of less."""
+
+
+def judged(
+    made: OwnMotions, description: UnitDescription, answers: Mapping[str, Sequence[Any]], *, allowed: float = 1.0
+) -> Independence:
+    """Judge the answers to :func:`sessions`; ``allowed``: factor on their bounds."""
+    names, told = _judged_names(description), _outputs_errors(made, description, answers, allowed)
+    rungs = []
+    for way in made.ways:
+        if way in made.missing:
+            rungs.append(_missing(way, made.missing[way]))
+            continue
+        errors, refusals = [], []
+        for number, sample in enumerate(made.samples):
+            answer = answers[_session(number)][0]
+            if isinstance(answer, dict):
+                refusals.append(f"at t = {sample.point.time:.4g} s the unit gave no derivatives: {answer['failed']}")
+                continue
+            found = _errors(sample, sample.rates[way], dict(zip(names, answer[0], strict=True)))
+            errors += [(ratio / allowed, where) for ratio, where in found]
+        rungs.append(_rung(way, len(made.samples), errors + (told if way == ROBOTS else []), refusals))
+    if told and ROBOTS not in made.ways:
+        rungs.append(_rung("outputs", len(made.samples), told, []))
+    return Independence(rungs=(*rungs, *_reading_rung(made)))
+
+
+def _reading_rung(made: OwnMotions) -> Sequence[Rung]:
+    """Judge what was read by the objects, at samples and where a latch is closed; no rung where nothing is known."""
+    readings = [(s.point.time, s.differences) for s in made.samples if s.differences] + list(made.readings)
+    errors = [(_ratio(*pair), f"{what} at t = {t:.4g} s") for t, found in readings for what, pair in found.items()]
+    return [_rung("reading", len(readings), errors, [])] if errors else []
+
+
+def _outputs_errors(
+    made: OwnMotions, description: UnitDescription, answers: Mapping[str, Sequence[Any]], allowed: float
+) -> list[tuple[float, str]]:
+    """Return error over bound and place of the outputs at the same points; ``allowed`` as for :func:`judged`."""
+    names, errors = _outputs(made, description), []
+    for number, sample in enumerate(made.samples):
+        answer = answers[_session(number)][0]
+        if isinstance(answer, dict):
+            continue  # is said of the derivatives
+        for name, value in zip(names, answer[1], strict=True):
+            if name in sample.outputs:
+                own, bound = sample.outputs[name]
+                errors.append((_ratio(abs(value - own), allowed * bound), f"{name} at t = {sample.point.time:.4g} s"))
+    return errors
+
+
+def _outputs(made: OwnMotions, description: UnitDescription) -> list[str]:
+    """Return outputs that both the objects and the unit have."""
+    told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
+    return [name for name in told if name in description.variables and description.variables[name].real]
+
+
+def _errors(sample: Sample, rates: Mapping[str, float], found: Mapping[str, float]) -> list[tuple[float, str]]:
+    """Return error over bound of each state's derivative, and its place."""
+    return [
+        (_ratio(abs(value - rates[name]), sample.bounds[name]), f"der({name}) at t = {sample.point.time:.4g} s")
+        for name, value in found.items()
+    ]
+
+
+def _ratio(error: float, bound: float) -> float:
+    """Return error over bound; 0 where both are zero, infinite where the error is not finite."""
+    if math.isfinite(error):
+        return error / bound if bound > 0 else (0.0 if error == 0 else math.inf)
+    return math.inf
+
+
+def _rung(way: str, points: int, errors: list[tuple[float, str]], refusals: list[str]) -> Rung:
+    """Return the verdict of one comparison at points: the worst error, the first refusal, or too few points."""
+    ratio, worst = max(errors, default=(0.0, ""))
+    reason = refusals[0] if refusals else ""
+    if ratio > 1:
+        reason = reason or f"{worst} is {ratio:.3g} times as far off as round-off explains"
+    verdict: Verdict = "failed" if reason else "passed" if points >= LEAST and errors else "unjudged"
+    if verdict == "unjudged":
+        reason = f"only {points} admissible points were found, {LEAST} are needed"
+    return Rung(
+        name=_TITLES[way], how=_HOW[way], points=points, ratio=ratio, worst=worst, verdict=verdict, reason=reason
+    )
+
+
+def _missing(way: str, reason: str) -> Rung:
+    """Return the rung of a comparison that could not be made, with the reason."""
+    return Rung(name=_TITLES[way], how=_HOW[way], points=0, ratio=0.0, worst="", verdict="unjudged", reason=reason)
+
+
+def _unjudged(made: OwnMotions, lacking: str) -> Independence:
+    """Return rungs without comparison; each gives the reason."""
+    reason = lacking or "no admissible points were found"
+    rungs = [_missing(way, made.missing.get(way, reason)) for way in made.ways]
+    return Independence(rungs=(*rungs, *_reading_rung(made)))
+
+
+def _session(number: int) -> str:
+    """Return the name of a driver session by its number."""
+    return f"own motion {number}"
+
+
+def _derivatives(description: UnitDescription) -> list[str]:
+    """Return variables that hold derivatives of states."""
+    return [derivative for _, derivative in description.rates]
+
+
+def _judged_names(description: UnitDescription) -> list[str]:
+    """Return the states whose derivatives the unit answers with, in this order."""
+    return [name for name, _ in description.rates]
+
+
+def _lacking(description: UnitDescription, made: OwnMotions) -> str:
+    """Return variables that the unit lacks for setting or reading; empty if it has all."""
+    missing = [name for name in (*made.starts, *made.inputs) if name not in description.variables]
+    strange = [name for name, _ in description.rates if name not in made.starts]
+    if missing:
+        return f"the unit has no variable {', '.join(missing[:3])}"
+    if strange:
+        return f"states of the unit are not the model's: {', '.join(strange[:3])}"
+    if not _judged_names(description) and not _outputs(made, description):
+        return "the unit shows no derivatives"
+    return ""

@@ -1,0 +1,167 @@
+"""Closed loops in the second reading of a robot's file: residuals, Jacobians, and x' on them, in numbers.
+
+Two ends meet. With p, R, v, ω, a, α of each (a and α at u' = 0), e a direction fixed in the first end, and all in the
+ground's components,
+
+    point   p_1 − p_2 = 0                 A = J_v1 − J_v2             A u' + (a_1 − a_2) = 0
+    turn    (ω_1 − ω_2) · e = 0           A = eᵀ (J_w1 − J_w2)        A u' + (α_1 − α_2) · e + (ω_1 − ω_2) · ω_1 × e = 0
+
+for every e across a hinge's axis, for all three of a weld. A is taken apart by singular values, so that rows which
+follow from others do no harm. Nothing of ``mb2fmu.robots`` is used.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mb2fmu.validation.independent_import.independent_urdf import Array, Motion, Place, across, hat
+
+_RANK = 1e-9
+_STEPS = 50
+_CLOSED = 1e-13  # m or rad
+_FAR = 0.5  # m or rad: longer steps of Newton's method, whose slopes are of here, are shortened
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """Two frames that are connected.
+
+    Attributes:
+        kind: ``point``, ``hinge`` (about the first frame's z axis) or ``weld``.
+        links: Which carry them.
+        places: Rotation and position of each in its link.
+    """
+
+    kind: str
+    links: tuple[str, str]
+    places: tuple[Place, Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of all loops at one point: residuals φ, A, and γ in A u' + γ = 0."""
+
+    residual: Array
+    A: Array
+    gamma: Array
+
+
+def written_loops(text: bytes) -> list[Mapping[str, Any]]:
+    """Return the loops of a side file, unchanged."""
+    found: list[Mapping[str, Any]] = tomllib.loads(text.decode()).get("loops", [])
+    return found
+
+
+def closure(written: Mapping[str, Any], link: Callable[[str], Place]) -> Closure:
+    """Return the closure of a loop of a side file.
+
+    Args:
+        written: Its table.
+        link: A link's name → its frame in the frame that the second reading has for it.
+    """
+    first, second = written["frames"]
+    axis = written.get("axis", (0.0, 0.0, 1.0))
+    sides = (("offset", axis), ("other_offset", written.get("other_axis") or axis))
+    hinge = written.get("by", "point") == "hinge"
+    places = []
+    for name, (offset, along) in zip((first, second), sides, strict=True):
+        R, p = link(name)
+        own = across(np.array(_three(along))) if hinge else np.eye(3)
+        places.append((R @ own, p + R @ np.array(_three(written.get(offset, (0.0, 0.0, 0.0))))))
+    return Closure(written.get("by", "point"), (first, second), (places[0], places[1]))
+
+
+def rows_of(closures: Sequence[Closure], motions: Mapping[str, Motion]) -> Rows:
+    """Return the rows of all loops.
+
+    Args:
+        closures: What is connected.
+        motions: Of the links that carry them.
+    """
+    residual, A, gamma = [], [], []
+    for each in closures:
+        one, two = (_carried(motions[link], place) for link, place in zip(each.links, each.places, strict=True))
+        residual.append(one.p - two.p)
+        A.append(one.Jv - two.Jv)
+        gamma.append(one.a - two.a)
+        if each.kind == "point":
+            continue
+        across_it = one.R[:, :2] if each.kind == "hinge" else one.R
+        spin = one.w - two.w
+        residual.append(across_it.T @ _turn_between(one.R, two.R, hinge=each.kind == "hinge"))
+        A.append(across_it.T @ (one.Jw - two.Jw))
+        gamma.append(across_it.T @ (one.alpha - two.alpha) + np.cross(one.w, across_it.T) @ spin)
+    return Rows(np.concatenate(residual), np.vstack(A), np.concatenate(gamma))
+
+
+def closed(
+    values: list[float],
+    rows: Callable[[list[float]], Rows],
+    moved: Callable[[list[float], Array], list[float]],
+    slowed: Callable[[list[float], Array], list[float]],
+) -> list[float] | None:
+    """Return values on the loops by Newton's method, then their speeds; None if there is no solution near.
+
+    Args:
+        values: Of all slots.
+        rows: Of the loops there.
+        moved: Values after a small motion along the speeds.
+        slowed: Values with something taken off the speeds A u = 0, given A.
+    """
+    for _ in range(_STEPS):
+        found = rows(values)
+        step = _inverse(found.A) @ found.residual
+        size = float(np.max(np.abs(step), initial=0.0))
+        values = moved(values, -step * min(1.0, _FAR / max(size, _CLOSED)))
+        if size < _CLOSED:
+            return slowed(values, rows(values).A)
+    return None
+
+
+def off_the_rows(A: Array, u: Array) -> Array:
+    """Return the speeds nearest to u with A u = 0."""
+    return np.asarray(u - _inverse(A) @ (A @ u))
+
+
+def accelerations(M: Array, f: Array, rows: Rows) -> tuple[Array, Array, Array]:
+    """Return u' on the loops, |N| (effect of forces) and A⁺ (effect of γ).
+
+    u' = −A⁺ γ + Z w, A Z = 0, Zᵀ M u' = Zᵀ f; N = Z (Zᵀ M Z)⁻¹ Zᵀ. The loops' forces are λ = A⁺ᵀ (f − M u').
+    """
+    _, sizes, Vt = np.linalg.svd(rows.A)
+    rank = int(np.count_nonzero(sizes > _RANK * max(float(sizes[0]), 1e-300)))
+    Z = Vt[rank:].T
+    N = Z @ np.linalg.solve(Z.T @ M @ Z, Z.T) if Z.size else np.zeros_like(M)
+    inverse = _inverse(rows.A)
+    particular = -inverse @ rows.gamma
+    return particular + N @ (f - M @ particular), np.abs(N), inverse
+
+
+def _inverse(A: Array) -> Array:
+    """Return the pseudo-inverse; singular values below the rank tolerance count as zero."""
+    return np.asarray(np.linalg.pinv(A, rcond=_RANK))
+
+
+def _turn_between(first: Array, second: Array, *, hinge: bool) -> Array:
+    """Rotation vector (small) that turns the second axes, or its z axis alone, into the first."""
+    if hinge:
+        return np.cross(second[:, 2], first[:, 2])
+    return np.asarray(sum(np.cross(second[:, k], first[:, k]) for k in range(3)) / 2)
+
+
+def _carried(motion: Motion, place: Place) -> Motion:
+    """Return the motion of a frame fixed in a link."""
+    R, r = motion.R @ place[0], motion.R @ place[1]
+    a = motion.a + np.cross(motion.alpha, r) + np.cross(motion.w, np.cross(motion.w, r))
+    Jv = motion.Jv - hat(r) @ motion.Jw
+    return Motion(R, motion.p + r, motion.w, motion.v + np.cross(motion.w, r), motion.alpha, a, motion.Jw, Jv)
+
+
+def _three(value: Any) -> list[float]:
+    """Return numbers from a sequence, or from text separated by spaces or commas."""
+    return [float(part) for part in (value.replace(",", " ").split() if isinstance(value, str) else value)]

@@ -1,0 +1,219 @@
+"""A second reading of an MJCF file, by MuJoCo where it is installed: M and f of M u' = f, in our speeds.
+
+Our speeds differ from MuJoCo's where a body floats (its velocity is along its own axes here, along the world's there),
+and where a joint follows another one or is held (MuJoCo has soft constraints for that). With MuJoCo's v = S u and
+v' = S u' + s0,
+
+    Sᵀ M S u' = Sᵀ (f − M s0)
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mb2fmu.validation.independent_import.independent_urdf import Array, Motion, Place, Situation
+
+_FREE, _BALL = 0, 1
+_OF_JOINTS = 2  # kind of an equality
+_NAME, _BODY, _SITE = 3, 1, 6  # of joints, bodies, sites, among MuJoCo's kinds of objects
+_CONNECT, _WELD = 0, 1  # kinds of equalities
+_OFF = ("mjDSBL_CONTACT", "mjDSBL_LIMIT", "mjDSBL_FRICTIONLOSS", "mjDSBL_EQUALITY")
+
+
+def mujoco_there() -> bool:
+    """Return whether MuJoCo is installed."""
+    return importlib.util.find_spec("mujoco") is not None
+
+
+@dataclass(slots=True)
+class MujocoReading:
+    """An MJCF file as MuJoCo reads it.
+
+    Args:
+        path: Of the file.
+        names: Of its joints that move or are held, in the order of the file, as the model calls them.
+        actuators: Their names, in the order of the file; without any they do not act.
+        locked: Joint → position at which it is held.
+        free: True: joints that follow others move by themselves.
+        prescribed: Joints whose motion is given.
+
+    Raises:
+        ValueError: If MuJoCo does not load the file.
+    """
+
+    path: Path
+    names: Sequence[str]
+    actuators: Sequence[str] = ()
+    locked: Mapping[str, float] = field(default_factory=dict)
+    free: bool = False
+    prescribed: Sequence[str] = ()
+    column: dict[str, int] = field(default_factory=dict)
+    size: int = 0
+    _mj: Any = None
+    _model: Any = None
+    _data: Any = None
+    _joint: dict[str, int] = field(default_factory=dict)
+    _follows: dict[int, tuple[int, float, float]] = field(default_factory=dict)
+    _leader: dict[int, str] = field(default_factory=dict)  # degree of freedom → joint that moves it
+
+    def __post_init__(self) -> None:
+        self._mj = importlib.import_module("mujoco")
+        self._model = model = self._loaded()
+        for flag in (*_OFF, *(() if self.actuators else ("mjDSBL_ACTUATION",))):
+            model.opt.disableflags |= int(getattr(self._mj.mjtDisableBit, flag))
+        self._data = self._mj.MjData(model)
+        own = [self._mj.mj_id2name(model, _NAME, j) or "" for j in range(model.njnt)]
+        nameless = iter([name for name in self.names if name not in own])
+        self._joint = {name or next(nameless): j for j, name in enumerate(own)}
+        self._read_equalities()
+        for name, j in self._joint.items():
+            if j not in self._follows and name not in self.locked and name not in self.prescribed:
+                self.column[name] = self.size
+                self.size += {_FREE: 6, _BALL: 3}.get(int(model.jnt_type[j]), 1)
+
+    def _loaded(self) -> Any:
+        """Return MuJoCo's model; the axes of free bodies are the file's, which ``align`` would turn."""
+        with warnings.catch_warnings():  # of words that MuJoCo will give up
+            warnings.simplefilter("ignore")
+            spec = self._mj.MjSpec.from_file(str(self.path))
+            spec.compiler.alignfree = False
+            for joint in spec.joints:
+                joint.align = self._mj.mjtAlignFree.mjALIGNFREE_FALSE
+            return spec.compile()
+
+    def _read_equalities(self) -> None:
+        """Read couplings of joints: follower → (leader, factor, offset); -1: it is held at the offset."""
+        m = self._model
+        for k in range(m.neq):
+            if int(m.eq_type[k]) != _OF_JOINTS or not m.eq_active0[k]:
+                continue
+            follower, leader = int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
+            if self.free and leader >= 0:
+                continue
+            a0, a1 = m.eq_data[k][:2]
+            zero = m.qpos0[m.jnt_qposadr]
+            if leader < 0:
+                self._follows[follower] = (-1, 0.0, float(zero[follower] + a0))
+            else:
+                self._follows[follower] = (leader, float(a1), float(zero[follower] + a0 - a1 * zero[leader]))
+
+    def equations(self, at: Situation) -> tuple[Array, Array]:
+        """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
+        m, d, mj = self._model, self._data, self._mj
+        m.opt.gravity[:] = at.gravity
+        S, s0 = self._place(at)
+        if self.actuators:
+            d.ctrl[:] = [at.control[name] for name in self.actuators]
+        d.qfrc_applied[:] = 0.0
+        for name, effort in at.effort.items():
+            d.qfrc_applied[m.jnt_dofadr[self._joint[name]]] = effort
+        for name, j in self._joint.items():
+            count = {_FREE: 6, _BALL: 3}.get(int(m.jnt_type[j]), 1)
+            m.dof_damping[m.jnt_dofadr[j] : m.jnt_dofadr[j] + count] = at.damping.get(name, 0.0)
+        mj.mj_forward(m, d)
+        M = np.zeros((m.nv, m.nv))
+        mj.mj_fullM(m, d, M)
+        f = d.qfrc_passive + d.qfrc_actuator + d.qfrc_applied - d.qfrc_bias
+        for dof, leader in self._leader.items():
+            f[dof] -= at.friction.get(leader, 0.0) * m.dof_frictionloss[dof] * np.sign(d.qvel[dof])
+        return S.T @ M @ S, S.T @ (f - M @ s0)
+
+    def motions_of(self, links: Iterable[str], at: Situation) -> dict[str, Motion]:
+        """Return the motion of bodies and sites by MuJoCo's Jacobians; positions are those of ``at``."""
+        m, d, mj = self._model, self._data, self._mj
+        S, s0 = self._place(at)
+        mj.mj_forward(m, d)
+        found = {}
+        for name in links:
+            body = mj.mj_name2id(m, _BODY, name)
+            site = mj.mj_name2id(m, _SITE, name) if body < 0 else -1
+            if name == "world" or body >= 0:
+                body, p, R = max(body, 0), d.xpos[max(body, 0)], d.xmat[max(body, 0)]
+            else:
+                body, p, R = int(m.site_bodyid[site]), d.site_xpos[site], d.site_xmat[site]
+            J, K = (np.zeros((2, 3, m.nv)) for _ in range(2))
+            mj.mj_jac(m, d, J[0], J[1], p, body)
+            mj.mj_jacDot(m, d, K[0], K[1], p, body)
+            v, w = J @ d.qvel
+            a, alpha = K @ d.qvel + J @ s0
+            found[name] = Motion(R.reshape(3, 3).copy(), p.copy(), w, v, alpha, a, J[1] @ S, J[0] @ S)
+        return found
+
+    @property
+    def closing(self) -> list[tuple[str, tuple[str, str], tuple[Place, Place]]]:
+        """Loops of the file: kind, both bodies or sites, and their meeting points in each."""
+        m, mj, found = self._model, self._mj, []
+        for k in range(m.neq):
+            kind, data = int(m.eq_type[k]), m.eq_data[k]
+            if kind not in {_CONNECT, _WELD} or not m.eq_active0[k]:
+                continue
+            of = int(m.eq_objtype[k])
+            first, second = (str(mj.mj_id2name(m, of, int(i))) for i in (m.eq_obj1id[k], m.eq_obj2id[k]))
+            turn, one, two = np.eye(3), data[:3].copy(), data[3:6].copy()
+            if kind == _WELD:
+                one, two = two, one
+                turn = _rotation(data[6:10])
+            if of == _SITE:
+                turn, one, two = np.eye(3), np.zeros(3), np.zeros(3)
+            word = "point" if kind == _CONNECT else "weld"
+            found.append((word, (first, second), ((turn, one), (np.eye(3), two))))
+        return found
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a body or site of that name."""
+        return any(self._mj.mj_name2id(self._model, kind, name) >= 0 for kind in (_BODY, _SITE))
+
+    def _place(self, at: Situation) -> tuple[Array, Array]:
+        """Set positions and speeds; return S and s0 of these."""
+        m, d = self._model, self._data
+        S, s0, names = np.zeros((m.nv, self.size)), np.zeros(m.nv), {j: name for name, j in self._joint.items()}
+        for name, j in self._joint.items():
+            at_q, at_v, kind = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j]), int(m.jnt_type[j])
+            column = self.column.get(name)
+            if kind == _FREE and column is not None:
+                q, u = np.array(at.q[name]), np.array(at.u[name])
+                R = _rotation(q[3:])
+                d.qpos[at_q : at_q + 7], d.qvel[at_v : at_v + 6] = q, np.concatenate([R @ u[:3], u[3:]])
+                S[at_v : at_v + 3, column : column + 3] = R
+                S[at_v + 3 : at_v + 6, column + 3 : column + 6] = np.eye(3)
+                s0[at_v : at_v + 3] = np.cross(R @ u[3:], R @ u[:3])
+            elif kind == _BALL and column is not None:
+                d.qpos[at_q : at_q + 4], d.qvel[at_v : at_v + 3] = at.q[name], at.u[name]
+                S[at_v : at_v + 3, column : column + 3] = np.eye(3)
+            else:
+                self._place_single(j, at, names, S, s0)
+        return S, s0
+
+    def _place_single(self, j: int, at: Situation, names: Mapping[int, str], S: Array, s0: Array) -> None:
+        """Place one hinge or slide, which may follow another, be held, or be prescribed."""
+        m, d = self._model, self._data
+        at_q, at_v = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])
+        factor, offset, current = 1.0, 0.0, j
+        while current >= 0 and current in self._follows and names[current] not in self.locked:
+            current, own, more = self._follows[current]
+            offset, factor = offset + factor * more, factor * own
+        name = names.get(current, "")
+        position, speed = self.locked.get(name, 0.0), 0.0
+        if current >= 0 and name not in self.locked:
+            position, speed = at.q[name][0], at.u[name][0]
+            s0[at_v] = factor * at.acceleration.get(name, 0.0)
+            self._leader[at_v] = name
+            if name in self.column:
+                S[at_v, self.column[name]] = factor
+        d.qpos[at_q], d.qvel[at_v] = factor * position + offset, factor * speed
+
+
+def _rotation(quaternion: Array) -> Array:
+    """Return the 3 × 3 rotation matrix of a quaternion (w, x, y, z) of any length."""
+    w, x, y, z = quaternion / np.linalg.norm(quaternion)
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    rotation: Array = np.eye(3) + 2 * w * cross + 2 * cross @ cross
+    return rotation

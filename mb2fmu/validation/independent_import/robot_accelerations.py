@@ -1,0 +1,487 @@
+"""x' of a robot, or its efforts, from a second reading of its file: samples for ``independence``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedPoint
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
+from mb2fmu.robots import MJCF, URDF, RobotMechanics
+from mb2fmu.validation.independent_import.independent_loads import (
+    STILL,
+    AddedForces,
+    LinkLoad,
+    Seen,
+    written_loads,
+    written_tables,
+)
+from mb2fmu.validation.independent_import.independent_loops import (
+    Closure,
+    Rows,
+    accelerations,
+    closed,
+    closure,
+    off_the_rows,
+    rows_of,
+    written_loops,
+)
+from mb2fmu.validation.independent_import.independent_sdf import sdf_tree
+from mb2fmu.validation.independent_import.independent_urdf import (
+    Array,
+    Motion,
+    Place,
+    SecondReading,
+    Situation,
+    urdf_tree,
+)
+from mb2fmu.validation.independent_import.mujoco_equations import MujocoReading, mujoco_there
+from mb2fmu.validation.source_checks.random_points import SEED, Point
+from mb2fmu.validation.source_checks.source_accelerations import EPSILON, POINTS, ROUNDING, OwnMotions, Sample
+
+WAY = "second reading"
+_TURN, _SLIDE = 0.6, 0.1
+_TRIES = 20
+"""Times as many points are drawn where loops are closed: not all of them close."""
+_NEARER = 5
+"""After so many points that did not close others are drawn within half the reach."""
+Reading = SecondReading | MujocoReading
+
+
+def robot_motions(definition: ModelDefinition) -> OwnMotions:
+    """Return samples of x' from the robot's file, read again.
+
+    Args:
+        definition: The checked model; its mechanics are a robot's.
+
+    Raises:
+        ValidationError: If the file is not there any more.
+    """
+    robot = definition.mechanics
+    assert isinstance(robot, RobotMechanics)
+    source = robot.description.source
+    missing = _missing(definition, robot)
+    if missing or source is None:
+        return OwnMotions((), {}, {}, {WAY: missing or "the robot was not read from a file"}, ways=(WAY,))
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        fault = Fault(str(error.strerror or error), source.name, "keep the file until the unit is proven")
+        raise ValidationError("the robot's file cannot be read again:", [fault]) from None
+    s = robot.settings
+    inverse = s.role == "inverse-dynamics"
+    prescribed = () if inverse else s.prescribed  # efforts are M u' − f of joints that move by themselves
+    written = _written_loops(robot)
+    reading: Reading
+    if robot.kind == MJCF:
+        moving = [joint.name for joint in robot.description.joints if joint.kind != "fixed"]
+        drives = [] if inverse else [actuator.name for actuator in robot.description.actuators]
+        try:
+            reading = MujocoReading(source, moving, drives, s.locked, s.mimic == "free", prescribed)
+        except ValueError as error:  # a mesh that is not there, a name that stands twice, …
+            reason = f"MuJoCo does not load the file: {' '.join(str(error).split())}"
+            return OwnMotions((), {}, {}, {WAY: reason}, ways=(WAY,))
+    else:
+        read = urdf_tree if robot.kind == URDF else sdf_tree
+        reading = SecondReading(content, read, s.base, s.locked, s.mimic == "free", prescribed)
+    try:
+        added = _added(definition, robot, reading)
+    except ValueError as error:
+        reason = f"what was added to the file is not known to the second reading: {error}"
+        return OwnMotions((), {}, {}, {WAY: reason}, ways=(WAY,))
+    return _Sampler(definition, robot, reading, _closures(reading, written), added).motions()
+
+
+def _written_loops(robot: RobotMechanics) -> list[Mapping[str, Any]]:
+    """Return the loops of the settings, from the side file itself where they stand in one."""
+    if not robot.settings.loops:
+        return []
+    if robot.side_file is None or "loops" in robot.arguments:
+        return [asdict(loop) for loop in robot.settings.loops]
+    return written_loops(_content(robot.side_file))
+
+
+def _content(side_file: Path) -> bytes:
+    """Return the content of a side file, read again."""
+    try:
+        return side_file.read_bytes()
+    except OSError as error:
+        fault = Fault(str(error.strerror or error), side_file.name, "keep the file until the unit is proven")
+        raise ValidationError("the robot's settings cannot be read again:", [fault]) from None
+
+
+def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading) -> AddedForces:
+    """Return what acts beside what the file says: loads of the settings, loads and efforts of the model.
+
+    Raises:
+        ValueError: If something of it is not known to the reading.
+    """
+    links = [link.name for link in robot.description.links]
+    inputs = {item.name: item.symbol for item in definition.inputs}
+    side_file = None if "loads" in robot.arguments else robot.side_file
+    tables = written_tables(_content(side_file)) if side_file else [asdict(each) for each in robot.settings.loads]
+    loads = written_loads(tables, robot.named_loads, links, inputs) if robot.settings.loads else []
+    for load in robot.loads[len(loads) :]:
+        offset = load.at.offset if isinstance(load.at, RecordedPoint) else (0.0, 0.0, 0.0)
+        axes = load.axes if load.axes in links else ""
+        loads.append(LinkLoad(load.word == "torque", load.frame, offset, axes, load.components))
+    seen = [_seen(what, at, symbols, links) for (what, at), symbols in robot.sensed.items()]
+    named = [*(name for each in loads for name in (each.link, each.axes)), *(each.link for each in seen)]
+    strange = [name for name in named if name and not reading.has(name)]
+    if strange:
+        raise ValueError(f"there is no frame {', '.join(dict.fromkeys(strange))} in it")
+    efforts = []
+    for joint, own in robot.efforts.items():
+        if joint in robot.friction and len(own) > 1:
+            raise ValueError(f"efforts beside the dry friction of joint {joint}")
+        efforts += [(reading.column[joint], effort) for effort in own if joint not in robot.friction]
+    rates = {rate_in_time(each.q[0]): each.u[0] for each in robot.variables.values() if len(each.q) == 1}
+    rates |= {rate_in_time(symbol): rate for symbol, rate in robot.motion_symbols.items() if rate is not None}
+    known = {p.symbol: p.value for p in definition.parameters if p.calculated}
+    frames = reading.tree.frames if isinstance(reading, SecondReading) and reading.tree else {}
+    return AddedForces(loads, efforts, seen, _symbols(definition), known | rates, lambda name: frames.get(name, STILL))
+
+
+def _seen(what: str, at: RecordedPoint | RecordedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]) -> Seen:
+    """Return what expressions name of the motion of a link or the ground, for the second reading."""
+    offset = at.offset if isinstance(at, RecordedPoint) else (0.0, 0.0, 0.0)
+    name = at.frame if isinstance(at, RecordedPoint) else at.name
+    return Seen(what, name if name in links else "", offset, symbols)
+
+
+def _items(definition: ModelDefinition) -> list[Any]:
+    """Return free parameters, states and inputs: one value each makes a point, behind that of time."""
+    free = [p for p in definition.parameters if not p.calculated]
+    return [*free, *definition.coordinates, *definition.speeds, *definition.inputs]
+
+
+def _symbols(definition: ModelDefinition) -> list[sm.Expr]:
+    """Return the symbol of each value of a point."""
+    t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+    return [t, *(item.symbol for item in _items(definition))]
+
+
+def _closures(reading: Reading, written: Sequence[Mapping[str, Any]]) -> list[Closure]:
+    """Return loops of the file, then of the settings."""
+    tree = reading.tree if isinstance(reading, SecondReading) else None
+    frames: Mapping[str, Place] = tree.frames if tree else {}
+    found = [Closure(*each) for each in (reading.closing if isinstance(reading, MujocoReading) else ())]
+    found += [Closure(*each) for each in (tree.closing if tree else ())]
+    return [*found, *(closure(each, lambda name: frames.get(name, STILL)) for each in written)]
+
+
+def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
+    """Return why a model has no second reading; empty if it has one."""
+    repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
+    why = {
+        f"the second reading of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco": (
+            robot.kind == MJCF and not mujoco_there()
+        ),
+        "joints have hard stops, of whose stiffness the file says nothing": robot.stops,
+        "states were added to what the file says": definition.auxiliary_states,
+        "inertias were repaired: the unit is not what the file says": repaired,
+    }
+    return next((reason for reason, holds in why.items() if holds), "")
+
+
+class _Sampler:
+    """Draws points and evaluates the second reading there."""
+
+    def __init__(
+        self,
+        definition: ModelDefinition,
+        robot: RobotMechanics,
+        reading: Reading,
+        closures: Sequence[Closure],
+        added: AddedForces | None = None,
+    ) -> None:
+        self._d, self._robot, self._reading, self._closures = definition, robot, reading, closures
+        self._added = added or AddedForces((), (), (), _symbols(definition), {}, lambda _: STILL)
+        states: list[Coordinate | Speed | AuxiliaryState] = [*definition.coordinates, *definition.speeds]
+        self._parameters = [p for p in definition.parameters if not p.calculated]
+        self._items = _items(definition)
+        self._slot = {item.name: k + 1 for k, item in enumerate(self._items)}
+        self._of = {item.symbol: self._slot[item.name] for item in self._items}
+        self._states = states
+        self._inverse = robot.settings.role == "inverse-dynamics"
+        self._slides: npt.NDArray[np.bool_] = np.zeros(reading.size, dtype=np.bool_)
+        for slot, column in (*self._speeds(), *((self._of[motion[1]], column) for motion, column, _ in self._given())):
+            self._slides[column] = self._items[slot - 1].unit.startswith("m")
+
+    def motions(self) -> OwnMotions:
+        """Return all samples."""
+        sample = self._efforts if self._inverse else self._sample
+        samples = [sample(values) for values in itertools.islice(self._points(), POINTS)]
+        starts = {item.name: self._slot[item.name] for item in (*self._parameters, *self._states)}
+        inputs = {item.name: self._slot[item.name] for item in self._d.inputs}
+        return OwnMotions(tuple(samples), starts, inputs, {}, ways=(WAY,))
+
+    def _points(self) -> Iterator[list[float]]:
+        """Yield values of all slots; where loops are closed they are on these, and around a start that closes them."""
+        random = np.random.default_rng(SEED)
+        start = [0.0, *(float(item.value if isinstance(item, Parameter) else item.start) for item in self._items)]
+        around, failed = (self._closed(start) or start), 0
+        for _ in range(POINTS * _TRIES):
+            found = self._closed(self._drawn(random, around, 0.5 ** (failed // _NEARER)))
+            if found is not None:
+                yield found
+            failed += found is None
+
+    def _drawn(self, random: np.random.Generator, around: Sequence[float], within: float) -> list[float]:
+        """Return values of all slots: time, then the items.
+
+        Args:
+            random: Where they are from.
+            around: Values of all slots; states are drawn around these.
+            within: Part of the reach of coordinates.
+        """
+        t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+        values = [float(random.uniform(0.0, self._d.experiment.stop))]
+        for item, middle in zip(self._items, around[1:], strict=True):
+            part = float(random.uniform(-1.0, 1.0))
+            match item:
+                case Parameter():
+                    value = float(item.value) * (1.0 + 0.3 * part)
+                case Input():
+                    signal = sm.sympify(self._d.experiment.signals.get(item.symbol, 0.0))
+                    value = part * (1.0 + 2.0 * abs(float(signal.subs(t, values[0]))))  # of either sign
+                case _:
+                    reach = _SLIDE if item.unit.startswith("m") else _TURN
+                    value = middle + part * reach * (5.0 if isinstance(item, Speed) else within)
+            values.append(_inside(item, value))
+        self._normalize(values)
+        return values
+
+    def _sample(self, values: list[float]) -> Sample:
+        """Return u' and q' by the second reading at one point, with round-off bounds; closed loops included.
+
+        A bound is what one unit of round-off of every term makes of u', times ROUNDING. Each column is given terms in
+        its own unit (ω² where a joint turns, ω v where it slides), so that a file of other lengths is judged alike.
+        A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same size.
+        """
+        at = self._situation(values)
+        M, f = self._reading.equations(at)
+        added, size_of_added = self._added.forces(values, self._motions(self._added.links, at), len(f))
+        f = f + added
+        # ω × I ω, of which each joint's own speed is only a part, cancels where I is the same about all axes
+        turning = self._turning(values)
+        held: Array = np.zeros(len(f))
+        pulled: Array = np.zeros(len(f))
+        if self._closures:
+            rows = self._rows(values)
+            u_dot, inverse, given = accelerations(M, f, rows)
+            held = np.abs(given) @ (np.abs(rows.gamma) + np.abs(rows.A) @ turning)
+            pulled = self._at_arms(rows.A, np.abs(given.T @ (f - M @ u_dot)))
+        else:
+            u_dot, inverse = np.asarray(np.linalg.solve(M, f)), np.abs(np.linalg.inv(M))
+        scale = held + inverse @ (
+            np.abs(M) @ (np.abs(u_dot) + turning + held) + pulled + self._size_of_forces(values) + size_of_added
+        )
+        rates, bounds = self._rates_of_coordinates(values)
+        for i, each in self._robot.variables.items():
+            column = self._reading.column.get(self._robot.tree.parts[i].moved_by.name)
+            for k, u in enumerate(each.u):
+                assert column is not None
+                name = self._name(u)
+                rates[name], bounds[name] = float(u_dot[column + k]), ROUNDING * EPSILON * float(scale[column + k])
+        return Sample(Point(values[0], tuple(values)), {WAY: rates}, bounds, {}, {})
+
+    def _efforts(self, values: list[float]) -> Sample:
+        """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample`.
+
+        An entry of M may be what is left of larger terms; √(M_ii M_jj) is not.
+        """
+        at = self._situation(values)
+        M, f = self._reading.equations(at)
+        added, size_of_added = self._added.forces(values, self._motions(self._added.links, at), len(f))
+        u_dot, outputs = np.zeros(len(f)), {}
+        moved = list(self._given())
+        for motion, column, _ in moved:
+            u_dot[column] = values[self._of[motion[2]]]
+        efforts = M @ u_dot - f - added
+        whole = np.sqrt(np.diag(M))
+        size = whole * (whole @ (np.abs(u_dot) + self._turning(values)))
+        size = size + self._size_of_forces(values) + size_of_added
+        for _, column, name in moved:
+            outputs[f"{name}.effort"] = (float(efforts[column]), ROUNDING * EPSILON * float(size[column]))
+        return Sample(Point(values[0], tuple(values)), {WAY: {}}, {}, {}, outputs)
+
+    # --- loops -------------------------------------------------------------------------------------------------------
+
+    def _closed(self, values: list[float]) -> list[float] | None:
+        """Return values moved onto the closed loops, if any; None where they do not close."""
+        return closed(values, self._rows, self._moved, self._slowed) if self._closures else values
+
+    def _rows(self, values: list[float]) -> Rows:
+        """Return the constraint rows of closed loops: A, γ and residuals, from the motions of the links they tie."""
+        links = dict.fromkeys(link for each in self._closures for link in each.links)
+        return rows_of(self._closures, self._motions(links, self._situation(values)))
+
+    def _motions(self, links: Mapping[str, None], at: Situation) -> Mapping[str, Motion]:
+        """Return the motion of links, if there are any."""
+        if not links:
+            return {}
+        if isinstance(self._reading, MujocoReading):
+            return self._reading.motions_of(links, at)
+        return self._reading.motions(at)
+
+    def _at_arms(self, A: Array, forces: Array) -> Array:
+        """Return the size by column of Aᵀ λ before arms cancel.
+
+        A row's arm about a joint is a difference of positions: it has the round-off of the longest arm in the row, even
+        where it is 0 itself, as about the axis of a light rod that a loop pulls along. What turns has arms in m, what
+        slides has none: the longest is taken of columns of one kind.
+
+        Args:
+            A: Rows of the loops.
+            forces: |λ|, N and N·m.
+        """
+        size = np.abs(A)
+        longest = [np.max(size[:, of_kind], axis=1, initial=0.0) for of_kind in (~self._slides, self._slides)]
+        return np.asarray(np.where(self._slides, longest[1] @ forces, longest[0] @ forces))
+
+    def _turning(self, values: list[float]) -> Array:
+        """Return by column the size of accelerations that come of turning: ω² where it turns, ω v where it slides."""
+        given = (self._of[each.prescribed[1]] for each in self._robot.variables.values() if each.prescribed is not None)
+        slots = [*(slot for slot, _ in self._speeds()), *given]
+        fastest = {
+            kind: max((abs(values[k]) for k in slots if self._items[k - 1].unit.startswith("m") is kind), default=0.0)
+            for kind in (False, True)
+        }
+        return np.asarray(fastest[False] * np.where(self._slides, fastest[True], fastest[False]))
+
+    def _speeds(self) -> Iterator[tuple[int, int]]:
+        """Yield slot and column of every speed."""
+        for i, each in self._robot.variables.items():
+            column = self._reading.column.get(self._robot.tree.parts[i].moved_by.name)
+            for k, u in enumerate(each.u):
+                assert column is not None
+                yield self._of[u], column + k
+
+    def _given(self) -> Iterator[tuple[tuple[sm.Expr, sm.Expr, sm.Expr], int, str]]:
+        """Yield symbols (position, speed, acceleration), column and name of joints whose efforts are asked for."""
+        for i, each in self._robot.variables.items() if self._inverse else ():
+            assert each.prescribed is not None
+            yield each.prescribed, self._reading.column[self._robot.tree.parts[i].moved_by.name], each.name
+
+    def _moved(self, values: list[float], step: Array) -> list[float]:
+        """Return coordinates after a small motion along the speeds; quaternions of unit length."""
+        moving = list(values)
+        for slot, column in self._speeds():
+            moving[slot] = float(step[column])
+        rates, _ = self._rates_of_coordinates(moving)
+        found = list(values)
+        for name, rate in rates.items():
+            found[self._slot[name]] += rate
+        self._normalize(found)
+        return found
+
+    def _slowed(self, values: list[float], A: Array) -> list[float]:
+        """Return the nearest speeds that keep the loops closed."""
+        slots = dict(self._speeds())
+        u = np.zeros(self._reading.size)
+        for slot, column in slots.items():
+            u[column] = values[slot]
+        u, found = off_the_rows(A, u), list(values)
+        for slot, column in slots.items():
+            found[slot] = float(u[column])
+        return found
+
+    def _normalize(self, values: list[float]) -> None:
+        """Scale the quaternions among the values to unit length, in place."""
+        for each in self._robot.variables.values():
+            if len(each.q) > len(each.u):
+                places = [self._of[q] for q in each.q[-4:]]
+                length = float(np.linalg.norm([values[k] for k in places]))
+                for k in places:
+                    values[k] /= length
+
+    def _size_of_forces(self, values: list[float]) -> Array:
+        """Return the size of f's terms before they cancel: gravity, velocities, efforts one by one."""
+        at = self._situation(values)
+        nothing = dict.fromkeys(at.effort, 0.0)
+        idle = dict.fromkeys(at.control, 0.0)
+        zero = {name: [0.0] * len(u) for name, u in at.u.items()}
+        parts = [
+            Situation(at.q, zero, {}, nothing, at.damping, at.gravity, idle, {}),
+            Situation(at.q, at.u, at.acceleration, nothing, at.damping, np.zeros(3), idle, {}),
+            Situation(at.q, zero, {}, at.effort, at.damping, np.zeros(3), at.control, at.friction),
+        ]
+        return np.asarray(sum(np.abs(self._reading.equations(part)[1]) for part in parts))
+
+    def _situation(self, values: list[float]) -> Situation:
+        """Return a point in the second reading's form: q, u, efforts, damping, gravity by joint name.
+
+        Where efforts are asked for, accelerations are among u'.
+        """
+        q, u, acceleration, effort = {}, {}, {}, {}
+        for i, each in self._robot.variables.items():
+            joint = self._robot.tree.parts[i].moved_by.name
+            if each.prescribed is not None:
+                position, speed, given = (values[self._of[symbol]] for symbol in each.prescribed)
+                q[joint], u[joint], acceleration[joint] = [position], [speed], 0.0 if self._inverse else given
+                continue
+            q[joint] = [values[self._of[symbol]] for symbol in each.q]
+            u[joint] = [values[self._of[symbol]] for symbol in each.u]
+            if each.effort is not None:
+                effort[joint] = values[self._of[each.effort]]
+        damping = {self._robot.tree.parts[i].moved_by.name: values[self._of[d]] for i, d in self._robot.damping.items()}
+        parameters = {p.symbol: values[self._slot[p.name]] for p in self._parameters}
+        gravity = np.array([float(sm.sympify(g).subs(parameters)) for g in self._robot.gravity])
+        declared = {p.name: float(p.value) for p in self._parameters}
+        own = self._reading.gravity if isinstance(self._reading, SecondReading) else None
+        if own is not None and self._robot.settings.gravity is None:  # the file says where weight pulls
+            size = declared.get("gravity", 0.0)
+            gravity = own * (values[self._slot["gravity"]] / size if size else 1.0)
+        friction = {joint: values[self._slot[name]] / declared[name] for joint, name in self._robot.friction.items()}
+        control = {name: values[self._of[symbol]] for name, symbol in self._robot.controls.items()}
+        return Situation(q, u, acceleration, effort, damping, gravity, control, friction)
+
+    def _rates_of_coordinates(self, values: list[float]) -> tuple[dict[str, float], dict[str, float]]:
+        """Return q' by name: speeds; for floating parts and balls turned velocity and half the quaternion product."""
+        rates: dict[str, float] = {}
+        for each in self._robot.variables.values():
+            if len(each.q) == len(each.u):
+                rates |= {self._name(q): values[self._of[u]] for q, u in zip(each.q, each.u, strict=True)}
+                continue
+            w, x, y, z = (values[self._of[q]] for q in each.q[-4:])
+            a, b, c = (values[self._of[u]] for u in each.u[-3:])
+            product = (-x * a - y * b - z * c, w * a + y * c - z * b, w * b + z * a - x * c, w * c + x * b - y * a)
+            rates |= {self._name(q): rate / 2 for q, rate in zip(each.q[-4:], product, strict=True)}
+            axis = np.array([x, y, z])
+            for q, velocity in zip(
+                each.q[:-4], _turned(w, axis, [values[self._of[u]] for u in each.u[:-3]]), strict=True
+            ):
+                rates[self._name(q)] = velocity
+        return rates, {name: ROUNDING * EPSILON * (1.0 + abs(rate)) for name, rate in rates.items()}
+
+    def _name(self, symbol: sm.Expr) -> str:
+        """Return the name of a symbol's variable."""
+        return str(self._items[self._of[symbol] - 1].name)
+
+
+def _turned(w: float, axis: Array, v: list[float]) -> list[float]:
+    """Return a vector turned by a unit quaternion; none of a ball, which has no velocity."""
+    if not v:
+        return []
+    vector = np.array(v)
+    turned: list[float] = (vector + 2 * np.cross(axis, w * vector + np.cross(axis, vector))).tolist()
+    return turned
+
+
+def _inside(item: Any, value: float) -> float:
+    """Return a value moved into a variable's bounds."""
+    low = -np.inf if item.minimum is None else item.minimum
+    high = np.inf if item.maximum is None else item.maximum
+    return float(min(max(value, low), high))

@@ -1,0 +1,331 @@
+"""Contacts with Coulomb's friction in the reference: in numbers, by trying all modes at one instant.
+
+What forces at the contacts do to the accelerations of gaps and slip is known by numbers; impulses do the same to rates.
+All modes of those that take part are tried, each by least squares, and those are taken that agree best with Coulomb's
+law. Nothing of the program is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.mechanics.equations.contact_records import LEAVING, SETTLED, STILL, Contacts
+from mb2fmu.validation.modes.impact_impulses import Touch
+
+Floats = npt.NDArray[np.float64]
+Truths = npt.NDArray[np.bool_]
+
+_RANK = 1e-11
+_EXACT = 1e-9  # of the largest rate or acceleration
+_APART = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Rub:
+    """Contacts with friction at one instant, shape (f,) each.
+
+    Attributes:
+        accelerations: Rates of slip.
+        slips: Speeds of sliding.
+        least: Magnitudes with which sliding begins.
+        coefficients: mu.
+        sliding: Senses.
+    """
+
+    accelerations: Floats
+    slips: Floats
+    least: Floats
+    coefficients: Floats
+    sliding: Floats
+
+    @property
+    def senses(self) -> Floats:
+        """Senses of slip: 1, -1 or 0 to the bit."""
+        return np.where(np.abs(self.sliding) > 0.5, np.sign(self.sliding), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Law:
+    """A contact problem: y = q + W (N, T).
+
+    Attributes:
+        W: Shape (k + f, k + f).
+        q: Shape (k + f,).
+        rough: Numbers of the contacts with friction.
+        mu: Shape (f,).
+        least: N at least, shape (k,).
+        known: Senses of slip that are known, shape (f,); 0 of others.
+    """
+
+    W: Floats
+    q: Floats
+    rough: tuple[int, ...]
+    mu: Floats
+    least: Floats
+    known: Floats
+
+    def solution(self, pressed: Sequence[bool], ways: Sequence[int | None]) -> tuple[Floats, Floats]:
+        """Return (N, T) and y for these pressed contacts; those with ``ways`` None stick, others slide."""
+        k = len(pressed)
+        # parts = base + S z, z the unknown ones
+        columns, rows = [], []
+        base = np.where(pressed, 0.0, self.least)
+        base = np.append(base, np.zeros(len(self.rough)))
+        for contact in range(k):
+            if not pressed[contact]:
+                continue
+            column = np.zeros(len(base))
+            column[contact] = 1.0
+            columns.append(column)
+            rows.append(contact)
+        for place, (contact, way) in enumerate(zip(self.rough, ways, strict=True)):
+            if way is None:
+                column = np.zeros(len(base))
+                column[k + place] = 1.0
+                columns.append(column)
+                rows.append(k + place)
+                continue
+            base[k + place] = -self.mu[place] * way * base[contact]
+            for column in columns:
+                column[k + place] -= self.mu[place] * way * column[contact] if column[contact] else 0.0
+        if not rows:
+            return base, self.q + self.W @ base
+        S = np.array(columns).T
+        A, right = (self.W @ S)[rows], -(self.q + self.W @ base)[rows]
+        scale = 1.0 / np.sqrt(np.diag(self.W))
+        parts = scale[rows]
+        z = parts * np.linalg.lstsq(parts[:, None] * A * parts, parts * right, rcond=_RANK)[0]
+        found = base + S @ z
+        return found, self.q + self.W @ found
+
+    def misfit(self, pressed: Sequence[bool], ways: Sequence[int | None], found: Floats, y: Floats) -> float:
+        """Return the violation of the law, in the unit of y; infinite where a known sense is contradicted."""
+        k, D = len(pressed), np.diag(self.W)
+        worst = -np.inf
+        for contact in range(k):
+            good = D[contact] * (found[contact] - self.least[contact]) if pressed[contact] else y[contact]
+            worst = max(worst, -good)
+        for place, (contact, way) in enumerate(zip(self.rough, ways, strict=True)):
+            normal, along = found[contact], found[k + place]
+            if normal == 0.0 and not pressed[contact]:
+                continue
+            if self.known[place] and way != self.known[place]:
+                return np.inf
+            if way is None:
+                worst = max(worst, D[contact] * (abs(along) - self.mu[place] * normal))
+            elif not self.known[place]:
+                worst = max(worst, -way * y[k + place])
+        return float(worst)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A solution.
+
+    Attributes:
+        parts: N of all, T of those with friction.
+        pressed: 1 or 0, shape (k,).
+        senses: Of slip, shape (f,).
+    """
+
+    parts: Floats
+    pressed: Floats
+    senses: Floats
+
+
+def _modes(law: _Law, present: Truths) -> Iterator[tuple[tuple[bool, ...], tuple[int | None, ...]]]:
+    """Yield pressed or not, and the ways of those with friction: None sticks, 1, -1 or 0 (open)."""
+    choices: list[list[tuple[bool, int | None]]] = []
+    for contact in range(len(present)):
+        if not present[contact]:
+            choices.append([(False, 0)])
+        elif contact not in law.rough:
+            choices.append([(True, 0), (False, 0)])
+        else:
+            pressed: list[tuple[bool, int | None]] = [(True, None), (True, 1), (True, -1)]
+            pushed: list[tuple[bool, int | None]] = [(False, None), (False, 1), (False, -1)]
+            choices.append([*pressed, *(pushed if law.least[contact] > 0.0 else [(False, 0)])])
+    for each in product(*choices):
+        yield tuple(p for p, _ in each), tuple(each[contact][1] for contact in law.rough)
+
+
+def _solve(law: _Law, present: Truths, names: str, t: float, wrong: tuple[Truths, Floats] | None = None) -> Found:
+    """Return the modes that fit Coulomb's law best, except those known to be ``wrong`` (pressed, senses).
+
+    Raises:
+        ValidationError: If none does, or another motion does, too.
+    """
+    k = len(present)
+    open_q = np.append(present, present[[*law.rough]])
+    size = float(np.abs(law.q[open_q]).sum()) + 1e-300
+    tried: list[tuple[float, Found, Floats]] = []
+    for pressed, ways in _modes(law, present):
+        senses = np.array([way or 0 for way in ways], dtype=float)
+        if wrong is not None and np.array_equal(pressed, wrong[0]) and np.array_equal(senses, wrong[1]):
+            continue
+        parts, y = law.solution(pressed, ways)
+        some = _part(law, present)
+        misfit = some.misfit(*_of(present, law.rough, pressed, ways), *_rows(present, law.rough, parts, y))
+        rates = np.where(open_q, y, 0.0)
+        tried.append((misfit, Found(parts, np.array(pressed, dtype=float), senses), rates))
+    best = min(tried, key=lambda each: each[0])
+    if best[0] > _EXACT * size:
+        raise _paradox(t, names, "no motion agrees")
+    for misfit, _, y in tried:
+        if -misfit > _APART * size and np.abs(y - best[2]).max() > _APART * size:
+            raise _paradox(t, names, "more than one motion agrees")
+    assert len(best[1].parts) == k + len(law.rough)
+    return best[1]
+
+
+def _part(law: _Law, present: Truths) -> _Law:
+    """Return the law restricted to some contacts."""
+    contacts = [contact for contact in range(len(present)) if present[contact]]
+    places = [place for place, contact in enumerate(law.rough) if present[contact]]
+    rows = [*contacts, *(len(present) + place for place in places)]
+    return _Law(
+        law.W[np.ix_(rows, rows)],
+        law.q[rows],
+        tuple(contacts.index(law.rough[place]) for place in places),
+        law.mu[places],
+        law.least[contacts],
+        law.known[places],
+    )
+
+
+def _of(
+    present: Truths, rough: Sequence[int], pressed: Sequence[bool], ways: Sequence[int | None]
+) -> tuple[list[bool], list[int | None]]:
+    """Return modes restricted to some contacts."""
+    kept = [way for way, contact in zip(ways, rough, strict=True) if present[contact]]
+    return [p for p, here in zip(pressed, present, strict=True) if here], kept
+
+
+def _rows(present: Truths, rough: Sequence[int], parts: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Return the rows of some contacts."""
+    rows = np.append(present, present[[*rough]])
+    return parts[rows], y[rows]
+
+
+def _paradox(t: float, names: str, how: str) -> ValidationError:
+    """Return the error of an instant at which no mode of friction fits, or several do, with its remedy."""
+    what = f"at t = {t:.6g} s {how} with Coulomb's friction of {names} (Painleve's paradox)"
+    remedy = "take less friction, a compliant Contact, or another start"
+    return ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)])
+
+
+def rough_contacts(contacts: Contacts) -> tuple[int, ...]:
+    """Return the numbers of the contacts with friction."""
+    return tuple(k for k, contact in enumerate(contacts.each) if contact.friction)
+
+
+def _names(contacts: Contacts) -> str:
+    """Return the names of contacts, for a message."""
+    return ", ".join(contact.name for contact in contacts.each)
+
+
+def rough_events(
+    contacts: Contacts, pushes: tuple[Floats, Floats], look: tuple[Touch, Rub], t: float, *, hit: bool, change: bool
+) -> tuple[Floats, Floats, Floats]:
+    """Return contact results at this instant, as ``Contacts.struck`` before jumps; then both jumps of x.
+
+    Args:
+        contacts: Their laws.
+        pushes: What each row changes the rates by, shape (k + f, k + f), and x, shape (n_x, k + f); a normal force
+            has the friction of what slides in it.
+        look: Just before.
+        t: In s, for messages.
+        hit: Whether there is an impact.
+        change: Whether modes change.
+    """
+    touch, rub = look
+    W, reach = pushes[0].copy(), pushes[1].copy()
+    k = len(contacts.each)
+    for place, contact in enumerate(rough_contacts(contacts)):
+        share = rub.coefficients[place] * rub.senses[place]
+        W[:, contact] += share * W[:, k + place]
+        reach[:, contact] += share * reach[:, k + place]
+    none, rests, senses = np.zeros(len(W)), touch.resting, rub.sliding
+    impulses, after, slides = _rubbed(contacts, W, touch, rub, t) if hit else (none, rests, senses)
+    stays, turns, shifts = _changed(contacts, W, touch, rub, t) if change else (rests, senses, none)
+    found = np.concatenate([impulses[:k], after, impulses[k:], slides, stays, turns])
+    return found, reach @ impulses, reach @ shifts
+
+
+def _rubbed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> tuple[Floats, Floats, Floats]:
+    """Return impulses row by row at this instant, the contacts that rest after it, and senses of slip.
+
+    Args:
+        contacts: Their laws.
+        W: What an impulse along each row changes the rates by, shape (k + f, k + f).
+        touch: Just before.
+        rub: Just before.
+        t: In s, for messages.
+    """
+    k, rough = len(contacts.each), rough_contacts(contacts)
+    settled = float(SETTLED) * touch.rest_below
+    v = np.append(touch.approaching, rub.slips)
+    impulses, rests, senses = np.zeros(len(v)), touch.resting.copy(), rub.senses
+    groups = [[each] for each in range(k)] if contacts.order == "in turn" else [[*range(k)]]
+    for group in groups:
+        among = np.isin(np.arange(k), group) & (touch.closed > 0.5)
+        if not np.any(among & (v[:k] < -settled * touch.resting)):
+            continue
+        slow = -touch.restitution * v[:k] < touch.rest_below
+        e = np.where(slow, 0.0, touch.restitution)
+        found = _impact(contacts, _Law(W, v, rough, rub.coefficients, np.zeros(k), np.zeros(len(rough))), among, e, t)
+        impulses += found.parts
+        v = v + W @ found.parts
+        pushed = among & (found.parts[:k] > 0.0)
+        stays = np.maximum(slow, touch.resting) if len(group) > 1 else slow
+        rests = np.where(pushed, stays, rests)
+        struck = np.array([contact in group for contact in rough], dtype=bool)
+        senses = np.where(struck, found.senses, senses)
+    drifted = np.where(touch.resting > 0.0, np.maximum(touch.rates, 0.0), 0.0)
+    rests = np.where(touch.rates + (W @ impulses)[:k] > drifted + settled, 0.0, rests)
+    return impulses, rests, np.where(rests[list(rough)] > 0.5, senses, 0.0)
+
+
+def _impact(contacts: Contacts, law: _Law, present: Truths, e: Floats, t: float) -> Found:
+    """Return the impulses by Newton's or Poisson's law."""
+    k, names = len(present), _names(contacts)
+    v = law.q
+    if contacts.each[int(np.argmax(present))].law == "newton":
+        raised = v - np.append(e * np.maximum(-v[:k], 0.0), np.zeros(len(v) - k))
+        return _solve(_Law(law.W, raised, law.rough, law.mu, law.least, law.known), present, names, t)
+    first = _solve(law, present, names, t)
+    if not np.any(e * first.parts[:k] > 0.0):
+        return first
+    second = _Law(law.W, v + law.W @ first.parts, law.rough, law.mu, e * first.parts[:k], law.known)
+    back = _solve(second, present, names, t)
+    return Found(first.parts + back.parts, back.pressed, back.senses)
+
+
+def _changed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> tuple[Floats, Floats, Floats]:
+    """Return new ``resting`` and ``sliding``, then impulses that adapt speeds to held and new sliding contacts."""
+    k, rough = len(contacts.each), rough_contacts(contacts)
+    present = touch.resting > 0.5
+    slow = touch.rest_below[list(rough)]
+    still = np.abs(rub.slips) < float(STILL) * slow
+    turned = (rub.senses * rub.slips <= 0.0) & (np.abs(rub.slips) < slow)
+    known = np.where(still | turned, 0.0, np.where(rub.slips > 0.0, 1.0, -1.0))
+    law = _Law(W, np.append(touch.accelerations, rub.accelerations), rough, rub.coefficients, np.zeros(k), known)
+    found = _solve(law, present, _names(contacts), t, (present, rub.senses))
+    begun = (found.senses != 0.0) & ((known == 0.0) | (found.senses * rub.slips < float(STILL) * slow))
+    begins = found.senses * np.maximum(found.senses * rub.slips, rub.least)
+    off = rub.slips - np.where(begun, begins, 0.0)
+    drift = np.where(np.abs(touch.rates) <= touch.rest_below, touch.rates, 0.0)  # a faster one has been set
+    speeds = _Law(W, np.append(drift, off), rough, rub.coefficients, np.zeros(k), known)
+    ways: list[int | None] = [
+        None if found.pressed[contact] and (new or not sense) else int(sense)
+        for contact, sense, new in zip(rough, found.senses, begun, strict=True)
+    ]
+    pushes, _ = speeds.solution([bool(p) for p in found.pressed], ways)
+    stays = np.where(present, np.where(found.pressed > 0.5, 1.0, float(LEAVING)), touch.resting)
+    return stays, found.senses, pushes

@@ -1,0 +1,75 @@
+"""Names of events in the proof: from effects on contacts and latches, or from the model.
+
+The switch that came first is an expression, which says little of a contact to who reads a report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.validation.modes.reference_switches import FrozenEquations
+
+Floats = npt.NDArray[np.float64]
+
+
+def event_name(frozen: FrozenEquations, sides: tuple[Floats, Floats], fired: str, switch: str) -> str:
+    """Return the name of an event.
+
+    Args:
+        frozen: The equations.
+        sides: States before and after it, shapes (n_x,).
+        fired: The first of the model's events that happened; empty: none.
+        switch: Of what came first.
+    """
+    before, after = (dict(zip(frozen.equations.states, side.tolist(), strict=True)) for side in sides)
+    changed = [*_contacts(frozen, before, after), *_latches(frozen, before, after)]
+    return ", ".join(changed) or fired or switch
+
+
+def switch_names(frozen: FrozenEquations) -> list[str]:
+    """Return names of switching functions: a quantity of a contact, or else the expression of the model."""
+    return [_of_a_contact(frozen, each.surface) or each.name for each in frozen.switches]
+
+
+def _of_a_contact(frozen: FrozenEquations, surface: sm.Expr) -> str:
+    """Return the quantity of a contact in a switching function; empty if there is none."""
+    found = surface.free_symbols
+    for c in frozen.contacts.each if frozen.contacts else ():
+        if c.resting not in found:
+            continue
+        if c.friction and {c.friction.force, c.friction.sliding} & found:
+            return f"friction of {c.name}"
+        if c.force in found:
+            return f"force of {c.name}"
+        return f"rate of the gap of {c.name}" if found & set(frozen.equations.u) else f"gap of {c.name}"
+    return ""
+
+
+def _contacts(
+    frozen: FrozenEquations, before: Mapping[sm.Symbol, float], after: Mapping[sm.Symbol, float]
+) -> Iterator[str]:
+    """Yield the changes of contacts."""
+    for c in frozen.contacts.each if frozen.contacts else ():
+        was, now = before[c.resting] > 0.5, after[c.resting] > 0.5
+        if after[c.count] > before[c.count]:
+            yield f"impact of {c.name}"
+        elif was and not now:
+            yield f"{c.name} opens"
+        elif before[c.resting] > 0.0 and after[c.resting] == 0.0:
+            yield f"{c.name} has parted"
+        elif c.friction and now and after[c.friction.sliding] != before[c.friction.sliding]:
+            yield f"{c.name} {'slides' if abs(after[c.friction.sliding]) > 0.5 else 'sticks'}"
+
+
+def _latches(
+    frozen: FrozenEquations, before: Mapping[sm.Symbol, float], after: Mapping[sm.Symbol, float]
+) -> Iterator[str]:
+    """Yield the changes of latches."""
+    for latch in frozen.latches.each if frozen.latches else ():
+        was, now = before[latch.engaged], after[latch.engaged]
+        if was != now:
+            yield f"{latch.name} {'closes' if now > was else 'opens'}"

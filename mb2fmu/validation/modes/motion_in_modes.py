@@ -1,0 +1,142 @@
+"""The motion at one instant for given modes, and further outputs of equations with events.
+
+Each part is taken out of the outputs only where it is asked for: an integration looks at rates alone, some hundred
+thousand times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.modes.contact_friction_modes import Rub
+from mb2fmu.validation.modes.impact_impulses import Touch
+from mb2fmu.validation.modes.latch_closure import Held
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Numbers of outputs, in order.
+
+    Attributes:
+        outputs: Of the model itself.
+        switches: Each has a surface, a limit and a rate.
+        conditions: Of events.
+        settings: Values that events set.
+        contacts: Seven outputs each, see :class:`Touch`.
+        frictions: Of contacts; five outputs each, see :class:`Rub`.
+        latched: Rows of latches; five outputs each, see :class:`Held`.
+        rated: Places, among all outputs, of the rates of everything that may hold: of the signs' surfaces, second rates
+            of gaps, rates of slip, second rates of latch rows.
+    """
+
+    outputs: int
+    switches: int
+    conditions: int
+    settings: int
+    contacts: int
+    frictions: int
+    latched: int
+    rated: npt.NDArray[np.int64] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        first = (self.outputs + 2 * self.switches, self.touched, self.rubbed, self.latches)
+        parts = zip(first, (self.switches, self.contacts, self.frictions, self.latched), strict=True)
+        object.__setattr__(self, "rated", np.concatenate([begin + np.arange(count) for begin, count in parts]))
+
+    @property
+    def touched(self) -> int:
+        """Index of the first output of contacts; accelerations come first there, as in the two that follow."""
+        return self.outputs + 3 * self.switches + self.conditions + self.settings
+
+    @property
+    def rubbed(self) -> int:
+        """Index of the first output of the friction of contacts."""
+        return self.touched + 7 * self.contacts
+
+    @property
+    def latches(self) -> int:
+        """Index of the first output of latches."""
+        return self.rubbed + 5 * self.frictions
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is observed at one instant, for given forces of frictions, contacts and latches.
+
+    Attributes:
+        x_dot: Derivative of (q, independent u, z).
+        outputs: All of them.
+    """
+
+    x_dot: Floats
+    outputs: Floats
+
+
+class SwitchedMotion:
+    """All quantities at one instant, for given modes.
+
+    Args:
+        motion: At these modes.
+        counts: Of the outputs.
+        sizes: What surfaces are divided by, shape (switches,).
+    """
+
+    def __init__(self, motion: Observation, counts: Counts, sizes: Floats) -> None:
+        self.motion, self._counts, self._sizes = motion, counts, sizes
+
+    def _part(self, first: int, count: int) -> Floats:
+        """Return the outputs from one of our own on."""
+        begin = self._counts.outputs + first
+        return self.motion.outputs[begin : begin + count]
+
+    @cached_property
+    def surfaces(self) -> Floats:
+        """Switching functions over their sizes."""
+        return self._part(0, self._counts.switches) / self._sizes
+
+    @cached_property
+    def limits(self) -> Floats:
+        """Largest values at which signs hold."""
+        return self._part(self._counts.switches, self._counts.switches)
+
+    @cached_property
+    def rates(self) -> Floats:
+        """Rates of the signs' surfaces, then second rates of gaps, rates of slip, second rates of latch rows."""
+        found = self.motion.outputs[self._counts.rated]
+        found[: self._counts.switches] /= self._sizes
+        return found
+
+    @cached_property
+    def conditions(self) -> Floats:
+        """Conditions of events."""
+        return self._part(3 * self._counts.switches, self._counts.conditions)
+
+    @cached_property
+    def settings(self) -> Floats:
+        """Values that events set, event by event."""
+        return self._part(3 * self._counts.switches + self._counts.conditions, self._counts.settings)
+
+    @cached_property
+    def touch(self) -> Touch:
+        """Quantities of contacts."""
+        return Touch(*self._rows(self._counts.touched, 7, self._counts.contacts))
+
+    @cached_property
+    def rub(self) -> Rub:
+        """Quantities of the friction of contacts."""
+        return Rub(*self._rows(self._counts.rubbed, 5, self._counts.frictions))
+
+    @cached_property
+    def held(self) -> Held:
+        """Quantities of the rows of latches."""
+        return Held(*self._rows(self._counts.latches, 5, self._counts.latched))
+
+    def _rows(self, first: int, rows: int, count: int) -> Floats:
+        """Return the outputs from one on, one row per quantity."""
+        return self.motion.outputs[first : first + rows * count].reshape(rows, count)

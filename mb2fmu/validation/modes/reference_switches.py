@@ -1,0 +1,450 @@
+"""Switches of equations as the reference finds them: one by one in SymPy's expressions, without any program.
+
+Every switch becomes a symbol that is constant between events, an input of the equations; what it looks at, and what the
+model's own events test and set, become further outputs of them.
+
+    sign(a), Abs(a)                    σ, a σ             σ = ±1; of a sign that is held any number (see ``hybrid``)
+    a < b, Heaviside(a), Max, Min      B                  1 where b − a > 0, else 0; a <= b is not b < a
+    floor(a), ceiling(a), Mod(a, b)    n                  the integer below
+    a table of straight lines, of a    n                  which of them holds, counted at the kinks
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import sympy as sm
+from sympy.core.relational import Relational
+
+from mb2fmu.mechanics.equations.contact_records import ContactFriction, Contacts, UnilateralContact
+from mb2fmu.mechanics.equations.equations_of_motion import (
+    Assignment,
+    EquationsOfMotion,
+    LinearSolve,
+    MassMatrixDynamics,
+    OutputExpression,
+    OwnEvent,
+)
+from mb2fmu.mechanics.equations.event_records import change_is_due
+from mb2fmu.mechanics.equations.latch_records import HeldRow, Latches
+from mb2fmu.model.functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
+from mb2fmu.validation.evaluation_plans.shared_subexpressions import distinct
+
+OwnKind = Literal["truth", "integer", "sign"]
+_HALF = sm.Rational(1, 2)
+_ROUND_OFF = 2.0**-49  # of what a clock counts
+_SIDES = ("negative", "positive")
+_FOUND = (
+    sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.floor, sm.ceiling, sm.Mod, sm.frac, StickingSign, Relational,
+    TableValue,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSwitch:
+    """One switch.
+
+    Attributes:
+        symbol: That stands for its mode.
+        kind: ``truth``: 1 where the surface is positive, else 0; ``integer``: the one below; ``sign``: 1 or −1, or
+            what holds the surface at zero.
+        surface: What it looks at.
+        limit: Of a sign's magnitude while it holds.
+        name: For people.
+        set_only: What it looks at is set by events and from outside, and does not move: a counter that is set to 3
+            stays there, and 3 <= n is true, whereas motion that comes to a surface goes through it.
+        words: Of a truth, for people: what its modes 0 and 1 mean of what is named.
+    """
+
+    symbol: sm.Symbol
+    kind: OwnKind
+    surface: sm.Expr
+    limit: sm.Expr
+    name: str
+    set_only: bool = False
+    words: tuple[str, str] = ("false", "true")
+
+
+@dataclass(frozen=True)
+class FrozenEquations:
+    """Equations between events.
+
+    Attributes:
+        equations: Their last inputs are the switches' symbols, then those of contacts and latches, forces first
+            (``further``); their last outputs, in this order: surfaces; limits and rates of the surfaces of
+            signs (0 of others); conditions; values that events set; of all contacts the second rates of the
+            gaps, the rates, e, the speeds below which they rest, whether they are closed, whether they rest, whether
+            they approach; of
+            those with friction what ``own_friction.Rub`` has; of all rows of latches what ``latched.Held`` has.
+        switches: In the order of their symbols.
+        events: As in the equations before.
+        inputs, outputs: How many of those there are without ours.
+        contacts: Unilateral ones.
+        latches: What is held from event to event.
+    """
+
+    equations: EquationsOfMotion
+    switches: tuple[OwnSwitch, ...]
+    events: tuple[OwnEvent, ...]
+    inputs: int
+    outputs: int
+    contacts: Contacts | None = None
+    latches: Latches | None = None
+
+    @functools.cached_property
+    def clocks(self) -> frozenset[int]:
+        """Numbers of the switches that look at time alone."""
+        e = self.equations
+        constant = {e.t, *e.p, *(c.symbol for c in e.calculated_parameters)}
+        return frozenset(i for i, s in enumerate(self.switches) if s.surface.free_symbols <= constant)
+
+    @functools.cached_property
+    def testing(self) -> frozenset[int]:
+        """Numbers of the switches that nothing but conditions of events looks at."""
+        e = self.equations
+        first = self.outputs + 3 * len(self.switches)
+        tests = {o.name for o in e.outputs[first : first + len(self.events)]}
+        outputs = [o.expression for o in e.outputs if o.name not in tests]
+        seen = set(distinct([*_motion(e), *outputs]))
+        return frozenset(i for i, s in enumerate(self.switches) if s.symbol not in seen)
+
+
+def margin_of_steps(at: float, mode: float, *, clock: bool) -> float:
+    """Return how far what counts is from its next step; a clock within round-off of an instant is at it."""
+    ahead = mode + 1.0 - at
+    return 0.0 if clock and abs(ahead) <= _ROUND_OFF * abs(at) else min(at - mode, ahead)
+
+
+def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
+    """Return the equations between events; None where nothing switches.
+
+    Args:
+        equations: With a mass matrix.
+    """
+    finder = _Finder(equations)
+    events = equations.every_event
+    conditions = [finder(event.condition) for event in events]
+    values = [finder(value) for event in events for _, value in event.settings]
+    contacts = equations.contacts
+    asked = [*_touches(equations, contacts), *_rubs(equations, contacts)] if contacts else []
+    touches = [finder(each) for each in asked]
+    latches = equations.latches
+    held = [finder(each) for each in _held(equations, latches)] if latches else []
+    frozen = finder.equations()
+    if not finder.switches and not events:
+        return None
+    switches = tuple(finder.switches.values())
+    rates = [_rate(frozen, s.surface) if s.kind == "sign" else sm.S.Zero for s in switches]
+    numbers = [sm.Piecewise((1, c), (0, True)) if c.is_Boolean else c for c in conditions]
+    ours = [*(s.surface for s in switches), *(s.limit for s in switches), *rates, *numbers, *values, *touches, *held]
+    outputs = tuple(OutputExpression(f"ours {i}", sm.sympify(each), "acceleration") for i, each in enumerate(ours))
+    return FrozenEquations(
+        equations=replace(frozen, outputs=(*frozen.outputs, *outputs)),
+        switches=switches,
+        events=events,
+        contacts=contacts,
+        latches=latches,
+        inputs=len(equations.r),
+        outputs=len(frozen.outputs),
+    )
+
+
+class _Finder:
+    """Replaces switches by symbols, from the inside out."""
+
+    def __init__(self, equations: EquationsOfMotion) -> None:
+        self._equations = equations
+        constant = {*equations.p, *(c.symbol for c in equations.calculated_parameters)}
+        self._constant: set[sm.Basic] = constant
+        held = {z for z, rate in zip(equations.z, equations.z_dot, strict=True) if rate == 0}
+        self._set: set[sm.Basic] = constant | held | set(equations.r)
+        self.switches: dict[tuple[str, sm.Expr, sm.Expr], OwnSwitch] = {}
+        self._done: dict[sm.Basic, sm.Basic] = {}
+
+    def __call__(self, expression: Any) -> Any:
+        """Return the expression with symbols for its switches."""
+        if not isinstance(expression, sm.Basic) or not expression.has(*_FOUND, sm.Piecewise, Pre, NoEvent):
+            return expression
+        for node in _from_inside(expression):
+            if node not in self._done:
+                self._done[node] = self._replaced(node)
+        return self._done[expression]
+
+    def _replaced(self, node: sm.Basic) -> sm.Basic:  # noqa: C901, PLR0911 (one function after the other)
+        """Return an expression with its switch replaced by a mode symbol; arguments have been replaced before."""
+        if isinstance(node, NoEvent):
+            return node.args[0]
+        arguments = [self._done.get(argument, argument) for argument in node.args]
+        if isinstance(node, Pre):
+            return arguments[0]
+        again = node.func(*arguments) if node.args and arguments != list(node.args) else node
+        if not isinstance(node, _FOUND) or isinstance(node, (sm.Eq, sm.Ne)) or node.free_symbols <= self._constant:
+            return again
+        name = str(node)
+        if isinstance(node, sm.sign):
+            return self._switch("sign", arguments[0], name)
+        if isinstance(node, StickingSign):
+            return self._switch("sign", arguments[0], name, arguments[1])
+        if isinstance(node, sm.Abs):
+            return arguments[0] * (2 * self._switch("truth", arguments[0], name, words=_SIDES) - 1)
+        if isinstance(node, sm.Heaviside):
+            above = self._switch("truth", arguments[0], name, words=("0", "1"))
+            return sm.Piecewise((arguments[1], sm.Eq(arguments[0], 0)), (above, True))
+        if isinstance(node, (sm.floor, sm.frac)):
+            below = self._switch("integer", arguments[0], name)
+            return below if isinstance(node, sm.floor) else arguments[0] - below
+        if isinstance(node, sm.ceiling):
+            return -self._switch("integer", -arguments[0], name)
+        if isinstance(node, TableValue):
+            return self._straight(node, arguments[0], name)
+        if isinstance(node, sm.Mod):
+            return arguments[0] - arguments[1] * self._switch("integer", arguments[0] / arguments[1], name)
+        if isinstance(node, (sm.Min, sm.Max)):
+            return self._extreme(node, arguments, name)
+        return self._comparison(node, arguments, name)
+
+    def _straight(self, node: TableValue, at: sm.Expr, name: str) -> sm.Expr:
+        """Return a table with kinks, or its slope, on the straight line that holds."""
+        table, order = node.table, node.order
+        if table.kind != "linear" or order > 1:
+            return node.func(at, *node.args[1:])
+        xs, ys = (np.array(column) for column in table.data)
+        rises = np.diff(ys) / np.diff(xs)
+        outside = (0.0, 0.0) if table.extrapolation == "constant" else (rises[0], rises[-1])
+        slopes = np.array([outside[0], *rises, outside[1]])
+        bent = np.flatnonzero(slopes[1:] != slopes[:-1])
+        if not len(bent):
+            return node.func(at, *node.args[1:])
+        span = float(xs[-1] - xs[0])
+        counted = np.arange(1.0, len(bent) + 1.0)
+        places = [xs[bent[0]] - span, *xs[bent], xs[bent[-1]] + span]
+        counting = LookupTable(f"{table.name} line", places, [0.5, *counted, len(bent) + 0.5], "linear", "constant")
+        line = self._switch("integer", counting(at), name)
+        numbers = [0.0, *counted]
+
+        def on_line(values: Any) -> sm.Expr:
+            """Return what is constant on each line, by its number."""
+            return LookupTable(f"{table.name} by line", numbers, values, "linear", "constant")(line)
+
+        slope = on_line(slopes[[0, *(bent + 1)]])
+        ends = [bent[0], *bent]
+        return slope if order else on_line(ys[ends]) + slope * (at - on_line(xs[ends]))
+
+    def _extreme(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Expr:
+        """Return Min and Max of several arguments, two by two."""
+        result, so_far = arguments[0], str(node.args[0])
+        for k, other in enumerate(arguments[1:], start=1):
+            largest = isinstance(node, sm.Max)
+            words = (str(node.args[k]), so_far) if largest else (so_far, str(node.args[k]))
+            first = self._switch("truth", result - other, name, words=words)
+            pair = (other, result) if largest else (result, other)
+            result = sm.Piecewise((pair[1], first > _HALF), (pair[0], True))
+            so_far = f"{node.func.__name__}({', '.join(map(str, node.args[: k + 1]))})"
+        return result
+
+    def _comparison(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Basic:
+        """Return a comparison by its mode: true at > ½ for < and >, at < ½ for ≤ and ≥, whose surface is reversed."""
+        left, right = arguments
+        if isinstance(node, (sm.LessThan, sm.StrictGreaterThan)):
+            left, right = right, left
+        strict = isinstance(node, (sm.StrictLessThan, sm.StrictGreaterThan))
+        words = ("false", "true") if strict else ("true", "false")
+        mode = self._switch("truth", right - left, name, words=words)
+        return mode > _HALF if strict else mode < _HALF
+
+    def _switch(
+        self,
+        kind: OwnKind,
+        surface: sm.Expr,
+        name: str,
+        limit: sm.Expr = sm.S.One,
+        words: tuple[str, str] = ("false", "true"),
+    ) -> sm.Symbol:
+        """Return the mode symbol of a surface; equal surfaces of one kind and limit share the first's."""
+        key = (kind, surface, limit)
+        if key not in self.switches:
+            mode, set_only = sm.Dummy(f"mode_{len(self.switches)}"), surface.free_symbols <= self._set
+            self.switches[key] = OwnSwitch(mode, kind, surface, limit, name, set_only, words)
+            self._set.add(mode)
+        return self.switches[key].symbol
+
+    def equations(self) -> EquationsOfMotion:
+        """Return all parts of the equations with symbols."""
+        e = self._equations
+        assert isinstance(e.dynamics, MassMatrixDynamics), "the reference's equations have a mass matrix"
+        energy = replace(
+            e.energy,
+            kinetic=self(e.energy.kinetic),
+            potential=self(e.energy.potential),
+            powers=tuple((name, self(power)) for name, power in e.energy.powers),
+        )
+        along = _along(e.contacts) if e.contacts else ()
+        parts: dict[str, Any] = {
+            "intermediates": (*along, *map(self._intermediate, e.intermediates)),
+            "kinematics": replace(
+                e.kinematics, matrix=self._matrix(e.kinematics.matrix), offset=self._matrix(e.kinematics.offset)
+            ),
+            "z_dot": tuple(map(self, e.z_dot)),
+            "dynamics": MassMatrixDynamics(self._matrix(e.dynamics.mass_matrix), self._matrix(e.dynamics.forcing)),
+            "late_intermediates": tuple(
+                replace(a, expression=self(a.expression)) for a in (*_due(e), *e.late_intermediates)
+            ),
+            "constraint_forces": e.constraint_forces and self._solve(e.constraint_forces),
+            "energy": energy,
+            "outputs": tuple(replace(o, expression=self(o.expression)) if o.events else o for o in e.outputs),
+        }
+        symbols = tuple(switch.symbol for switch in self.switches.values())
+        whole = replace(e, **parts, r=(*e.r, *symbols, *_further(e)), events=(), contacts=None, latches=None)
+        return _with_forces(whole, e) if e.contacts or e.latches else whole
+
+    def _matrix(self, matrix: sm.ImmutableMatrix) -> sm.ImmutableMatrix:
+        """Return a matrix with the switches of all entries replaced."""
+        return sm.ImmutableMatrix(*matrix.shape, [self(entry) for entry in matrix])
+
+    def _intermediate(self, item: Assignment | LinearSolve) -> Assignment | LinearSolve:
+        """Return an intermediate with its switches replaced."""
+        return replace(item, expression=self(item.expression)) if isinstance(item, Assignment) else self._solve(item)
+
+    def _solve(self, item: LinearSolve) -> LinearSolve:
+        """Return a linear solve with the switches of matrix and right side replaced."""
+        return replace(item, matrix=self._matrix(item.matrix), right_hand_side=self._matrix(item.right_hand_side))
+
+
+def _motion(e: EquationsOfMotion) -> Iterator[sm.Basic]:
+    """Yield all that the motion and its energy are computed from."""
+    dynamics = e.mass_and_forcing
+    yield from (e.kinematics.matrix, e.kinematics.offset, dynamics.mass_matrix, dynamics.forcing, *e.z_dot)
+    for item in (*e.intermediates, *e.late_intermediates, *([e.constraint_forces] if e.constraint_forces else [])):
+        if isinstance(item, Assignment):
+            yield item.expression
+        else:
+            yield from (item.matrix, item.right_hand_side)
+    yield from filter(None, (e.energy.kinetic, e.energy.potential, *(power for _, power in e.energy.powers)))
+
+
+def _further(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:
+    """Return symbols of contacts and latches: all forces, then results of impacts, then which rows are pinned."""
+    forces: list[sm.Symbol] = []
+    struck: list[sm.Symbol] = []
+    pinned = e.contacts.pinned if e.contacts else ()
+    if e.contacts:
+        forces += [*(contact.force for contact in e.contacts.each), *_held_along(e.contacts)]
+        struck += e.contacts.struck
+    if e.latches:
+        forces += e.latches.forces
+        struck += e.latches.struck
+    return (*forces, *struck, *pinned)
+
+
+def _held_along(contacts: Contacts) -> Iterator[sm.Symbol]:
+    """Yield the symbols of the forces that hold sticking contacts, without those of sliding friction."""
+    yield from (sm.Symbol(f"held {f.force}") for f in contacts.frictions)
+
+
+def _rubs(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
+    """Yield requests for contacts with friction at an instant: one quantity of all, then the next."""
+    pairs = [(c.stabilization, f) for c, f in zip(contacts.rubbing, contacts.frictions, strict=True)]
+    yield from (f.acceleration(e.u, e.u_dot, back) for back, f in pairs)
+    yield from (f.slip(e.u) for _, f in pairs)
+    yield from (f.least_slip(e.u) for _, f in pairs)
+    yield from (f.coefficient for _, f in pairs)
+    yield from (f.sliding for _, f in pairs)
+
+
+def _due(e: EquationsOfMotion) -> Iterator[Assignment]:
+    """Yield whether modes of contacts with friction change."""
+    if e.contacts and e.contacts.due:
+        yield Assignment(e.contacts.due, change_is_due(e.contacts, e.latches, e.u))
+
+
+def _along(contacts: Contacts) -> Iterator[Assignment]:
+    """Yield the friction of each contact: the holding force, less mu N in the sense of slip."""
+    for held, c, f in zip(_held_along(contacts), contacts.rubbing, contacts.frictions, strict=True):
+        sense = sm.Piecewise((1, f.sliding > _HALF), (-1, f.sliding < -_HALF), (0, True))
+        yield Assignment(f.force, held - f.coefficient * sense * c.force)
+
+
+def _held(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
+    """Yield requests for rows of latches at an instant: one quantity of all, then the next."""
+    yield from (row.acceleration(e.u, e.u_dot) for row in latches.rows)
+    yield from (row.rate(e.u) for row in latches.rows)
+    yield from latches.engaged
+    yield from latches.holding
+    yield from latches.closing
+
+
+def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
+    """Yield requests for contacts at an instant: one quantity of all, then the next."""
+    yield from (c.acceleration(e.u, e.u_dot) for c in contacts.each)
+    yield from (c.rate(e.u) for c in contacts.each)
+    yield from (c.restitution for c in contacts.each)
+    yield from (c.rest_below for c in contacts.each)
+    yield from (sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in contacts.each)
+    yield from (c.resting for c in contacts.each)
+    yield from (sm.Piecewise((1, c.meets(tuple(e.u))), (0, True)) for c in contacts.each)
+
+
+def _with_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOfMotion:
+    """Return the equations with the forces of contacts and latches."""
+    acting: list[UnilateralContact | ContactFriction | HeldRow] = [
+        *(before.contacts.each if before.contacts else ()),
+        *(before.contacts.frictions if before.contacts else ()),
+        *(before.latches.rows if before.latches else ()),
+    ]
+    pushes = [sm.Add(*(each.jacobian[i] * each.force for each in acting)) for i in range(len(e.u))]
+    d, c = e.mass_and_forcing, e.velocity_constraints
+    intermediates = e.intermediates
+    if d.mass_matrix.rows < len(e.u):  # rows of the independent speeds: A_dᵀ y = what pushes the dependent ones
+        assert c is not None
+        dependent = list(e.u_dependent)
+        y = tuple(sm.Dummy(f"y_{i}") for i in range(len(dependent)))
+        matrix = c.jacobian.extract(list(range(len(c.names))), dependent).T
+        right = sm.ImmutableMatrix([pushes[i] for i in dependent])
+        intermediates = (*intermediates, LinearSolve(y, sm.ImmutableMatrix(matrix), right, "the dependent speeds"))
+        held = c.jacobian.T * sm.Matrix(y)
+        pushes = [pushes[i] - held[i] for i in e.u_independent]
+    return replace(
+        e,
+        intermediates=intermediates,
+        dynamics=MassMatrixDynamics(d.mass_matrix, sm.ImmutableMatrix(d.forcing + sm.Matrix(pushes))),
+        energy=replace(e.energy, powers=(*e.energy.powers, *_powers(e, acting))),
+    )
+
+
+def _powers(
+    e: EquationsOfMotion, acting: Sequence[UnilateralContact | ContactFriction | HeldRow]
+) -> Iterator[tuple[str, sm.Expr]]:
+    """Yield powers of contacts and latches: at moving surfaces, in sliding, and in stabilization."""
+    for c in acting:
+        rate = sm.Add(*(slope * speed for slope, speed in zip(c.jacobian, e.u, strict=True)))
+        yield str(c.force), c.force * rate
+
+
+def _from_inside(expression: sm.Basic) -> Iterator[sm.Basic]:
+    """Yield all nodes, arguments first; parts without events are skipped."""
+    stack: list[tuple[sm.Basic, bool]] = [(expression, False)]
+    seen: set[sm.Basic] = set()
+    while stack:
+        node, opened = stack.pop()
+        if opened:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            inside = () if isinstance(node, NoEvent) else node.args
+            stack.extend((argument, False) for argument in inside if isinstance(argument, sm.Basic))
+
+
+def _rate(e: EquationsOfMotion, surface: sm.Expr) -> sm.Expr:
+    """Return the time derivative of a sign's argument, inputs held, in u'."""
+    for item in reversed(e.intermediates):
+        if isinstance(item, Assignment) and item.symbol in surface.free_symbols:
+            surface = surface.xreplace({item.symbol: item.expression})
+    q_dot = e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset if e.q else []
+    rates = {e.t: sm.S.One, **dict(zip(e.q, q_dot, strict=True)), **dict(zip(e.u, e.u_dot, strict=True))}
+    rates |= dict(zip(e.z, e.z_dot, strict=True))
+    return sm.Add(*(surface.diff(symbol) * rate for symbol, rate in rates.items() if symbol in surface.free_symbols))

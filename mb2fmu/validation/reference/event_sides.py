@@ -1,0 +1,151 @@
+"""The side of an event on which a motion is, at instants within round-off of it.
+
+Two motions have the same event at slightly different instants, and what jumps there differs by the whole jump in
+between. That is no error of the jump's size: it is one of time, as large as the events are apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.mode_equations import Modes
+from mb2fmu.validation.reference.event_step_loop import EventSeen
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+NEAR = 1e-2
+"""Part of a communication step within which events of two motions are taken for the same."""
+AT_ONCE = 1e-9
+"""Part of a communication step within which events of one motion are one: a condition that a jump makes false again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Events of one motion too close together to be distinguished; mostly a single one.
+
+    Attributes:
+        first: What begins it.
+        last: What ends it.
+        count: How many they are.
+    """
+
+    first: EventSeen
+    last: EventSeen
+    count: int
+
+    @property
+    def time(self) -> float:
+        """Time of the first event, s."""
+        return self.first.time
+
+    @property
+    def outside(self) -> bool:
+        """Whether a jump of inputs caused it."""
+        return self.first.outside
+
+
+def gathered(events: Sequence[EventSeen], gaps: Sequence[float]) -> list[Occasion]:
+    """Return events grouped into occasions.
+
+    Args:
+        events: In their order.
+        gaps: How far each may be from the one before and be one with it, s. What inputs make is by itself.
+    """
+    found: list[Occasion] = []
+    for event, gap in zip(events, gaps, strict=True):
+        before = found[-1].last if found else None
+        if before and not before.outside and not event.outside and event.time - before.time <= gap:
+            found[-1] = Occasion(found[-1].first, event, found[-1].count + 1)
+        else:
+            found.append(Occasion(event, event, 1))
+    return found
+
+
+def of_the_motion(events: Sequence[EventSeen]) -> tuple[EventSeen, ...]:
+    """Return the events without those that round-off makes."""
+    return tuple(event for event in events if not event.round_off)
+
+
+def idle_switches(events: Sequence[EventSeen]) -> frozenset[int]:
+    """Return the numbers of the switches whose modes round-off changes."""
+    pairs = (zip(event.before, event.after, strict=True) for event in events if event.round_off)
+    return frozenset(i for pair in pairs for i, (was, now) in enumerate(pair) if was != now)
+
+
+def _without(modes: Sequence[float], idle: frozenset[int]) -> tuple[float, ...]:
+    """Return the modes of the other switches."""
+    return tuple(mode for i, mode in enumerate(modes) if i not in idle)
+
+
+def apart(time: Floats, first: Sequence[EventSeen], second: Sequence[EventSeen]) -> tuple[Flags, float]:
+    """Return points between the same event in two motions, and the largest time difference, s.
+
+    Events are the same as long as their sequences are, and their instants closer than ``NEAR`` steps. Those that
+    round-off makes are no part of the sequence.
+
+    Args:
+        time: Communication points in s, shape (n,).
+        first: Events of one motion.
+        second: Of the other.
+    """
+    between, late = np.zeros(len(time), dtype=np.bool_), 0.0
+    step = float(np.min(np.diff(time)))
+    motions = (of_the_motion(events) for events in (first, second))
+    ours, others = (gathered(events, [AT_ONCE * step] * len(events)) for events in motions)
+    idle = idle_switches((*first, *second))
+    for one, other in zip(ours, others, strict=False):
+        gap = abs(one.time - other.time)
+        sides = ((each.first.before, each.last.after) for each in (one, other))
+        same = len({tuple(_without(side, idle) for side in pair) for pair in sides}) == 1
+        if gap > NEAR * step or not same:
+            break
+        late = max(late, gap)
+        begin, end = min(one.time, other.time), max(one.last.time, other.last.time)
+        between |= (time >= begin) & (time <= end) & (end > begin)
+    return between, late
+
+
+def for_a_moment(ours: Sequence[Modes], others: Sequence[Modes], idle: frozenset[int]) -> Flags:
+    """Return points at which modes of two motions differ, and agree again at the next; shape (n,).
+
+    ``idle``: switches that are not looked at.
+    """
+    pairs = [[_without(modes.values.tolist(), idle) for modes in pair] for pair in zip(ours, others, strict=True)]
+    differ = np.array([one != other for one, other in pairs], dtype=np.bool_)
+    return np.asarray(differ & ~np.append(differ[1:], True))
+
+
+def drifted(
+    numeric: HybridEquations, at: float, y: Floats, to: float, r: Sequence[float], prepared: Sequence[float],
+    modes: Modes,
+) -> Floats:  # fmt: skip
+    """Return (x, W) a little later or earlier with modes held, ignoring margins: one step of order 4."""
+
+    def slope(t: float, z: Floats) -> Floats:
+        x_dot, power = numeric.slope(t, z[:-1], r, prepared, modes)
+        return np.append(x_dot, power)
+
+    h = to - at
+    if not h:
+        return y
+    k1 = slope(at, y)
+    k2 = slope(at + h / 2, y + h / 2 * k1)
+    k3 = slope(at + h / 2, y + h / 2 * k2)
+    k4 = slope(to, y + h * k3)
+    return np.asarray(y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
+
+
+def both_sides(
+    numeric: HybridEquations, occasion: Occasion, to: float, r: Sequence[float], prepared: Sequence[float]
+) -> tuple[tuple[Floats, Modes], tuple[Floats, Modes]]:
+    """Return (x, W) and modes at an instant near an event: as if it came later, and as if it had come before."""
+    first, last = occasion.first, occasion.last
+    before = drifted(numeric, first.time, first.states[0], to, r, prepared, first.sides[0])
+    after = drifted(numeric, last.time, last.states[1], to, r, prepared, last.sides[1])
+    return (before, first.sides[0]), (after, last.sides[1])

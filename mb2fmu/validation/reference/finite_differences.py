@@ -1,0 +1,184 @@
+"""Effects of small changes of states, inputs or parameters, by differences of the reference's x' and outputs.
+
+Directions lie along the constraints: the reference's state is moved, put back onto them, and whatever of q, u and z the
+unit has for states follows. So the choice of states does not matter, nor how a unit is drawn back from off the
+constraints. Central differences of two step sizes, extrapolated; how far these are apart says how well they are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.reference.reference_run import Reference
+
+Floats = npt.NDArray[np.float64]
+
+_STEP = 1e-4
+_MOST = 12
+_SEED = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point at which derivatives are taken.
+
+    Attributes:
+        row: A communication point.
+        held: Inputs.
+        parameters: Free ones.
+        settled: State and modes are those behind the event in which parameters became these; else those before it.
+    """
+
+    row: int
+    held: Floats
+    parameters: tuple[float, ...]
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """Changes and their effects. One row per direction.
+
+    Attributes:
+        variables: Changes of all compared variables (q, u, z, outputs), shape (n_d, n).
+        inputs: Changes of the inputs, shape (n_d, n_r).
+        parameters: Changes of the free parameters, shape (n_d, n_p).
+        rates: Changes of x', shape (n_d, n_x).
+        variables_off: How well ``variables`` are known, same shape.
+        rates_off: How well ``rates`` are known, same shape.
+    """
+
+    variables: Floats
+    inputs: Floats
+    parameters: Floats
+    rates: Floats
+    variables_off: Floats
+    rates_off: Floats
+
+
+def spans(reference: Reference) -> Floats:
+    """Return how far each state goes in the experiment, > 0, shape (n_x,); 1/100 of its magnitude if it rests."""
+    spread = np.ptp(reference.states, axis=0)
+    return np.asarray(np.maximum(spread, 1e-2 * reference.state_scales))
+
+
+def state_and_input_directions(reference: Reference, point: Point) -> Directions:
+    """Return directions along each state and input if these are few, else random ones; then along all at once.
+
+    What is wrong only where several are asked for in one call shows in the last.
+    """
+    n_x, n_r = reference.numeric.n_x, len(point.held)
+    moves = np.vstack([_few(n_x) @ np.eye(n_x, n_x + n_r), _few(n_r) @ np.eye(n_r, n_x + n_r, n_x), _signs(n_x + n_r)])
+    moves = moves * np.append(spans(reference), _excited(reference))
+    return _measured(reference, point, moves[:, :n_x], moves[:, n_x:], np.zeros((len(moves), len(point.parameters))))
+
+
+def parameter_directions(reference: Reference, point: Point, indices: Sequence[int]) -> Directions:
+    """Return directions along single parameters at the same state, then along all of them with states and inputs.
+
+    ``indices``: only such parameters as leave the state on the constraints.
+    """
+    values = np.array(point.parameters)
+    n_x, n_r, chosen = reference.numeric.n_x, len(point.held), list(indices)
+    moves = np.zeros((len(chosen) + 1, n_x + n_r + len(values)))
+    sizes = np.where(values == 0, 1.0, np.abs(values))
+    moves[np.arange(len(chosen)), n_x + n_r + np.array(chosen, dtype=int)] = sizes[chosen]
+    signs = _signs(n_x + n_r + len(chosen))[0]
+    moves[-1, : n_x + n_r] = signs[: n_x + n_r] * np.append(spans(reference), _excited(reference))
+    moves[-1, [n_x + n_r + index for index in chosen]] = signs[n_x + n_r :] * sizes[chosen]
+    return _measured(reference, point, moves[:, :n_x], moves[:, n_x : n_x + n_r], moves[:, n_x + n_r :])
+
+
+def rate_in_time(reference: Reference, point: Point) -> tuple[Floats, Floats]:
+    """Return time derivatives of all compared variables along the motion, inputs held, and their accuracy."""
+    x = _state(reference, point)
+    x_dot = _at(reference, point, 0.0, x, point.held, point.parameters)[1]
+    step = _STEP * reference.conditions.step
+
+    def along(size: float) -> Floats:
+        """Return all variables a little later."""
+        return _at(reference, point, size, x + size * x_dot, point.held, point.parameters)[0]
+
+    with _modes_kept(reference, point):
+        near = (along(step) - along(-step)) / (2 * step)
+        far = (along(2 * step) - along(-2 * step)) / (4 * step)
+    return (4 * near - far) / 3, np.abs(near - far)
+
+
+def _state(reference: Reference, point: Point) -> Floats:
+    """Return the state there; a change of parameters may have parted a contact, for example."""
+    x, run, numeric = reference.states[point.row], reference.conditions, reference.numeric
+    if not point.settled:
+        return np.asarray(x)
+    before, after = numeric.prepare(run.parameters), numeric.prepare(list(point.parameters))
+    return numeric.changed(float(run.time[point.row]), x, point.held.tolist(), before, after)
+
+
+def _modes_kept(reference: Reference, point: Point) -> AbstractContextManager[None]:
+    """Keep the modes of the point: other parameters would change them by events only."""
+    numeric, run = reference.numeric, reference.conditions
+    t, x = float(run.time[point.row]), reference.states[point.row]
+    after = numeric.prepare(list(point.parameters)) if point.settled else None
+    return numeric.keeping_modes(t, x, point.held.tolist(), numeric.prepare(run.parameters), after)
+
+
+def _excited(reference: Reference) -> Floats:
+    """Return the range of each input in the experiment, > 0, shape (n_r,); 1 where it is always zero."""
+    inputs = reference.conditions.inputs
+    if inputs.shape[1] == 0:
+        return np.ones(0)
+    spread = np.maximum(np.ptp(inputs, axis=0), 1e-3 * np.max(np.abs(inputs), axis=0))
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _signs(n: int) -> Floats:
+    """Return one row of random signs, shape (1, n): all at once."""
+    return np.random.default_rng(_SEED + 1).choice(np.array([-1.0, 1.0]), size=(1, n))
+
+
+def _few(n: int) -> Floats:
+    """Return the axes if these are few, else random directions of all."""
+    if n <= _MOST:
+        return np.eye(n)
+    return np.random.default_rng(_SEED).choice(np.array([-1.0, 1.0]), size=(_MOST, n))
+
+
+def _measured(reference: Reference, point: Point, states: Floats, inputs: Floats, parameters: Floats) -> Directions:
+    """Return differences along given changes, one per row."""
+    rows, x = [], _state(reference, point)
+    for dx, dr, dp in zip(states, inputs, parameters, strict=True):
+        with _modes_kept(reference, point):
+            seen = {
+                k: _at(reference, point, 0.0, x + k * _STEP * dx, point.held + k * _STEP * dr,
+                       np.array(point.parameters) + k * _STEP * dp)
+                for k in (-2, -1, 1, 2)
+            }  # fmt: skip
+        near = [(a - b) / (2 * _STEP) for a, b in zip(seen[1], seen[-1], strict=True)]
+        far = [(a - b) / (4 * _STEP) for a, b in zip(seen[2], seen[-2], strict=True)]
+        best = [(4 * a - b) / 3 for a, b in zip(near, far, strict=True)]
+        rows.append((*best, *(np.abs(a - b) for a, b in zip(near, far, strict=True))))
+    n, n_x = len(reference.variables), reference.numeric.n_x
+    stacked = [np.array([row[i] for row in rows]).reshape(len(rows), (n, n_x, n, n_x)[i]) for i in range(4)]
+    return Directions(stacked[0], inputs, parameters, stacked[1], stacked[2], stacked[3])
+
+
+def _at(
+    reference: Reference, point: Point, later: float, state: Floats, held: Floats, parameters: Sequence[float] | Floats
+) -> tuple[Floats, Floats]:
+    """Return all compared variables and x', at the point's time + ``later`` and a state, put onto the constraints.
+
+    Raises:
+        ValidationError, ArithmeticError, ValueError: Where an expression leaves its domain.
+    """
+    numeric = reference.numeric
+    t = float(reference.conditions.time[point.row]) + later
+    prepared = numeric.prepare([float(p) for p in parameters])
+    x = numeric.project(t, state, prepared)
+    motion = numeric.motion(t, x, held.tolist(), prepared)
+    values = np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
+    return values, motion.x_dot

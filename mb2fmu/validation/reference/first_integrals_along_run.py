@@ -1,0 +1,124 @@
+"""Integrals of motion along the unit's run: momenta of ignorable coordinates, momenta in space, Jacobi's integral.
+
+Which there are is found from the mechanism in numbers (``mechanism.conserved``), and their values from the unit's own q
+and u, so neither the reference's motion nor the unit's equations have a say. For each of them
+
+    |C(t) - C(0)|  ≤  min(FACTOR · tolerance · (1 + N(t)), 5 %) · S + round-off of S
+
+S is the largest sum of the sizes of C's terms and N(t) how often the fastest state has gone through its range
+(``traversals``), both by the reference: errors of a right unit add up with what moves. A slow loss that stays below
+every step's defect is found so, however chaotic the motion is. Between events only: a step with an event, and any step
+over which the reference's own C changes (something touches, sticks or is latched), is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import ConservedQuantities, Potential
+from mb2fmu.mechanics.mechanism.assembly.lagrangian_conserved_quantities import ConservedOfLagrangian
+from mb2fmu.validation.evaluation_plans.evaluation_plan import Planner
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.variable_scales import INFORMATIVE, ROUNDING
+
+Floats = npt.NDArray[np.float64]
+FORMULA = "|C(t) − C(0)|, at times between events"
+_POINTS = 200
+_KEPT = 1e-8
+"""Of S: what the reference's own C may change by over a step where no event changes it."""
+
+
+Conserved = ConservedQuantities | ConservedOfLagrangian
+
+
+def conserved_quantities(mechanism: Mechanism, equations: EquationsOfMotion) -> Conserved:
+    """Return the integrals of a mechanism.
+
+    Args:
+        mechanism: As read.
+        equations: Of it; the closed form of the potential energy is taken from them.
+    """
+    if mechanism.lagrangian_alone:
+        return ConservedOfLagrangian(mechanism)
+    return ConservedQuantities(mechanism, potential_of(equations))
+
+
+def potential_of(equations: EquationsOfMotion) -> Potential | None:
+    """Return V of t, q and all parameters; None where it is unknown or depends on more."""
+    e = equations
+    if e.energy.potential is None:
+        return None
+    given = [e.t, *e.q, *e.p, *(c.symbol for c in e.calculated_parameters)]
+    planner = Planner(e.intermediates, {symbol: i for i, symbol in enumerate(given)})
+    try:
+        plan = planner.plan([e.energy.potential])
+    except KeyError:  # a speed, an input, an auxiliary state
+        return None
+    blank = [0.0] * (planner.size - len(given))
+
+    def potential(t: float, q: Floats, parameters: Floats) -> float:
+        """Return V in J."""
+        return float(plan([t, *q.tolist(), *np.asarray(parameters).tolist(), *blank])[-1])
+
+    return potential
+
+
+class KeptIntegrals:
+    """Values of the integrals along the reference of one experiment, and the bounds for a unit.
+
+    Args:
+        reference: Of the experiment.
+        conserved: Of the mechanism.
+        often: How often the motion has gone through its range by each communication point, shape (n_t,).
+        near: Points that may be on either side of an event.
+    """
+
+    def __init__(self, reference: Reference, conserved: Conserved, often: Floats, near: Collection[int] = ()) -> None:
+        self._reference, self._conserved = reference, conserved
+        self.kept = conserved.kept
+        run = reference.conditions
+        last, hybrid = len(run.time) - 1, isinstance(reference.numeric, HybridEquations)
+        every = np.arange(last + 1) if hybrid else np.unique(np.linspace(0, last, _POINTS).astype(np.int64))
+        self.points = every.tolist()
+        self.time = run.time[self.points]
+        values, sizes = self.along(reference.trajectory.values)
+        self._size = np.max(sizes, axis=0)
+        change = np.abs(np.diff(values, axis=0))
+        self.judged = change <= (_KEPT if hybrid else np.inf) * self._size
+        for k in {*(event.step for event in reference.events), *near, *(k - 1 for k in near)}:
+            self.judged[max(k, 0) : k + 1] = False
+        self._often = often[self.points]
+
+    def along(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return C and the sizes of its terms at the points; ``values``: of the compared variables, shape (n_t, n)."""
+        run, numeric = self._reference.conditions, self._reference.numeric
+        ends = np.cumsum([numeric.n_q, numeric.n_u, numeric.n_z]).tolist()
+        found = []
+        free = np.array(run.parameters, dtype=float)
+        for k in self.points:
+            q, u, z, _ = np.split(values[k], ends)
+            found.append(self._conserved.at(float(run.time[k]), q, u, z, run.held(k), free))
+        both = np.array(found)
+        return both[:, 0], both[:, 1]
+
+    def strays(self, values: Floats) -> Floats:
+        """Return |C(t) - C(0)| of each, shape (n, n_points); skipped steps count as no change."""
+        found, _ = self.along(values)
+        change = np.where(self.judged, np.diff(found, axis=0), 0.0)
+        strayed = np.concatenate([np.zeros((1, len(self.kept))), np.cumsum(change, axis=0)])
+        return np.asarray(np.abs(strayed).T)
+
+    def limits(self, allowed: float) -> Floats:
+        """Return bounds, shape (n, n_points); ``allowed``: fraction of S allowed by then where nothing has moved."""
+        grown = np.minimum(allowed * (1.0 + self._often), INFORMATIVE) + ROUNDING * np.sqrt(len(self.points))
+        return np.asarray(self._size[:, None] * grown[None, :])
+
+    def told(self, row: int) -> bool:
+        """Return whether any step is judged."""
+        return bool(np.any(self.judged[:, row]))

@@ -1,0 +1,134 @@
+"""Starts of moved experiments with contacts: no overlaps, and modes are not moved like numbers.
+
+A contact is there for gaps g(q, t) >= 0. Coordinates and lengths that are moved each by themselves would begin it with
+a pin outside of its hole, and what a unit does there is nobody's business. So the start is moved once more, by the
+shortest way: gaps that would be negative, and those of contacts that rest at the start, become what they are by
+default. Whether a contact rests, the sense in which it slides, and whether a latch is closed follow from where bodies
+are: to start one of them at 0.4 says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.validation.evaluation_plans.evaluation_plan import Planner
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
+
+Floats = npt.NDArray[np.float64]
+
+_ITERATIONS = 40
+_STEP = 1e-6  # of a coordinate's typical magnitude: for differences
+_CLOSED = 1e-13  # of the gap's slopes times the coordinates' magnitudes
+_HALF = 0.5
+_RATE = 10.0  # 1/s: in place of a stabilization that is zero
+
+
+def mode_places(numeric: NumericEquations) -> tuple[int, ...]:
+    """Return places in x of modes: contacts that rest and slide, latches that are closed."""
+    if not isinstance(numeric, HybridEquations):
+        return ()
+    places = {symbol: i for i, symbol in enumerate(numeric.frozen.equations.states)}
+    contacts, latches = numeric.frozen.contacts, numeric.frozen.latches
+    found = [each.resting for each in contacts.each] + [f.sliding for f in contacts.frictions] if contacts else []
+    found += list(latches.engaged) if latches else []
+    return tuple(places[symbol] for symbol in found)
+
+
+class Gaps:
+    """The gaps of a mechanism's contacts, from their own expressions.
+
+    Args:
+        numeric: The equations as functions of numbers.
+    """
+
+    def __init__(self, numeric: NumericEquations) -> None:
+        self._numeric = numeric
+        contacts = numeric.frozen.contacts if isinstance(numeric, HybridEquations) else None
+        self._each = contacts.each if contacts else ()
+        e = numeric.equations
+        given = [e.t, *e.q, *e.p, *(c.symbol for c in e.calculated_parameters)]
+        planner = Planner(e.intermediates, {symbol: i for i, symbol in enumerate(given)})
+        told = [expression for each in self._each for expression in (each.gap, each.rest_below, each.stabilization)]
+        self._plan = planner.plan(told) if self._each else None
+        self._blank = [0.0] * (planner.size - len(given))
+        states = {symbol: i for i, symbol in enumerate(e.states)}
+        self._rests = [states[each.resting] for each in self._each]
+
+    def at(self, q: Floats, prepared: Sequence[float]) -> Floats:
+        """Return all gaps at t = 0, in their own units, shape (k,)."""
+        return self._told(q, prepared)[:, 0]
+
+    def _told(self, q: Floats, prepared: Sequence[float]) -> Floats:
+        """Return for each contact its gap, the rest speed and its stabilization at t = 0, shape (k, 3)."""
+        if self._plan is None:
+            return np.zeros((0, 3))
+        found = self._plan([0.0, *q.tolist(), *prepared, *self._blank])
+        return np.array(found, dtype=np.float64).reshape(-1, 3)
+
+    def refuse_overlaps(self, x: Floats, prepared: Sequence[float]) -> None:
+        """Refuse a start with overlapping bodies.
+
+        What lies less deep than the stabilization pushes out with the speed of rest is taken for round-off.
+
+        Args:
+            x: The state at t = 0, shape (n_x,).
+            prepared: Parameters.
+
+        Raises:
+            ValidationError: Names every such contact, with its gap.
+        """
+        faults = []
+        for each, (gap, slow, rate) in zip(self._each, self._told(x[: self._numeric.n_q], prepared), strict=True):
+            if gap < -slow / (rate or _RATE):
+                what = f"the gap of {each.name} is {gap:.6g} at the start: it must not be negative"
+                faults.append(
+                    Fault(what, remedy="start where bodies are not inside each other, or turn its sign round")
+                )
+        if faults:
+            raise ValidationError("the reference cannot be integrated:", faults)
+
+    def opened(self, x: Floats, prepared: Sequence[float], default: Floats, before: Sequence[float]) -> Floats:
+        """Return the state at t = 0 moved by the shortest way to gaps >= 0, with resting contacts closed.
+
+        Args:
+            x: The state, shape (n_x,).
+            prepared: Parameters.
+            default: The default start, shape (n_x,).
+            before: Its parameters.
+
+        Raises:
+            ValidationError: If that is not found, or constraints and gaps do not agree.
+        """
+        if self._plan is None:
+            return x
+        n_q, typical = self._numeric.n_q, self._numeric.typical[: self._numeric.n_q]
+        wanted = self.at(default[:n_q], before)
+        found = self._numeric.project(0.0, x, prepared)
+        for _ in range(_ITERATIONS):
+            off = self.at(found[:n_q], prepared) - wanted
+            held = [
+                k for k, gap in enumerate(off + wanted) if gap < min(wanted[k], 0.0) or default[self._rests[k]] > _HALF
+            ]
+            slopes = self._slopes(found[:n_q], prepared)[held] * typical
+            if not held or np.all(np.abs(off[held]) <= _CLOSED * np.abs(slopes).sum(axis=1)):
+                return found
+            found = found.copy()
+            found[:n_q] -= typical * np.linalg.lstsq(slopes, off[held], rcond=None)[0]
+            found = self._numeric.project(0.0, found, prepared)
+        what = "no start is found at which nothing lies inside of what it touches"
+        raise ValidationError("the moved experiment cannot be started:", [Fault(what, remedy="move less")])
+
+    def _slopes(self, q: Floats, prepared: Sequence[float]) -> Floats:
+        """Return slopes of the gaps by the coordinates, by central differences, shape (k, n_q)."""
+        columns = []
+        for place, size in enumerate(self._numeric.typical[: len(q)].tolist()):
+            there, back = q.copy(), q.copy()
+            there[place] += _STEP * size
+            back[place] -= _STEP * size
+            columns.append((self.at(there, prepared) - self.at(back, prepared)) / (2 * _STEP * size))
+        return np.array(columns).T.reshape(len(self._each), len(q))

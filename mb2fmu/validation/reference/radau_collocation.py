@@ -1,0 +1,162 @@
+"""Integration of stiff equations to nearly all digits: Radau IIA collocation with 7 stages, order 13.
+
+E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, chapters IV.5 and IV.8. SciPy's Radau has order 5 and
+would need very many steps for twelve digits. Each step is made once as a whole and once in two halves; the halves are
+kept, and their difference steers the step size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numpy.polynomial import legendre
+
+from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.validation.reference.smooth_integration import HeldSlopes, Slopes
+
+Floats = npt.NDArray[np.float64]
+
+STAGES = 7
+_ORDER = 2 * STAGES - 1
+_ITERATIONS = 15
+_SLOW = 0.5  # a correction that is so large a part of the one before does not converge: it stands still or runs away
+_STANDSTILL = 100.0  # units of round-off, up to which corrections that grow no smaller are round-off
+_CANCELS = 16.0
+_EPSILON = float(np.finfo(float).eps)
+
+
+def radau_matrix(stages: int) -> tuple[Floats, Floats]:
+    """Return nodes c in (0, 1], shape (s,), and A with A_ij = ∫ of the j-th Lagrange polynomial from 0 to c_i.
+
+    c are the zeros of P_s - P_{s-1} on [0, 1]; the last one is 1, so the last row of A holds the weights.
+    """
+    series = np.zeros(stages + 1)
+    series[-1], series[-2] = 1.0, -1.0
+    x = np.sort(np.real(legendre.legroots(series)))
+    slope = legendre.legder(series)
+    for _ in range(3):
+        x = x - legendre.legval(x, series) / legendre.legval(x, slope)
+    x[-1] = 1.0
+    # In Legendre polynomials, because powers are ill-conditioned: A = (their integrals) (their values)^-1.
+    values = legendre.legvander(x, stages - 1)
+    integrals = np.array([legendre.legval(x, legendre.legint(unit, lbnd=-1)) for unit in np.eye(stages)]).T / 2
+    return (x + 1) / 2, np.asarray(np.linalg.solve(values.T, integrals.T).T, dtype=np.float64)
+
+
+def integrate_stiff(
+    slopes: HeldSlopes, time: Floats, start: Floats, tolerance: float, scales: Floats, budget: int
+) -> Floats:
+    """Integrate stiff equations as :func:`mb2fmu.validation.reference.smooth_integration.integrate`; ``budget`` counts steps.
+
+    Raises:
+        ValidationError: If the step size vanishes or the budget is spent.
+    """
+    y = np.empty((len(time), len(start)))
+    y[0] = start
+    step, spent = float(time[1] - time[0]), 0
+    for k, end in enumerate(time[1:].tolist()):
+        t, value, f = float(time[k]), y[k], slopes(k)
+        while t < end:
+            # A step that would leave a crumb takes the crumb with it.
+            whole = end - t <= 1.0001 * step
+            h = end - t if whole else step
+            halves, error = _doubled(f, t, value, h, tolerance, scales)
+            spent += 1
+            if spent > budget or h < 1e-14 * end:
+                why = "the step size vanishes" if spent <= budget else f"{budget} steps are spent"
+                raise ValidationError("the reference cannot be integrated:", [Fault(f"at t = {t:.6g} s {why}")])
+            factor = 0.8 * error ** (-1 / (_ORDER + 1)) if error > 0 else 4.0
+            if error <= 1.0:
+                t, value = (end if whole else t + h), halves
+                step = max(step, h * min(4.0, factor)) if whole else h * min(4.0, factor)
+            else:
+                step = h * max(0.1, min(0.9, factor))
+        y[k + 1] = value
+    return y
+
+
+def _doubled(f: Slopes, t: float, y: Floats, h: float, tolerance: float, scales: Floats) -> tuple[Floats, float]:
+    """Return the state after two steps of h/2, and its scaled difference from one of h; infinite if Newton fails."""
+    jacobian = _jacobian(f, t, y, scales)
+    whole = _step(f, t, y, h, jacobian, scales, np.zeros((STAGES, len(y))))
+    if whole is None:
+        return y, np.inf
+    # Where the halves begin: the polynomial of the whole step.
+    guess = _MIDDLES @ whole.stages
+    half = _step(f, t, y, h / 2, jacobian, scales, guess[:STAGES])
+    if half is None:
+        return y, np.inf
+    middle = y + half.stages[-1]
+    there = _jacobian(f, t + h / 2, middle, scales)
+    rest = _step(f, t + h / 2, middle, h / 2, there, scales, guess[STAGES:] - half.stages[-1])
+    if rest is None:
+        return y, np.inf
+    end = middle + rest.stages[-1]
+    # Newton's equations are solved to some units of round-off, below which no tolerance can be kept.
+    floor = whole.floor[-1] + half.floor[-1] + rest.floor[-1]
+    allowed = max(tolerance, 1e-13) * (scales + np.abs(end)) + floor
+    return end, float(np.max(np.abs(end - (y + whole.stages[-1])) / allowed))
+
+
+def _jacobian(f: Slopes, t: float, y: Floats, scales: Floats) -> Floats:
+    """Return derivatives of f by forward differences, shape (n, n); they affect only Newton's speed."""
+    moved = np.vstack([y, y + 1e-7 * np.diag(np.maximum(scales, np.abs(y)))])
+    slopes = f(np.full(len(moved), t), moved)
+    return np.asarray((slopes[1:] - slopes[0]) / (np.diag(moved[1:]) - y)[:, None]).T
+
+
+@dataclass(frozen=True, slots=True)
+class _Stages:
+    """One collocation step: y at the stages less y at its beginning, and their round-off; shapes (s, n)."""
+
+    stages: Floats
+    floor: Floats
+
+
+def _step(f: Slopes, t: float, y: Floats, h: float, jacobian: Floats, scales: Floats, guess: Floats) -> _Stages | None:
+    """Return one collocation step by simplified Newton iteration from ``guess``; None if it does not converge.
+
+    Of a stiff equation f is a small difference of large forces: a spring of 1e6 N/m whose length is known to 1e-16 m
+    gives its force to 1e-10 N, and no iteration makes the residual smaller. What the stages can be known to follows
+    from |J| |y| units of round-off in f through the inverse of Newton's matrix. It ends there.
+    """
+    n = len(y)
+    matrix = (-h * _A[:, None, :, None] * jacobian[None, :, None, :]).reshape(STAGES * n, STAGES * n)
+    matrix.flat[:: STAGES * n + 1] += 1.0
+    inverse = np.linalg.inv(matrix)
+    noise = _EPSILON * (np.abs(jacobian) @ np.abs(y) + np.abs(f(np.array([t]), y[None])[0]))
+    worst = np.outer(h * np.abs(_A).sum(axis=1), noise).ravel()
+    floor = (np.abs(inverse) @ worst).reshape(STAGES, n)
+    # The bound sums up what mostly cancels.
+    unit = _EPSILON * (scales + np.abs(y)) + floor / _CANCELS
+    times = t + h * _C
+    Z, last = guess, np.inf
+    for _ in range(_ITERATIONS):
+        update = (inverse @ (h * _A @ f(times, y + Z) - Z).ravel()).reshape(STAGES, n)
+        size = float(np.max(np.abs(update) / unit))
+        rate = size / last
+        if not np.isfinite(size) or (rate > _SLOW and size > _STANDSTILL):
+            return None
+        Z = Z + update
+        # The next correction would be ``rate`` times this one.
+        if size <= 1.0 or (np.isfinite(last) and size * rate <= 1.0) or rate > _SLOW:
+            return _Stages(Z, floor)
+        last = size
+    return None
+
+
+def _middles() -> Floats:
+    """Return the matrix from a polynomial's values at the stages (0 at the start) to those at its halves' stages."""
+    nodes = np.concatenate([[0.0], _C])
+    wanted = np.concatenate([_C / 2, (1 + _C) / 2])
+    weights = np.empty((2 * STAGES, STAGES))
+    for j in range(1, STAGES + 1):
+        others = np.delete(nodes, j)
+        weights[:, j - 1] = np.prod((wanted[:, None] - others) / (nodes[j] - others), axis=1)
+    return weights
+
+
+_C, _A = radau_matrix(STAGES)
+_MIDDLES = _middles()

@@ -1,0 +1,115 @@
+"""Stored references: ``trajectory.csv`` and ``provenance.json`` in a folder of the model's name.
+
+Small on purpose: at most ``ROWS`` communication points, and only as long as the reference knows every variable well.
+Numbers are written so that they read back to the same bits. Nothing in them tells of a day, a folder or a machine.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.trajectory_records import Trajectory
+
+Floats = npt.NDArray[np.float64]
+
+ROWS = 200
+KNOWN = 1e-7
+_AGREE = 3.0
+
+
+def excerpt(reference: Reference) -> Trajectory:
+    """Return the stored part of a reference: equally spaced rows, as long as every variable is well known.
+
+    That is to 1e-7 of its scale.
+    The uncertainty of each variable is the largest within the excerpt, at every row.
+    """
+    whole = reference.trajectory
+    known = np.all(whole.uncertainty <= KNOWN * reference.scales, axis=1)
+    end = len(known) if known.all() else max(int(np.argmin(known)), 1)
+    rows = slice(0, end, math.ceil((end - 1) / ROWS) or 1)
+    uncertainty = np.broadcast_to(whole.uncertainty[:end][-1], whole.values[rows].shape).copy()
+    balances = {balance.name: _rounded(balance.worst) for balance in reference.balances}
+    provenance = {**whole.provenance, "balances": balances}
+    return Trajectory(whole.names, whole.time[rows], whole.values[rows], uncertainty, provenance)
+
+
+def write(trajectory: Trajectory, folder: Path) -> None:
+    """Write an :func:`excerpt`; the folder is made if needed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["time", *trajectory.names])
+    for time, row in zip(trajectory.time.tolist(), trajectory.values.tolist(), strict=True):
+        writer.writerow([repr(number) for number in (time, *row)])
+    (folder / "trajectory.csv").write_text(text.getvalue(), encoding="utf-8")
+    provenance = {
+        **trajectory.provenance,
+        "uncertainty": dict(zip(trajectory.names, trajectory.uncertainty[-1].tolist(), strict=True)),
+    }
+    (folder / "provenance.json").write_text(
+        json.dumps(provenance, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+
+
+def read(folder: Path) -> Trajectory:
+    """Read files of :func:`write`.
+
+    Raises:
+        ValidationError: If a file is not there, or the two do not belong together.
+    """
+    try:
+        rows = list(csv.reader((folder / "trajectory.csv").read_text(encoding="utf-8").splitlines()))
+        provenance: dict[str, Any] = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+        names = tuple(rows[0][1:])
+        table = np.array([[float(number) for number in row] for row in rows[1:]]).reshape(len(rows) - 1, len(names) + 1)
+        uncertainty = provenance.pop("uncertainty")
+        spread = np.array([float(uncertainty[name]) for name in names])
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        remedy = "make it afresh with scripts/make_reference"
+        raise ValidationError(
+            "the stored reference cannot be read:", [Fault(str(error), folder.name, remedy)]
+        ) from error
+    values = table[:, 1:]
+    return Trajectory(names, table[:, 0], values, np.broadcast_to(spread, values.shape).copy(), provenance)
+
+
+def differences(stored: Trajectory, fresh: Trajectory) -> tuple[str, ...]:
+    """Return why a stored reference is out of date; () if it is not.
+
+    It is current if it has the same variables, times and provenance (versions, measured balances and whether it was
+    compiled aside), and no
+    value differs by more than three times the sum of both uncertainties.
+    """
+    found = []
+    if stored.names != fresh.names:
+        return (f"variables {', '.join(stored.names)} instead of {', '.join(fresh.names)}",)
+    aside = {"versions", "balances", "evaluation"}
+    for key in sorted((stored.provenance.keys() | fresh.provenance.keys()) - aside):
+        old, new = stored.provenance.get(key), fresh.provenance.get(key)
+        if old != new:
+            found.append(f"{key}: {old!r} instead of {new!r}")
+    count = min(len(stored.time), len(fresh.time))
+    if not np.allclose(stored.time[:count], fresh.time[:count], rtol=1e-12, atol=0) or 2 * count < len(fresh.time):
+        return (*found, "other points in time")
+    allowed = _AGREE * (stored.uncertainty[:count] + fresh.uncertainty[:count])
+    off = np.abs(stored.values[:count] - fresh.values[:count])
+    for column, name in enumerate(stored.names):
+        if not np.all(off[:, column] <= allowed[:, column]):
+            row = int(np.argmax(off[:, column] - allowed[:, column]))
+            found.append(f"{name} differs by {off[row, column]:.3g} at t = {stored.time[row]:.6g} s")
+    return tuple(found)
+
+
+def _rounded(number: float) -> float:
+    """Return two digits: further ones differ between machines by round-off."""
+    return float(f"{number:.1e}")

@@ -1,0 +1,500 @@
+"""The reference: integrate a model's experiment directly, sharing as little with the FMU as possible."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+import sympy as sm
+
+from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTICS, EquationsOfMotion
+from mb2fmu.mechanics.equations.observable_quantities import diagnosed_outputs
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.scales.characteristic_units import natural_units, typical_motion
+from mb2fmu.model.scales.switching_scales import surface_sizes
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.mode_equations import Modes
+from mb2fmu.validation.modes.reference_switches import frozen_equations
+from mb2fmu.validation.reference.event_sides import apart
+from mb2fmu.validation.reference.event_step_loop import EventSeen, StepLog
+from mb2fmu.validation.reference.experiment_numbers import Conditions, conditions
+from mb2fmu.validation.reference.initial_contact_modes import Gaps
+from mb2fmu.validation.reference.smooth_integration import TIGHTEST, HeldSlope, explicit_euler
+from mb2fmu.validation.reference.trajectory_integration import AT_A_STEP, BUDGET, Journey
+from mb2fmu.validation.reference.trajectory_records import Trajectory
+from mb2fmu.validation.reference.variable_scales import (
+    ROUNDING,
+    energy_scale,
+    error_scales,
+    first_scales,
+    moving,
+    own_scales,
+    row_scales,
+)
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
+from mb2fmu.validation.reference_equations.numeric_equations import Motion, NumericEquations
+
+Floats = npt.NDArray[np.float64]
+_VISITED = 8
+"""Instants of an experiment, at most, at which a coordinate is farthest; half as many are in between."""
+
+Kind = Literal["coordinate", "speed", "state", "output"]
+
+COARSE = 1e-12
+STRIDE = 4
+SCOUT = 1e-6
+SCOUTED = 200
+ENERGIES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A compared variable: FMU name, kind, unit, and ``nominal`` if it has one."""
+
+    name: str
+    kind: Kind
+    unit: str
+    nominal: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """A quantity of the reference that should vanish.
+
+    Attributes:
+        name: What balances.
+        formula: How it is computed.
+        values: Relative to ``scale``, shape (n_t,).
+        scale: In ``unit``.
+        unit: Of ``scale``.
+    """
+
+    name: str
+    formula: str
+    values: Floats
+    scale: float
+    unit: str
+
+    @property
+    def worst(self) -> float:
+        """The largest magnitude."""
+        return float(np.max(np.abs(self.values)))
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A trajectory with all data that is needed to judge others by it.
+
+    Attributes:
+        trajectory: All coordinates, speeds (dependent ones too), auxiliary states and outputs.
+        variables: One per column of the trajectory.
+        states: x = (q, independent u, z) at each communication point, shape (n_t, n_x).
+        state_columns: Columns of the trajectory that hold x.
+        scales: Scale of each variable by its own motion, > 0, shape (n,); see ``scales``.
+        typical: Typical magnitude of each variable, > 0, shape (n,).
+        natural_energy: Natural magnitude of energies, J.
+        work: Integrated power delivered to the mechanism since t = 0, J, shape (n_t,).
+        balances: The reference's own: energy, constraints.
+        numeric: The equations as functions of numbers.
+        conditions: The experiment.
+        events: In their order.
+        modes: At each communication point, at the end of the step before; empty where nothing switches.
+        event_uncertainty: How far the instants of events of two runs are from each other, at most, s.
+        diagnosed: Names of outputs about a unit's own constraints, each with its symbol of ``DIAGNOSTICS``.
+    """
+
+    trajectory: Trajectory
+    variables: tuple[Variable, ...]
+    states: Floats
+    state_columns: tuple[int, ...]
+    scales: Floats
+    typical: Floats
+    natural_energy: float
+    work: Floats
+    balances: tuple[Balance, ...]
+    numeric: NumericEquations
+    conditions: Conditions
+    events: tuple[EventSeen, ...] = ()
+    modes: tuple[Modes, ...] = ()
+    event_uncertainty: float = 0.0
+    diagnosed: tuple[tuple[str, sm.Symbol], ...] = ()
+
+    @property
+    def state_scales(self) -> Floats:
+        """The scale of each state, shape (n_x,)."""
+        return self.scales[list(self.state_columns)]
+
+    @property
+    def reach(self) -> dict[str, float]:
+        """FMU name of each speed → its largest magnitude."""
+        largest = np.max(np.abs(self.trajectory.values), axis=0).tolist()
+        return {v.name: size for v, size in zip(self.variables, largest, strict=True) if v.kind == "speed"}
+
+    @property
+    def visited(self) -> tuple[dict[str, float], ...]:
+        """FMU name of each coordinate → its value, where it goes farthest and at some instants in between."""
+        columns = {v.name: k for k, v in enumerate(self.variables) if v.kind == "coordinate"}
+        values = self.trajectory.values[:, list(columns.values())]
+        if not values.size:
+            return ()
+        farthest = np.stack([np.argmax(values, axis=0), np.argmin(values, axis=0)], axis=1).ravel()[:_VISITED]
+        between = np.linspace(0, len(values) - 1, _VISITED // 2 + 1).round().astype(int)[1:]
+        rows = dict.fromkeys([*farthest.tolist(), *between.tolist()])
+        return tuple(dict(zip(columns, values[row].tolist(), strict=True)) for row in rows if row)
+
+    @property
+    def work_scale(self) -> float:
+        """The scale of the work in J."""
+        energies = [balance.scale for balance in self.balances if balance.name == "energy"]
+        return energy_scale(np.array(energies), self.work, self.natural_energy)
+
+    def error_scales(self, tolerance: float) -> Floats:
+        """Return scales of (x, W) for an integration with a relative ``tolerance``, shape (n_x + 1,)."""
+        largest = np.append(np.max(np.abs(self.states), axis=0), self.work_scale)
+        return error_scales(largest, np.append(self.typical[list(self.state_columns)], 0.0), tolerance)
+
+    def undetermined(self, dependent: Sequence[int] | None = None) -> float | None:
+        """Return when constraints first fail to determine the dependent speeds, s; None if never.
+
+        Found where the determinant that they are solved with changes its sign between communication points.
+        ``dependent``: as many speeds as there are rows, of which this is asked; None: those of the equations.
+        """
+        run, numeric = self.conditions, self.numeric
+        asked = numeric.equations.u_dependent if dependent is None else dependent
+        if not numeric.m or not asked:
+            return None
+        prepared = numeric.prepare(run.parameters)
+        points = zip(run.time, self.states, strict=True)
+        signs = [numeric.determinacy(float(t), x, prepared, asked) for t, x in points]
+        changes = np.flatnonzero(np.array(signs) * signs[0] < 0)
+        return float(run.time[changes[0]]) if len(changes) else None
+
+
+def make_reference(
+    definition: Declarations,
+    equations: EquationsOfMotion,
+    *,
+    experiment: Conditions | None = None,
+    mechanism: Mechanism | None = None,
+    numeric: NumericEquations | None = None,
+) -> Reference:
+    """Integrate the equations over the experiment twice; the difference is the reference's uncertainty.
+
+    Method: Dormand-Prince 8(5, 3) with relative tolerance 2.3e-14 from communication point to communication point,
+    inputs held in between. A second run has tolerance 1e-12 and longer steps: it lands on every fourth point only, or,
+    where inputs change, takes one step where the first takes two. The uncertainty of a value is the running maximum of
+    the difference between the two, plus 64 units of round-off of the variable's largest magnitude. Inputs jump at
+    communication points: values there are those at the end of the step before (as an FMU shows them after ``doStep``).
+    Where the model says stiff, both runs are made by Radau IIA collocation of order 13 instead.
+
+    Args:
+        definition: The checked model: names, experiment.
+        equations: Of another formulation than the FMU's.
+        experiment: Other numbers than the model's default experiment.
+        mechanism: Given: the accelerations come from it by Newton-Euler, numerically; ``equations`` give outputs only.
+        numeric: Of another reference of the same equations and mechanism, so that they are compiled once.
+
+    Raises:
+        ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations, a gap of an impact
+            that is negative at the start.
+    """
+    run, diagnosed = experiment or conditions(definition), diagnosed_outputs(equations.outputs)
+    equations = comparable(equations)
+    numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else numeric_equations(equations, definition))
+    numeric.compile()
+    variables, columns = describe(definition, equations), state_columns(numeric)
+    natural = natural_units(definition, _largest_inputs(definition, run))
+    typical = np.array([natural.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
+    energy = natural.magnitude("J")
+    found = _integrated(numeric, run, typical[list(columns)], energy)
+    scales = own_scales(found.values, moving(found.values, found.uncertainty, typical), typical)
+    return Reference(
+        trajectory=Trajectory(
+            names=tuple(v.name for v in variables),
+            time=run.time,
+            values=found.values,
+            uncertainty=found.uncertainty,
+            provenance=provenance(definition, numeric, run),
+        ),
+        variables=variables,
+        states=found.motion[:, :-1],
+        state_columns=columns,
+        scales=scales,
+        typical=typical,
+        natural_energy=energy,
+        work=found.motion[:, -1],
+        balances=(
+            *energy_balance(equations, found.kinetic, found.motion[:, -1], energy),
+            *constraint_balances(numeric, run, found.residual, found.values, scales),
+        ),
+        numeric=numeric,
+        conditions=run,
+        events=tuple(found.seen.events),
+        modes=tuple(found.seen.modes),
+        event_uncertainty=found.late,
+        diagnosed=diagnosed,
+    )
+
+
+@dataclass(frozen=True)
+class _Integrated:
+    """The experiment integrated twice.
+
+    Attributes:
+        motion: (x, W) at the communication points, shape (n_t, n_x + 1).
+        values: All compared variables, shape (n_t, n).
+        kinetic: Kinetic energy in J, shape (n_t,).
+        residual: Of all constraint rows, shape (n_t, n_phi + m).
+        uncertainty: Of ``values``, the same shape.
+        late: Uncertainty of the instants of events, s.
+        seen: Events and modes on the way.
+    """
+
+    motion: Floats
+    values: Floats
+    kinetic: Floats
+    residual: Floats
+    uncertainty: Floats
+    late: float
+    seen: StepLog
+
+
+def _integrated(numeric: NumericEquations, run: Conditions, typical: Floats, energy: float) -> _Integrated:
+    """Integrate from the start, finely and coarsely; ``typical``: sizes of x, shape (n_x,), ``energy``: natural, J."""
+    prepared = numeric.prepare(run.parameters)
+    start = np.concatenate([start_state(numeric, run), [0.0]])
+    Gaps(numeric).refuse_overlaps(start[:-1], prepared)
+    largest, sizes, seen = _scouted(numeric, run, start, typical, energy), np.append(typical, 0.0), StepLog()
+    exact = error_scales(largest, sizes, TIGHTEST)
+    motion = solve(numeric, run, start, TIGHTEST, exact, parts=1 if run.steady else 2, seen=seen)
+    values, kinetic, residual = observe(numeric, run, motion[:, :-1], prepared, seen.modes)
+    uncertainty, late = _uncertainty(numeric, run, start, error_scales(largest, sizes, COARSE), values, seen)
+    return _Integrated(motion, values, kinetic, residual, uncertainty, late, seen)
+
+
+def numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
+    """Return the equations as functions of numbers, with events where something in them switches."""
+    frozen, typical = frozen_equations(equations), typical_motion(definition)
+    if frozen is None:
+        return NumericEquations(equations, typical)
+    numeric, speeds = HybridEquations(frozen, typical), definition.speeds
+    states = (*definition.coordinates, *(speeds[i] for i in equations.u_independent), *definition.auxiliary_states)
+    steps = [switch.kind == "integer" for switch in frozen.switches]
+    numeric.sizes = np.where(steps, 1.0, surface_sizes(definition, states, numeric.surfaces, len(steps)))
+    return numeric
+
+
+def _largest_inputs(definition: Declarations, run: Conditions) -> list[tuple[float, str]]:
+    """Return the largest magnitude of each input in the experiment, and its unit."""
+    largest = np.max(np.abs(run.inputs), axis=0).tolist()
+    return [(size, record.unit) for size, record in zip(largest, definition.inputs, strict=True)]
+
+
+def _scouted(numeric: NumericEquations, run: Conditions, start: Floats, typical: Floats, energy: float) -> Floats:
+    """Return the largest magnitudes of (x, W) in a rough run, shape (n_x + 1,); ``energy``: natural, J."""
+    rough, _ = run.thinned(SCOUTED)
+    first = np.append(first_scales(start[:-1], typical), energy)
+    found = solve(numeric, rough, start, SCOUT, first)
+    seen = np.unique(np.linspace(0, len(found) - 1, ENERGIES).astype(np.int64)).tolist()
+    prepared = numeric.prepare(run.parameters)
+    kinetic = [
+        numeric.motion(float(rough.time[k]), found[k, :-1], rough.held(k).tolist(), prepared).kinetic for k in seen
+    ]
+    work = energy_scale(np.array(kinetic), found[:, -1], energy)
+    return np.append(np.max(np.abs(found[:, :-1]), axis=0), work)
+
+
+def _uncertainty(
+    numeric: NumericEquations, run: Conditions, start: Floats, scales: Floats, values: Floats, fine: StepLog
+) -> tuple[Floats, float]:
+    """Return the running maximum of the difference to a coarser run plus round-off, like ``values``; of events, s.
+
+    At a point between an event of the one and the same event of the other the difference is the jump: that is left out.
+    """
+    coarse, rows = run.thinned((len(run.time) - 1) // STRIDE)
+    log = StepLog()
+    rough = solve(numeric, coarse, start, COARSE, scales, seen=log)
+    seen, _, _ = observe(numeric, coarse, rough[:, :-1], numeric.prepare(run.parameters), log.modes)
+    between, late = apart(coarse.time, fine.events, log.events)
+    difference = np.maximum.accumulate(np.where(between[:, None], 0.0, np.abs(values[rows] - seen)), axis=0)
+    # Between the points of the coarser run: what it is at the next one.
+    everywhere = difference[np.searchsorted(rows, np.arange(len(values)))]
+    return np.asarray(everywhere + ROUNDING * np.max(np.abs(values), axis=0)), late
+
+
+def solve(
+    numeric: NumericEquations,
+    run: Conditions,
+    start: Floats,
+    tolerance: float,
+    scales: Floats,
+    *,
+    parts: int = 1,
+    seen: StepLog | None = None,
+) -> Floats:
+    """Return (x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
+
+    Raises:
+        ValidationError: See :meth:`mb2fmu.validation.reference.trajectory_integration.Journey.travel`.
+    """
+    budget = max(BUDGET, AT_A_STEP * (len(run.time) - 1) * parts)
+    journey = Journey(numeric, run.time, run.inputs, numeric.prepare(run.parameters), stiff=run.stiff, budget=budget)
+    return journey.travel(start, tolerance, scales, parts=parts, projected=numeric.constrained, seen=seen)
+
+
+def held_slope(numeric: NumericEquations, run: Conditions) -> HeldSlope:
+    """Return the slope of (x, W) in step k, with the inputs of that step held."""
+    return Journey(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
+
+
+def start_state(numeric: NumericEquations, run: Conditions) -> Floats:
+    """Return x at t = 0 from the start values; independent speeds keep theirs, dependent ones follow."""
+    u = [run.u[i] for i in numeric.equations.u_independent]
+    return numeric.project(0.0, np.array([*run.q, *u, *run.z]), numeric.prepare(run.parameters))
+
+
+def state_columns(numeric: NumericEquations) -> tuple[int, ...]:
+    """Return the places of x = (q, independent u, z) among the compared variables (q, all u, z, outputs)."""
+    n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
+    speeds = (n_q + i for i in numeric.equations.u_independent)
+    return (*range(n_q), *speeds, *range(n_q + n_u, n_q + n_u + n_z))
+
+
+def observe(
+    numeric: NumericEquations,
+    run: Conditions,
+    states: Floats,
+    prepared: Sequence[float],
+    modes: Sequence[Modes] = (),
+) -> tuple[Floats, Floats, Floats]:
+    """Return all compared variables (n_t, n), kinetic energy (n_t,) and constraint residuals (n_t, n_phi + m).
+
+    ``modes``: of a walk, one per communication point; without them they are those that the states say.
+    """
+    rows, kinetic, residual = [], [], []
+    for k, x in enumerate(states):
+        r = run.held(k).tolist()
+        motion = moment(numeric, float(run.time[k]), x, r, prepared, modes[k] if modes else None)
+        rows.append(compared(numeric, x, motion))
+        kinetic.append(motion.kinetic)
+        residual.append(motion.residual)
+    return np.array(rows), np.array(kinetic), np.array(residual)
+
+
+def moment(
+    numeric: NumericEquations, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes | None
+) -> Motion:
+    """Return all quantities at one instant."""
+    if modes is not None and isinstance(numeric, HybridEquations):
+        return numeric.motion_in(t, x, r, prepared, modes)
+    return numeric.motion(t, x, r, prepared)
+
+
+def compared(numeric: NumericEquations, x: Floats, motion: Motion) -> Floats:
+    """Return all compared variables at one instant."""
+    return np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
+
+
+def describe(definition: Declarations, equations: EquationsOfMotion) -> tuple[Variable, ...]:
+    """Return the compared variables: coordinates, speeds, auxiliary states, outputs."""
+    return (
+        *(Variable(c.name, "coordinate", c.unit, c.nominal) for c in definition.coordinates),
+        *(Variable(s.name, "speed", s.unit, s.nominal) for s in definition.speeds),
+        *(Variable(z.name, "state", z.unit, z.nominal) for z in definition.auxiliary_states),
+        *(Variable(o.name, "output", o.unit, o.nominal) for o in comparable(equations).outputs),
+    )
+
+
+def comparable(equations: EquationsOfMotion) -> EquationsOfMotion:
+    """Return equations without outputs about a unit's own constraints: they are not of the reference's motion."""
+    outputs = tuple(o for o in equations.outputs if not o.expression.free_symbols & DIAGNOSTICS.all)
+    return equations if outputs == equations.outputs else replace(equations, outputs=outputs)
+
+
+def energy_balance(equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural: float) -> tuple[Balance, ...]:
+    """Return T - T(0) - W over the scale of energies; () if energies need not balance. ``natural``: in J."""
+    if equations.energy.kinetic is None or not equations.energy.balanced:
+        return ()
+    scale = energy_scale(kinetic, work, natural)
+    return (Balance("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"),)
+
+
+def constraint_balances(
+    numeric: NumericEquations, run: Conditions, residual: Floats, values: Floats, scales: Floats
+) -> tuple[Balance, ...]:
+    """Return the largest residual of all constraint rows, each over its own scale."""
+    if not residual.shape[1]:
+        return ()
+    sizes, _ = constraint_scales(numeric, run, values, scales)
+    n_phi = len(numeric.equations.holonomic)
+    relative = np.abs(residual) / sizes
+    return tuple(
+        Balance(name, formula, np.max(part, axis=1), 1.0, "1")
+        for name, formula, part in (
+            ("position constraints", "φ(q, t)", relative[:, :n_phi]),
+            ("velocity constraints", "A u + b", relative[:, n_phi:]),
+        )
+        if part.shape[1]
+    )
+
+
+def constraint_scales(
+    numeric: NumericEquations, run: Conditions, values: Floats, scales: Floats
+) -> tuple[Floats, Floats]:
+    """Return scale and round-off of each constraint row by ``scales.row_scales``."""
+    n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
+    q, u, z, _ = np.split(values, [n_q, n_q + n_u, n_q + n_u + n_z], axis=1)
+    holonomic, prepared = len(numeric.equations.holonomic), numeric.prepare(run.parameters)
+    return row_scales(numeric, holonomic, run.time, (q, u, z), scales[: n_q + n_u], prepared)
+
+
+def provenance(definition: Declarations, numeric: NumericEquations, run: Conditions) -> dict[str, object]:
+    """Return the tools and settings of a reference, without time, place or machine."""
+    return {
+        "model": definition.name,
+        "formulation": numeric.formulation,
+        "evaluation": "printed in C, compiled" if numeric.machine else "sympy.lambdify(cse=True), scalar",
+        "integrator": f"{'Radau IIA 13' if run.stiff else 'DOP853'}, every communication step by itself, inputs held",
+        "tolerances": [TIGHTEST, COARSE],
+        "stop": float(run.time[-1]),
+        "step": run.step,
+        "parameters": dict(
+            zip((p.name for p in definition.parameters if not p.calculated), run.parameters, strict=True)
+        ),
+        "signals": dict(run.signals),
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "sympy": sm.__version__,
+        },
+    }
+
+
+def by_euler(
+    definition: Declarations, equations: EquationsOfMotion, step: float, *, experiment: Conditions | None = None
+) -> Trajectory:
+    """Integrate by explicit Euler with a fixed step in s, for results that others published so.
+
+    No uncertainty is claimed (zeros): the steps are what is asked for, not the motion.
+
+    Raises:
+        ValidationError: As :func:`make_reference`.
+    """
+    run = experiment or conditions(definition)
+    numeric = NumericEquations(equations, typical_motion(definition))
+    start = np.append(start_state(numeric, run), 0.0)
+    states = explicit_euler(held_slope(numeric, run), run.time, start, step)[:, :-1]
+    values, _, _ = observe(numeric, run, states, numeric.prepare(run.parameters))
+    names = tuple(v.name for v in describe(definition, equations))
+    origin = provenance(definition, numeric, run) | {
+        "integrator": f"explicit Euler, step {step!r} s",
+        "tolerances": [],
+    }
+    return Trajectory(names, run.time, values, np.zeros_like(values), origin)

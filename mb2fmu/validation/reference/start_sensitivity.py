@@ -1,0 +1,126 @@
+"""Growth of small errors at the start: measured, since chaos decides what can be judged."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import ValidationError
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.reference.event_sides import apart, for_a_moment, idle_switches
+from mb2fmu.validation.reference.event_step_loop import StepLog, behind_the_start
+from mb2fmu.validation.reference.initial_contact_modes import Gaps, mode_places
+from mb2fmu.validation.reference.reference_run import Reference, moment, observe, solve
+
+Floats = npt.NDArray[np.float64]
+
+EPSILON = 1e-6
+TOLERANCE = 1e-10
+DIRECTIONS = 6
+POINTS = 200
+RAPID = 20_000
+"""Communication points that are looked at for rapid changes, about."""
+SEED = 20111
+
+
+def directions(n: int) -> Floats:
+    """Return rows of ±1 and 0: single states while they are few, else random signs of all with a fixed seed."""
+    if n <= DIRECTIONS:
+        return np.eye(n)
+    return np.random.default_rng(SEED).choice(np.array([-1.0, 1.0]), size=(DIRECTIONS, n))
+
+
+def rapid(reference: Reference) -> npt.NDArray[np.int64]:
+    """Return points between the thinned ones at which an output changes faster than at any before.
+
+    There a small delay makes a large error: the direction of a pendulum that passes close to its centre turns by half a
+    revolution within a moment. Delays grow with time, hence rates are weighed with it. Of a course that grows more and
+    more rapid, only points are taken at which t |dy/dt| is a quarter more than at the last one taken.
+
+    Returns:
+        Rows, ascending.
+    """
+    numeric, run = reference.numeric, reference.conditions
+    _, taken = run.thinned(POINTS)
+    n_outputs = len(numeric.equations.outputs)
+    if len(taken) == len(run.time) or not n_outputs:
+        return np.zeros(0, dtype=np.int64)
+    rows = np.union1d(np.arange(0, len(run.time), max(1, len(run.time) // RAPID)), taken)
+    delays = run.time[rows, None] * np.array([_output_rates(reference, row) for row in rows.tolist()])
+    usual = np.isin(rows, taken)
+    found = set()
+    for column in delays.T:
+        largest = 0.0
+        for row, size, known in zip(rows.tolist(), column.tolist(), usual.tolist(), strict=True):
+            if known:
+                largest = max(largest, size)
+            elif size > 1.25 * largest > 0.0:
+                found.add(row)
+                largest = size
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def _output_rates(reference: Reference, row: int) -> Floats:
+    """Return |dy/dt| of the outputs at a communication point, inputs held, shape (n_y,); 0 where undefined."""
+    numeric, run = reference.numeric, reference.conditions
+    prepared, r = numeric.prepare(run.parameters), run.held(row).tolist()
+    t, x = float(run.time[row]), reference.states[row]
+    modes = reference.modes[row] if reference.modes else None
+    span = 1e-6 * run.step
+    try:
+        here = moment(numeric, t, x, r, prepared, modes)
+        after = moment(numeric, t + span, x + span * here.x_dot, r, prepared, modes)
+    except (ValidationError, ArithmeticError, ValueError):
+        return np.zeros(len(numeric.equations.outputs))
+    rates = np.abs(np.asarray(after.outputs) - np.asarray(here.outputs)) / span
+    return np.where(np.isfinite(rates), rates, 0.0)
+
+
+def measure_sensitivity(reference: Reference) -> Floats:
+    """Return the error of each variable per relative error of the state, as it grows over time.
+
+    S_v(t) = max over s ≤ t of the sum (states perturbed one by one) or the maximum (random signs of all states) over
+    the directions d of |v(s; x0 + ε d ∘ scale) − v(s; x0)| / ε, with ε = 1e-6 and each state's own scale (``scales``):
+    where every state is wrong by a part ε of its scale, v is wrong by at most ε S_v to first order. Where no input
+    changes it is measured at about 200 points, and where outputs change most rapidly (:func:`rapid`), and interpolated.
+    Points between an event and the same event of the
+    perturbed motion are left out: there v differs by a jump, and not by what errors grow to. What is held at the start
+    stays so, gaps of resting contacts included (a gap that the next change of modes lets jump would tell another
+    sequence of events), and modes are not perturbed: of a contact that has opened at the start, and is still where it
+    was, 1/4 and a little is no mode.
+
+    Returns:
+        Shape (n_t, n), in the variables' units, never decreasing in time.
+
+    Raises:
+        ValidationError: If a perturbed start cannot be integrated.
+    """
+    numeric = reference.numeric
+    run, rows = reference.conditions.thinned(POINTS, also=rapid(reference))
+    truth = reference.trajectory.values[rows]
+    prepared = numeric.prepare(run.parameters)
+    scales = reference.error_scales(TOLERANCE)
+    gaps, grown = Gaps(numeric), []
+    axes = directions(numeric.n_x)
+    one_by_one = len(axes) == numeric.n_x
+    axes[:, list(mode_places(numeric))] = 0.0
+    for direction in axes[axes.any(axis=1)]:
+        x0 = reference.states[0] + EPSILON * direction * reference.state_scales
+        x0 = gaps.opened(numeric.project(0.0, x0, prepared), prepared, reference.states[0], prepared)
+        if isinstance(numeric, HybridEquations):
+            x0 = numeric.kept_at_rest(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
+        log = StepLog()
+        with behind_the_start(numeric):
+            moved = solve(numeric, run, np.append(x0, 0.0), TOLERANCE, scales, seen=log)
+        values, _, _ = observe(numeric, run, moved[:, :-1], prepared, log.modes)
+        between, _ = apart(run.time, reference.events, log.events)
+        if reference.modes:
+            idle = idle_switches((*reference.events, *log.events))
+            between |= for_a_moment([reference.modes[row] for row in rows.tolist()], log.modes, idle)
+        grown.append(np.where(between[:, None], 0.0, np.abs(values - truth)) / EPSILON)
+    if not grown:  # without states nothing is perturbed
+        return np.zeros_like(reference.trajectory.values)
+    together = np.sum(grown, axis=0) if one_by_one else np.max(grown, axis=0)
+    largest = np.maximum.accumulate(together, axis=0)
+    # Between the points looked at: linear, which keeps it from decreasing.
+    return np.array([np.interp(reference.trajectory.time, run.time, column) for column in largest.T]).T

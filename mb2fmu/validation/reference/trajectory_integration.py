@@ -1,0 +1,131 @@
+"""``Journey``: integrate equations of motion between communication points, compiled where there is a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.compiled import c_structures
+from mb2fmu.validation.compiled.compiled_equations import FailureError, Machine
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.reference.event_step_loop import StepLog, travel
+from mb2fmu.validation.reference.radau_collocation import integrate_stiff
+from mb2fmu.validation.reference.smooth_integration import TIGHTEST, Slope, Slopes, integrate, one_by_one, stuck
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, explained
+
+Floats = npt.NDArray[np.float64]
+
+BUDGET = 5_000_000
+AT_A_STEP = 60
+"""Evaluations that every communication step may take at least: a few steps of the integration, of a dozen each."""
+
+STIFF_BUDGET = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """Equations and conditions under which (x, W) moves; W is the work of all loads.
+
+    Attributes:
+        numeric: The equations.
+        time: Communication points in s, shape (n_t,).
+        inputs: Held over each step, shape (n_t - 1, n_r).
+        prepared: What ``numeric.prepare`` gives for the parameters.
+        stiff: An implicit method is needed.
+        budget: Evaluations that may be spent.
+    """
+
+    numeric: NumericEquations
+    time: Floats
+    inputs: Floats
+    prepared: Sequence[float]
+    stiff: bool = False
+    budget: int = BUDGET
+
+    def travel(
+        self,
+        start: Floats,
+        tolerance: float,
+        scales: Floats,
+        *,
+        parts: int = 1,
+        projected: bool = False,
+        seen: StepLog | None = None,
+    ) -> Floats:
+        """Return (x, W) at each communication point, shape (n_t, n_x + 1).
+
+        Args:
+            start: (x, W) at the first one.
+            tolerance: Of each step's error, relative to ``scales`` and to (x, W).
+            scales: Magnitudes of (x, W), > 0.
+            parts: At least so many steps between two points.
+            projected: Every step ends on the constraints.
+            seen: Takes events and modes, where the equations have any.
+
+        Raises:
+            ValidationError: If the step size vanishes or the budget is spent: the equations are stiff or singular
+                there; if a matrix is singular, or the constraints are not found.
+        """
+        if isinstance(self.numeric, HybridEquations):
+            return travel(
+                self.numeric, self.time, self.inputs, self.prepared, start, tolerance, scales,
+                parts=parts, projected=projected, budget=self.budget, seen=seen,
+            )  # fmt: skip
+        if self.stiff:
+            return integrate_stiff(self.slopes, self.time, start, tolerance, scales, min(self.budget, STIFF_BUDGET))
+        machine = self.numeric.machine
+        if machine:
+            return self._compiled(machine, start, tolerance, scales, parts, projected=projected)
+        project = self._projection if projected else None
+        return integrate(self.slope, self.time, start, tolerance, scales, self.budget, parts, project)
+
+    def slope(self, k: int) -> Slope:
+        """Return the slope of (x, W) while the inputs of step k hold."""
+        numeric, prepared = self.numeric, self.prepared
+        r: Sequence[float] = self.inputs[k].tolist()
+
+        def held(t: float, y: Floats) -> Floats:
+            x_dot, power = numeric.x_dot(t, y[:-1], r, prepared)
+            return np.append(x_dot, power)
+
+        return held
+
+    def slopes(self, k: int) -> Slopes:
+        """Return the slopes of (x, W) at several instants while the inputs of step k hold."""
+        machine, prepared = self.numeric.machine, self.prepared
+        if machine is None:
+            return one_by_one(self.slope(k))
+        r: Sequence[float] = self.inputs[k].tolist()
+
+        def held(times: Floats, values: Floats) -> Floats:
+            """Return slopes with inputs and parameters held."""
+            try:
+                return machine.slopes(times, values, r, prepared)
+            except FailureError as error:
+                raise explained(error) from error
+
+        return held
+
+    def _projection(self, t: float, y: Floats) -> Floats:
+        """Return (x, W) with x projected onto the constraints."""
+        return np.append(self.numeric.project(t, y[:-1], self.prepared), y[-1])
+
+    def _compiled(
+        self, machine: Machine, start: Floats, tolerance: float, scales: Floats, parts: int, *, projected: bool
+    ) -> Floats:
+        """Integrate by compiled functions, which give the same errors as the others."""
+        relative = max(tolerance, TIGHTEST)
+        given = (self.time, self.inputs, self.prepared, start, tolerance, relative, scales, self.budget)
+        try:
+            return machine.integrate(*given, parts=parts, projected=projected)
+        except FailureError as error:
+            reasons = {c_structures.VANISHING: _VANISHING, c_structures.SPENT: f"{self.budget} evaluations are spent"}
+            if error.status in reasons:
+                raise stuck(error.time, reasons[error.status]) from error
+            raise explained(error) from error
+
+
+_VANISHING = "Required step size is less than spacing between numbers"

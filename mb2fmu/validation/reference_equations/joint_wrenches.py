@@ -1,0 +1,207 @@
+"""Cuts: forces and torques of joints and contacts, by the Newton-Euler equations of the bodies beyond the cut.
+
+The reference's own way: which body a load acts on is told by numbers. A point is fixed in a body if it moves as a
+particle of that body would, v_P = v_B + w_B x r_BP, at random states and for every speed alone. The sums run over all
+bodies beyond the cut at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.random_states import random_samples, with_auxiliary
+from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import Sights
+
+Floats = npt.NDArray[np.float64]
+GROUND = -1
+_CLOSE = 1e-9  # of the largest partial velocity
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A force on a point or a torque on a frame, in N; ``body``: the body that it acts on, if given."""
+
+    at: int
+    vector: sm.Matrix
+    torque: bool = False
+    body: int = GROUND
+
+
+class Cuts:
+    """Forces in the cuts of one mechanism, written in sights."""
+
+    def __init__(self, mechanism: Mechanism, sights: Sights) -> None:
+        self.m, self.sights = mechanism, sights
+
+    def of(self, request: RequestedOutput) -> sm.Matrix:
+        """Return the requested force or torque, in N."""
+        subject = request.subject
+        at = request.relative_to
+        if request.of_joint:
+            joint = self.m.joints[subject[0]]
+            bodies = self._beyond(joint.child)
+            at = joint.point if at is None else at
+        else:
+            bodies = {*subject}
+        if request.kind == "reaction_force":
+            return self._force(bodies)
+        assert at is not None, "the formulation has refused it"
+        return self._torque(bodies, at)
+
+    def through(self, number: int, *, force: bool) -> sm.Matrix:
+        """Return the force through a joint, or the torque about its point, in N."""
+        joint = self.m.joints[number]
+        bodies = self._beyond(joint.child)
+        return self._force(bodies) if force else self._torque(bodies, joint.point)
+
+    def _beyond(self, body: int) -> set[int]:
+        """Return a body, the bodies that follow it by joints, and those fixed in any of them."""
+        held = {joint.child for joint in self.m.joints}
+        found: set[int] = set()
+        waiting = [body]
+        while waiting:
+            number = waiting.pop()
+            found.add(number)
+            waiting += [joint.child for joint in self.m.joints if joint.parent == number]
+        for other, each in enumerate(self.m.bodies):
+            if other not in held and self._fixed.of_point(each.masscenter, among=sorted(held)) in found:
+                found.add(other)
+        return found
+
+    def _force(self, bodies: set[int]) -> sm.Matrix:
+        """Return R = sum m a - sum F."""
+        total = sm.zeros(3, 1)
+        for number in sorted(bodies):
+            body = self.m.bodies[number]
+            total += body.mass * self.sights.vector("acceleration", body.masscenter)
+        for piece in self._on(bodies):
+            total -= sm.zeros(3, 1) if piece.torque else piece.vector
+        return total
+
+    def _torque(self, bodies: set[int], at: int) -> sm.Matrix:
+        """Return S = sum (r x m a + H') - sum (r x F + T) about a point."""
+        total, here = sm.zeros(3, 1), self.sights.vector("position", at)
+        for number in sorted(bodies):
+            body = self.m.bodies[number]
+            arm = self.sights.vector("position", body.masscenter) - here
+            total += body.mass * arm.cross(self.sights.vector("acceleration", body.masscenter))
+            if body.inertia is not None and not body.inertia.is_zero_matrix:
+                R = self.sights.rotation(body.frame)
+                w = R.T * self.sights.vector("omega", body.frame)
+                alpha = R.T * self.sights.vector("alpha", body.frame)
+                total += R * (body.inertia * alpha + w.cross(body.inertia * w))
+        for piece in self._on(bodies):
+            if piece.torque:
+                total -= piece.vector
+            else:
+                total -= (self.sights.vector("position", piece.at) - here).cross(piece.vector)
+        return total
+
+    def _on(self, bodies: set[int]) -> Iterator[_Piece]:
+        """Yield the loads on some bodies."""
+        for piece in (*self._loads(), *self._constraint_forces()):
+            number = piece.body
+            if number == GROUND:
+                fixed = self._fixed.of_frame if piece.torque else self._fixed.of_point
+                number = fixed(piece.at, among=range(len(self.m.bodies)))
+            if number in bodies:
+                yield piece
+
+    def _loads(self) -> Iterator[_Piece]:
+        """Yield each load as forces on points and torques on frames, in inertial components, with reactions."""
+        for load in self.m.loads:
+            if isinstance(load, ForceLoad):
+                yield _Piece(load.point, self.sights.in_inertial_frame(load.force), body=load.body)
+            elif isinstance(load, TorqueLoad):
+                yield _Piece(load.frame, self.sights.in_inertial_frame(load.torque), torque=True, body=load.body)
+            elif isinstance(load, TorqueActuatorLoad):
+                vector = load.torque * self.sights.in_inertial_frame(load.axis)
+                yield _Piece(load.frame, vector, torque=True)
+                if load.reaction >= 0:
+                    yield _Piece(load.reaction, -vector, torque=True)
+            else:
+                yield from self._along(load)
+
+    def _along(self, load: PathwayLoad) -> Iterator[_Piece]:
+        """Yield the forces of each segment, which push its ends apart."""
+        for a, b in zip(load.points, load.points[1:], strict=False):
+            d = self.sights.vector("position", b) - self.sights.vector("position", a)
+            push = load.force * d / sm.sqrt(d.dot(d))
+            yield from (_Piece(a, -push), _Piece(b, push))
+
+    def _constraint_forces(self) -> Iterator[_Piece]:
+        """Yield constraint forces: minus the multiplier times the vectors at their places of application."""
+        for symbol, acts in zip(self.m.multipliers, self.m.acts, strict=True):
+            for act in acts:
+                vector = -symbol * self.sights.in_inertial_frame(act.vector)
+                yield _Piece(act.at, vector, act.torque, act.body)
+
+    @cached_property
+    def _fixed(self) -> _Fixed:
+        """Finder of frames and points that are fixed to each other."""
+        return _Fixed(self.m)
+
+
+class _Fixed:
+    """Finds the body in which points and frames are fixed, by their motion at random states."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self._bodies = mechanism.bodies
+        numeric = NumericMechanism(mechanism)
+        self._frames: list[Floats] = []
+        self._points: list[tuple[Floats, Floats]] = []  # positions and partial velocities of all points
+        for s in random_samples(numeric)[:2]:
+            numeric.set(s.t, s.q, with_auxiliary(mechanism, s.u), s.z, s.r, s.parameters)
+            self._frames.append(np.array([frame.partials for frame in numeric.frames]))
+            places = np.array([point.position for point in numeric.points])
+            self._points.append((places, np.array([point.partials for point in numeric.points])))
+
+    def of_frame(self, frame: int, among: Sequence[int]) -> int:
+        """Return the body that a frame turns with, or the ground."""
+        turning = [W[frame] for W in self._frames]
+        if all(_same(W, 0 * W, W) for W in turning):
+            return GROUND
+        for number in among:
+            own = self._bodies[number].frame
+            if own >= 0 and all(_same(W[own], W[frame], W[frame]) for W in self._frames):
+                return number
+        return GROUND
+
+    def of_point(self, point: int, among: Sequence[int]) -> int:
+        """Return the body that a point is a particle of, or the ground."""
+        for number in among:
+            if self._bodies[number].masscenter == point:
+                return number
+        if all(not np.any(J[point]) for _, J in self._points):
+            return GROUND
+        for number in among:
+            if self._moves_with(number, point):
+                return number
+        return GROUND
+
+    def _moves_with(self, number: int, point: int) -> bool:
+        """Return whether v_P = v_B + w_B x r_BP for every speed alone."""
+        body = self._bodies[number]
+        for W, (r, J) in zip(self._frames, self._points, strict=True):
+            rigid = J[body.masscenter].copy()
+            if body.frame >= 0:
+                rigid += np.cross(W[body.frame], (r[point] - r[body.masscenter])[:, None], axis=0)
+            if not _same(rigid, J[point], J[point]):
+                return False
+        return True
+
+
+def _same(a: Any, b: Any, scale: Any) -> bool:
+    """Return whether two arrays are equal but for round-off of the largest number of a third."""
+    return bool(np.max(np.abs(a - b), initial=0.0) <= _CLOSE * max(float(np.max(np.abs(scale), initial=0.0)), 1e-300))

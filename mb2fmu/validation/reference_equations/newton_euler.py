@@ -1,0 +1,149 @@
+"""The reference of mechanisms with bodies: Newton-Euler equations in numbers, from ``Mechanism`` records.
+
+The accelerations come from :class:`mb2fmu.mechanics.mechanism.numeric.numeric_mechanism.NumericMechanism`, or compiled from ``bodies.c``:
+no formulation and no symbolic composition between bodies. Outputs and energies are read off the same motion
+(``instruments``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
+from mb2fmu.model.scales.characteristic_units import typical_motion
+from mb2fmu.validation.evaluation_plans.evaluation_plan import Plan, Planner, solve
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import Sight, seen
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, Observed
+from mb2fmu.validation.reference_equations.observables import read_off
+
+Floats = npt.NDArray[np.float64]
+
+MOST_BODIES = 7
+"""In space, up to which SymPy's Kane's method is a matter of seconds."""
+
+
+def outgrows_symbols(mechanism: Mechanism) -> bool:
+    """Return True for more than :data:`MOST_BODIES` bodies that do not all turn about one direction."""
+    m = mechanism
+    if m.lagrangian_alone or len(m.bodies) <= MOST_BODIES:
+        return False
+    numeric, d = NumericMechanism(m), m.declared
+    q, z, r = (np.array([item.start for item in i]) for i in (d.coordinates, d.auxiliary_states, d.inputs))
+    speeds = np.random.default_rng(1).uniform(0.5, 1.0, len(m.u_all))
+    numeric.set(0.3, q + 0.2, speeds, z, r, numeric.parameters(parameter_values(m)))
+    directions = np.array([numeric.frames[body.frame].omega for body in m.bodies if body.frame >= 0])
+    return len(directions) > 0 and int(np.linalg.matrix_rank(directions, tol=1e-9)) > 1
+
+
+def newton_euler_applies(mechanism: Mechanism) -> bool:
+    """Return whether the reference can be integrated from a mechanism itself, without any formulation's equations.
+
+    It cannot where there are no bodies, where loads or z' depend on forces of constraints or on accelerations, and
+    where auxiliary speeds stand in the constraints.
+    """
+    m = mechanism
+    if m.lagrangian_alone or m.constraint_forces or m.auxiliary_rows is not None:
+        return False
+    late = {*m.u_dot, *m.multipliers}
+    return not any(sm.sympify(e).free_symbols & late for e in m.z_dot)
+
+
+class NewtonEuler(NumericEquations):
+    """Equations in numbers from a mechanism, without its equations of motion.
+
+    Args:
+        mechanism: With bodies.
+        equations: Of the same mechanism, dynamics or none; only names and a potential energy's closed form are taken.
+    """
+
+    formulation = "Newton-Euler, numerically"
+
+    def __init__(self, mechanism: Mechanism, equations: EquationsOfMotion) -> None:
+        self.mechanism = mechanism
+        self._auxiliary = np.zeros(len(mechanism.u_auxiliary))
+        self._reading = read_off(mechanism, equations)
+        super().__init__(equations, typical_motion(mechanism.declared))
+
+    @cached_property
+    def _numeric(self) -> NumericMechanism:
+        """The mechanism in NumPy; not needed where it is compiled."""
+        assert self.mechanism
+        return NumericMechanism(self.mechanism)
+
+    def _observed(self) -> Observed:
+        """Return energies and outputs, computed from the mechanism; only a closed-form potential is of the equations.
+
+        It is written in the equations' intermediates, of which those are evaluated that it needs.
+        """
+        assert self.mechanism
+        reading, outputs = self._reading, tuple(output.expression for output in self._reading.outputs)
+        own = {assignment.symbol for assignment in reading.pathways}
+        others = [i for i in self.equations.intermediates if not (isinstance(i, Assignment) and i.symbol in own)]
+        wanted = set().union(*(e.free_symbols for e in outputs)) & set(self.mechanism.multipliers)
+        return Observed(
+            kinetic=reading.kinetic,
+            outputs=outputs,
+            multipliers=self.mechanism.multipliers if wanted else (),
+            intermediates=(*reading.pathways, *others),
+            seen=reading.sights.symbols,
+        )
+
+    def _sights(self) -> tuple[Sight, ...]:
+        """Return the quantities that outputs read from the mechanism."""
+        return self._reading.sights.all
+
+    def _plan_dynamics(self, planner: Planner) -> Plan:
+        """Plan nothing: the mass matrix comes from bodies, over all speeds."""
+        self.rows = self.n_u  # the mass matrix is over all speeds, whatever the equations have
+        return planner.plan([], keep=False)
+
+    def _plan_late(self, planner: Planner) -> Plan:
+        """Plan nothing: there are no late intermediates."""
+        return planner.plan([], keep=False)
+
+    def _complete(self, values: list[float]) -> None:
+        """Complete the quantities of the mechanism at the state that :meth:`_advance` has set."""
+        u_dot = np.concatenate([values[self._u_dot : self._u_dot + self.n_u], self._auxiliary])
+        found = seen(self._sights(), self._numeric, u_dot)
+        values[self._seen : self._seen + len(found)] = found
+
+    def _advance(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
+    ) -> tuple[list[float], list[float], Floats, float]:
+        """Return all values, constraint entries, x' and the power of loads in W, at one state."""
+        n_q, n_u, n_i = self.n_q, self.n_u, len(self._independent)
+        m = self._numeric
+        q, z = x[:n_q], x[n_q + n_i :]
+        u = np.zeros(n_u)
+        u[self._independent] = x[n_q : n_q + n_i]
+
+        def move() -> None:
+            m.set(t, q, np.concatenate([u, self._auxiliary]), z, np.array(r, dtype=float), np.array(prepared))
+
+        move()
+        A, b, gamma = m.constraints()
+        if self._dependent:
+            free = A[:, self._independent] @ u[self._independent] + b
+            u[self._dependent] = solve(A[:, self._dependent], -free[:, None], "the dependent speeds")[:, 0]
+            move()
+            A, b, gamma = m.constraints()
+        M, f = m.dynamics()
+        constraints = [*A.ravel().tolist(), *b.tolist()]
+        numbers = [*M[:n_u, :n_u].ravel(), *f[:n_u], *gamma]
+        K, k0 = m.kinematics()
+        values = [t, *q.tolist(), *u.tolist(), *z.tolist(), *r, *prepared]
+        values += self._blank[len(values) :]
+        u_dot = self._accelerations(values, numbers, constraints)
+        values[self._u_dot : self._u_dot + n_u] = u_dot.tolist()
+        self._set_multipliers(values, numbers, constraints, u_dot)
+        x_dot = np.concatenate([K @ u + k0, u_dot[self._independent], m.z_dot()])
+        stored = m.potential_power(u) if m.mechanism.potential_forces else 0.0
+        return values, constraints, x_dot, float(sum(m.powers())) + stored

@@ -1,0 +1,466 @@
+"""EquationsOfMotion as functions of numbers, by SymPy's ``lambdify``: the reference's side of the proof.
+
+Nothing of the program is used, and the linear algebra is not the program's: constrained dynamics are solved in the
+null space of the velocity constraints (by singular values) where the full mass matrix is known, as stacked rows
+[M; A] u' = [f; -gamma] where the rows are reduced already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.errors import Fault, PlatformError, ToolError, ValidationError
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Intermediate
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.validation.compiled import c_structures
+from mb2fmu.validation.compiled.c_expressions import CannotWriteError
+from mb2fmu.validation.compiled.compiled_equations import FailureError, Machine, Sizes
+from mb2fmu.validation.evaluation_plans.evaluation_plan import Plan, Planner, singular, solve
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import Sight
+
+Floats = npt.NDArray[np.float64]
+
+
+_RANK = 1e-9
+"""Singular values of a Jacobian below this part of the largest one are taken for redundant constraints."""
+
+_FOLLOWS = 1e-7
+"""A row follows from others if no more than this part of it is left beside them."""
+
+_SLANT = 10.0  # how far rows turn against each other, at most, per distance from the constraints
+_PROJECTIONS = 30
+_CLOSE = 1e-9  # of each coordinate: the error that such a step leaves is its square
+_NEAR = 1e-6  # of each coordinate or its typical magnitude: so near, steps that do not become smaller are round-off
+_EPSILON = float(np.finfo(float).eps)
+_SLOWER = 4.0
+
+
+def _least_norm(A: Floats, right: Floats, units: Floats) -> Floats:
+    """Return the shortest x with A x = right, with each component measured in its unit."""
+    return np.asarray(units * np.linalg.lstsq(A * units, right, rcond=_RANK)[0])
+
+
+def _astray(t: float) -> ValidationError:
+    """Return the error of a projection that finds nothing."""
+    return ValidationError(
+        "the reference cannot be integrated:",
+        [Fault(f"at t = {t:.6g} s no coordinates near those found obey the holonomic constraints")],
+    )
+
+
+def explained(error: FailureError) -> ValidationError:
+    """Turn failures of compiled functions into the same errors as those of NumPy."""
+    return singular(error.name) if error.status == c_structures.SINGULAR else _astray(error.time)
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """All quantities at one instant.
+
+    Attributes:
+        u: All speeds, dependent ones included, shape (n_u,).
+        x_dot: Derivative of (q, independent u, z).
+        power: Sum of all powers delivered to the mechanism, W.
+        kinetic: J; nan where it is not known.
+        outputs: Shape (n_outputs,).
+        residual: Of the constraints: phi(q, t), then A u + b.
+    """
+
+    u: Floats
+    x_dot: Floats
+    power: float
+    kinetic: float
+    outputs: Floats
+    residual: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Observed quantities of a motion, and the symbols that they are written in.
+
+    Attributes:
+        kinetic: T in J; nan where it is not known.
+        outputs: One expression per output.
+        multipliers: Symbols of λ, where outputs are written in them; else ().
+        intermediates: In order.
+        seen: Symbols whose numbers the mechanism gives when a motion is asked for as a whole.
+    """
+
+    kinetic: sm.Expr
+    outputs: tuple[sm.Expr, ...]
+    multipliers: tuple[sm.Symbol, ...]
+    intermediates: tuple[Intermediate, ...]
+    seen: tuple[sm.Symbol, ...] = ()
+
+
+class NumericEquations:
+    """The equations compiled: state x = (q, independent u, z) of length ``n_x``.
+
+    Args:
+        equations: Of any formulation.
+        typical: Magnitude of each coordinate, then of each speed, > 0: what round-off is a part of where coordinates
+            are zero, and the units in which ranks are decided and what is nearest is found. Ones if nobody says.
+
+    ``formulation`` names where the accelerations come from. ``prepared`` is always what :meth:`prepare` gives for the
+    parameter values; ``r`` are the values of the inputs.
+    """
+
+    formulation: str = ""
+    mechanism: Mechanism | None = None
+    """What the dynamics come from, where they do not come from the equations."""
+
+    def __init__(self, equations: EquationsOfMotion, typical: Sequence[float] | None = None) -> None:
+        e = self.equations = equations
+        self.typical = np.array([1.0] * len((*e.q, *e.u)) if typical is None else [*typical], dtype=np.float64)
+        if self.typical.shape != (len(e.q) + len(e.u),) or not np.all(self.typical > 0.0):
+            raise ValueError("typical: one magnitude > 0 per coordinate and speed")
+        self.formulation = self.formulation or e.method
+        self.n_q, self.n_u, self.n_z = len(e.q), len(e.u), len(e.z)
+        self.n_x = len(e.states)
+        self._independent, self._dependent = list(e.u_independent), list(e.u_dependent)
+        self._calculated = Planner(e.calculated_parameters, {s: i for i, s in enumerate(e.p)}).plan(
+            [c.symbol for c in e.calculated_parameters]
+        )
+        given = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
+        observed = self._observed()
+        self._asks_for_multipliers = bool(observed.multipliers)
+        self._seen = len(given)
+        planner = Planner(observed.intermediates, {s: i for i, s in enumerate((*given, *observed.seen))})
+        constraints = e.velocity_constraints
+        self.m = len(constraints.names) if constraints else 0
+        self._project = planner.plan(list(e.kinematics.projection), keep=False) if e.kinematics.projection else None
+        self._holonomic = planner.plan([phi for _, phi in e.holonomic], keep=False)
+        slopes = [phi.diff(q) for _, phi in e.holonomic for q in e.q]
+        self._holonomic_slopes = planner.plan(slopes, keep=False)
+        # Kept plans below are always run in this order: each relies on what those before it have evaluated.
+        self._constraints = planner.plan([*constraints.jacobian, *constraints.offset] if constraints else [])
+        self._dynamics = self._plan_dynamics(planner)
+        self._u_dot = planner.reserve(e.u_dot)
+        self._multipliers = planner.reserve(observed.multipliers)
+        self._late = self._plan_late(planner)
+        self._kinetic = planner.plan([observed.kinetic])
+        self._outputs = planner.plan(list(observed.outputs))
+        self._blank = [0.0] * planner.size
+        self.machine: Machine | None = None
+
+    def compile(self) -> bool:
+        """Use compiled functions from now on; return False, changing nothing, where there is no compiler."""
+        if self.machine:
+            return True
+        try:
+            self.machine = Machine(
+                self._sizes(), self._independent, self.typical, self._plans(), self.mechanism, self._sights()
+            )
+        except (ToolError, PlatformError, CannotWriteError):
+            return False
+        return True
+
+    def _sizes(self) -> Sizes:
+        """Return the sizes of the equations, for the compiled functions."""
+        e = self.equations
+        return Sizes(
+            n_q=self.n_q,
+            n_u=self.n_u,
+            n_z=self.n_z,
+            n_r=len(e.r),
+            n_p=len(e.p) + len(e.calculated_parameters),
+            n_y=len(e.outputs),
+            n_phi=len(e.holonomic),
+            m=self.m,
+            rows=self.rows,
+            size=len(self._blank),
+            u_dot=self._u_dot,
+            multipliers=self._multipliers if self._asks_for_multipliers else -1,
+            seen=self._seen,
+        )
+
+    def _plans(self) -> dict[str, Plan]:
+        """Return the plans by the names that the compiled functions know them by."""
+        plans = {
+            "holonomic": self._holonomic,
+            "slopes": self._holonomic_slopes,
+            "constraints": self._constraints,
+            "dynamics": self._dynamics,
+            "late": self._late,
+            "kinetic": self._kinetic,
+            "outputs": self._outputs,
+        }
+        return plans | ({"projection": self._project} if self._project else {})
+
+    def _observed(self) -> Observed:
+        """Return energies and outputs, by the equations' own expressions."""
+        e = self.equations
+        return Observed(
+            kinetic=e.energy.kinetic if e.energy.kinetic is not None else sm.nan,
+            outputs=tuple(output.expression for output in e.outputs),
+            multipliers=e.multipliers,
+            intermediates=(
+                *e.intermediates,
+                *((e.constraint_forces,) if e.constraint_forces else ()),
+                *e.late_intermediates,
+            ),
+        )
+
+    def _sights(self) -> tuple[Sight, ...]:
+        """Return the quantities requested of the mechanism: the numbers of ``Observed.seen``."""
+        return ()
+
+    def _plan_late(self, planner: Planner) -> Plan:
+        """Plan z' and the power of all loads."""
+        e = self.equations
+        return planner.plan([*e.z_dot, sm.Add(*(power for _, power in e.energy.powers))])
+
+    def _plan_dynamics(self, planner: Planner) -> Plan:
+        """Plan q', M, f and gamma, entry by entry; note the number of rows of M."""
+        e = self.equations
+        self.rows = e.mass_and_forcing.mass_matrix.rows
+        q_dot = e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset
+        bias = list(e.velocity_constraints.bias) if e.velocity_constraints else []
+        return planner.plan([*q_dot, *e.mass_and_forcing.mass_matrix, *e.mass_and_forcing.forcing, *bias])
+
+    def prepare(self, parameters: Sequence[float]) -> tuple[float, ...]:
+        """Return free parameters in the order of ``equations.p``, followed by the calculated ones."""
+        count = len(self.equations.calculated_parameters)
+        return (*parameters, *self._calculated([*parameters, *([0.0] * count)]))
+
+    def x_dot(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Floats, float]:
+        """Return the state derivative x' and the sum of all powers in W.
+
+        Raises:
+            ValidationError: If a matrix is singular.
+            ArithmeticError, ValueError: Where an expression leaves its domain.
+        """
+        if self.machine:
+            found = self._asked(self.machine, t, x, r, prepared, "")
+            return found["x_dot"], float(found["power"][0])
+        return self._advance(t, x, r, prepared)[2:]
+
+    @staticmethod
+    def _asked(
+        machine: Machine, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], wanted: str
+    ) -> dict[str, Floats]:
+        """Return the compiled functions' answer; errors as for :meth:`x_dot`."""
+        try:
+            return machine.motion(t, x, r, prepared, wanted)
+        except FailureError as error:
+            raise explained(error) from error
+
+    def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Motion:
+        """Return all quantities at one instant; errors as for :meth:`x_dot`."""
+        if self.machine:
+            found = self._asked(self.machine, t, x, r, prepared, "u kinetic outputs residual")
+            power, kinetic = float(found.pop("power")[0]), float(found.pop("kinetic")[0])
+            return Motion(power=power, kinetic=kinetic, **found)
+        values, constraints, x_dot, power = self._advance(t, x, r, prepared)
+        self._complete(values)
+        u = np.array(values[1 + self.n_q : 1 + self.n_q + self.n_u])
+        return Motion(
+            u=u,
+            x_dot=x_dot,
+            power=power,
+            kinetic=self._kinetic(values)[0],
+            outputs=np.array(self._outputs(values), dtype=float),
+            residual=self._residual(values, u, constraints),
+        )
+
+    def observed(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Floats, Floats]:
+        """Return x' and all outputs at one instant; errors as for :meth:`x_dot`."""
+        if self.machine:
+            found = self._asked(self.machine, t, x, r, prepared, "outputs")
+            return found["x_dot"], found["outputs"]
+        motion = NumericEquations.motion(self, t, x, r, prepared)
+        return motion.x_dot, motion.outputs
+
+    def _complete(self, values: list[float]) -> None:
+        """Evaluate what energies and outputs need and :meth:`_advance` has not computed."""
+
+    def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
+        """Return phi(q, t), then A u + b, for *given* speeds, dependent ones included; shape (n_phi + m,)."""
+        if self.machine:
+            return self.machine.residual(t, q, u, z, prepared)
+        values = [t, *q, *u, *z, *([0.0] * len(self.equations.r)), *prepared]
+        values += self._blank[len(values) :]
+        return self._residual(values, u, self._constraints(values))
+
+    def holonomic_slopes(self, t: float, q: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
+        """Return ∂φ/∂q, shape (n_phi, n_q)."""
+        values = [t, *q, *([0.0] * self.n_u), *z, *([0.0] * len(self.equations.r)), *prepared]
+        values += self._blank[len(values) :]
+        return np.array(self._holonomic_slopes(values), dtype=float).reshape(-1, self.n_q)
+
+    def keeping_modes(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float] | None = None
+    ) -> AbstractContextManager[None]:
+        """Keep the modes of this instant, after an event if parameters change in one; here there are none."""
+        del t, x, r, prepared, after
+        return nullcontext()
+
+    def changed(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
+    ) -> Floats:
+        """Return the state after the event in which parameters become ``after``: unchanged without events."""
+        del t, r, prepared, after
+        return x
+
+    def kinetic_energy(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
+        """Return T in J; nan where it is not known."""
+        return self.motion(t, x, r, prepared).kinetic
+
+    def determinacy(self, t: float, x: Floats, prepared: Sequence[float], dependent: Sequence[int]) -> float:
+        """Return the sign of det of A's columns of dependent speeds: where it changes they are undetermined."""
+        A, _ = self._rows(self._constraints(self._values(t, x, prepared)))
+        return float(np.linalg.slogdet(A[:, list(dependent)])[0])
+
+    def has_redundant_rows(self, t: float, x: Floats, prepared: Sequence[float]) -> bool:
+        """Return whether rows of A u + b = 0 follow from others at a state on the constraints."""
+        return self.independent_rows(t, x, prepared) < self.m
+
+    def independent_rows(self, t: float, x: Floats, prepared: Sequence[float]) -> int:
+        """Return how many rows of A u + b = 0 follow from no others at a state on the constraints."""
+        if not self.m:
+            return 0
+        A = self._rows(self._constraints(self._values(t, x, prepared)))[0] * self.typical[self.n_q :]
+        lengths = np.linalg.norm(A, axis=1)
+        return int(np.linalg.matrix_rank(A / np.where(lengths > 0, lengths, 1.0)[:, None], tol=_FOLLOWS))
+
+    @property
+    def constrained(self) -> bool:
+        """Whether the constraints restrict states, which integration would violate."""
+        return self.m > 0 and not self._dependent
+
+    def project(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
+        """Return the projected state: unit quaternions, then coordinates and speeds onto the constraints.
+
+        Raises:
+            ValidationError: If the coordinates do not find the constraints.
+        """
+        if self.machine:
+            try:
+                return self.machine.project(t, x, prepared)
+            except FailureError as error:
+                raise explained(error) from error
+        if self._project is not None:
+            x = np.array([*self._project(self._values(t, x, prepared)), *x[self.n_q :]])
+        return self._onto_constraints(t, x, prepared) if self.constrained else x
+
+    def _values(self, t: float, x: Floats, prepared: Sequence[float]) -> list[float]:
+        """Return slots at a state; all its speeds are states, or do not matter."""
+        u = x[self.n_q : self.n_q + self.n_u] if self.constrained else np.zeros(self.n_u)
+        values = [t, *x[: self.n_q].tolist(), *u.tolist(), *x[self.n_x - self.n_z :].tolist()]
+        values += [*([0.0] * len(self.equations.r)), *prepared]
+        return values + self._blank[len(values) :]
+
+    def _onto_constraints(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
+        """Return q by Gauss-Newton steps of least norm for phi(q) = 0, then the nearest speeds with A u + b = 0."""
+        x, n_q, last = x.copy(), self.n_q, np.inf
+        typical, fast = self.typical[:n_q], self.typical[n_q:]
+        for _ in range(_PROJECTIONS if self.equations.holonomic else 0):
+            values = self._values(t, x, prepared)
+            phi = np.array(self._holonomic(values))
+            step = _least_norm(np.array(self._holonomic_slopes(values)).reshape(len(phi), n_q), phi, typical)
+            x[:n_q] -= step
+            q, step = np.abs(x[:n_q]), np.abs(step)
+            size = float(np.max(step / np.maximum(q, typical)))
+            if np.all(step <= np.maximum(_CLOSE * q, _EPSILON * typical)) or last / _SLOWER <= size <= _NEAR:
+                break
+            last = size
+        else:
+            if self.equations.holonomic:
+                raise _astray(t)
+        values = self._values(t, x, prepared)
+        A, b = self._rows(self._constraints(values))
+        u = x[n_q : n_q + self.n_u]
+        x[n_q : n_q + self.n_u] = u - _least_norm(A, A @ u + b, fast)
+        return x
+
+    def _residual(self, values: list[float], u: Floats, constraints: list[float]) -> Floats:
+        """Return φ(q, t) and A u + b, one after the other."""
+        A, b = self._rows(constraints)
+        return np.concatenate([np.array(self._holonomic(values), dtype=float), A @ u + b])
+
+    def _rows(self, constraints: list[float]) -> tuple[Floats, Floats]:
+        """Return A, shape (m, n_u), and b from the evaluated entries."""
+        n = self.m * self.n_u
+        return np.array(constraints[:n], dtype=float).reshape(self.m, self.n_u), np.array(constraints[n:], dtype=float)
+
+    def _advance(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
+    ) -> tuple[list[float], list[float], Floats, float]:
+        """Return slots filled up to u', the constraints' entries, x' and power."""
+        n_q, n_u, n_i = self.n_q, self.n_u, len(self._independent)
+        state = x.tolist()
+        u = [0.0] * n_u
+        for i, value in zip(self._independent, state[n_q : n_q + n_i], strict=True):
+            u[i] = value
+        values = [t, *state[:n_q], *u, *state[n_q + n_i :], *r, *prepared]
+        values += self._blank[len(values) :]
+        constraints = self._constraints(values)
+        if self._dependent:
+            A, b = self._rows(constraints)
+            free = A[:, self._independent] @ x[n_q : n_q + n_i] + b
+            bound = solve(A[:, self._dependent], -free[:, None], "the dependent speeds")[:, 0]
+            for i, value in zip(self._dependent, bound.tolist(), strict=True):
+                values[1 + n_q + i] = value
+        numbers = self._dynamics(values)
+        u_dot = self._accelerations(values, numbers[n_q:], constraints)
+        values[self._u_dot : self._u_dot + n_u] = u_dot.tolist()
+        self._set_multipliers(values, numbers[n_q:], constraints, u_dot)
+        *z_dot, power = self._late(values)
+        return values, constraints, np.array([*numbers[:n_q], *u_dot[self._independent], *z_dot]), power
+
+    def _set_multipliers(
+        self, values: list[float], numbers: Sequence[float], constraints: list[float], u_dot: Floats
+    ) -> None:
+        """Set λ of least norm in A^T λ = f - M u', if outputs need it."""
+        if not self._asks_for_multipliers:
+            return
+        rows, n_u = self.rows, self.n_u
+        M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
+        f = np.array(numbers[rows * n_u : rows * n_u + rows])
+        A, _ = self._rows(constraints)
+        fast = self.typical[self.n_q :]
+        found = np.linalg.lstsq((A * fast).T, fast * (f - M @ u_dot), rcond=self._resolution(values))[0]
+        values[self._multipliers : self._multipliers + self.m] = found.tolist()
+
+    def _resolution(self, values: list[float]) -> float:
+        """Return the fraction of A's largest singular value (speeds in own units) below which others count as zero.
+
+        Rows that are redundant on the constraints need not be so beside them: five closing conditions of a Bricard
+        mechanism have rank four where it is closed, but a fifth singular value as large as the distance from there,
+        and stages of a Runge-Kutta method are off by some distance. It would take the mechanism its only freedom.
+        """
+        if not self.equations.holonomic:
+            return _RANK
+        phi = np.array(self._holonomic(values), dtype=float)
+        G = np.array(self._holonomic_slopes(values)).reshape(len(phi), self.n_q)
+        typical = self.typical[: self.n_q]
+        return max(_RANK, _SLANT * float(np.linalg.norm(_least_norm(G, phi, typical) / typical)))
+
+    def _accelerations(self, values: list[float], numbers: list[float], constraints: list[float]) -> Floats:
+        """Return accelerations u' of all speeds from M, f, gamma (row by row) and A, at the slots' state."""
+        rows, n_u = self.rows, self.n_u
+        M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
+        f = np.array(numbers[rows * n_u : rows * n_u + rows])
+        if not self.m:
+            return solve(M, f[:, None], "the accelerations")[:, 0]
+        A, _ = self._rows(constraints)
+        gamma = np.array(numbers[rows * n_u + rows :])
+        if rows < n_u:
+            stacked = np.concatenate([M, A])
+            return solve(stacked, np.concatenate([f, -gamma])[:, None], "the accelerations")[:, 0]
+        # Null space: A D = U S Vt, D the units of the speeds; u' = D (v_p + Z w) with A D Z = 0, and
+        # Z^T D (M u' - f) = 0 removes the multipliers.
+        fast = self.typical[self.n_q :]
+        M, f = fast[:, None] * M * fast, fast * f
+        U, S, Vt = np.linalg.svd(A * fast)
+        rank = int(np.count_nonzero(self._resolution(values) * S[0] < S))
+        particular = Vt[:rank].T @ ((U.T[:rank] @ -gamma) / S[:rank])
+        Z = Vt[rank:].T
+        w = solve(Z.T @ M @ Z, (Z.T @ (f - M @ particular))[:, None], "the accelerations")[:, 0]
+        return np.asarray(fast * (particular + Z @ w))

@@ -1,0 +1,319 @@
+"""Instruments: outputs, energies and pathways of a mechanism, written in quantities read at an instant.
+
+The reference's side of every output. A user's own expression stays as it is; kinematic quantities, loads, energies,
+momenta and multipliers are taken from numbers (``sights``), forces in cuts from Newton's and Euler's laws (``cuts``).
+Nothing here comes from a formulation, but one thing: the closed form of a potential energy, which is handed in. Its
+slopes are held against the loads of the mechanism by ``potentials``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import sympy as sm
+
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, OutputExpression
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    ForceLoad,
+    PathwayLoad,
+    SensedKind,
+    TorqueActuatorLoad,
+    TorqueLoad,
+)
+from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, WrittenOutput
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import Kind, Sights
+from mb2fmu.validation.reference_equations.joint_wrenches import Cuts
+from mb2fmu.validation.reference_equations.orientation_angles import euler_angles, unit_quaternion
+
+AXES = (".x", ".y", ".z")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Quantities of a mechanism, as expressions.
+
+    Attributes:
+        sights: The numbers that the expressions are written in, besides the mechanism's own symbols.
+        pathways: Length and rate of each pathway.
+        outputs: In declared order.
+        kinetic: T in J.
+    """
+
+    sights: Sights
+    pathways: tuple[Assignment, ...]
+    outputs: tuple[OutputExpression, ...]
+    kinetic: sm.Expr
+
+
+def read_off(mechanism: Mechanism, equations: EquationsOfMotion) -> Reading:
+    """Return all outputs of ``equations`` and the kinetic energy, from a mechanism's motion.
+
+    Args:
+        mechanism: With bodies.
+        equations: Of the same mechanism: they tell the outputs' names, units and levels, and a potential energy.
+    """
+    made = _Instruments(mechanism, equations)
+    outputs = tuple(made.outputs())
+    pathways, kinetic = tuple(made.pathways()), made.kinetic()
+    return Reading(made.sights, pathways, outputs, kinetic)
+
+
+class _Instruments:
+    """Writes the expressions."""
+
+    def __init__(self, mechanism: Mechanism, equations: EquationsOfMotion) -> None:
+        self.m, self.equations = mechanism, equations
+        self.sights = Sights(len(mechanism.u))
+        self._cuts = Cuts(mechanism, self.sights)
+        self._kinetic: sm.Expr | None = None
+
+    def outputs(self) -> Iterator[OutputExpression]:
+        """Yield the outputs of the equations, each with its new expression."""
+        told = {output.name: output for output in self.equations.outputs}
+        for item in self.m.outputs:
+            scalars: list[tuple[str, sm.Expr]] = []
+            if isinstance(item, WrittenOutput):
+                scalars = [(item.name, sm.sympify(item.expression))]
+            elif isinstance(item, RequestedOutput):
+                scalars = list(self._answer(item))
+            yield from (replace(told[name], expression=e) for name, e in scalars if name in told)
+
+    def kinetic(self) -> sm.Expr:
+        """Return the sum of m v·v/2 + w·I w/2, formed once."""
+        if self._kinetic is None:
+            self._kinetic = sm.Add(*self._energies())
+        return self._kinetic
+
+    def _energies(self) -> Iterator[sm.Expr]:
+        """Yield the terms."""
+        for body in self.m.bodies:
+            v = self.sights.vector("velocity", body.masscenter)
+            yield body.mass * v.dot(v) / 2
+            if body.inertia is not None and not body.inertia.is_zero_matrix:
+                w = self.sights.rotation(body.frame).T * self.sights.vector("omega", body.frame)
+                yield w.dot(body.inertia * w) / 2
+
+    def pathways(self) -> Iterator[Assignment]:
+        """Yield length and rate of pathways, sums over the segments, and what expressions name of the motion."""
+        for load in self.m.loads:
+            if isinstance(load, PathwayLoad):
+                length, rate = sm.S.Zero, sm.S.Zero
+                for a, b in zip(load.points, load.points[1:], strict=False):
+                    d = self._between("position", a, b)
+                    size = sm.sqrt(d.dot(d))
+                    length += size
+                    rate += d.dot(self._between("velocity", a, b)) / size
+                yield from (Assignment(load.length, length), Assignment(load.rate, rate))
+        kinds: dict[SensedKind, Kind] = {"position": "position", "velocity": "velocity", "angular velocity": "omega"}
+        for sensed in self.m.sensed:
+            seen = self.sights.vector(kinds[sensed.kind], sensed.number)
+            yield from (Assignment(symbol, value) for symbol, value in zip(sensed.symbols, seen, strict=True))
+
+    def _between(self, kind: str, a: int, b: int) -> sm.Matrix:
+        """Return position or velocity of point b less that of point a."""
+        return self.sights.vector(kind, b) - self.sights.vector(kind, a)  # type: ignore[arg-type]
+
+    def _answer(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield (name, expression) of each scalar of a request; nothing for a unit's own numbers."""
+        answers = {
+            "orientation": self._orientation,
+            "force": self._load,
+            "power": self._load,
+            "reaction_force": self._cut,
+            "reaction_torque": self._cut,
+            "joint_effort": self._effort,
+            **dict.fromkeys(("mass_matrix", "gravity_effort", "inverse_effort"), self._along_speeds),
+            **dict.fromkeys(("partial_velocity", "partial_angular_velocity"), self._partial),
+            "angular_velocity": self._angular_velocity,
+            "angular_acceleration": self._angular_acceleration,
+            "relative_velocity": self._relative_velocity,
+            **dict.fromkeys(("centre_of_mass", "centre_of_mass_velocity", "linear_momentum"), self._of_bodies),
+            "angular_momentum": self._angular_momentum,
+            **dict.fromkeys(("position", "velocity", "acceleration"), self._of_point),
+            **dict.fromkeys(("distance", "multiplier", "momentum"), self._scalar),
+            **dict.fromkeys(("coordinate_momentum", "jacobi_integral"), self._canonical),
+            **dict.fromkeys(("kinetic_energy", "potential_energy", "total_energy"), self._energy),
+        }
+        if request.kind in answers:
+            yield from answers[request.kind](request)
+
+    def _scalar(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield a distance, a multiplier, or dT/du."""
+        if request.kind == "distance":
+            d = self._between("position", *request.subject)
+            yield request.name, sm.sqrt(d.dot(d))
+        elif request.kind == "multiplier":
+            yield request.name, self.m.multipliers[request.subject[0]]
+        else:
+            yield request.name, self.sights.momentum(request.subject[0])
+
+    def _canonical(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield a component of p, where K⊤ p = ∂T/∂u, or q'·p − T + V with q' = K u + k0."""
+        m = self.m
+        momenta = sm.Matrix([self.sights.momentum(j) for j in range(len(m.u))])
+        if request.kind == "coordinate_momentum":
+            p = sm.Matrix(m.kinematics.matrix).T.LUsolve(momenta)
+            yield request.name, p[request.subject[0]]
+        elif m.kinematics.offset.is_zero_matrix:
+            yield request.name, sm.Matrix(m.u).dot(momenta) - self.kinetic() + self._potential()
+        else:
+            rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
+            p = sm.Matrix(m.kinematics.matrix).T.LUsolve(momenta)
+            yield request.name, rates.dot(p) - self.kinetic() + self._potential()
+
+    def _energy(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield kinetic energy, potential energy, or both."""
+        kinetic = sm.S.Zero if request.kind == "potential_energy" else self.kinetic()
+        yield request.name, kinetic + (sm.S.Zero if request.kind == "kinetic_energy" else self._potential())
+
+    def _cut(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield the force or torque in a cut."""
+        yield from self._components(request, self._cuts.of(request))
+
+    def _effort(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield the effort of a drive along a joint and its followers, from the forces in the cuts there."""
+        total = sm.S.Zero
+        for number in request.subject:
+            joint = self.m.joints[number]
+            assert joint.axis is not None
+            along = self.sights.in_inertial_frame((joint.axis,))
+            total += joint.factor * (along.dot(self._cuts.through(number, force=not joint.turns)) + joint.passive)
+        yield request.name, total
+
+    def _along_speeds(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield entries of M and M a - f from the mechanism in numbers; or the efforts that hold the weights."""
+        j = request.subject[0]
+        if request.kind == "mass_matrix":
+            yield request.name, self.sights.mass(*request.subject)
+        elif request.kind == "inverse_effort":
+            asked, given = self.m.inverse_dynamics, self.m.potential_forces
+            assert asked is not None
+            taken = sm.Add(*(self.sights.mass(j, i) * a for i, a in enumerate(asked.accelerations)))
+            drives = (given[j] if given else 0) - (asked.passive[j] if asked.passive else 0)
+            yield request.name, taken - self.sights.forcing(j) + drives
+        else:
+            total = sm.S.Zero
+            centres = {body.masscenter for body in self.m.bodies}
+            for load in self.m.loads:
+                if isinstance(load, ForceLoad) and load.point in centres and [at for at, _ in load.force] == [0]:
+                    total -= self.sights.partial("point partials", load.point, j).dot(sm.Matrix(load.force[0][1]))
+            yield request.name, total
+
+    def _partial(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield an entry of a Jacobian."""
+        node, speed = request.subject
+        of_point = request.kind == "partial_velocity"
+        yield (
+            request.name,
+            self.sights.partial("point partials" if of_point else "frame partials", node, speed)[request.component],
+        )
+
+    def _angular_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield the components of a frame's angular velocity, less that of the frame it is relative to."""
+        vector = self._turning(request.subject[0])
+        if request.relative_to is not None:
+            vector -= self._turning(request.relative_to)
+        yield from self._components(request, vector)
+
+    def _angular_acceleration(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield d/dt of ω_BA in A's own axes, turned back: Aᵀ ω_BA has the rate Aᵀ (ω_BA' - ω_A × ω_BA)."""
+        frame, base = request.subject[0], request.relative_to
+        vector = self.sights.vector("alpha", frame)
+        if base:
+            turning = self._turning(frame) - self._turning(base)
+            vector = vector - self.sights.vector("alpha", base) - self._turning(base).cross(turning)
+        yield from self._components(request, vector)
+
+    def _relative_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield a point's velocity relative to the point of the other body at the same place."""
+        point, origin = request.subject
+        base = request.relative_to or 0
+        there = self.sights.vector("velocity", origin)
+        if base:
+            there += self._turning(base).cross(self._between("position", origin, point))
+        yield from self._components(request, self.sights.vector("velocity", point) - there)
+
+    def _of_bodies(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield sums over mass centres."""
+        bodies = [self.m.bodies[i] for i in request.subject] or list(self.m.bodies)
+        kind: Kind = "position" if request.kind == "centre_of_mass" else "velocity"
+        total = sum((b.mass * self.sights.vector(kind, b.masscenter) for b in bodies), sm.zeros(3, 1))
+        mass = sm.Integer(1) if request.kind == "linear_momentum" else sm.Add(*(b.mass for b in bodies))
+        yield from self._components(request, total / mass)
+
+    def _angular_momentum(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield the angular momentum about the origin, or moved from there: H_P = H_O - r_P × Σ m v."""
+        bodies = [self.m.bodies[i] for i in request.subject] or list(self.m.bodies)
+        total, momentum, moment = sm.zeros(3, 1), sm.zeros(3, 1), sm.zeros(3, 1)
+        for body in bodies:
+            r, v = self.sights.vector("position", body.masscenter), self.sights.vector("velocity", body.masscenter)
+            momentum, moment = momentum + body.mass * v, moment + body.mass * r
+            total += body.mass * r.cross(v)
+            if body.inertia is not None and not body.inertia.is_zero_matrix:
+                R = self.sights.rotation(body.frame)
+                total += R * body.inertia * R.T * self._turning(body.frame)
+        about = request.relative_to
+        place = moment / sm.Add(*(b.mass for b in bodies)) if about is None else self.sights.vector("position", about)
+        yield from self._components(request, total - place.cross(momentum))
+
+    def _turning(self, frame: int) -> sm.Matrix:
+        """Return the angular velocity of a frame, in N."""
+        return self.sights.vector("omega", frame)
+
+    def _of_point(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield position, velocity or acceleration."""
+        point = request.subject[0]
+        if request.kind == "position" and request.relative_to is not None:
+            vector = self._between("position", request.relative_to, point)
+        else:
+            vector = self.sights.vector(request.kind, point)  # type: ignore[arg-type]
+        yield from self._components(request, vector)
+
+    def _components(self, request: RequestedOutput, vector: sm.Matrix) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield a vector's components in the frame that was asked for."""
+        if request.expressed_in is not None:
+            vector = self.sights.rotation(request.expressed_in).T * vector
+        yield from zip((request.name + axis for axis in AXES), vector, strict=True)
+
+    def _orientation(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield a frame's orientation as a quaternion or as angles, relative to a frame or to N."""
+        rotation = self.sights.rotation(request.subject[0])
+        if request.relative_to is not None:
+            rotation = self.sights.rotation(request.relative_to).T * rotation
+        if request.representation == "quaternion":
+            yield from zip((request.name + part for part in (".w", *AXES)), unit_quaternion(rotation), strict=True)
+        else:
+            angles = euler_angles(rotation, request.representation)
+            yield from zip((f"{request.name}[{i}]" for i in (1, 2, 3)), angles, strict=True)
+
+    def _load(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield the force, torque or power of a load; an actuator's power is by the relative rate of its ends."""
+        load = self.m.loads[request.subject[0]]
+        if isinstance(load, PathwayLoad):
+            yield request.name, load.force * (load.rate if request.kind == "power" else 1)
+        elif isinstance(load, TorqueActuatorLoad):
+            turning = self.sights.vector("omega", load.frame)
+            if load.reaction >= 0:
+                turning -= self.sights.vector("omega", load.reaction)
+            along = self.sights.in_inertial_frame(load.axis).dot(turning)
+            yield request.name, load.torque * (along if request.kind == "power" else 1)
+        else:
+            yield from self._vector_load(request, load)
+
+    def _vector_load(self, request: RequestedOutput, load: ForceLoad | TorqueLoad) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield the components of a force or torque, or its power at its point or frame, in W."""
+        force = isinstance(load, ForceLoad)
+        vector = self.sights.in_inertial_frame(load.force if isinstance(load, ForceLoad) else load.torque)
+        if request.kind == "force":
+            yield from zip((request.name + axis for axis in AXES), vector, strict=True)
+            return
+        node = load.point if isinstance(load, ForceLoad) else load.frame
+        yield request.name, vector.dot(self.sights.vector("velocity" if force else "omega", node))
+
+    def _potential(self) -> sm.Expr:
+        """Return the potential energy as it was handed in."""
+        potential = self.equations.energy.potential
+        assert potential is not None, "the formulation has refused it"
+        return potential

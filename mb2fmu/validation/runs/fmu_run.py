@@ -1,0 +1,301 @@
+"""Run any FMU (FMI 2.0, 3.0; Co-Simulation, Model Exchange) through an experiment, in its own process."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, ToolError, ValidationError
+from mb2fmu.fmu import runner
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package import unpack
+from mb2fmu.scratch import work_folder
+from mb2fmu.validation.reference.experiment_numbers import Conditions
+from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind, read_description
+
+Floats = npt.NDArray[np.float64]
+Operations = Sequence[Sequence[Any]]
+"""Of a session: verbs and their arguments, see ``driving.sessions``."""
+
+TIME_LIMIT = 300.0
+EXCHANGE_TOLERANCE = 1e-3
+TIGHTEST_TOLERANCE = 1e-12
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Results of an FMU's run.
+
+    Attributes:
+        kind: How the FMU was run.
+        names: FMU variable names.
+        time: Communication points in s, shape (n_t,).
+        values: Shape (n_t, n).
+        log: The FMU's messages, ``status category: text``.
+        seconds_per_step: Wall clock of one communication step alone, mean.
+    """
+
+    names: tuple[str, ...]
+    time: Floats
+    values: Floats
+    log: tuple[str, ...]
+    seconds_per_step: float
+    kind: UnitKind = "CoSimulation"
+
+    def __post_init__(self) -> None:
+        if self.values.shape != (len(self.time), len(self.names)):
+            raise ValueError(f"values {self.values.shape} for {len(self.time)} times and {len(self.names)} variables")
+
+    def __getitem__(self, name: str) -> Floats:
+        """Return the values of one variable, shape (n_t,)."""
+        return np.asarray(self.values[:, self.names.index(name)])
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """Results of an FMU in one process.
+
+    Attributes:
+        simulations: One per experiment.
+        answers: Of each session by its name, one per operation; the last of a session that failed is
+            ``{"failed": why}``. None if an experiment was refused.
+        refusal: Why the unit did not go through the last experiment, with its own last words; empty if it did. The
+            values that are missing are NaN.
+        events: Of each experiment in Model Exchange: the time in s of each event, what was watched before it and after.
+    """
+
+    simulations: tuple[Simulation, ...]
+    answers: Mapping[str, list[Any]]
+    refusal: str = ""
+    events: tuple[list[Any], ...] = ()
+
+
+def simulate(
+    fmu: Path,
+    experiment: Conditions,
+    variables: Sequence[str],
+    *,
+    kind: UnitKind | None = None,
+    time_limit: float = TIME_LIMIT,
+) -> Simulation:
+    """Step an FMU through an experiment; its own defaults hold where the experiment sets nothing.
+
+    Inputs are set at the beginning of each communication step and held; the variables are read after initialization
+    and after each step, before inputs change. Model Exchange is integrated by fmpy's CVODE (backward differentiation
+    formulas), with a relative tolerance of ``EXCHANGE_TOLERANCE`` times the experiment's, so that its errors disappear
+    behind those that the experiment allows.
+
+    Args:
+        fmu: The archive.
+        experiment: Communication points, held inputs, overridden parameters.
+        variables: What to record.
+        kind: How to run it; None: as Co-Simulation if it can do that.
+        time_limit: For the whole run, in s.
+
+    Raises:
+        PackageError: If the file is no FMU archive.
+        ValidationError: If the FMU lacks variables, is of another FMI version, kind or for another platform.
+        ToolError: If the FMU crashes, hangs, or a call returns Discard, Error or Fatal (in the last of several
+            experiments that is told, and is no error).
+    """
+    return drive(fmu, [experiment], variables, kind=kind, time_limit=time_limit).simulations[0]
+
+
+def drive(
+    fmu: Path,
+    experiments: Sequence[Conditions],
+    variables: Sequence[str],
+    *,
+    kind: UnitKind | None = None,
+    sessions: Mapping[str, Operations] = MappingProxyType({}),
+    watched: Sequence[str] = (),
+    tolerance: float | None = None,
+    time_limit: float = TIME_LIMIT,
+) -> Driven:
+    """Run an FMU through experiments (an instance each), then through sessions, in one process.
+
+    ``tolerance`` is what the unit promises; None: as the strictest experiment says. ``watched``: variables that are
+    read before and after events in Model Exchange. Other arguments and errors as for
+    :func:`simulate`; the time limit is for each experiment, and for all sessions together.
+    """
+    tree = unpack(fmu)
+    description = read_description(tree)
+    chosen = next(iter(description.identifiers)) if kind is None else kind
+    if chosen not in description.identifiers:
+        remedy = f"it offers {' and '.join(description.identifiers)}"
+        fault = Fault(f"offers no {chosen}", "modelDescription.xml", remedy)
+        raise ValidationError("the FMU cannot be run here:", [fault])
+    promised = min((each.tolerance for each in experiments), default=0.0) if tolerance is None else tolerance
+    for experiment in experiments:
+        check_variables(description, experiment, variables)
+    with work_folder("run the unit") as folder:
+        _write(tree, folder / "unit")
+        request = {
+            "folder": str(folder),
+            "unzipped": str(folder / "unit"),
+            "version": description.version,
+            "kind": chosen,
+            "identifier": description.identifiers[chosen],
+            "token": description.token,
+            "arrays": list(description.arrays.items()),
+            "integration_tolerance": max(EXCHANGE_TOLERANCE * promised, TIGHTEST_TOLERANCE),
+            "states": description.states,
+            "indicators": description.indicators,
+            "completes_steps": description.completes_steps,
+            "troubles": description.troubles,
+            "variables": [description.variables[v].reference for v in variables],
+            "watched": [description.variables[v].reference for v in watched],
+            "experiments": [_requested(folder, description, k, each) for k, each in enumerate(experiments)],
+            "sessions": {name: list(map(list, operations)) for name, operations in sessions.items()},
+        }
+        (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        limit = time_limit * (len(experiments) + bool(sessions))
+        return _drive(fmu, folder, experiments, tuple(variables), chosen, limit)
+
+
+def _requested(folder: Path, description: UnitDescription, number: int, experiment: Conditions) -> dict[str, object]:
+    """Return one experiment as the driver reads it."""
+    held = folder / f"held-{number}.npy"
+    np.save(held, experiment.inputs)
+    return {
+        "held": str(held),
+        "values": str(folder / f"values-{number}.npy"),
+        "step": experiment.step,
+        "stop": float(experiment.time[-1]),
+        "tolerance": experiment.tolerance,
+        "inputs": [description.variables[v].reference for v in experiment.input_names],
+        "starts": {
+            "references": [description.variables[v].reference for v in experiment.overridden],
+            "values": list(experiment.overridden.values()),
+        },
+    }
+
+
+def offered_kinds(fmu: Path) -> tuple[UnitKind, ...]:
+    """Return the interface types of an FMU, Co-Simulation first.
+
+    Raises:
+        PackageError: If the file is no FMU archive.
+        ValidationError: If it cannot be run here at all.
+    """
+    return tuple(read_description(unpack(fmu)).identifiers)
+
+
+def check_variables(description: UnitDescription, experiment: Conditions, variables: Sequence[str]) -> None:
+    """Raise if an FMU lacks variables that the experiment sets or records.
+
+    Raises:
+        ValidationError: If it lacks some of that.
+    """
+    known = description.variables
+    faults = []
+    for role, names in (
+        ("variable", variables),
+        ("input", experiment.input_names),
+        ("parameter", tuple(experiment.overridden)),
+    ):
+        for name in names:
+            if name not in known:
+                faults.append(Fault(f"the FMU has no {role} {name}", name, "is it an FMU of this model?"))
+            elif not known[name].real:
+                faults.append(Fault("is no scalar of doubles in the FMU", name, "declare it as Real or Float64"))
+            elif role == "input" and known[name].causality != "input":
+                faults.append(Fault(f"is {known[name].causality}, not input, in the FMU", name))
+    if faults:
+        raise ValidationError("the FMU cannot be compared with the model:", faults)
+
+
+def _write(tree: FileTree, folder: Path) -> None:
+    """Write a unit into a folder; `resources` exists even if it is empty, as FMI demands."""
+    for path in tree:
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(tree[path])
+    (folder / "resources").mkdir(exist_ok=True)
+
+
+def _drive(
+    fmu: Path,
+    folder: Path,
+    experiments: Sequence[Conditions],
+    variables: tuple[str, ...],
+    kind: UnitKind,
+    time_limit: float,
+) -> Driven:
+    """Run the driver and read its results; every failure becomes a ToolError with the FMU's messages."""
+    command = [sys.executable, "-P", str(Path(runner.__file__).with_name("driver.py")), str(folder / "request.json")]
+    headline = f"running {fmu.name} in fmpy failed:"
+    try:
+        done = subprocess.run(  # noqa: S603  our own interpreter and driver
+            command, capture_output=True, timeout=time_limit, check=False, cwd=folder, text=True, errors="replace"
+        )
+    except subprocess.TimeoutExpired as error:
+        late = Fault(
+            f"it did not finish within {time_limit:g} s", fmu.name, "give it more time or a shorter experiment"
+        )
+        raise ToolError(headline, [late, *_said(folder, "", "")]) from error
+    messages = _said(folder, done.stdout, done.stderr)
+    if done.returncode != 0:
+        ended = _ended_late(done.returncode) if (folder / "outcome.json").exists() else _ending(done.returncode)
+        raise ToolError(headline, [replace(ended, where=fmu.name), *messages])
+    outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
+    failures = [run["failure"] for run in outcome["experiments"]]
+    refusal = next(filter(None, failures), "")
+    if refusal and (failures[0] or len(failures) < len(experiments)):
+        raise ToolError(headline, [Fault(refusal, fmu.name), *messages])
+    if refusal and messages:
+        refusal += f" ({messages[-1].what})"
+    simulations = tuple(
+        Simulation(
+            names=variables,
+            time=experiment.time,
+            values=np.load(folder / f"values-{k}.npy"),
+            log=tuple(str(message) for message in messages),
+            seconds_per_step=run["seconds"] / len(experiment.inputs),
+            kind=kind,
+        )
+        for k, (experiment, run) in enumerate(zip(experiments, outcome["experiments"], strict=True))
+    )
+    noted = tuple(run["events"] for run in outcome["experiments"])
+    return Driven(simulations, outcome["sessions"], refusal, noted)
+
+
+def _ending(code: int) -> Fault:
+    """Return how a driver process ended, in words: by exit code or by signal."""
+    if code >= 0:
+        return Fault(f"the process that ran it ended with exit code {code}")
+    return Fault(f"the FMU crashed: its process was killed by {_signal(code)}")
+
+
+def _ended_late(code: int) -> Fault:
+    """Return how a process ended after the FMU had finished and was freed, in words."""
+    how = f"was killed by {_signal(code)}" if code < 0 else f"ended with exit code {code}"
+    what = f"the FMU ran to its end, and then its process {how} as it ended; so may every host of it"
+    return Fault(what, remedy="units of pythonfmu 0.7.0 free a block twice there: build it with another version")
+
+
+def _signal(code: int) -> str:
+    """Return the name of the signal in a negative exit code."""
+    names = {member.value: member.name for member in signal.Signals}
+    return names.get(-code, f"signal {-code}")
+
+
+def _said(folder: Path, out: str, err: str) -> list[Fault]:
+    """Return the FMU's log messages and console output, the last lines of each."""
+    log = folder / "log.jsonl"
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    said = [Fault(f"{status} {category}: {text}".strip(), "log") for status, category, text in map(json.loads, lines)]
+    for where, text in (("stdout", out), ("stderr", err)):
+        said += [Fault(line, where) for line in text.splitlines()[-_SHOWN:] if line.strip()]
+    return said[-2 * _SHOWN :]

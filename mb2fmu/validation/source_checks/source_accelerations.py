@@ -1,0 +1,448 @@
+"""x' of the user's objects at random admissible points, by their equations and by their kinematics."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import sympy as sm
+
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.model.functions import StickingSign
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.scales.characteristic_units import attractor_rate
+from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
+from mb2fmu.validation.source_checks.event_import_check import EventsRead
+from mb2fmu.validation.source_checks.random_points import Admissible, Point
+from mb2fmu.validation.source_checks.source_constraints import OwnConstraints
+from mb2fmu.validation.source_checks.source_equations import (
+    MOST_PATHWAYS,
+    MOST_WORK,
+    OwnEquations,
+    expected_work,
+    pathway_work,
+)
+from mb2fmu.validation.source_checks.source_kinematics import MIXED, OwnKinematics, OwnMotion
+from mb2fmu.validation.source_checks.source_objects import Handed, handed, untouched
+from mb2fmu.validation.source_checks.source_outputs import Named, OwnOutputs, asked_of
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, OwnSymbols
+
+POINTS = 24
+EPSILON = float(np.finfo(float).eps)
+ROUNDING = 4096
+"""A bound is so many units of round-off: see docs/validation.md."""
+_SLIGHT = 2.0**-22
+_BLUNT = 1e-6
+_PERTURBED = 2
+_TRIED = 20 * POINTS
+_SWITCHES = (StickingSign, sm.sign, sm.Abs, sm.Piecewise)
+
+
+Differences = dict[str, tuple[float, float]]
+"""By quantity: (error, bound)."""
+Reading = tuple[float, Differences]
+"""Time and differences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Motion of the user's object at one admissible point.
+
+    Attributes:
+        point: Where.
+        rates: By way (``equations``, ``kinematics``) the derivatives of q, u and z by FMU name.
+        bounds: How far a unit may be off, by FMU name of the state.
+        differences: What the reading is off by, by quantity: (error, bound).
+        outputs: (value, bound) of outputs, by FMU name, as far as the objects tell them.
+        terms: By FMU name of the state the size of what its derivative is left of.
+        states: By FMU name.
+    """
+
+    point: Point
+    rates: dict[str, dict[str, float]]
+    bounds: dict[str, float]
+    differences: Differences
+    outputs: dict[str, tuple[float, float]]
+    terms: dict[str, float] = field(default_factory=dict)
+    states: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMotions:
+    """The samples, how they were made, and the reasons for missing ones.
+
+    Attributes:
+        samples: At most :data:`POINTS`.
+        starts: FMU name → number of the slot, of everything that a unit is set to.
+        inputs: The same of the inputs.
+        missing: By way: why it was not gone.
+        ways: That there are, the most independent first.
+        events: What was read of events against the model's own expressions: (error over bound, of what and when).
+        left_out: What events are made of and could not be compared.
+        readings: (time, what the reading is off by) at points where a latch is closed, as :class:`Sample` has it: there
+            the objects tell no x', and still their velocities, energy and forces.
+    """
+
+    samples: tuple[Sample, ...]
+    starts: dict[str, int]
+    inputs: dict[str, int]
+    missing: dict[str, str]
+    ways: tuple[str, ...] = ("equations", "kinematics")
+    events: tuple[tuple[float, str], ...] = ()
+    left_out: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
+
+
+def own_motions(
+    definition: ModelDefinition,
+    mechanism: Mechanism,
+    reach: Mapping[str, float] = MappingProxyType({}),
+    computed: Collection[str] = (),
+    visited: Sequence[Mapping[str, float]] = (),
+) -> OwnMotions:
+    """Return samples of x' from the mechanics themselves, which stay unchanged.
+
+    Args:
+        definition: The checked model.
+        mechanism: What was read from it; it is held against the objects where their equations are not formed.
+        reach: FMU name of a speed → its largest magnitude in the experiments; some samples are faster.
+        computed: FMU names of coordinates that the unit computes itself: samples are put together as the start is.
+        visited: FMU name of a coordinate → its value, at instants of the experiments; some samples are near these.
+    """
+    definition = _as_handed_over(definition, mechanism)
+    with untouched(definition.mechanics):
+        # Where a contact or latch is closed by then, the objects know nothing of it.
+        alone = definition.contacts or definition.latches or definition.events
+        maker = _Maker(definition, mechanism, reach, computed, () if alone else visited)
+        samples = maker.samples() if maker.ways else []
+        events = maker.events() if maker.ways else []
+    d, slot = definition, maker.symbols.slot
+    free = [p for p in d.parameters if not p.calculated]
+    states: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
+    starts = {p.name: slot[p.symbol] for p in free} | {item.name: slot[item.symbol] for item in states}
+    inputs = {r.name: slot[r.symbol] for r in d.inputs}
+    return OwnMotions(
+        tuple(samples),
+        starts,
+        inputs,
+        maker.missing,
+        events=tuple(events),
+        left_out=tuple(maker.left_out),
+        readings=tuple(maker.readings),
+    )
+
+
+def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelDefinition:
+    """Return the checked model at the parameters of the mechanism, and at start values that close its loops.
+
+    Contacts and latches are open: the objects know nothing of what holds them.
+    """
+    declared = mechanism.declared
+    moving: list[Coordinate | Speed] = [*declared.coordinates, *declared.speeds]
+    starts = {item.name: item.start for item in moving}
+    closed = {c.resting for c in definition.contacts} | {latch.engaged for latch in definition.latches}
+    return replace(
+        definition,
+        parameters=declared.parameters,
+        coordinates=tuple(replace(c, start=starts.get(c.name, c.start)) for c in definition.coordinates),
+        speeds=tuple(replace(s, start=starts.get(s.name, s.start)) for s in definition.speeds),
+        auxiliary_states=tuple(replace(z, start=0.0) if z.symbol in closed else z for z in definition.auxiliary_states),
+    )
+
+
+def _switched(parts: Handed) -> bool:
+    """Return whether loads have switches, the modes of which an impact may change."""
+    return any(entry.has(*_SWITCHES) for _, load in parts.loads for matrix, _ in load.args for entry in matrix)
+
+
+class _Maker:
+    """Forms equations where possible, and samples them."""
+
+    def __init__(
+        self,
+        definition: ModelDefinition,
+        mechanism: Mechanism,
+        reach: Mapping[str, float],
+        computed: Collection[str],
+        visited: Sequence[Mapping[str, float]],
+    ) -> None:
+        self._definition = definition
+        self._rate, self._usual_rate = mechanism.stabilization_rate, attractor_rate(mechanism.declared)
+        self.missing: dict[str, str] = {}
+        self.left_out: list[str] = []
+        self.readings: list[Reading] = []
+        work = pathway_work(definition.mechanics)
+        parts = self._parts = handed(definition.mechanics, actuators=work <= MOST_PATHWAYS)
+        self.symbols = OwnSymbols(definition, parts)
+        latched = [sm.And(latch.close, sm.Not(latch.open)) for latch in definition.latches]
+        self._latched = self.symbols.function([sm.Piecewise((1, sm.Or(*latched)), (0, True))]) if latched else None
+        self._gaps = self.symbols.function([c.gap for c in definition.contacts]) if _switched(parts) else None
+        self.ways: list[OwnEquations | OwnKinematics] = []
+        if work > MOST_PATHWAYS:
+            reason = f"the lengths of its pathways have about {work:.1e} operations, more than {MOST_PATHWAYS:.1e}"
+            self.missing = {"equations": reason, "kinematics": reason}
+            return
+        self._equations, self._kinematics = self._form_equations(), self._form_kinematics()
+        self.ways = [w for w in (self._equations, self._kinematics) if w is not None]
+        self._reading = None
+        needed = self._equations is None or self._latched is not None
+        if needed and self._kinematics is not None and mechanism.bodies:
+            self._reading = _Reading(mechanism, parts, self.symbols)
+        if not self.ways:
+            return
+        try:
+            constraints = OwnConstraints(parts, self.symbols, complex_step=False)
+        except NotFormedError as reason:
+            self.ways = []
+            self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing
+            return
+        self._outputs = OwnOutputs(definition, self.symbols, self._kinematics)
+        self._points = Admissible(
+            definition, parts, self.symbols, constraints, mechanism.quaternions, reach, computed, visited
+        )
+        self._events = EventsRead(definition, mechanism, self.symbols, constraints, self._points.q_scale)
+        self.left_out = self._events.left_out
+
+    def _form_equations(self) -> OwnEquations | None:
+        """Form the object's own equations; None, with the reason kept, where SymPy could not in a reasonable time."""
+        if expected_work(self._definition.mechanics, self._parts) > MOST_WORK:
+            self.missing["equations"] = f"SymPy would compose more than {MOST_WORK:.1e} operations to form them"
+            return None
+        try:
+            return OwnEquations(self._definition.mechanics, self._parts, self.symbols)
+        except NotFormedError as reason:
+            self.missing["equations"] = str(reason)
+        return None
+
+    def _form_kinematics(self) -> OwnKinematics | None:
+        """Form Kane's equations from SymPy's own frames and points; None where a Lagrangian gives the forces."""
+        if self._parts.lagrangian:
+            self.missing["kinematics"] = "forces come from a Lagrangian"
+            return None
+        try:
+            return OwnKinematics(self._parts, self.symbols, *asked_of(self._definition))
+        except NotFormedError as reason:
+            self.missing["kinematics"] = str(reason)
+        return None
+
+    def samples(self) -> list[Sample]:
+        """Return samples; points where round-off alone exceeds 1e-6 are left out."""
+        found: list[Sample] = []
+        latched: list[Point] = []
+        for tried, point in enumerate(self._points.draw()):
+            if len(found) == POINTS or tried > _TRIED:
+                break
+            if self._latched is not None and any(self._latched(list(point.values))):
+                latched.append(point)
+                continue
+            if self._gaps is not None and min(self._gaps(list(point.values)), default=0.0) < 0.0:
+                continue  # an impact there leaves the modes of other speeds, and the object has those of the point
+            try:
+                sample = self._sample(point)
+            except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+                sample = None  # the object itself has no numbers there
+            if sample is not None:
+                found.append(sample)
+        if latched and not found:
+            reason = "a latch is closed wherever points were looked for, and the objects know nothing of it"
+            self.missing = {"equations": reason, "kinematics": reason} | self.missing
+        if len(found) < POINTS:
+            self._read_where_latched(latched[:POINTS])
+        return found
+
+    def _read_where_latched(self, points: Sequence[Point]) -> None:
+        """Hold what was read against the objects where a latch is closed: what it holds changes nothing of that."""
+        if self._reading is None or self._kinematics is None:
+            return
+        for point in points:
+            values = list(point.values)
+            try:
+                differences = self._reading.differences(values, self._kinematics.motion(values))
+            except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+                continue  # the object itself has no numbers there
+            self.readings.append((point.time, differences))
+
+    def events(self) -> list[tuple[float, str]]:
+        """Compare the events that were read with the model's own expressions, at points of their own."""
+        if self._events.nothing:
+            return []
+        found = [(np.inf, what) for what in self._events.wrong]
+        for point in itertools.islice(self._points.draw(), POINTS):
+            try:
+                for what, error, bound in self._events.differences(point.values):
+                    ratio = error / bound if bound > 0.0 else (0.0 if error == 0.0 else np.inf)
+                    found.append((ratio, f"{what} at t = {point.time:.4g} s"))
+            except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+                continue  # an expression has no number there
+        return found
+
+    def _sample(self, point: Point) -> Sample | None:
+        """Return x' at one point by every way there is, with round-off bounds; None where ill conditioned."""
+        values = list(point.values)
+        motion = self._kinematics.motion(values) if self._kinematics is not None else None
+        rates, scale = {}, np.zeros(len(self._names()))
+        if self._equations is not None:
+            rates["equations"], scale = self._by_equations(values)
+        if motion is not None:
+            rates["kinematics"], size = self._by_kinematics(values, motion)
+            scale = np.maximum(scale, size)
+        terms, scale = scale, scale + self._pull(values)
+        outputs = self._outputs.at(values, self._u_dot(values, motion), motion)
+        spread, shaken = self._spread(values, next(iter(rates.values())), outputs)
+        if not np.all(np.isfinite([*spread, *scale, *np.concatenate(list(rates.values()))])):
+            return None
+        bound = ROUNDING * EPSILON * (scale + spread)
+        if np.any(bound > _BLUNT * np.maximum(scale, np.abs(next(iter(rates.values()))))):
+            return None
+        names = self._names()
+        return Sample(
+            point,
+            {way: dict(zip(names, each.tolist(), strict=True)) for way, each in rates.items()},
+            dict(zip(names, bound.tolist(), strict=True)),
+            self._reading.differences(values, motion) if self._reading is not None and motion else {},
+            {
+                name: (value, ROUNDING * EPSILON * (size + shaken[name]))
+                for name, (value, size) in outputs.items()
+                if name in shaken
+            },
+            dict(zip(names, terms.tolist(), strict=True)),
+            self._states(values),
+        )
+
+    def _states(self, values: list[float]) -> dict[str, float]:
+        """Return the states by their FMU names."""
+        d, slot = self._definition, self.symbols.slot
+        items: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
+        return {item.name: values[slot[item.symbol]] for item in items}
+
+    def _u_dot(self, values: list[float], motion: OwnMotion | None) -> dict[Any, float]:
+        """Return u' of all speeds."""
+        if motion is not None:
+            return dict(zip(self.symbols.u, motion.u_dot.tolist(), strict=True))
+        assert self._equations is not None
+        e = self._equations
+        return dict(zip(e.u, e.x_dot(values)[0][len(e.q) :].tolist(), strict=True))
+
+    def _pull(self, values: list[float]) -> Floats:
+        """Return the error of constraint stabilization acting on round-off of a unit's states, per second.
+
+        Small parts, as in :func:`mixed`: round-off of the states themselves, not of their derivatives.
+        """
+        d, slot = self._definition, self.symbols.slot
+        if not self._parts.holonomic:
+            return np.zeros(len(self._names()))
+        rate = abs(values[slot[self._rate]]) if self._rate in slot else self._usual_rate
+        scale = dict(zip(self.symbols.q, self._points.q_scale.tolist(), strict=True))
+        q = [abs(values[slot[c.symbol]]) + scale[c.symbol] for c in d.coordinates]
+        u = [abs(values[slot[s.symbol]]) for s in d.speeds]
+        return np.array([MIXED * rate * size for size in (*q, *u)] + [0.0] * len(d.auxiliary_states))
+
+    def _names(self) -> list[str]:
+        """Return the names of all states, in their order."""
+        d = self._definition
+        return [item.name for item in (*d.coordinates, *d.speeds, *d.auxiliary_states)]
+
+    def _by_equations(self, values: list[float]) -> tuple[Floats, Floats]:
+        """Return x' by the object's own equations and the size of its terms, in the order of states."""
+        assert self._equations is not None
+        e = self._equations
+        x_dot, scale = e.x_dot(values)
+        return self._ordered(values, (*e.q, *e.u), x_dot, scale)
+
+    def _by_kinematics(self, values: list[float], motion: OwnMotion) -> tuple[Floats, Floats]:
+        """Return x' by the object's own kinematics and the size of its terms, in the order of states."""
+        s = self.symbols
+        x_dot = np.concatenate([motion.q_dot, motion.u_dot])
+        return self._ordered(values, (*s.q, *s.u), x_dot, np.concatenate([motion.rate_scale, motion.scale]))
+
+    def _ordered(
+        self, values: list[float], symbols: tuple[object, ...], x_dot: Floats, scale: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return values and scales in the order of the definition, with those of z."""
+        d = self._definition
+        # A speed that is q' itself stands twice among them: its derivative comes after the coordinates' ones.
+        last = {symbol: k for k, symbol in enumerate(symbols)}
+        first = {symbol: k for k, symbol in reversed([*enumerate(symbols)])}
+        places = [first[c.symbol] for c in d.coordinates] + [last[s.symbol] for s in d.speeds]
+        z_dot = np.array(self.symbols.z_dot(values))
+        return np.concatenate([x_dot[places], z_dot]), np.concatenate([scale[places], np.abs(z_dot)])
+
+    def _spread(self, values: list[float], x_dot: Floats, outputs: Named) -> tuple[Floats, dict[str, float]]:
+        """Return how much x' and outputs change per relative change of all numbers they are computed from."""
+        random = np.random.default_rng(len(values))
+        spread, shaken = np.zeros(len(x_dot)), dict.fromkeys(outputs, 0.0)
+        for _ in range(_PERTURBED):
+            signs = random.choice([-1.0, 1.0], len(values))
+            moved = self.symbols.completed((np.array(values) * (1 + _SLIGHT * signs)).tolist())
+            motion = None
+            if self._kinematics is not None:
+                moved = self._kinematics.constraints.with_rates(moved)
+                if self._equations is None or self._outputs.asks:
+                    motion = self._kinematics.motion(moved)
+            if self._equations is not None:
+                there = self._by_equations(moved)[0]
+            else:
+                assert motion is not None
+                there = self._by_kinematics(moved, motion)[0]
+            spread = np.maximum(spread, np.abs(there - x_dot) / _SLIGHT)
+            seen = self._outputs.at(moved, self._u_dot(moved, motion), motion)
+            both = shaken.keys() & seen.keys()
+            shaken = {name: max(shaken[name], abs(seen[name][0] - outputs[name][0]) / _SLIGHT) for name in both}
+        return spread, shaken
+
+
+class _Reading:
+    """Compares the mechanism that was read with the objects: velocities, kinetic energy, generalized forces."""
+
+    def __init__(self, mechanism: Mechanism, parts: Handed, symbols: OwnSymbols) -> None:
+        self._numeric, self._symbols = NumericMechanism(mechanism), symbols
+        d = mechanism.declared
+        self._q = [symbols.slot[c.symbol] for c in d.coordinates]
+        self._u = [symbols.slot[s.symbol] for s in d.speeds]
+        self._order = [list(symbols.u).index(s.symbol) for s in d.speeds]
+        self._still = np.zeros(len(mechanism.u_auxiliary))
+        points = mechanism.points
+        number = {(body.name, points[body.masscenter].name): k for k, body in enumerate(mechanism.bodies)}
+        self._pairs = [
+            (k, number[body.name, body.masscenter.name])
+            for k, body in enumerate(parts.bodies)
+            if (body.name, body.masscenter.name) in number
+        ]
+        self._all_speeds = len(d.speeds) == len(symbols.u)  # a speed that is the rate of a coordinate may be none here
+
+    def differences(self, values: list[float], motion: OwnMotion) -> Differences:
+        """Return (error, bound) of the worst velocity, angular velocity, energy and generalized force."""
+        s, n, array = self._symbols, self._numeric, np.array(values)
+        z, r, p = ([s.slot[symbol] for symbol in group] for group in (s.z, s.r, (*s.p, *s.calculated)))
+        u_all = np.concatenate([array[self._u], self._still])
+        n.set(values[0], array[self._q], u_all, array[z], array[r], array[p])
+        bodies = n.mechanism.bodies
+        v = np.array([n.points[bodies[j].masscenter].velocity for _, j in self._pairs])
+        w = np.array([n.frames[max(bodies[j].frame, 0)].omega for _, j in self._pairs])
+        own = [k for k, _ in self._pairs]
+        Q = n.generalized_forces()[: len(self._order)]
+        off = ROUNDING * EPSILON
+        found = {
+            "velocities": _worst(v - motion.velocities[own], off * np.max(np.abs(motion.velocities))),
+            "angular velocities": _worst(w - motion.omegas[own], off * np.max(np.abs(motion.omegas))),
+            "kinetic energy": _worst(np.array([n.kinetic_energy() - motion.kinetic]), off * abs(motion.kinetic)),
+        }
+        if self._all_speeds:
+            bound = off * motion.force_scale[self._order]
+            found["generalized forces"] = _worst(Q - motion.forces[self._order], bound)
+        return found
+
+
+def _worst(error: Floats, bound: Floats | float) -> tuple[float, float]:
+    """Return the error that is largest in relation to its bound, and that bound."""
+    error = np.abs(error).ravel()
+    bounds = np.broadcast_to(bound, error.shape)
+    if not len(error):
+        return 0.0, 0.0
+    k = int(np.argmax(np.where(bounds > 0, error / np.where(bounds > 0, bounds, 1.0), np.where(error > 0, np.inf, 0))))
+    return float(error[k]), float(bounds[k])

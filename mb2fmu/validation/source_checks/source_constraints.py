@@ -1,0 +1,240 @@
+"""q' = K u + k0 and the constraints in numbers, from the user's own objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
+from mb2fmu.validation.source_checks.source_objects import Handed
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, OwnSymbols
+
+Places = npt.NDArray[np.intp]
+Numbers = npt.NDArray[Any]
+"""Floats, or complex numbers where something is differentiated by a complex step."""
+_PROJECTIONS = 60
+_SETTLED = 1e-13
+_POLISHED = 2
+"""Steps more than are needed, until nothing but round-off is left."""
+_RANK = 1e-9
+_SLOPE_STEP = 1e-6
+_WAY, _FOLLOWED, _NEAR, _LEAP = 40, 12, 1e-8, 0.5
+"""From the start to a point: steps, Newton's steps in each, how near they come, and the largest change in one."""
+_FLAT = 0.03
+"""Sine of an angle between links, about, below which they lie flat: closed forms end at 0.01."""
+
+
+class OwnConstraints:
+    """Evaluates the kinematic equations and the constraints of the user's objects.
+
+    Args:
+        parts: What was handed over.
+        symbols: Slots of their symbols.
+        complex_step: True: everything is to be differentiated by a complex step.
+
+    Raises:
+        NotFormedError: If that cannot be done, or the kinematic equations do not determine q'.
+    """
+
+    def __init__(self, parts: Handed, symbols: OwnSymbols, *, complex_step: bool) -> None:
+        self._symbols = symbols
+        kinematic = [row for row in parts.kinematic if row != 0]  # a q' that is a speed needs none
+        self._kinematic = len(kinematic)
+        self.rates = [symbols.slot[qi.diff(symbols.t)] for qi in symbols.q]
+        self.speeds = [symbols.slot[ui] for ui in symbols.u]
+        self._free = [i for i, k in enumerate(self.rates) if k not in self.speeds]
+        if len(self._free) != len(kinematic):
+            raise NotFormedError(f"{len(kinematic)} kinematic equations for {len(self._free)} coordinates")
+        self._evaluate = symbols.array_function([*kinematic, *parts.velocity], complex_step=complex_step)
+        self._holonomic = symbols.function(parts.holonomic) if parts.holonomic else None
+
+    def rows(self, values: list[Any], count: int) -> Numbers:
+        """Return the velocity constraints' left sides, shape (m, count)."""
+        return self._rows(values, count)[self._kinematic :]
+
+    def _rows(self, values: list[Any], count: int) -> Numbers:
+        """Return kinematic equations, then velocity constraints."""
+        found = [np.asarray(value) for value in self._evaluate(values)]
+        table = np.empty((len(found), count), dtype=np.result_type(float, *(value.dtype for value in found)))
+        for k, value in enumerate(found):
+            table[k] = value
+        return table
+
+    def kinematics(self, values: list[Any]) -> tuple[Numbers, Numbers]:
+        """Return K and k0 of q' = K u + k0 at one state, complex at a complex one."""
+        free, speeds = self._free, self.speeds
+        moving = [*(self.rates[i] for i in free), *speeds]
+        K = np.array([[float(k == j) for j in speeds] for k in self.rates])
+        k0 = np.zeros(len(self.rates))
+        if not free:
+            return K, k0
+        batch = list(values)
+        for k, alone in zip(moving, np.eye(len(moving) + 1), strict=False):
+            batch[k] = alone
+        rows = self._rows(batch, len(moving) + 1)[: self._kinematic]
+        slopes = rows[:, :-1] - rows[:, -1:]
+        right = np.column_stack([slopes[:, len(free) :], rows[:, -1:]])
+        own = slopes[:, : len(free)]
+        separate = np.count_nonzero(own) == len(free) and bool(np.all(np.diagonal(own)))
+        solved = -right / np.diagonal(own)[:, None] if separate else -np.linalg.solve(own, right)
+        K, k0 = K.astype(solved.dtype), k0.astype(solved.dtype)
+        K[free], k0[free] = solved[:, :-1], solved[:, -1]
+        return K, k0
+
+    def with_rates(self, values: list[Any]) -> list[Any]:
+        """Return the values with q' as it follows from q and u; complex ones at a complex state."""
+        K, k0 = self.kinematics(values)
+        found = list(values)
+        for k, rate in zip(self.rates, (K @ np.array([values[j] for j in self.speeds]) + k0).tolist(), strict=True):
+            found[k] = rate
+        return found
+
+    def unit_speeds(self, values: list[Any], K: Floats, k0: Floats) -> list[Any]:
+        """Return each speed alone at 1, then all at 0; q' accordingly."""
+        batch = list(values)
+        unit = np.column_stack([np.eye(len(self.speeds)), np.zeros(len(self.speeds))])
+        for k, row in zip([*self.rates, *self.speeds], [*(K @ unit + k0[:, None]), *unit], strict=True):
+            batch[k] = row
+        return batch
+
+    def linear(self, values: list[float]) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return K, k0, and A, b of the velocity constraints A u + b = 0 at a state."""
+        K, k0 = self.kinematics(values)
+        rows = self.rows(self.unit_speeds(values, K, k0), len(self.speeds) + 1)
+        return K, k0, rows[:, :-1] - rows[:, -1:], rows[:, -1]
+
+    def projected(self, values: list[float], q_scale: Floats, u_scale: Floats) -> list[float] | None:
+        """Return the state on the constraints: Newton's steps for q, of least norm over the scales, then for u.
+
+        Args:
+            values: Of all slots.
+            q_scale: How far each coordinate moves, in its own unit.
+            u_scale: The same of the speeds.
+
+        Returns:
+            None if there is no such state near by.
+        """
+        values, places = list(values), [self._symbols.slot[qi] for qi in self._symbols.q]
+        settled = 0
+        for _ in range(_PROJECTIONS if self._holonomic else 0):
+            step = self._position_step(values, places, q_scale)
+            for k, change in zip(places, (step * q_scale).tolist(), strict=True):
+                values[k] -= change
+            if np.max(np.abs(step)) <= _SETTLED:
+                settled += 1
+            if settled > _POLISHED:
+                break
+        else:
+            if self._holonomic:
+                return None
+        _, _, A, b = self.linear(values)
+        u = np.array([values[k] for k in self.speeds])
+        for _ in range(1 + _POLISHED if len(A) else 0):
+            u = u - u_scale * _least_norm(A * u_scale, A @ u + b)
+        for k, value in zip(self.speeds, u.tolist(), strict=True):
+            values[k] = value
+        return self.with_rates(values)
+
+    def scaled_rows(self, values: list[float], u_scale: Floats) -> Floats:
+        """Return A of the velocity constraints, each speed measured in its scale."""
+        return self.linear(values)[2] * u_scale
+
+    def assembled_alike(
+        self, start: list[float], values: list[float], computed: Sequence[int], scale: Mapping[int, float]
+    ) -> bool:
+        """Return whether a mechanism at a state is assembled as at the start, and not mirrored.
+
+        All slots but the computed ones go from the start to the state in a line, by small steps; the computed ones
+        follow by Newton's method. They must come to the state's, without a leap on the way. Where two ways to be put
+        together nearly meet, units give up: there it is neither.
+
+        Args:
+            start: Of all slots, on the constraints.
+            values: Of all slots, on the constraints.
+            computed: Slots of the coordinates that the others determine.
+            scale: Slot → how far its coordinate moves, in its own unit.
+        """
+        if self._holonomic is None or not computed:
+            return True
+        sizes, here = np.array([scale[k] for k in computed]), list(start)
+        for part in np.linspace(0.0, 1.0, _WAY + 1)[1:].tolist():
+            kept = [here[k] for k in computed]
+            here = [a + part * (b - a) for a, b in zip(start, values, strict=True)]
+            for k, value in zip(computed, kept, strict=True):
+                here[k] = value
+            for _ in range(_FOLLOWED):
+                step = self._position_step(here, list(computed), sizes)
+                for k, change in zip(computed, (step * sizes).tolist(), strict=True):
+                    here[k] -= change
+                if np.max(np.abs(step)) <= _NEAR:
+                    break
+            else:
+                return False
+            if np.max(np.abs(np.array([here[k] for k in computed]) - kept) / sizes) > _LEAP:
+                return False
+        away = np.abs(np.array([here[k] - values[k] for k in computed])) / sizes
+        return bool(np.max(away) <= _NEAR) and _apart(self._slopes(values, list(computed), sizes))
+
+    def _position_step(self, values: list[float], places: list[int], scale: Floats) -> Floats:
+        """Return Newton's step of least norm over the scales; slopes by central differences are accurate enough."""
+        assert self._holonomic is not None
+        return _least_norm(self._slopes(values, places, scale), np.array(self._holonomic(values)))
+
+    def _slopes(self, values: list[float], places: list[int], scale: Floats) -> Floats:
+        """Return the change of the rows by a fraction of each coordinate's scale, shape (m, n)."""
+        assert self._holonomic is not None
+        columns = []
+        for k, size in zip(places, scale.tolist(), strict=True):
+            sides = []
+            for sign in (1.0, -1.0):
+                moved = list(values)
+                moved[k] += sign * _SLOPE_STEP * size
+                sides.append(np.array(self._holonomic(moved)))
+            columns.append((sides[0] - sides[1]) / (2 * _SLOPE_STEP))
+        return np.array(columns).T
+
+
+def _apart(slopes: Floats) -> bool:
+    """Return whether the row changes by computed coordinates are well independent, loop by loop."""
+    for rows, columns in _loops(slopes):
+        block = slopes[np.ix_(rows, columns)]
+        lengths = np.linalg.norm(block, axis=0)
+        if not lengths.all() or np.linalg.svd(block / lengths, compute_uv=False)[-1] <= _FLAT:
+            return False
+    return True
+
+
+def _loops(slopes: Floats) -> Iterator[tuple[Places, Places]]:
+    """Yield rows and columns of the blocks of the block triangular form, solved one after the other.
+
+    Only rows of one loop have a unit in common: a coupling in rad behind one in mm would look flat beside it. Where
+    there are more rows than coordinates, or a row has none of its own, all are one block.
+    """
+    count, width = slopes.shape
+    filled = csr_array(slopes != 0.0)
+    own = maximum_bipartite_matching(filled, perm_type="column").astype(np.intp)
+    if count != width or (own < 0).any():
+        yield np.arange(count), np.arange(width)
+        return
+    blocks, labels = connected_components(filled[:, own], directed=True, connection="strong")
+    for block in range(blocks):
+        rows = np.flatnonzero(labels == block)
+        yield rows, own[rows]
+
+
+def independence(rows: Floats) -> Floats:
+    """Return the singular values of rows that are brought to one length, largest first."""
+    lengths = np.linalg.norm(rows, axis=1)
+    lengths[lengths == 0] = 1.0
+    return np.asarray(np.linalg.svd(rows / lengths[:, None], compute_uv=False)) if len(rows) else np.ones(0)
+
+
+def _least_norm(J: Floats, residual: Floats) -> Floats:
+    """Return the least step with J step = residual; rows are brought to one length, redundant ones are allowed."""
+    lengths = np.linalg.norm(J, axis=1)
+    lengths[lengths == 0] = 1.0
+    return np.asarray(np.linalg.lstsq(J / lengths[:, None], residual / lengths, rcond=_RANK)[0])

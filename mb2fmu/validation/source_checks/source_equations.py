@@ -1,0 +1,262 @@
+"""x' by the user's own method object: its ``mass_matrix_full`` and ``forcing_full``, in numbers.
+
+SymPy forms the equations on a copy, nothing is expanded or simplified, and ``lambdify`` with common subexpressions
+evaluates them. ``Parts`` are handed to SymPy's ``KanesMethod`` as they are. What divides by dependent speeds' matrix is
+kept as opaque symbols, solved for in numbers, wherever the equations are formed here.
+"""
+# ruff: noqa: SLF001 - what KanesMethod was given stands in private attributes only
+
+from __future__ import annotations
+
+import copy
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import sympy as sm
+from sympy.core.function import AppliedUndef
+from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
+
+from mb2fmu.model.model import Mechanics
+from mb2fmu.model.sources.parts import Parts
+from mb2fmu.validation.source_checks.source_kinematics import mixed
+from mb2fmu.validation.source_checks.source_objects import Handed, tree
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, OwnSymbols, stand_in
+
+MOST_WORK = 20_000
+"""Operations of composed direction cosines up to which SymPy forms the equations, see :func:`expected_work`."""
+
+MOST_PATHWAYS = 5_000
+"""Operations of pathways' lengths up to which SymPy composes their loads, see :func:`pathway_work`."""
+
+
+class OwnEquations:
+    """Equations of the user's object. Call it within ``untouched``.
+
+    Args:
+        mechanics: As the model has it; a shallow copy of it is used.
+        parts: What was handed over.
+        symbols: Slots of their symbols.
+
+    Raises:
+        NotFormedError: If SymPy cannot form them.
+    """
+
+    def __init__(self, mechanics: Mechanics, parts: Handed, symbols: OwnSymbols) -> None:
+        self._symbols = symbols
+        self._solves: list[tuple[list[sm.Symbol], sm.Matrix, sm.Matrix]] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of SymPy, about points that several others could give a velocity
+            try:
+                method = self._formed(mechanics, parts)
+            except (ValueError, TypeError, AttributeError, NotImplementedError, IndexError) as error:
+                raise NotFormedError(f"SymPy does not form them: {' '.join(str(error).split())}") from error
+            M, f = method.mass_matrix_full, method.forcing_full
+        kane = isinstance(method, KanesMethod)
+        self.q, self.u = tuple(method.q), tuple(method.u) if kane else tuple(method._qdots)
+        self._by_lagrange = not kane
+        rates = dict(method._qdot_u_map or {}) if kane else {}
+        self._rate_places = [symbols.slot[rate] for rate in rates if rate not in symbols.u]
+        self._rates = symbols.function([value for rate, value in rates.items() if rate not in symbols.u])
+        self._ratios = [
+            (len(unknowns), right.shape, symbols.function([*matrix, *right]))
+            for unknowns, matrix, right in self._solves
+        ]
+        opaque = [symbol for unknowns, _, _ in self._solves for symbol in unknowns]
+        terms = [sm.Add.make_args(entry) for entry in f]
+        self._counts = [len(of_entry) for of_entry in terms]
+        self._size = M.rows
+        self._numbers = symbols.function([*M, *(term for of_entry in terms for term in of_entry)], opaque)
+
+    def _formed(self, mechanics: Mechanics, parts: Handed) -> Any:
+        """Return the method with its equations, on a copy if they have not been formed yet."""
+        if isinstance(mechanics, System):
+            if isinstance(mechanics.eom_method, KanesMethod):
+                return mechanics.eom_method
+            system = copy.copy(mechanics)
+            system.form_eoms(constraint_solver=self._opaque)
+            return system.eom_method
+        if isinstance(mechanics, LagrangesMethod):
+            lagrange = copy.copy(mechanics)
+            lagrange.form_lagranges_equations()
+            return lagrange
+        if isinstance(mechanics, KanesMethod):
+            method = copy.copy(mechanics)
+            if method._fr is None or method._frstar is None:
+                method.kanes_equations()
+            return method
+        count, fixed = len(parts.u) - len(parts.dependent), len(parts.q) - len(parts.holonomic)
+        method = KanesMethod(
+            parts.frame, list(parts.q[:fixed]), list(parts.u[:count]), kd_eqs=list(parts.kinematic),
+            q_dependent=list(parts.q[fixed:]) or None, configuration_constraints=list(parts.holonomic) or None,
+            u_dependent=list(parts.dependent) or None, velocity_constraints=list(parts.velocity) or None,
+            u_auxiliary=list(parts.auxiliary) or None, constraint_solver=self._opaque, explicit_kinematics=False,
+        )  # fmt: skip
+        method.kanes_equations(list(parts.bodies), list(parts.loads) or None)
+        return method
+
+    def _opaque(self, matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
+        """Return stand-ins for ``matrix``⁻¹ ``right``, which are solved for in numbers."""
+        first = sum(len(known) for known, _, _ in self._solves)
+        unknowns = [stand_in(first + k, "ratio") for k in range(right.rows * right.cols)]
+        self._solves.append((unknowns, sm.Matrix(matrix), sm.Matrix(right)))
+        return sm.Matrix(right.rows, right.cols, unknowns)
+
+    def x_dot(self, values: list[float]) -> tuple[Floats, Floats]:
+        """Return (q', u') in the order of ``q`` and ``u``, and the sums of the magnitudes of their terms.
+
+        Args:
+            values: Of all slots but q', which follow.
+
+        Raises:
+            numpy.linalg.LinAlgError: If a matrix is singular.
+        """
+        values = list(values)
+        for place, rate in zip(self._rate_places, self._rates(values), strict=True):
+            values[place] = rate
+        for _, shape, function in self._ratios:
+            found = np.array(function(values[: len(self._symbols.slot)]))
+            split = shape[0] ** 2
+            matrix, right = found[:split].reshape(shape[0], shape[0]), found[split:].reshape(shape)
+            values += np.linalg.solve(matrix, right).ravel().tolist()
+        found = np.array(self._numbers(values))
+        M = found[: self._size**2].reshape(self._size, self._size)
+        terms = np.split(found[self._size**2 :], np.cumsum(self._counts)[:-1])
+        f, size = np.array([np.sum(of) for of in terms]), np.array([np.sum(np.abs(of)) for of in terms])
+        inverse = np.linalg.inv(M)
+        x_dot = np.linalg.solve(M, f)
+        scale = np.abs(inverse) @ (size + np.abs(M) @ np.abs(x_dot))
+        n, count = len(self.q), len(self.q) + len(self.u)
+        if self._by_lagrange:
+            scale[n:count] = mixed(scale[n:count], np.sqrt(np.abs(np.diag(M)[n:count])))
+        return x_dot[:count], scale[:count]
+
+
+def expected_work(mechanics: Mechanics, parts: Handed) -> float:
+    """Estimate the operations that SymPy will compose to form the equations, before it is tried; up to ``MOST_WORK``.
+
+    SymPy multiplies vectors of different frames by the direction cosines between those, composed without expanding:
+    three terms per entry and frame on the way, so that their size grows exponentially with the length of a chain.
+    Counted are the operations of the direction cosines between all frames on the way to each body's, once per speed
+    that moves there (about one per frame), and those of the velocities that are set, once per speed. A Lagrangian is
+    formed by a formulation, too, and what is formed already costs nothing.
+    """
+    formed = mechanics.eom_method if isinstance(mechanics, System) else mechanics
+    if parts.lagrangian or parts.frame is None or (isinstance(formed, KanesMethod) and formed._frstar is not None):
+        return 0.0
+    ways = _ways(parts)
+    given = [body.masscenter._vel_dict.get(parts.frame, 0) for body in parts.bodies]
+    sizes = [_operations(c) for vector in given for part, _ in getattr(vector, "args", ()) for c in part]
+    total = len(parts.u) * sum(size for size in sizes if size > 0)
+    for way in ways:
+        if total > MOST_WORK:
+            break
+        total += _pairs(way) * len(way)
+    return total
+
+
+def _ways(parts: Handed) -> list[list[sm.Matrix]]:
+    """Return for each body the direction cosines of neighbours, from the inertial frame to its own."""
+    parents = tree(parts.frame, lambda frame: frame._dcm_dict)
+    ways = []
+    for body in parts.bodies:
+        frame, way = getattr(body, "frame", None), []
+        if frame is None:  # of a particle: the frames that its position is written in
+            frames = {f for position in body.masscenter._pos_dict.values() for _, f in position.args} & parents.keys()
+            frame = max(frames, key=lambda f: _depth(f, parents), default=None)
+        while frame in parents and parents[frame] is not None:
+            way.append(parents[frame]._dcm_dict[frame])
+            frame = parents[frame]
+        ways.append(way[::-1])
+    return ways
+
+
+def pathway_work(mechanics: Mechanics) -> float:
+    """Estimate the operations of pathways' lengths, before SymPy composes them for the actuators' loads.
+
+    The square of a segment's length has the direction cosines between all frames in which the way between its ends
+    is written.
+    """
+    actuators = mechanics.actuators if isinstance(mechanics, System | Parts) else ()
+    if not actuators:
+        return 0.0
+    parents = tree(mechanics.frame, lambda frame: frame._dcm_dict)
+    total = 0.0
+    for actuator in actuators:
+        ends = getattr(getattr(actuator, "pathway", None), "attachments", ())
+        for start, end in itertools.pairwise(ends):
+            known = tree(start, lambda point: point._pos_dict)
+            frames: dict[Any, None] = {}
+            node = end
+            while known.get(node) is not None:
+                frames |= dict.fromkeys(frame for _, frame in node._pos_dict[known[node]].args if frame in parents)
+                node = known[node]
+            total += sum(_between(a, b, parents) for a, b in itertools.combinations(frames, 2))
+    return total
+
+
+def _between(a: Any, b: Any, parents: dict[Any, Any]) -> float:
+    """Return the operations of the direction cosines between two frames."""
+    above: list[list[Any]] = []
+    for frame in (a, b):
+        above.append([frame])
+        while parents[above[-1][-1]] is not None:
+            above[-1].append(parents[above[-1][-1]])
+    way = [f for f in above[0] if f not in above[1]] + [f for f in above[1] if f not in above[0]]
+    product: Floats | None = None
+    for frame in way:
+        sizes = np.array([_operations(entry) for entry in parents[frame]._dcm_dict[frame]]).reshape(3, 3)
+        product = sizes if product is None else _product(product, sizes)
+    return 0.0 if product is None else float(np.sum(product[product >= 0]))
+
+
+def _depth(frame: Any, parents: dict[Any, Any]) -> int:
+    """Return how many frames lie between a frame and the root."""
+    depth = 0
+    while parents[frame] is not None:
+        frame, depth = parents[frame], depth + 1
+    return depth
+
+
+def _pairs(way: list[sm.Matrix]) -> float:
+    """Return the operations of the products of all successive matrices of a path, as far as ``MOST_WORK``."""
+    sizes = [np.array([_operations(entry) for entry in matrix]).reshape(3, 3) for matrix in way]
+    total = 0.0
+    for first in range(len(sizes)):
+        if total > MOST_WORK:
+            break
+        product = sizes[first]
+        total += float(np.sum(product[product >= 0]))
+        for matrix in sizes[first + 1 :]:
+            product = _product(product, matrix)
+            total += float(np.sum(product[product >= 0]))
+    return total
+
+
+def _operations(entry: sm.Expr) -> float:
+    """Count the operations of an entry, as a tree visits them; −1 for zero."""
+    if entry == 0:
+        return -1.0
+    known: dict[sm.Basic, float] = {}
+    stack = [entry]
+    while stack:
+        node = stack[-1]
+        missing = [a for a in node.args if a not in known]
+        if missing and not isinstance(node, AppliedUndef | sm.Derivative):
+            stack += missing
+        else:
+            inner = 0.0 if isinstance(node, AppliedUndef | sm.Derivative) else sum(known[a] for a in node.args)
+            known[stack.pop()] = inner + max(len(node.args) - 1, 0)
+    return known[entry]
+
+
+def _product(a: Floats, b: Floats) -> Floats:
+    """Return the operations of the entries of a product, unexpanded."""
+    result = -np.ones((3, 3))
+    for i in range(3):
+        for j in range(3):
+            terms = [a[i, k] + b[k, j] + 2 for k in range(3) if a[i, k] >= 0 and b[k, j] >= 0]
+            if terms:
+                result[i, j] = sum(terms)
+    return result

@@ -1,0 +1,480 @@
+"""x' by Kane's equations in numbers, from SymPy's own frames, points, bodies and loads, state by state.
+
+Each direction cosine matrix, angular velocity, position and velocity is evaluated where SymPy keeps it, between two
+neighbours; nothing is composed symbolically, so that a chain of a hundred bodies costs a hundred times one. Velocities
+are those that ``Point.vel`` would take: the one that is set, else that of the nearest point that has one and the
+derivative of the position between. They are linear in the speeds, so unit speeds give the partial velocities. The
+accelerations at u' = 0 are derivatives along the motion by a complex step, exact to round-off (Squire and Trapp, SIAM
+Review 40(1), 1998). Neither the reading nor any formulation of mb2fmu is used.
+"""
+# ruff: noqa: SLF001 - SymPy keeps what frames and points know of their neighbours in private attributes
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import sympy as sm
+from sympy.physics.mechanics import Point, RigidBody
+from sympy.physics.vector import Vector
+
+from mb2fmu.validation.source_checks.source_constraints import Numbers, OwnConstraints
+from mb2fmu.validation.source_checks.source_objects import Handed, tree
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, OwnSymbols
+
+_STEP = 1e-30
+_RANK = 1e-10
+MIXED = 2.0**-6
+"""64 of the 4,096 units of round-off that a bound is."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMotion:
+    """Motion of the objects at one state; bodies in the order given, vectors in the inertial frame.
+
+    Attributes:
+        q_dot: Shape (n_q,).
+        u_dot: Shape (n_u,).
+        rate_scale: Sum of the magnitudes of the terms of each q'.
+        scale: Sum of the magnitudes of the terms that each u' is left of.
+        velocities: Of the mass centres, shape (n_b, 3), m/s.
+        omegas: Angular velocities, shape (n_b, 3), rad/s; zero for particles.
+        kinetic: Kinetic energy, J.
+        forces: Generalized active forces, shape (n_u,).
+        force_scale: Sum of the magnitudes of their terms.
+        asked: Of the points and frames that were asked for.
+    """
+
+    q_dot: Floats
+    u_dot: Floats
+    rate_scale: Floats
+    scale: Floats
+    velocities: Floats
+    omegas: Floats
+    kinetic: float
+    forces: Floats
+    force_scale: Floats
+    asked: AskedMotion
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMotion:
+    """Points and frames that outputs need; vectors in the inertial frame's components.
+
+    Attributes:
+        positions: Point → from the origin, m, and the sum of the magnitudes of what it is made of.
+        velocities: Point → the derivative of its position, m/s.
+        omegas: Frame → rad/s.
+        rotations: Frame → components in the inertial frame = this @ components in the frame.
+    """
+
+    positions: dict[Any, tuple[Floats, float]]
+    velocities: dict[Any, Floats]
+    omegas: dict[Any, Floats]
+    rotations: dict[Any, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class _Velocities:
+    """Velocities of mass centres and of the points of loads, angular velocities of bodies and of frames of loads.
+
+    Each of shape (n, 3, k) for k sets of speeds; ``rotations`` are those of all frames, shape (3, 3, 1 or k).
+    """
+
+    linear: Numbers
+    angular: Numbers
+    rotations: dict[Any, Numbers]
+
+
+_Terms = list[tuple[list[int], Any]]
+"""A vector: places of its components, and their frame; one pair for each frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How a point gets its velocity: as it is given, or from the point before it.
+
+    Attributes:
+        before: Number of the step of the point before; -1: the velocity is given.
+        rates: The given velocity, or the rates of the components of the position from the point before.
+        arms: That position; none where the velocity is given.
+    """
+
+    before: int
+    rates: _Terms
+    arms: _Terms
+
+
+class OwnKinematics:
+    """Evaluates the user's objects. Call it within ``untouched``.
+
+    Args:
+        parts: What was handed over, with bodies.
+        symbols: Slots of their symbols.
+        points: Those that outputs are about; what no positions join to the origin is left out.
+        frames: Likewise; what has no angular velocity is left out.
+
+    Raises:
+        NotFormedError: If the objects do not give velocities, or not in this way.
+    """
+
+    def __init__(
+        self, parts: Handed, symbols: OwnSymbols, points: Sequence[Any] = (), frames: Sequence[Any] = ()
+    ) -> None:
+        if parts.frame is None or not parts.bodies:
+            raise NotFormedError("there are no bodies")
+        self._parts, self._symbols = parts, symbols
+        self._expressions: list[sm.Expr] = []
+        slot = symbols.slot
+        self._moving = [(slot[s], slot.get(s.diff(symbols.t), -1)) for s in (*symbols.q, *symbols.r)]
+        N = parts.frame
+        self._frames = tree(N, lambda frame: frame._dcm_dict)
+        self._turning = tree(N, lambda frame: frame._ang_vel_dict)
+        self._rotations = {
+            f: self._add(parent._dcm_dict[f].flat()) for f, parent in self._frames.items() if parent is not None
+        }
+        self._rigid = [isinstance(b, RigidBody) and getattr(b, "is_rigidbody", True) for b in parts.bodies]
+        self._points = [body.masscenter for body in parts.bodies]
+        self._points += [place for place, _ in parts.loads if isinstance(place, Point)]
+        self._spinning = [b.frame if rigid else N for b, rigid in zip(parts.bodies, self._rigid, strict=True)]
+        self._spinning += [place for place, _ in parts.loads if not isinstance(place, Point)]
+        self._asked_frames = [frame for frame in frames if frame in self._turning]
+        self._spinning += self._asked_frames
+        self._omegas: dict[Any, _Terms] = {}
+        self._steps: list[_Step] = []
+        self._stops: list[Any] = []
+        self._numbers: dict[tuple[int, Any], int] = {}
+        self._ends = {point: self._path(point) for point in dict.fromkeys(self._points)}
+        for frame in self._spinning:
+            self._need_omega(frame)
+        self._masses = self._add([body.mass for body in parts.bodies])
+        self._inertias = [
+            [(self._add([factor])[0], self._terms(a), self._terms(b)) for factor, a, b in body.central_inertia.args]
+            if rigid else [] for body, rigid in zip(parts.bodies, self._rigid, strict=True)
+        ]  # fmt: skip
+        self._places = self._positions(points)
+        self.constraints = OwnConstraints(parts, symbols, complex_step=True)
+        self._evaluate = symbols.array_function(self._expressions)
+        self._loads = [(place, self._constants(vector)) for place, vector in parts.loads]
+        flat = [e for _, terms in self._loads for components, _ in terms for e in components]
+        self._load_values = symbols.function(flat)
+
+    # ------------------------------------------------------------------ collecting expressions
+
+    def _add(self, expressions: Iterable[Any]) -> list[int]:
+        """Add expressions to evaluate and return their places."""
+        start = len(self._expressions)
+        self._expressions += map(sm.sympify, expressions)
+        return list(range(start, len(self._expressions)))
+
+    def _constants(self, vector: Vector) -> list[tuple[list[Any], Any]]:
+        """Return (components, frame) of a vector, which may be written 0."""
+        return [(list(components), frame) for components, frame in getattr(vector, "args", ())]
+
+    def _terms(self, vector: Vector) -> _Terms:
+        """Return a vector as places of its components per frame."""
+        return [(self._add(components), frame) for components, frame in self._constants(vector)]
+
+    def _rates(self, vector: Vector) -> _Terms:
+        """Return a vector as places of its components' time derivatives per frame; what is constant has none."""
+        t = self._symbols.t
+        found = [([c.diff(t) for c in components], frame) for components, frame in self._constants(vector)]
+        return [(self._add(rates), frame) for rates, frame in found if any(rate != 0 for rate in rates)]
+
+    def _need_omega(self, frame: Any) -> None:
+        """Add angular velocities on the path from the inertial frame."""
+        while frame not in self._omegas:
+            if frame not in self._turning:
+                raise NotFormedError(f"the angular velocity of frame {frame.name} is not known")
+            parent = self._turning[frame]
+            self._omegas[frame] = [] if parent is None else self._terms(frame._ang_vel_dict[parent])
+            if parent is None:
+                return
+            frame = parent
+
+    def _path(self, point: Any) -> int:
+        """Return the number of the step that ends at a point; the way there is shared with other points.
+
+        Raises:
+            NotFormedError: If no velocity of any point near by is set.
+        """
+        N = self._parts.frame
+        parents: dict[Any, Any] = {point: None}
+        queue = deque([point])
+        while queue:
+            node = queue.popleft()
+            if N in node._vel_dict:
+                number = self._step(-1, node)
+                while parents[node] is not None:
+                    node = parents[node]
+                    number = self._step(number, node)
+                return number
+            for neighbour in node._pos_dict:
+                if neighbour not in parents:
+                    parents[neighbour] = node
+                    queue.append(neighbour)
+        raise NotFormedError(f"the velocity of point {point.name} is not known")
+
+    def _step(self, before: int, point: Any) -> int:
+        """Return the number of the step from the point of the step before to a point; -1: its velocity is given."""
+        key = (before, point)
+        if key not in self._numbers:
+            if before < 0:
+                step = _Step(before, self._terms(point._vel_dict[self._parts.frame]), [])
+            else:
+                position = point._pos_dict[self._stops[before]]
+                for _, frame in self._constants(position):
+                    self._need_omega(frame)
+                step = _Step(before, self._rates(position), self._terms(position))
+            self._numbers[key] = len(self._steps)
+            self._steps.append(step)
+            self._stops.append(point)
+        return self._numbers[key]
+
+    def _positions(self, points: Sequence[Any]) -> dict[Any, _Terms]:
+        """Return terms of the positions from the origin."""
+        parents = tree(self._parts.origin, lambda point: point._pos_dict) if self._parts.origin is not None else {}
+        found: dict[Any, _Terms] = {}
+        for point in dict.fromkeys(point for point in points if point in parents):
+            found[point], node = [], point
+            while parents[node] is not None:
+                found[point] += self._terms(node._pos_dict[parents[node]])
+                node = parents[node]
+        return found
+
+    def _asked(self, found: Numbers, moving: _Velocities) -> AskedMotion:
+        """Return velocities of points and frames at a state a complex step along the motion."""
+        positions, velocities = {}, {}
+        for point, terms in self._places.items():
+            parts = [moving.rotations[frame][:, :, 0] @ found[places, 0] for places, frame in terms]
+            total = sum(parts, np.zeros(3, dtype=complex))
+            positions[point] = (total.real, float(sum(np.max(np.abs(part.real)) for part in parts)))
+            velocities[point] = total.imag / _STEP
+        first = len(self._spinning) - len(self._asked_frames)
+        omegas = {f: moving.angular[first + k, :, 0].real for k, f in enumerate(self._asked_frames)}
+        return AskedMotion(positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()})
+
+    # ------------------------------------------------------------------ numbers
+
+    def _velocities(self, found: Numbers) -> _Velocities:
+        """Return velocities of points and frames in inertial components, for all columns of numbers at once."""
+        count, dtype = found.shape[1], found.dtype
+
+        def expressed(terms: _Terms, rotations: dict[Any, Numbers]) -> Numbers:
+            """Sum vectors of several frames in components of the inertial frame, shape (3, count)."""
+            total = np.zeros((3, count), dtype=dtype)
+            for places, frame in terms:
+                total += np.einsum("ijk,jk->ik", rotations[frame], found[places])
+            return total
+
+        R: dict[Any, Numbers] = {self._parts.frame: np.eye(3, dtype=dtype)[:, :, None] * np.ones(count)}
+        for frame, parent in self._frames.items():
+            if parent is not None:
+                local = found[self._rotations[frame]].reshape(3, 3, count)
+                R[frame] = np.einsum("ijk,jlk->ilk", R[parent], local)
+        omegas: dict[Any, Numbers] = {}
+        for frame, parent in self._turning.items():
+            if frame in self._omegas:
+                own = expressed(self._omegas[frame], R)
+                omegas[frame] = own if parent is None else omegas[parent] + own
+        moving: list[Numbers] = []
+        for step in self._steps:
+            velocity = expressed(step.rates, R)
+            if step.before >= 0:
+                velocity += moving[step.before]
+            for places, frame in step.arms:
+                velocity += _cross(omegas[frame], expressed([(places, frame)], R))
+            moving.append(velocity)
+        linear = np.array([moving[self._ends[point]] for point in self._points])
+        return _Velocities(linear, np.array([omegas[frame] for frame in self._spinning]), R)
+
+    def _found(self, values: list[Any], count: int, dtype: Any) -> Numbers:
+        """Return all expressions, shape (number of expressions, count)."""
+        found = np.empty((len(self._expressions), count), dtype=dtype)
+        for k, value in enumerate(self._evaluate(values)):
+            found[k] = value
+        return found
+
+    def second_rates(self, values: list[float], u_dot: Mapping[Any, float]) -> list[float]:
+        """Return q'', by the u' of each speed, in the order of the coordinates."""
+        along = self.along(values, u_dot)
+        return [complex(along[k]).imag / _STEP for k in self.constraints.rates]
+
+    def motion(self, values: list[float]) -> OwnMotion:
+        """Return x' and its parts; ``values`` are those of all slots except q', which follow.
+
+        Raises:
+            numpy.linalg.LinAlgError: If the mass matrix is singular.
+        """
+        n, rows = len(self._symbols.u), self.constraints
+        K, k0, A, b = rows.linear(values)
+        values = rows.with_rates(values)
+        alone = self._velocities(self._found(rows.unit_speeds(values, K, k0), n + 1, float))
+        J = alone.linear[:, :, :-1] - alone.linear[:, :, -1:]
+        W = alone.angular[:, :, :-1] - alone.angular[:, :, -1:]
+        along = self.along(values)
+        found = self._found(along, 1, complex)
+        gamma = rows.rows(along, 1)[:, 0].imag / _STEP
+        return self._put_together(values, (K, k0, A, b, gamma), (J, W), found, self._velocities(found))
+
+    def along(self, values: list[float], u_dot: Mapping[Any, float] = MappingProxyType({})) -> list[Any]:
+        """Return the state a complex step further along the motion, with u' zero or as given by speed."""
+        s = self._symbols
+        along: list[Any] = list(values)
+        along[0] = values[0] + 1j * _STEP
+        for slot, rate_slot in self._moving:
+            along[slot] = values[slot] + (1j * _STEP * values[rate_slot] if rate_slot >= 0 else 0.0)
+        for symbol, rate in u_dot.items():
+            along[s.slot[symbol]] = values[s.slot[symbol]] + 1j * _STEP * rate
+        for z, rate in zip(s.z, s.z_dot(values), strict=True):
+            along[s.slot[z]] = values[s.slot[z]] + 1j * _STEP * rate
+        return self.constraints.with_rates(along)
+
+    def _put_together(
+        self,
+        values: list[float],
+        rows: tuple[Floats, Floats, Floats, Floats, Floats],
+        partials: tuple[Floats, Floats],
+        found: Numbers,
+        moving: _Velocities,
+    ) -> OwnMotion:
+        """Return M u' = f of all bodies and loads, solved on the constraints."""
+        (K, k0, A, b, gamma), (J, W) = rows, partials
+        n, count = len(self._symbols.u), len(self._parts.bodies)
+        M, f, size = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+        kinetic = 0.0
+        turning = float(np.max(np.abs(moving.angular.real), initial=0.0))
+        for i in range(count):
+            mass = found[self._masses[i]][0].real
+            v, a0 = moving.linear[i, :, 0].real, moving.linear[i, :, 0].imag / _STEP
+            M += mass * J[i].T @ J[i]
+            f -= mass * J[i].T @ a0
+            # What centripetal terms leave of each other may be nothing: they are as large as this.
+            size += abs(mass) * np.abs(J[i]).T @ (np.abs(a0) + turning * np.max(np.abs(v)))
+            kinetic += mass * float(v @ v) / 2
+            if not self._rigid[i]:
+                continue
+            inertia = self._inertia(i, found, moving)
+            momentum = inertia @ moving.angular[i, :, 0]
+            M += W[i].T @ inertia.real @ W[i]
+            f -= W[i].T @ momentum.imag / _STEP
+            gyration = turning * np.max(np.abs(inertia.real)) * np.max(np.abs(moving.angular[i, :, 0].real))
+            size += np.abs(W[i]).T @ (np.abs(momentum.imag / _STEP) + gyration)
+            kinetic += float(moving.angular[i, :, 0].real @ momentum.real) / 2
+        Q, Q_size = self._forces(values, J[count:], W[count:], moving)
+        f, size = f + Q, size + Q_size
+        u_dot, scale = _on_constraints(M, f, size, A, gamma)
+        q_dot, u = (
+            np.array([values[k] for k in places]) for places in (self.constraints.rates, self.constraints.speeds)
+        )
+        # Speeds that constraints tie to others are known as well as what they are tied to.
+        tied = np.abs(_inverse(A, M)) @ (np.abs(A) @ np.abs(u) + np.abs(b))
+        rate_scale = np.abs(K) @ (np.abs(u) + tied) + np.abs(k0)
+        v, w = moving.linear[:count, :, 0].real, moving.angular[:count, :, 0].real
+        unit = _units(M)
+        return OwnMotion(
+            q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, mixed(Q_size, 1 / unit), self._asked(found, moving)
+        )
+
+    def _inertia(self, i: int, found: Numbers, moving: _Velocities) -> Numbers:
+        """Return a body's central inertia in the inertial frame's axes, shape (3, 3), complex, since it turns."""
+        by_frames: dict[tuple[Any, Any], Numbers] = {}
+        for factor, left, right in self._inertias[i]:
+            for (a, frame), (b, other) in itertools.product(left, right):
+                part = found[factor, 0] * np.outer(found[a, 0], found[b, 0])
+                by_frames[frame, other] = by_frames.get((frame, other), 0.0) + part
+        R = moving.rotations
+        turned = (R[a][:, :, 0] @ part @ R[b][:, :, 0].T for (a, b), part in by_frames.items())
+        return np.asarray(sum(turned, np.zeros((3, 3), dtype=complex)))
+
+    def _forces(self, values: list[float], J: Floats, W: Floats, moving: _Velocities) -> tuple[Floats, Floats]:
+        """Return generalized active forces and the sums of the magnitudes of their terms, loads in order."""
+        numbers = iter(self._load_values(values))
+        n = len(self._symbols.u)
+        Q, size, points, frames = np.zeros(n), np.zeros(n), iter(J), iter(W)
+        for place, terms in self._loads:
+            vector, magnitude = np.zeros(3), np.zeros(3)
+            for components, frame in terms:
+                part = moving.rotations[frame][:, :, 0].real @ np.array([next(numbers) for _ in components])
+                vector, magnitude = vector + part, magnitude + np.abs(part)
+            partial = next(points) if isinstance(place, Point) else next(frames)
+            Q += partial.T @ vector
+            size += np.abs(partial).T @ magnitude
+        return Q, size
+
+
+def _cross(a: Numbers, b: Numbers) -> Numbers:
+    """Return the cross product of vectors, each of shape (3, k)."""
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def _on_constraints(M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats) -> tuple[Floats, Floats]:
+    """Return u' of M u' + A^T l = f, A u' + gamma = 0, and the sums of the magnitudes of each one's terms.
+
+    Speeds are scaled by the square roots of M's diagonal, so that ranks do not depend on units.
+
+    Args:
+        M: Shape (n, n).
+        f: Shape (n,).
+        size: Sums of the magnitudes of the terms of ``f``.
+        A: Shape (m, n); rows may be redundant.
+        gamma: Shape (m,).
+    """
+    unit = _units(M)
+    rows = A / unit
+    lengths = _lengths(rows)
+    rows, right = rows / lengths[:, None], -gamma / lengths
+    U, S, Vt = np.linalg.svd(rows) if len(rows) else (np.eye(0), np.zeros(0), np.eye(len(f)))
+    rank = int(np.count_nonzero(_RANK * S[0] < S)) if len(S) else 0
+    inverse = (Vt[:rank].T / S[:rank]) @ U.T[:rank]
+    Z = Vt[rank:].T
+    scaled = M / np.outer(unit, unit)
+    G = Z @ np.linalg.solve(Z.T @ scaled @ Z, Z.T)
+    particular = inverse @ right
+    w = particular + G @ (f / unit - scaled @ particular)
+    bound = np.abs(G) @ (size / unit + np.abs(scaled) @ np.abs(w))
+    bound += np.abs(np.eye(len(f)) - G @ scaled) @ np.abs(inverse) @ (np.abs(right) + np.abs(rows) @ np.abs(w))
+    return w / unit, mixed(bound / unit, unit)
+
+
+def _lengths(rows: Floats) -> Floats:
+    """Return the length of each row; 1 for rows that vanish: they constrain nothing."""
+    lengths = np.linalg.norm(rows, axis=1)
+    return np.where(lengths > 0, lengths, 1.0)
+
+
+def mixed(scale: Floats, unit: Floats) -> Floats:
+    """Return the scales, with a small part of the largest one of all, in terms of energy.
+
+    A linear solve that is stable in norm leaves in each unknown some round-off of the largest one; what constraints
+    hold at zero has no terms of its own.
+
+    Args:
+        scale: Of each u'.
+        unit: Square roots of the mass matrix's diagonal: unit times u' is of one unit for all.
+    """
+    positive = unit > 0
+    largest = float(np.max(scale[positive] * unit[positive], initial=0.0))
+    return scale + MIXED * largest * np.divide(1.0, unit, out=np.zeros_like(unit), where=positive)
+
+
+def _units(M: Floats) -> Floats:
+    """Return square roots of the diagonal: speeds times these have the unit of the square root of an energy."""
+    unit = np.sqrt(np.abs(np.diag(M)))
+    unit[unit == 0.0] = float(np.max(unit, initial=0.0)) or 1.0
+    return np.asarray(unit)
+
+
+def _inverse(A: Floats, M: Floats) -> Floats:
+    """Return the pseudo-inverse of the constraints' rows, least in kinetic energy as far as M's diagonal tells it."""
+    if not len(A):
+        return np.zeros((A.shape[1], 0))
+    unit = _units(M)
+    rows = A / unit
+    lengths = _lengths(rows)
+    return np.asarray(np.linalg.pinv(rows / lengths[:, None], rcond=_RANK) / unit[:, None] / lengths)

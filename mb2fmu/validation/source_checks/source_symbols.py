@@ -1,0 +1,152 @@
+"""Numbers for the user's expressions: functions of time, their derivatives, and parameters have one slot each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+from sympy.core.function import AppliedUndef
+from sympy.physics.vector import dynamicsymbols
+from sympy.printing.numpy import NumPyPrinter
+
+from mb2fmu.mechanics.mechanism.records.plain_symbols import translate
+from mb2fmu.model.functions import TableValue
+from mb2fmu.model.model import ModelDefinition
+from mb2fmu.validation.evaluation_plans.scalar_functions import NAMESPACE, scalar_function
+from mb2fmu.validation.evaluation_plans.shared_subexpressions import distinct
+from mb2fmu.validation.source_checks.source_objects import Handed
+
+Floats = npt.NDArray[np.float64]
+
+# Not analytic, or unknown to NumPy with complex arguments: nothing of it may be differentiated by a complex step.
+_NO_COMPLEX_STEP = (
+    sm.Abs, sm.sign, sm.Heaviside, sm.Max, sm.Min, sm.Piecewise, sm.atan2, sm.floor, sm.ceiling, sm.re, sm.im,
+    sm.conjugate, sm.Mod,
+)  # fmt: skip
+
+
+class NotFormedError(Exception):
+    """The user's objects do not give numbers in this way; the text says why."""
+
+
+def stand_in(number: int, of: str = "slot") -> sm.Symbol:
+    """Return a symbol that no model has."""
+    return sm.Symbol(f"mb2fmu_own_{of}_{number}")
+
+
+class OwnSymbols:
+    """Gives every symbol of the user's expressions a slot in one list of values.
+
+    The slots, in this order: t, q, q' (as far as it is no speed), u, z, inputs, all parameters. Auxiliary speeds and
+    unknown constraint forces are zero. A rate of an input that is no input itself is zero: the input is held. A plain
+    symbol that nothing declares (the mass of a ground body) has an arbitrary number: it must not matter. z' is what the
+    model gives it.
+
+    Args:
+        definition: Names, symbols and parameters.
+        parts: What was handed over.
+    """
+
+    def __init__(self, definition: ModelDefinition, parts: Handed) -> None:
+        t = dynamicsymbols._t  # noqa: SLF001  SymPy's time
+        self.t = t
+        rates = [qi.diff(t) for qi in parts.q]
+        self.q, self.u = parts.q, parts.u
+        self.rates = tuple(rate for rate in rates if rate not in parts.u)
+        self.z = tuple(state.symbol for state in definition.auxiliary_states)
+        self.r = tuple(record.symbol for record in definition.inputs)
+        self.p = tuple(p.symbol for p in definition.parameters if not p.calculated)
+        self.calculated = tuple(p.symbol for p in definition.parameters if p.calculated)
+        known = [t, *self.q, *self.rates, *self.u, *self.z, *self.r, *self.p, *self.calculated]
+        self.slot = {symbol: k for k, symbol in enumerate(known)}
+        # No Dummies: lambdify would replace them once more, in every expression.
+        self._stand_ins = [stand_in(k) for k in range(len(known))]
+        self._known = set(self._stand_ins)
+        self._plain: dict[sm.Basic, sm.Expr] = dict(zip(known, self._stand_ins, strict=True))
+        still = [*parts.auxiliary, *(force.symbol for force in definition.constraint_forces)]
+        self._plain |= dict.fromkeys([*still, *(s.diff(t) for s in still)], sm.S.Zero)
+        self._plain |= {r.diff(t): sm.S.Zero for r in self.r if r.diff(t) not in self.slot}
+        self._rates_of_states(definition)
+        values = [(self.slot[p.symbol], sm.sympify(p.value)) for p in definition.parameters if p.calculated]
+        self._calculate = [(k, self.function([value])) for k, value in values]
+
+    def _rates_of_states(self, definition: ModelDefinition) -> None:
+        """Add z' where the mechanics contain it, as the model gives it; z'' is its derivative."""
+        given = {state.symbol: sm.sympify(state.derivative) for state in definition.auxiliary_states}
+        self._plain |= {z.diff(self.t): self._translated(rate) for z, rate in given.items()}
+        for z, rate in given.items():
+            try:
+                self._plain[z.diff(self.t, 2)] = self._translated(rate.diff(self.t))
+            except NotFormedError:
+                continue  # q'' would be needed: if it stands in the mechanics, that is said there
+        self.z_dot = self.function(list(given.values()))
+
+    def function(
+        self, expressions: Sequence[sm.Expr], more: Sequence[sm.Symbol] = ()
+    ) -> Callable[[Sequence[float]], list[float]]:
+        """Return a function of the slots' values, followed by those of ``more``, on floats; nothing is expanded."""
+        self._stand_ins += more
+        self._known.update(more)
+        try:
+            plain = [self._translated(expression) for expression in expressions]
+            made = scalar_function(self._stand_ins, plain)
+        finally:  # also where something has no number: the next function would have them twice
+            del self._stand_ins[len(self.slot) :]
+            self._known.difference_update(more)
+        return lambda values: list(map(float, made(*values)))
+
+    def array_function(
+        self, expressions: Sequence[sm.Expr], *, complex_step: bool = True
+    ) -> Callable[[Sequence[Any]], list[Any]]:
+        """Return a function of the slots' values on arrays, complex ones too for derivatives by a ``complex_step``.
+
+        Raises:
+            NotFormedError: If something in the expressions has no derivative by a complex step.
+        """
+        plain = [self._translated(expression) for expression in expressions]
+        functions = set().union(*(e.atoms(sm.Function, sm.Piecewise) for e in plain))
+        bad = {type(f).__name__ for f in functions if complex_step and isinstance(f, _NO_COMPLEX_STEP)}
+        bad |= {type(f).__name__ for f in functions if isinstance(f, TableValue)}
+        if bad:
+            raise NotFormedError(
+                f"the kinematics have {', '.join(sorted(bad))} in them, which has no complex derivative"
+            )
+        printer = NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
+        made = sm.lambdify(self._stand_ins, plain, modules=[dict(NAMESPACE), "numpy"], printer=printer, cse=True)
+        return lambda values: list(made(*values))
+
+    def accelerated(self, dots: Mapping[sm.Expr, sm.Symbol], second: Mapping[sm.Expr, sm.Symbol]) -> None:
+        """Give u' and q'' stand-ins, by speed and coordinate; functions take them as ``more``."""
+        self._plain |= {u.diff(self.t): dummy for u, dummy in dots.items()}
+        self._plain |= {q.diff(self.t, 2): dummy for q, dummy in second.items()}
+
+    def completed(self, values: list[float]) -> list[float]:
+        """Return the values with those of calculated parameters, in order."""
+        for k, value in self._calculate:
+            values[k] = value(values)[0]
+        return values
+
+    def _translated(self, expression: Any) -> sm.Expr:
+        """Return an expression in the slots' stand-ins; undeclared symbols get fixed arbitrary numbers."""
+        expression = sm.sympify(expression)
+        plain = translate(expression, self._plain)
+        if any(isinstance(part, sm.Derivative) for part in distinct([plain])):
+            plain = translate(expression.doit(), self._plain)
+        left = [part for part in distinct([plain]) if isinstance(part, AppliedUndef | sm.Derivative)]
+        if left:
+            raise NotFormedError(f"{', '.join(sorted(map(str, left)))} has no number")
+        unknown = sorted(_free_symbols(plain) - self._known, key=str)
+        for symbol in unknown:
+            self._plain.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._plain) % 41)))
+        return translate(plain, {symbol: self._plain[symbol] for symbol in unknown})
+
+
+def _free_symbols(expression: sm.Basic) -> set[sm.Symbol]:
+    """Return what ``free_symbols`` does; what binds symbols (an integral, a sum) is asked itself."""
+    parts = list(distinct([expression]))
+    if any(getattr(part, "bound_symbols", ()) for part in parts):
+        return set(expression.free_symbols)
+    return {part for part in parts if isinstance(part, sm.Symbol)}
