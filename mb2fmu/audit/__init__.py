@@ -15,11 +15,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mb2fmu.audit.audit_policy import Policy, read_policy
+    from mb2fmu.audit.audit_result import AuditResult
     from mb2fmu.audit.auditing import audit
-    from mb2fmu.audit.finding import SEVERITIES, Finding, Rule, Severity, rules
-    from mb2fmu.audit.outcome import AuditResult
-    from mb2fmu.audit.policy import Policy, read_policy
-    from mb2fmu.audit.recorded_run import Recorded, beside, read_recorded
+    from mb2fmu.audit.findings import SEVERITIES, Finding, Rule, Severity, rules
+    from mb2fmu.audit.recorded_reference import Recorded, beside, read_recorded
 
 __all__ = [
     "SEVERITIES", "AuditResult", "Finding", "Policy", "Recorded", "Rule", "Severity", "audit", "beside", "read_policy",

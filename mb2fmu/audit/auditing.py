@@ -12,21 +12,21 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mb2fmu.audit.behaviour.far_hosts import FarHost, valgrind_host, wine_host
-from mb2fmu.audit.behaviour.probe import MEMORY, WATCHED
-from mb2fmu.audit.behaviour.trial import Bounds, Trial, libraries, try_unit
+from mb2fmu.audit.audit_policy import NO_POLICY, Policy
+from mb2fmu.audit.audit_result import AuditResult
+from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY, WATCHED
+from mb2fmu.audit.behaviour.instance.remote_hosts import FarHost, valgrind_host, wine_host
+from mb2fmu.audit.behaviour.runner.supervised_run import Bounds, Trial, libraries, try_unit
 from mb2fmu.audit.checkers import check_conformance
 from mb2fmu.audit.description import archive_rules as archive
-from mb2fmu.audit.description import binaries, earlier, header, schema, subjects
+from mb2fmu.audit.description import binary_rules, fmi1_rules, header_rules, rule_applicability, schema_validation
 from mb2fmu.audit.description import structure_rules as structure
-from mb2fmu.audit.description import unit_rules as quantities
+from mb2fmu.audit.description import unit_definition_rules as quantities
 from mb2fmu.audit.description import variable_rules as variables
-from mb2fmu.audit.description.described_model import DESCRIPTION, Description
-from mb2fmu.audit.description.parse_description import read_description
-from mb2fmu.audit.finding import SEVERITIES, Finding, Observation, finding, rules
-from mb2fmu.audit.outcome import AuditResult
-from mb2fmu.audit.policy import NO_POLICY, Policy
-from mb2fmu.audit.recorded_run import Recorded
+from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.description.description_records import DESCRIPTION, Description
+from mb2fmu.audit.findings import SEVERITIES, Finding, Observation, finding, rules
+from mb2fmu.audit.recorded_reference import Recorded
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.extras import required
 
@@ -132,14 +132,14 @@ def _seen(unit: archive.Archive, wanted: Sequence[str], bounds: Bounds, *, run: 
             description = read_description(unit.contents[DESCRIPTION])
             version = description.attributes.get("fmiVersion", "")
         except ValueError as error:
-            version = earlier.version(unit.contents[DESCRIPTION])
+            version = fmi1_rules.version(unit.contents[DESCRIPTION])
             if version:
-                seen += earlier.check(unit.contents[DESCRIPTION])
+                seen += fmi1_rules.check(unit.contents[DESCRIPTION])
                 trial.skipped.append(f"all but schema and variables: this is FMI {version}")
             else:
                 seen.append(Observation("xml.readable", str(error), DESCRIPTION))
     if description is not None:
-        idle = subjects.without(unit, description)
+        idle = rule_applicability.without(unit, description)
         behaviour = [each for each in wanted if rules()[each].half == "behaviour" or each == "binary.symbols"]
         with ThreadPoolExecutor(1) as pool:
             # Reading takes a while, and loading what reads binaries half a second: meanwhile the unit is run.
@@ -188,7 +188,7 @@ def _unjudged(name: str, seen: _Seen, version: int, *, run: bool) -> str:
     if version not in rule.sections:
         return f"FMI {version} has nothing of it"
     if rule.half == "description":
-        if seen.description is None and name not in subjects.ARCHIVE:
+        if seen.description is None and name not in rule_applicability.ARCHIVE:
             return "there is no description that can be read"
         return seen.idle.get(name, "")
     if name in trial.judged:
@@ -228,7 +228,7 @@ def _read(unit: archive.Archive, description: Description, wanted: Sequence[str]
     """Return what rules on archive, description and binaries find; binaries are read only if wanted."""
     seen = _described(unit, description)
     if any(each.startswith("binary.") for each in wanted):
-        seen += binaries.check(unit, description)
+        seen += binary_rules.check(unit, description)
     return seen
 
 
@@ -236,8 +236,8 @@ def _described(unit: archive.Archive, description: Description) -> list[Observat
     """Return what rules on archive and description find."""
     return [
         *archive.check_contents(unit, description),
-        *schema.check(unit, description),
-        *header.check(description),
+        *schema_validation.check(unit, description),
+        *header_rules.check(description),
         *quantities.check(description),
         *variables.check(description),
         *structure.check(description),

@@ -27,7 +27,7 @@ from mb2fmu.studies.study_store import INDICES, INPUTS, SUMMARY, Store
 from mb2fmu.studies.trajectory_files import zarr_package
 
 if TYPE_CHECKING:
-    from mb2fmu.audit.description.described_model import Description
+    from mb2fmu.audit.description.description_records import Description
     from mb2fmu.validation.data.data_tables import Table
     from mb2fmu.validation.runs.fmu_description import UnitDescription
 
@@ -146,7 +146,7 @@ def _prepared(
 ) -> tuple[Study, str, bytes]:
     """Return the study, and the unit's file name and archive; raise with earlier faults, too."""
     from mb2fmu import validation
-    from mb2fmu.audit.description.parse_description import read_description
+    from mb2fmu.audit.description.description_import import read_description
     from mb2fmu.fmu.package.fmu_archive import unarchived
     from mb2fmu.validation.runs.fmu_description import read_description as unit_description
 

@@ -19,7 +19,7 @@ from mb2fmu.pipeline.timing_of_runs import stop_and_step
 from mb2fmu.pipeline.trajectories import SimulatedUnit
 
 if TYPE_CHECKING:
-    from mb2fmu.audit.description.described_model import Description, Variable
+    from mb2fmu.audit.description.description_records import Description, Variable
     from mb2fmu.validation.runs.fmu_description import UnitKind
 
 Floats = npt.NDArray[np.float64]
@@ -67,7 +67,7 @@ def simulate_unit(
         ToolError: If the unit fails while it runs.
     """
     from mb2fmu import validation
-    from mb2fmu.audit.description.parse_description import read_description
+    from mb2fmu.audit.description.description_import import read_description
     from mb2fmu.fmu import package
     from mb2fmu.validation.runs.fmu_run import offered_kinds
 

@@ -20,7 +20,7 @@ from mb2fmu.studies.study_plan import MOST_CASES, StudyPlan, Value, Varied, Want
 from mb2fmu.units import display_conversion
 
 if TYPE_CHECKING:
-    from mb2fmu.audit.description.described_model import Description, Variable
+    from mb2fmu.audit.description.description_records import Description, Variable
     from mb2fmu.validation.data.data_tables import Table
     from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind
 

@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 from lxml import etree
 
-from mb2fmu.audit.description.described_model import Description, Variable, number
-from mb2fmu.audit.description.parse_description import read_description as read_fully
+from mb2fmu.audit.description.description_import import read_description as read_fully
+from mb2fmu.audit.description.description_records import Description, Variable, number
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import unpack

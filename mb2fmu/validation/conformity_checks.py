@@ -18,8 +18,8 @@ from mb2fmu.audit import audit
 from mb2fmu.audit import finding as audited
 from mb2fmu.audit import rules as all_rules
 from mb2fmu.audit.checkers import Finding, check_conformance
-from mb2fmu.audit.description.described_model import DESCRIPTION, Description, UnitDefinition, Variable, number
-from mb2fmu.audit.description.parse_description import read_description
+from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.description.description_records import DESCRIPTION, Description, UnitDefinition, Variable, number
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion

@@ -10,12 +10,12 @@ import pytest
 from rescaling import rescale
 
 from mb2fmu import pipeline
-from mb2fmu.audit.behaviour.binding import Library
-from mb2fmu.audit.behaviour.derivative_trials import continuous, initial
-from mb2fmu.audit.behaviour.instance import Instance
-from mb2fmu.audit.behaviour.stage import Stage
-from mb2fmu.audit.description.described_model import DESCRIPTION
-from mb2fmu.audit.description.parse_description import read_description
+from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.instance.fmi_types import Library
+from mb2fmu.audit.behaviour.instance.instance import Instance
+from mb2fmu.audit.behaviour.trials.derivative_trials import continuous, initial
+from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.description.description_records import DESCRIPTION
 
 MODELS = Path(__file__).parents[2] / "models"
 SIZES = [(1.0, 1.0, 1.0), (1e-6, 1e-12, 1e-6), (1e6, 1e6, 1e6), (1e-6, 1.0, 1.0)]

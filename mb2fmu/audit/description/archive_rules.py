@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from mb2fmu.audit.description.described_model import DESCRIPTION, Description
-from mb2fmu.audit.description.parse_description import parse
-from mb2fmu.audit.finding import Observation
+from mb2fmu.audit.description.description_import import parse
+from mb2fmu.audit.description.description_records import DESCRIPTION, Description
+from mb2fmu.audit.findings import Observation
 from mb2fmu.errors import Fault, PackageError
 
 LARGEST = 2 * 1024**3

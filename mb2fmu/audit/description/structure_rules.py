@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from mb2fmu.audit.description.described_model import DESCRIPTION, Description, Unknown, Variable
-from mb2fmu.audit.finding import Observation
+from mb2fmu.audit.description.description_records import DESCRIPTION, Description, Unknown, Variable
+from mb2fmu.audit.findings import Observation
 
 _KINDS = frozenset({"dependent", "constant", "fixed", "tunable", "discrete"})
 _INITIAL_KINDS = frozenset({"dependent", "constant"})

@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Iterator
 
-from mb2fmu.audit.description.described_model import DESCRIPTION, INTEGERS, RANGES, Description, Variable, number
-from mb2fmu.audit.finding import Observation
+from mb2fmu.audit.description.description_records import DESCRIPTION, INTEGERS, RANGES, Description, Variable, number
+from mb2fmu.audit.findings import Observation
 
 _B_NAME = r"(?:[A-Za-z_][A-Za-z_0-9]*|'(?:[A-Za-z_0-9!#$%&()*+,\-./:;<>=?@\[\]^{}|~ ]|\\['\"?\\abfnrtv])+')"
 _INDICES = r"(?:\[\d+(?:,\d+)*\])?"

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mb2fmu.audit.behaviour.solved_starts import on_one_branch
+from mb2fmu.audit.behaviour.fixture.initial_solutions import on_one_branch
 
 
 @pytest.mark.parametrize(

@@ -16,17 +16,17 @@ import ball
 import pytest
 
 from mb2fmu.audit import audit, auditing
-from mb2fmu.audit.behaviour import far_hosts
-from mb2fmu.audit.behaviour.binding import Library
-from mb2fmu.audit.behaviour.far_library import FarLibrary
-from mb2fmu.audit.behaviour.simulation import run
-from mb2fmu.audit.behaviour.stage import Stage
-from mb2fmu.audit.description.parse_description import read_description
+from mb2fmu.audit.behaviour.fixture.short_runs import run
+from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.instance import remote_hosts
+from mb2fmu.audit.behaviour.instance.fmi_types import Library
+from mb2fmu.audit.behaviour.instance.remote_library import FarLibrary
+from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.errors import ToolError
 
 WINDOWS = {2: "binaries/win64/ball.dll", 3: "binaries/x86_64-windows/ball.dll"}
 linux = pytest.mark.skipif(sys.platform != "linux", reason="wine and valgrind are tried on Linux")
-with_wine = pytest.mark.skipif(not any(map(shutil.which, far_hosts._WINE)), reason="wine64 is not installed")
+with_wine = pytest.mark.skipif(not any(map(shutil.which, remote_hosts._WINE)), reason="wine64 is not installed")
 with_valgrind = pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 
 
@@ -51,7 +51,7 @@ def test_a_library_in_another_process_answers_as_one_in_this(version: int, kind:
     path = tmp_path / "ball.so"
     path.write_bytes(ball.library(version))
     described = read_description(ball.description(version).encode())
-    far = FarLibrary([str(far_hosts._program("native"))], str(path), dict(os.environ))
+    far = FarLibrary([str(remote_hosts._program("native"))], str(path), dict(os.environ))
     found = []
     for handle in (ctypes.CDLL(str(path)), far):
         stage = Stage(Library(handle, described, str(tmp_path)), kind, tmp_path)
@@ -70,7 +70,7 @@ def test_a_library_in_another_process_answers_as_one_in_this(version: int, kind:
 
 @linux
 def test_without_wine_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(far_hosts.shutil, "which", lambda _: None)
+    monkeypatch.setattr(remote_hosts.shutil, "which", lambda _: None)
     members = {**ball.contents(2), WINDOWS[2]: b"MZ"}
     with pytest.raises(ToolError, match="wine64"):
         audit(ball.pack(members, tmp_path / "ball.fmu"), windows=True, others=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mb2fmu.audit.behaviour.derivative_trials import STEP, _column
+from mb2fmu.audit.behaviour.trials.derivative_trials import STEP, _column
 
 
 def column(*functions: Callable[[float], float]) -> list[tuple[float, float] | None]:

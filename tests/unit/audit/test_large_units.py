@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mb2fmu.audit import audit
-from mb2fmu.audit.behaviour.stage import LEAST_OF_A_KIND, MOST_VARIABLES, Stage
-from mb2fmu.audit.description.parse_description import read_description
+from mb2fmu.audit.behaviour.fixture.trial_fixture import LEAST_OF_A_KIND, MOST_VARIABLES, Stage
+from mb2fmu.audit.description.description_import import read_description
 
 
 def described(states: int, parameters: int, outputs: int) -> Stage:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mb2fmu.audit.behaviour.magnitudes import Magnitudes
-from mb2fmu.audit.description.described_model import Variable
+from mb2fmu.audit.behaviour.fixture.typical_magnitudes import Magnitudes
+from mb2fmu.audit.description.description_records import Variable
 
 
 def _variable(name: str, unit: str, causality: str = "local", **more: str) -> Variable:

@@ -9,8 +9,8 @@ from pathlib import Path
 import ball
 import pytest
 
-from mb2fmu.audit.behaviour.messages import unasked
-from mb2fmu.audit.behaviour.variadic import logger
+from mb2fmu.audit.behaviour.instance.logged_messages import unasked
+from mb2fmu.audit.behaviour.instance.printf_logger import logger
 
 SOURCE = """
 typedef void (*logger_t)(void *, const char *, int, const char *, const char *, ...);

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from fmpy import simulate_fmu
 
 from mb2fmu.audit import AuditResult, Recorded, audit, beside, read_recorded
-from mb2fmu.audit.behaviour.recorded_trials import _departures
-from mb2fmu.audit.behaviour.simulation import Run
-from mb2fmu.audit.recorded_run import Table
+from mb2fmu.audit.behaviour.fixture.short_runs import Run
+from mb2fmu.audit.behaviour.trials.recorded_trials import _departures
+from mb2fmu.audit.recorded_reference import Table
 from mb2fmu.cli import commands
 from mb2fmu.errors import Mb2FmuError
 

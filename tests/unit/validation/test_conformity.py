@@ -12,8 +12,8 @@ from planted.description import edited
 from unit.robots.robot_texts import ARM
 
 from mb2fmu import pipeline
-from mb2fmu.audit.description.described_model import DESCRIPTION
-from mb2fmu.audit.description.parse_description import read_description
+from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.description.description_records import DESCRIPTION
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree

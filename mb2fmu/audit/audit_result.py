@@ -1,0 +1,87 @@
+"""``AuditResult``: the findings of an audit, the rules that were judged, and the exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mb2fmu.audit.findings import SEVERITIES, Finding, Severity
+
+GOOD, FOUND, NO_UNIT, TOOL, NO_BINARY, INTERNAL = 0, 1, 2, 3, 4, 70
+"""Exit codes: nothing found; something found; no FMU of version 2 or 3; a tool failed; no binary for this machine, so
+that only the description was judged; a fault of the auditor itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """Result of an audit.
+
+    Attributes:
+        fmu: Name of the file.
+        sha256: Of its bytes.
+        version: ``2.0``, ``3.0``, …; empty if that cannot be told.
+        kinds: Interfaces.
+        model: Its name.
+        findings: Worst first.
+        skipped: What could not be judged, with the reason.
+        tried: What was done with the running unit.
+        judged: Ids of the rules that had something to judge, and judged it.
+        consulted: Names and versions of other checkers.
+        seconds: What it took.
+        unjudged: Rule → why it was not judged.
+        faults: Of the auditor itself, with tracebacks; nothing of them is the unit's.
+        lacking: Bounds of the trial that could not be had on this machine.
+        runnable: Whether there is a binary for this machine; None if nothing was to be run.
+        waived: Findings that a waiver of the policy takes out, and those that the baseline has too, with the reason.
+        idle: Waivers of the policy that are about this unit and rules that were judged, and fit nothing that was found.
+    """
+
+    fmu: str
+    sha256: str
+    version: str
+    kinds: tuple[str, ...]
+    model: str
+    findings: tuple[Finding, ...]
+    skipped: tuple[str, ...]
+    tried: tuple[str, ...]
+    judged: tuple[str, ...]
+    consulted: tuple[str, ...]
+    seconds: float
+    unjudged: Mapping[str, str] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    runnable: bool | None = None
+    waived: tuple[tuple[Finding, str], ...] = ()
+    idle: tuple[str, ...] = ()
+
+    def count(self, severity: Severity) -> int:
+        """Return the number of findings of one severity."""
+        return sum(each.number for each in self.findings if each.severity == severity)
+
+    def fails(self, least: Severity) -> bool:
+        """Return whether there is a finding of a severity, or of a worse one."""
+        return any(self.count(each) for each in SEVERITIES[: SEVERITIES.index(least) + 1])
+
+    def exit_code(self, least: Severity = "error") -> int:
+        """Return the exit code of the command line.
+
+        Args:
+            least: Severity from which on a finding fails.
+        """
+        if self.faults:
+            return INTERNAL
+        if self.version.startswith("1."):
+            return NO_UNIT  # what is found in its schema is told, but it is no unit that can be judged
+        if self.fails(least):
+            return FOUND
+        if not self.version:
+            return NO_UNIT
+        return NO_BINARY if self.runnable is False else GOOD
+
+    def to_json(self) -> str:
+        """Return everything, and the counts, as JSON."""
+        counts = {each: self.count(each) for each in SEVERITIES}
+        whole: dict[str, Any] = {**asdict(self), "counts": counts, "exit_code": self.exit_code()}
+        return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,1 @@
+"""TODO audit/behaviour/trials"""

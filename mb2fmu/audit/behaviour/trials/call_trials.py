@@ -1,0 +1,235 @@
+"""Calls that get and set variables: single, several at once, in any order, twice; and in permitted modes only."""
+
+from __future__ import annotations
+
+import ctypes as c
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import groupby
+
+from mb2fmu.audit.behaviour.fixture.excited_runs import another, inputs, settable
+from mb2fmu.audit.behaviour.fixture.short_runs import Integration, Run, cosimulate, differing
+from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage, names, same
+from mb2fmu.audit.behaviour.fixture.trial_registry import probe
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedError, Room, Value, in_words
+from mb2fmu.audit.behaviour.process.time_budget import SkippedError
+from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.findings import Observation
+
+SOME = 60
+"""Variables of one type that are asked for alone."""
+
+SHORT = 5
+"""Communication steps after a parameter was changed."""
+
+MOST_PARAMETERS = 8
+MOST_READ = 60
+"""Steps at each of which everything is read."""
+
+
+def _groups(variables: Sequence[Variable]) -> Iterator[list[Variable]]:
+    """Yield the variables type by type, as getters and setters take them."""
+    ordered = sorted(variables, key=lambda each: each.type)
+    return (list(group) for _, group in groupby(ordered, key=lambda each: each.type))
+
+
+@probe("asking for several variables at once", "value.order")
+def ordered(stage: Stage) -> Iterator[Observation]:
+    """Check that a value belongs to its reference, alone or with others, in any order, and asked for twice."""
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        if stage.kind == "CoSimulation":
+            instance.must_step(stage.start, stage.step)
+        for group in _groups(stage.variables):
+            some = group[:SOME]
+            together = instance.get(some)
+            asked = {
+                "alone": [instance.get([each])[0] for each in some],
+                "together with the others in another order": instance.in_order(some[::-1])[::-1],
+                "the second time in one call": instance.in_order([*some, *some])[len(some) :],
+            }
+            for how, found in asked.items():
+                wrong = next((k for k, (a, b) in enumerate(zip(together, found, strict=True)) if not same(a, b)), None)
+                if wrong is not None:
+                    text = f"is {together[wrong]!r} where all are asked for, and {found[wrong]!r} asked for {how}"
+                    yield Observation("value.order", text, f'{stage.kind}, "{some[wrong].name}"')
+                    return
+
+
+@probe("asking for nothing", "value.nothing", crash="value.nothing")
+def nothing(stage: Stage) -> Iterator[Observation]:
+    """Check that empty lists of variables can be read and set, as importers do."""
+    name, kind = ("Real", c.c_double) if stage.description.version == 2 else ("Float64", c.c_double)
+    tail = () if stage.description.version == 2 else (c.c_size_t(0),)
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        for verb in ("Get", "Set"):
+            room, none = Room(kind, 0), (c.c_uint * 1)()
+            status = instance.call(f"{verb}{name}", none, c.c_size_t(0), room.array, *tail)
+            wrong = room.misdeed(answered=True)
+            if wrong or status not in {OK, WARNING}:
+                text = wrong or f"answers {in_words(status)}"
+                said = f"fmi{stage.description.version}{verb}{name} for no variables {text}"
+                yield Observation("value.nothing", said, stage.kind)
+
+
+@probe("setting what is there already", "value.twice")
+def twice(stage: Stage) -> Iterator[Observation]:
+    """Check that setting inputs to their own values at each step changes nothing."""
+    known = [each for each in (*settable(stage), *inputs(stage)) if not each.dimensions][:SOME]
+    for moving_on in (False, True):
+        with stage.instance() as instance:
+            instance.enter(stage.start, None, stage.tolerance)
+            if moving_on:
+                instance.exit()
+                if instance.mode == "Event Mode":
+                    stage.settle(instance, first=True)
+                known = inputs(stage)[:SOME]
+            given = dict(zip(known, instance.get(known), strict=True))
+            before = instance.get(stage.variables)
+            for _ in range(2):
+                for each, value in given.items():
+                    if instance.put(each, value) not in {OK, WARNING}:
+                        return
+            after = instance.get(stage.variables)
+        for variable, a, b in zip(stage.variables, before, after, strict=True):
+            small = isinstance(a, float) and isinstance(b, float) and abs(a - b) < 1e-6 * stage.scale(variable)
+            if not (_near(a, b) or small):  # what is iterated may change a little
+                text = f"goes from {a!r} to {b!r} where inputs and start values are set to what they are"
+                yield Observation("value.twice", text, f'{stage.kind}, "{variable.name}"')
+                return
+
+
+@probe("setting several variables at once", "value.set")
+def several(stage: Stage) -> Iterator[Observation]:
+    """Check that all variables of one type can be set by one call, the last one first."""
+    with stage.instance() as instance:
+        instance.enter(stage.start, None, stage.tolerance)
+        for group in _groups([*settable(stage), *inputs(stage)]):
+            given = {each: value for each in group[::-1] if (value := another(stage, each, "set", 0.1)) is not None}
+            if len(given) < 2 or instance.put_all(given) not in {OK, WARNING}:
+                continue
+            try:
+                found = instance.get(list(given))
+            except RefusedError:
+                return  # the values may not go together
+            for (variable, value), got in zip(given.items(), found, strict=True):
+                if not _near(value, got):
+                    text = f"set to {value!r} by one call with others of its type, it is read as {got!r}"
+                    yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+                    return
+
+
+def _near(a: Value, b: Value) -> bool:
+    """Return whether two values agree to a relative 1e-6; arrays element by element."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_near, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return same(a, b) or abs(a - b) <= 1e-6 * max(abs(a), abs(b))
+    return a == b
+
+
+@probe("setting fixed parameters after the initialization", "value.unsettable")
+def fixed(stage: Stage) -> Iterator[Observation]:
+    """Check that fixed parameters cannot be set later."""
+    accepted = []
+    for variable in [each for each in stage.role("parameter", variability="fixed") if each in settable(stage)][:5]:
+        value = another(stage, variable, "set", 0.1)
+        if value is None:
+            continue
+        with stage.instance() as instance:
+            stage.initialize(instance)
+            if instance.put(variable, value) in {OK, WARNING} and not same(instance.get([variable])[0], value):
+                continue  # it pretends only
+            instance.reset()
+            stage.initialize(instance)
+            if instance.put(variable, value) in {OK, WARNING}:
+                accepted.append(variable)
+    if accepted:
+        text = f"{names(accepted)} can be set after the initialization, though variability is fixed"
+        yield Observation("value.unsettable", text, stage.kind)
+
+
+@probe("setting tunable parameters after the initialization", "value.tunable")
+def tuned(stage: Stage) -> Iterator[Observation]:
+    """Check that tunable parameters have an effect later, if they have one in Initialization Mode."""
+    known = [each for each in stage.role("parameter", variability="tunable") if each in settable(stage)]
+    if not known:
+        stage.nothing("value.tunable", "it has no tunable parameters")
+        return
+    for variable in known[:MOST_PARAMETERS]:
+        value = another(stage, variable, "tuned", 0.2)
+        if value is None:
+            continue
+        with suppress(RefusedError):
+            plain, early, late = (_short(stage, variable, value, when) for when in ("never", "initially", "later"))
+            if plain is None or early is None or late is None:
+                continue
+            others = [each for each in stage.variables if each is not variable]
+            if differing(others, plain, early) and not differing(others, plain, late):
+                text = f"set to {value!r} after the initialization, it is read so, and nothing moves in another way"
+                yield Observation("value.tunable", text, f'{stage.kind}, "{variable.name}"')
+
+
+def _short(stage: Stage, variable: Variable, value: Value, when: str) -> Run | None:
+    """Do a few steps with another value of a parameter and read all others; None if the unit refuses."""
+    others = [each for each in stage.variables if each is not variable]
+    with stage.instance() as instance, suppress(SkippedError):
+        stage.initialize(instance, within={variable: value} if when == "initially" else {})
+        if stage.kind == "CoSimulation":
+            instance.set({variable: value} if when == "later" else {})
+            return cosimulate(stage, instance, others, steps=min(SHORT, stage.steps), first=False)
+        instance.event()
+        instance.set({variable: value} if when == "later" else {})
+        following = stage.settle(instance).next_time
+        instance.go_on()
+        integration = Integration(stage, instance, stage.start, 1e-6, following)
+        found = Run()
+        for k in range(min(SHORT, stage.steps)):
+            integration.advance(stage.start + (k + 1) * stage.step)
+            found.rows.append(instance.get(others))
+        return found
+    return None
+
+
+@probe("setting inputs in Event Mode", "value.set")
+def at_events(stage: Stage) -> Iterator[Observation]:
+    """Check that values set in Event Mode can be read there, before the update and after it."""
+    if stage.kind == "CoSimulation" and not stage.needs_event_mode:
+        return
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        instance.event()
+        given = {each: value for each in inputs(stage) if (value := another(stage, each, "event", 0.2)) is not None}
+        with suppress(RefusedError):  # other values may be impossible ones
+            instance.set(given)
+            for when in ("before", "after"):
+                if when == "after":
+                    stage.settle(instance)
+                for (variable, value), got in zip(given.items(), instance.get(list(given)), strict=True):
+                    if not _near(value, got):
+                        text = f"set to {value!r} in Event Mode, it is read as {got!r} {when} the update"
+                        yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+                        return
+
+
+@probe("reading at each step, and only at the end", "value.pure", kinds=("CoSimulation",))
+def read(stage: Stage) -> Iterator[Observation]:
+    """Check that reading changes nothing."""
+    steps = min(stage.steps, MOST_READ)
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        for k in range(steps):
+            cosimulate(stage, instance, (), steps=1, begin=stage.start + k * stage.step, first=False)
+            for _ in range(3):
+                instance.get(stage.variables)
+        often = instance.get(stage.variables)
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        cosimulate(stage, instance, (), steps=steps, first=False)
+        once = instance.get(stage.variables)
+    for variable, a, b in zip(stage.variables, once, often, strict=True):
+        if not _near(a, b):
+            text = f"is {a!r} at the end, and {b!r} where everything was read at each step"
+            yield Observation("value.pure", text, f'{stage.kind}, "{variable.name}"')
+            return

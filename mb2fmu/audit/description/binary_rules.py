@@ -1,0 +1,290 @@
+"""Binaries of all platforms: format of their folder, and exported symbols of the interface only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mb2fmu.audit.description.description_records import Description
+from mb2fmu.audit.findings import Observation
+
+if TYPE_CHECKING:
+    import lief
+
+    from mb2fmu.audit.description.archive_rules import Archive
+
+NEWEST_GLIBC = (2, 28)
+"""Newer ones are missing on systems that are still supported."""
+
+_FOLDERS2 = {
+    "linux64": ("ELF", "x86_64"),
+    "linux32": ("ELF", "i386"),
+    "win64": ("PE", "x86_64"),
+    "win32": ("PE", "i386"),
+    "darwin64": ("MachO", "x86_64"),
+    "aarch64-darwin": ("MachO", "aarch64"),
+}
+_SYSTEMS = {"linux": "ELF", "windows": "PE", "darwin": "MachO"}
+_SUFFIXES = {"ELF": ".so", "PE": ".dll", "MachO": ".dylib"}
+_TUPLE = re.compile(r"(aarch32|aarch64|i386|i586|i686|x86_64|riscv64|ppc64le)-(linux|windows|darwin)(-\w+)?\Z")
+_MACHINES = {
+    "X86_64": "x86_64", "AMD64": "x86_64", "I386": "i386", "X86": "i386", "AARCH64": "aarch64", "ARM64": "aarch64",
+    "ARM": "aarch32", "ARMNT": "aarch32", "RISCV": "riscv64", "PPC64": "ppc64le",
+}  # fmt: skip
+# What the linkers and runtimes of C and C++ export on their own; not the unit's doing.
+_USUAL = re.compile(
+    r"(_init|_fini|__bss_start|_edata|_end|__end__|__data_start|__gmon_start__|__mh_dylib_header|___dso_handle|"
+    r"DllMain|DllMainCRTStartup|_Avx2WmemEnabledWeakValue|_ITM_.*|__asan_.*|__ubsan_.*|_Z.*|\?.*|__emutls.*|__odr_asan.*|__start_.*|__stop_.*)\Z"
+)
+_EVERYWHERE = re.compile(
+    r"(linux-vdso.*|ld-linux.*|libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1|libgcc_s\.so\.1|"
+    r"libstdc\+\+\.so\.6|kernel32\.dll|ntdll\.dll|msvcrt\.dll|user32\.dll|advapi32\.dll|shell32\.dll|shlwapi\.dll|ws2_32\.dll|ole32\.dll|"
+    r"(bcrypt|combase|comctl32|comdlg32|crypt32|cryptbase|dbghelp|dnsapi|dwmapi|gdi32|gdiplus|imm32|iphlpapi|kernelbase|"
+    r"mpr|msimg32|mswsock|ncrypt|netapi32|normaliz|oleaut32|opengl32|pdh|powrprof|psapi|rpcrt4|secur32|setupapi|shcore|"
+    r"userenv|uxtheme|version|wininet|winhttp|winmm|wintrust|wsock32|wtsapi32|bcryptprimitives|sspicli)\.dll|winspool\.drv|"
+    r"ucrtbase\.dll|api-ms-win-.*|/usr/lib/.*|/System/Library/.*)\Z",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One executable image of a library.
+
+    Attributes:
+        form: ``ELF``, ``PE`` or ``MachO``.
+        machine: Processor, by the names of FMI 3.
+        exported: Names that it offers; Mach-O's underscore is taken off.
+        imported: Names that it needs.
+        libraries: Names that the loader looks for.
+        glibc: Newest version of glibc that it asks for; (0, 0) if none.
+        search: Folders that it tells the loader to search.
+    """
+
+    form: str
+    machine: str
+    exported: frozenset[str]
+    imported: frozenset[str]
+    libraries: frozenset[str]
+    glibc: tuple[int, ...] = (0, 0)
+    search: tuple[str, ...] = ()
+
+
+def images(content: bytes) -> tuple[Image, ...]:
+    """Return all images of a library: several in a fat Mach-O; none if it is no library at all."""
+    import lief  # slow to load, and the trying process hardly ever needs it
+
+    lief.logging.disable()
+    raw = list(content)
+    if lief.is_elf(raw):
+        binary = lief.ELF.parse(raw)
+        return (_elf(binary),) if binary else ()
+    if lief.is_pe(raw):
+        windows = lief.PE.parse(raw)
+        return (_pe(windows),) if windows else ()
+    if lief.is_macho(raw):
+        fat = lief.MachO.parse(raw)
+        return tuple(_macho(each) for each in fat) if fat else ()
+    return ()
+
+
+def _machine(value: object) -> str:
+    """Return a processor by the name that platform folders use."""
+    name = getattr(value, "name", str(value))
+    return _MACHINES.get(name, name)
+
+
+def _elf(binary: lief.ELF.Binary) -> Image:
+    """Return what a Linux library exports, imports and needs, the newest glibc version among it."""
+    import lief
+
+    found = re.findall(r"GLIBC_(\d+(?:\.\d+)+)", " ".join(
+        str(aux.name) for need in binary.symbols_version_requirement for aux in need.get_auxiliary_symbols()
+    ))  # fmt: skip
+    search = [str(entry.runpath) for entry in binary.dynamic_entries if isinstance(entry, lief.ELF.DynamicEntryRunPath)]
+    search += [str(entry.rpath) for entry in binary.dynamic_entries if isinstance(entry, lief.ELF.DynamicEntryRpath)]
+    return Image(
+        "ELF",
+        _machine(binary.header.machine_type),
+        frozenset(str(each.name) for each in binary.exported_symbols),
+        frozenset(str(each.name) for each in binary.imported_symbols),
+        frozenset(str(each) for each in binary.libraries),
+        max((tuple(int(part) for part in each.split(".")) for each in found), default=(0, 0)),
+        tuple(search),
+    )
+
+
+def _pe(binary: lief.PE.Binary) -> Image:
+    """Return what a Windows library exports, imports and needs."""
+    export = binary.get_export()
+    return Image(
+        "PE",
+        _machine(binary.header.machine),
+        frozenset(str(each.name) for each in export.entries) if export else frozenset(),
+        frozenset(str(entry.name) for library in binary.imports for entry in library.entries),
+        frozenset(str(each.name) for each in binary.imports),
+    )
+
+
+def _macho(binary: lief.MachO.Binary) -> Image:
+    """Return what a macOS library exports, imports and needs; its own name is not a need."""
+    import lief
+
+    own = binary[lief.MachO.LoadCommand.TYPE.ID_DYLIB]
+    own_name = own.name if isinstance(own, lief.MachO.DylibCommand) else None
+    return Image(
+        "MachO",
+        _machine(binary.header.cpu_type),
+        frozenset(str(each.name).removeprefix("_") for each in binary.exported_symbols),
+        frozenset(str(each.name).removeprefix("_") for each in binary.imported_symbols),
+        frozenset(str(each.name) for each in binary.libraries if each.name != own_name),
+    )
+
+
+@cache
+def interface(version: int) -> frozenset[str]:
+    """Return all functions of an FMI version, from the headers that fmpy carries."""
+    spec = find_spec("fmpy")
+    assert spec is not None
+    assert spec.origin is not None
+    header = Path(spec.origin).parent / f"c-code/fmi{version}Functions.h"
+    return frozenset(re.findall(rf"FMI{version}_Export\s+\w+\s+(fmi{version}\w+);", header.read_text(encoding="utf-8")))
+
+
+_ONLY = {
+    "ModelExchange": (
+        "EnterEventMode NewDiscreteStates EnterContinuousTimeMode CompletedIntegratorStep SetTime SetContinuousStates "
+        "GetDerivatives GetEventIndicators GetContinuousStates GetNominalsOfContinuousStates InstantiateModelExchange "
+        "GetContinuousStateDerivatives GetNumberOfEventIndicators GetNumberOfContinuousStates"
+    ),
+    "CoSimulation": (
+        "SetRealInputDerivatives GetRealOutputDerivatives DoStep CancelStep GetStatus GetRealStatus GetIntegerStatus "
+        "GetBooleanStatus GetStringStatus InstantiateCoSimulation EnterStepMode GetOutputDerivatives"
+    ),
+    "ScheduledExecution": "InstantiateScheduledExecution ActivateModelPartition",
+}
+"""Functions of one kind of interface only."""
+
+
+def required(version: int, kinds: frozenset[str]) -> frozenset[str]:
+    """Return functions that a unit must export: the common ones and those of its interface types."""
+    others = {f"fmi{version}{name}" for kind, names in _ONLY.items() if kind not in kinds for name in names.split()}
+    if version == 3 and "CoSimulation" in kinds:
+        others -= {"fmi3EnterEventMode"}
+    return interface(version) - others
+
+
+def check(archive: Archive, description: Description) -> Iterator[Observation]:
+    """Yield all rules of this file."""
+    folders: dict[str, set[str]] = {}
+    for name in archive.names:
+        parts = name.split("/")
+        if parts[0] == "binaries" and len(parts) > 2:
+            folders.setdefault(parts[1], set()).add("/".join(parts[2:]))
+    identifiers = {description.identifier(kind) for kind in description.interfaces}
+    # Backslashes are told by a rule of their own.
+    there = {name.replace("\\", "/").partition("/")[0] for name in archive.names}
+    if not folders and not there & {"binaries", "sources"}:
+        yield Observation("binary.any", "neither binaries nor sources: nothing can run it", archive.path.name)
+    for folder, files in sorted(folders.items()):
+        yield from _folder(archive, description, folder, files, identifiers)
+
+
+def _expected(folder: str, version: int) -> tuple[str, str] | None:
+    """Return format and machine that a platform folder stands for; None if it is none of the standard."""
+    if version == 2 and folder in _FOLDERS2:
+        return _FOLDERS2[folder]
+    found = _TUPLE.match(folder)
+    if not found:
+        return None
+    machine = "i386" if found[1] in {"i586", "i686"} else found[1]
+    return _SYSTEMS[found[2]], machine
+
+
+def _folder(
+    archive: Archive, description: Description, folder: str, files: set[str], identifiers: set[str]
+) -> Iterator[Observation]:
+    """Yield faults of a platform folder: unknown, of the other FMI version, or without the libraries named."""
+    where = f"binaries/{folder}"
+    expected = _expected(folder, description.version)
+    stray = description.version == 2 and folder in {
+        "x86_64-linux",
+        "x86_64-windows",
+        "x86_64-darwin",
+        "i686-linux",
+        "i686-windows",
+    }
+    stray |= description.version == 3 and folder in _FOLDERS2 and folder != "aarch64-darwin"
+    if expected is None or stray:
+        other = "FMI 3" if description.version == 2 else "FMI 2"
+        text = (
+            f"a folder of {other}: importers of this version do not look there"
+            if stray
+            else "no platform of the standard"
+        )
+        yield Observation("binary.folder", text, where)
+    if expected is None:
+        return
+    suffix = _SUFFIXES[expected[0]]
+    static = any(name.endswith((".a", ".lib")) for name in files)
+    for identifier in sorted(identifiers):
+        name = f"{identifier}{suffix}"
+        if name in files:
+            yield from _library(
+                archive.contents[f"{where}/{name}"], f"{where}/{name}", expected, description, identifier
+            )
+        elif not static:
+            yield Observation("binary.missing", f"{name} is not there", where)
+
+
+def _library(
+    content: bytes, where: str, expected: tuple[str, str], description: Description, identifier: str
+) -> Iterator[Observation]:
+    """Yield faults of a library: format, machine, symbols, dependencies, glibc, absolute search paths."""
+    found = images(content)
+    if not found:
+        yield Observation("binary.format", f"is no {expected[0]} library", where)
+    machines = {each.machine for each in found}
+    if found and any(each.form != expected[0] for each in found):
+        yield Observation("binary.format", f"is {found[0].form}; the folder is for {expected[0]}", where)
+    elif found and expected[1] not in machines:
+        yield Observation(
+            "binary.machine", f"is for {', '.join(sorted(machines))}; the folder is for {expected[1]}", where
+        )
+    kinds = frozenset(kind for kind in description.interfaces if description.identifier(kind) == identifier)
+    for each in found:
+        yield from _symbols(each, where, description, kinds, identifier)
+        foreign = sorted(name for name in each.libraries if not _EVERYWHERE.match(name))
+        if foreign:
+            yield Observation("binary.libraries", f"needs {', '.join(foreign)}, which not every machine has", where)
+        if each.glibc > NEWEST_GLIBC:
+            text = f"needs glibc {'.'.join(map(str, each.glibc))}; older systems cannot load it"
+            yield Observation("binary.glibc", text, where)
+        absolute = [path for path in each.search if path and not path.startswith(("$ORIGIN", "@loader_path", "@rpath"))]
+        if absolute:
+            yield Observation("binary.search", f"looks for libraries in {', '.join(absolute)}", where)
+
+
+def _symbols(
+    image: Image, where: str, description: Description, kinds: frozenset[str], identifier: str
+) -> Iterator[Observation]:
+    """Yield functions of the standard that are not exported, and exported names that are none."""
+    functions = interface(description.version)
+    missing = sorted(required(description.version, kinds) - image.exported)
+    if missing:
+        text = f"{len(missing)} functions are not exported: {', '.join(missing[:6])}{' …' if len(missing) > 6 else ''}"
+        yield Observation("binary.symbols", text, where)
+    # Other versions of FMI in one library, and prefixed functions of a source unit, are documented symbols too.
+    extra = sorted(
+        name
+        for name in image.exported - functions
+        if name and not _USUAL.match(name) and not re.match(rf"(fmi[123]|{re.escape(identifier)}_fmi)", name)
+    )
+    if extra:
+        text = f"exports {len(extra)} other names: {', '.join(extra[:6])}{' …' if len(extra) > 6 else ''}"
+        yield Observation("binary.exports", text, where)
