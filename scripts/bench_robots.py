@@ -28,7 +28,7 @@ from mb2fmu import pipeline
 from mb2fmu.fmu.interface import Target, describe
 from mb2fmu.fmu.toolchain.compilers import compiling, find
 from mb2fmu.fmu.toolchain.platforms import host
-from mb2fmu.robots.robot_mechanics import RobotMechanics
+from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 from mb2fmu.targets import c
 
 ROBOTS = ("arm", "quadruped", "humanoid", "hand")

@@ -46,7 +46,7 @@ WORLDLY = (
     "systems/foreign",
     "systems/master/master_process.py",
     "robots/robot_loading.py",
-    "robots/package_paths.py",
+    "robots/file_formats/package_paths.py",
 )
 # What runs inside of a unit is shipped, not run here.
 SHIPPED = ("emit/python/runtime",)

@@ -7,8 +7,8 @@ formulations or FMI.
 """
 
 from mb2fmu.robots.robot_loading import MJCF, URDF, is_robot_file, load_robot
-from mb2fmu.robots.robot_mechanics import RobotMechanics
-from mb2fmu.robots.tree_records import read_robot
+from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+from mb2fmu.robots.tree.robot_mechanism import read_robot
 
 __all__ = [
     "MJCF",

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.model import Model
-from mb2fmu.robots.mjcf_reading import read_mjcf
-from mb2fmu.robots.moving_tree import DO_NOT_FIT, moving_tree
-from mb2fmu.robots.robot_description import RobotDescription
-from mb2fmu.robots.robot_mechanics import RobotMechanics
+from mb2fmu.robots.description.robot_description import RobotDescription
+from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
+from mb2fmu.robots.file_formats.sdf_import import read_sdf
+from mb2fmu.robots.file_formats.urdf_import import read_urdf
 from mb2fmu.robots.robot_model import robot_model
 from mb2fmu.robots.robot_settings import RobotSettings, read_side_file, settings_of
-from mb2fmu.robots.sdf_reading import read_sdf
-from mb2fmu.robots.urdf_reading import read_urdf
+from mb2fmu.robots.tree.articulated_tree import DO_NOT_FIT, moving_tree
+from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 SIDE_FILE = "robot.toml"
 

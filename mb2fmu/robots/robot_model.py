@@ -14,24 +14,24 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.model import Model
 from mb2fmu.model.naming import suggested_name
 from mb2fmu.model.variables import Coordinate, Input, Output, Parameter, Speed, StartKind
+from mb2fmu.robots.description.ignored_features import left_out
+from mb2fmu.robots.description.robot_description import JointRecord, RobotDescription
+from mb2fmu.robots.display_names import spoken
 from mb2fmu.robots.experiment_length import experiment_length, told_if_stiff
-from mb2fmu.robots.frame_outputs import ask_for_frame
-from mb2fmu.robots.inverse_dynamics import driven_joints, efforts_asked_for, excitation_rate, prescribed_motions
-from mb2fmu.robots.joint_elements import FeltAtJoint, felt_at_joints, friction_element, hard_stops, with_stops
-from mb2fmu.robots.joint_laws import JointLaws, laws_of_tendons
-from mb2fmu.robots.joint_reactions import ask_for_reactions, reaction_faults
-from mb2fmu.robots.joint_space_outputs import joint_space_outputs
-from mb2fmu.robots.left_out import left_out
-from mb2fmu.robots.link_loads import add_asked_loads, inputs_of_loads, swinging_loads
-from mb2fmu.robots.loops_closed import loops_of
-from mb2fmu.robots.moving_tree import GROUNDS, MovingTree, Part, moving_tree
-from mb2fmu.robots.robot_arrays import ARRAY_NAMES, declare_arrays
-from mb2fmu.robots.robot_description import JointRecord, RobotDescription
-from mb2fmu.robots.robot_looks import mesh_uses
-from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
+from mb2fmu.robots.joints.inverse_dynamics import driven_joints, efforts_asked_for, excitation_rate, prescribed_motions
+from mb2fmu.robots.joints.joint_effort_laws import JointLaws, laws_of_tendons
+from mb2fmu.robots.joints.joint_elements import FeltAtJoint, felt_at_joints, friction_element, hard_stops, with_stops
+from mb2fmu.robots.joints.link_loads import add_asked_loads, inputs_of_loads, swinging_loads
+from mb2fmu.robots.outputs.joint_reactions import ask_for_reactions, reaction_faults
+from mb2fmu.robots.outputs.joint_space_outputs import joint_space_outputs
+from mb2fmu.robots.outputs.link_outputs import ask_for_frame
+from mb2fmu.robots.outputs.robot_arrays import ARRAY_NAMES, declare_arrays
+from mb2fmu.robots.robot_appearance import mesh_uses
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.spoken_names import spoken
-from mb2fmu.robots.tree_inertia import (
+from mb2fmu.robots.tree.articulated_tree import GROUNDS, MovingTree, Part, moving_tree
+from mb2fmu.robots.tree.loop_list import loops_of
+from mb2fmu.robots.tree.robot_mechanics import JointVariables, RobotMechanics
+from mb2fmu.robots.tree.tree_inertia import (
     Weights,
     braking_rate,
     damping_of_joints,

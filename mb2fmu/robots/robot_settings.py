@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.robots.robot_description import LoopKind
+from mb2fmu.robots.description.robot_description import LoopKind
 
 Base = Literal["fixed", "floating", "planar"]
 OnLimits = Literal["stop", "ignore"]

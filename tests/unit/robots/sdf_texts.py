@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mb2fmu.robots.robot_description import from_roll_pitch_yaw
+from mb2fmu.robots.description.robot_description import from_roll_pitch_yaw
 
 _INERTIAL = (
     "<inertial><pose>0.1 0.02 0.05 0.1 0.2 0.3</pose><mass>{m}</mass><inertia><ixx>0.03</ixx><ixy>0.001</ixy>"

@@ -13,10 +13,10 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu import Model
 from mb2fmu.robots.experiment_length import GROWN, LONGEST
-from mb2fmu.robots.moving_tree import moving_tree
+from mb2fmu.robots.file_formats.urdf_import import read_urdf
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree_inertia import braking_rate, damping_of_joints, falling_rate, inertia_and_weight
-from mb2fmu.robots.urdf_reading import read_urdf
+from mb2fmu.robots.tree.articulated_tree import moving_tree
+from mb2fmu.robots.tree.tree_inertia import braking_rate, damping_of_joints, falling_rate, inertia_and_weight
 
 LINK = """<link name="{0}"><inertial><origin xyz="0 0 {2}"/><mass value="{1}"/>
 <inertia ixx="{3}" iyy="{3}" izz="{3}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""

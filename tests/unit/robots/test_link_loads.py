@@ -17,7 +17,7 @@ from unit.robots.test_robot_loops import FOUR_BAR, SIDE_FILE
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.robots import tree_records
+from mb2fmu.robots.tree import robot_mechanism
 
 Array = npt.NDArray[np.float64]
 LOADS = """
@@ -217,14 +217,14 @@ def test_a_load_that_is_read_wrongly_is_seen(file: Path, old: str, new: str) -> 
 
 
 def test_a_force_of_wrong_sign_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = tree_records.read_loads
+    whole = robot_mechanism.read_loads
 
     def turned(*given: Any) -> Any:
         first, *rest = whole(*given)
         ((frame, (x, y, z)),) = first.force
         return [type(first)(first.name, first.point, ((frame, (-x, y, z)),), first.body), *rest]
 
-    monkeypatch.setattr(tree_records, "read_loads", turned)
+    monkeypatch.setattr(robot_mechanism, "read_loads", turned)
     assert worst_of(pipeline.derive(file)) > 1e6
 
 

@@ -11,7 +11,7 @@ from unit.robots.test_robot_equations import worst_against_second_reading
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.robots.mjcf_reading import read_mjcf
+from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
 from mb2fmu.robots.robot_loading import content_of
 from mb2fmu.validation.independent_import import robot_accelerations
 

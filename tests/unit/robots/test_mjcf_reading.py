@@ -9,8 +9,8 @@ import pytest
 from unit.robots.mjcf_texts import DEGREES, EVERYTHING, mujoco_test_model
 
 from mb2fmu.errors import ModelError
-from mb2fmu.robots.mjcf_geoms import solid
-from mb2fmu.robots.mjcf_reading import read_mjcf
+from mb2fmu.robots.file_formats.mjcf_geoms import solid
+from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
 from mb2fmu.robots.robot_loading import content_of
 
 PATH = Path("test.xml")

@@ -12,7 +12,7 @@ from unit.robots.robot_texts import joint, link, robot
 from mb2fmu import animation, pipeline
 from mb2fmu.pipeline import appearance
 from mb2fmu.pipeline.appearance import turned_meshes
-from mb2fmu.robots.package_paths import UnresolvedError, mesh_path
+from mb2fmu.robots.file_formats.package_paths import UnresolvedError, mesh_path
 
 TRIANGLE = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
 

@@ -14,9 +14,10 @@ from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.robots import loops_closed, sdf_reading, urdf_reading
-from mb2fmu.robots.loop_rows import LoopRows
-from mb2fmu.robots.robot_description import LoopRecord
+from mb2fmu.robots.description.robot_description import LoopRecord
+from mb2fmu.robots.file_formats import sdf_import, urdf_import
+from mb2fmu.robots.tree import loop_list
+from mb2fmu.robots.tree.loop_rows import LoopRows
 from mb2fmu.validation.independent_import.independent_urdf import Situation
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoReading
 
@@ -168,7 +169,7 @@ def test_what_is_wrong_with_a_loop_is_named(tmp_path: Path) -> None:
 
 def test_a_joint_that_closes_a_loop_in_sdf_is_that_loop(tmp_path: Path) -> None:
     """A parallelogram of three moving links in SDF, and the tree with the loop in a side file."""
-    from mb2fmu.robots.sdf_reading import read_sdf
+    from mb2fmu.robots.file_formats.sdf_import import read_sdf
 
     path = tmp_path / "four.sdf"
     path.write_text(four_in_sdf())
@@ -213,18 +214,18 @@ def test_what_is_misread_of_a_loop_is_found(tmp_path: Path, monkeypatch: pytest.
         path = tmp_path / "four.sdf"
         path.write_text(four_in_sdf("<pose>0.2 0 0.05 0 0 0</pose>"))
     if fault == "rounded offset":
-        pose = loops_closed.Pose
-        monkeypatch.setattr(loops_closed, "Pose", lambda R, p: pose(R, np.round(p, 1)))
+        pose = loop_list.Pose
+        monkeypatch.setattr(loop_list, "Pose", lambda R, p: pose(R, np.round(p, 1)))
     elif fault == "a row is missing":
         rows = LoopRows.rows
         monkeypatch.setattr(LoopRows, "rows", lambda self, loop: rows(self, loop)[:5])
     elif fault == "another place":
-        record = sdf_reading.LoopRecord
+        record = sdf_import.LoopRecord
 
         def misplaced(**loop: Any) -> LoopRecord:
             return record(**loop | {"at": replace(loop["at"], position=loop["at"].position + 1e-3)})
 
-        monkeypatch.setattr(sdf_reading, "LoopRecord", misplaced)
+        monkeypatch.setattr(sdf_import, "LoopRecord", misplaced)
     worst = worst_of(pipeline.derive(path))
     assert (worst < 1) == fault.startswith("none")
     assert worst < 1 or worst > 1e6
@@ -277,13 +278,11 @@ def test_a_robot_of_several_loops_has_a_second_reading_far_from_its_start(
     path.write_text(robot)
     path.with_suffix(".toml").write_text(side)
     if fault == "a mass":
-        inertial = urdf_reading.Inertial
-        monkeypatch.setattr(
-            urdf_reading, "Inertial", lambda m, *rest: inertial(m * (1.001 if m == 0.6 else 1.0), *rest)
-        )
+        inertial = urdf_import.Inertial
+        monkeypatch.setattr(urdf_import, "Inertial", lambda m, *rest: inertial(m * (1.001 if m == 0.6 else 1.0), *rest))
     elif fault == "a length":
-        pose = loops_closed.Pose
-        monkeypatch.setattr(loops_closed, "Pose", lambda R, p: pose(R, p * (1 + 1e-3 * (p[2] != 0))))
+        pose = loop_list.Pose
+        monkeypatch.setattr(loop_list, "Pose", lambda R, p: pose(R, p * (1 + 1e-3 * (p[2] != 0))))
     worst = worst_of(pipeline.derive(path))
     assert (worst < 1) == (fault == "none")
     assert worst < 1 or worst > 1e6

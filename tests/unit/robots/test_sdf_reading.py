@@ -11,7 +11,7 @@ from unit.robots.test_robot_equations import worst_against_second_reading, worst
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.robots.sdf_reading import read_sdf
+from mb2fmu.robots.file_formats.sdf_import import read_sdf
 from mb2fmu.validation.independent_import import robot_accelerations
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoReading
 

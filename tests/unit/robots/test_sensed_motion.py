@@ -15,7 +15,7 @@ from unit.robots.test_robot_equations import worst_of
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.mechanics.formulations import formulate_motion
-from mb2fmu.robots import tree_records
+from mb2fmu.robots.tree import robot_mechanism
 from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.splitting import cut
 from mb2fmu.validation.compiled import link_tree
@@ -99,7 +99,7 @@ def test_the_reference_and_the_second_reading_have_their_own(
 
 def test_another_point_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the unit a millionth of a metre beside the point that the model says."""
-    whole = tree_records.read_sensed
+    whole = robot_mechanism.read_sensed
 
     def beside(robot: Any, number_of: Any, plain: Any) -> Any:
         def shifted(item: Any) -> int:
@@ -109,7 +109,7 @@ def test_another_point_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
         return whole(robot, shifted, plain)
 
-    monkeypatch.setattr(tree_records, "read_sensed", beside)
+    monkeypatch.setattr(robot_mechanism, "read_sensed", beside)
     assert worst_of(pipeline.derive(held(file))) > 1e3
 
 

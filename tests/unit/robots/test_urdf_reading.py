@@ -10,7 +10,7 @@ import pytest
 from unit.robots.robot_texts import ARM, joint, link, robot
 
 from mb2fmu.errors import ModelError
-from mb2fmu.robots.urdf_reading import read_urdf
+from mb2fmu.robots.file_formats.urdf_import import read_urdf
 
 PATH = Path("test.urdf")
 

@@ -1,0 +1,1 @@
+"""TODO robots/file_formats"""

@@ -1,0 +1,197 @@
+"""Settings of an MJCF file's compiler, and the poses and angles that depend on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mb2fmu.robots.description.robot_description import Array, Pose, cleaned
+from mb2fmu.robots.file_formats.strict_xml import Element
+from mb2fmu.robots.tree.articulated_tree import turned_about
+
+ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
+_TINY = 1e-12
+_HARMLESS = ("alignfree", "discardvisual", "fusestatic", "usethread", "strippath", "texturedir", "saveinertial",
+             "conflict", "fitaabb", "passthrough", "savecanonical", "savecompiled")  # fmt: skip
+_HONOURED = ("angle", "autolimits", "balanceinertia", "boundinertia", "boundmass", "coordinate", "eulerseq",
+             "inertiafromgeom", "inertiagrouprange", "meshdir", "assetdir", "settotalmass")  # fmt: skip
+
+_IDLE_AT_ZERO = ("actuatorgravcomp", "delay", "gravcomp", "mocap", "springdamper")
+"""Attributes that are not honoured, and do nothing where they are 0 or false."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiler:
+    """Settings of ``<compiler>``.
+
+    Attributes:
+        degrees: Angles are in degrees; rad otherwise.
+        limited: A joint with a range is limited unless it says otherwise.
+        sequence: Axes of Euler angles; lower case turns with the frame, upper case stays.
+        from_geoms: ``auto``: inertias come from geoms where a body gives none; ``true``: always; ``false``: never.
+        groups: First and last group of geoms that have mass.
+        least_mass: kg.
+        least_inertia: kg·m².
+        total_mass: kg; ≤ 0: as the file has it.
+        balance: Moments that no body can have are replaced by their mean.
+        meshes: Folder of meshes, in front of their names.
+    """
+
+    degrees: bool = True
+    limited: bool = True
+    sequence: str = "xyz"
+    from_geoms: str = "auto"
+    groups: tuple[int, int] = (0, 5)
+    least_mass: float = 0.0
+    least_inertia: float = 0.0
+    total_mass: float = -1.0
+    balance: bool = False
+    meshes: str = ""
+
+    def angle(self, value: float) -> float:
+        """Return an angle of the file in rad."""
+        return float(np.deg2rad(value)) if self.degrees else value
+
+
+def read_compiler(root: Element) -> Compiler:
+    """Return the settings of all ``<compiler>`` elements; later ones override earlier ones."""
+    found: dict[str, str] = {}
+    element = None
+    for element in root.children("compiler"):
+        check_attributes(element, _HONOURED, _HARMLESS)
+        if element.attribute("alignfree") == "true":
+            element.faults.note("alignfree is left out: poses of free bodies are those of their axes in the file")
+        found |= {str(key): str(value) for key, value in element.node.attrib.items()}
+    if element is None:
+        return Compiler()
+    for key, value in found.items():
+        element.node.set(key, value)
+    if element.attribute("coordinate") not in {"", "local"}:
+        element.faults.add(element.line, "coordinates are global, which MuJoCo has given up", "save it as local")
+    sequence = element.attribute("eulerseq") or "xyz"
+    if len(sequence) != 3 or set(sequence.lower()) - set("xyz"):
+        element.faults.add(element.line, f'eulerseq is "{sequence}"', "give three of x, y, z, X, Y, Z")
+        sequence = "xyz"
+    groups = element.vector("inertiagrouprange", (0.0, 5.0))
+    folder = element.attribute("meshdir") or element.attribute("assetdir")
+    return Compiler(
+        degrees=word(element, "angle", ("degree", "radian")) == "degree",
+        limited=word(element, "autolimits", ("true", "false")) == "true",
+        sequence=sequence,
+        from_geoms=word(element, "inertiafromgeom", ("auto", "true", "false")),
+        groups=(int(groups[0]), int(groups[1])),
+        least_mass=element.number("boundmass"),
+        least_inertia=element.number("boundinertia"),
+        total_mass=element.number("settotalmass", -1.0),
+        balance=word(element, "balanceinertia", ("false", "true")) == "true",
+        meshes=folder,
+    )
+
+
+def word(element: Element, name: str, known: tuple[str, ...]) -> str:
+    """Return an attribute that is one of some words; the first of them where it is not given."""
+    text = element.attribute(name) or known[0]
+    if text not in known:
+        element.faults.add(element.line, f'{name} of <{element.name}> is "{text}"', f"it is one of {', '.join(known)}")
+        return known[0]
+    return text
+
+
+def check_attributes(element: Element, honoured: tuple[str, ...], harmless: tuple[str, ...] = ()) -> None:
+    """Refuse every attribute that is neither supported nor harmless: MJCF has no extensions, so it is misspelt or new.
+
+    Args:
+        element: Whose.
+        honoured: What is read.
+        harmless: What does not act on the motion of a mechanism without contact.
+    """
+    for key in map(str, element.node.attrib):
+        if "}" not in key and key not in {*honoured, *harmless, "class", "user", "name"} and not _idle(element, key):
+            what = f'{key}="{element.attribute(key)}" of <{element.name}{called(element)}> is not honoured'
+            element.faults.add(element.line, what, f"remove it; honoured are {', '.join(honoured)}")
+
+
+def _idle(element: Element, key: str) -> bool:
+    """Return whether an attribute says that its effect is not there, as by default."""
+    return key in _IDLE_AT_ZERO and set(element.attribute(key).split()) <= {"0", "0.0", "false"}
+
+
+def called(element: Element) -> str:
+    """Return an element's name in a message."""
+    name = element.node.get("name")
+    return f' name="{name}"' if name else ""
+
+
+def pose_of(element: Element, compiler: Compiler) -> Pose:
+    """Return ``pos`` and the orientation of an element, from one of the five attributes."""
+    return Pose(cleaned(_rotation(element, compiler)), np.array(element.vector("pos", (0.0, 0.0, 0.0))))
+
+
+def _rotation(element: Element, compiler: Compiler) -> Array:
+    """Return the rotation matrix of an element, from whichever orientation attribute it has; fault if several."""
+    given = [name for name in ORIENTATIONS if element.attribute(name)]
+    if len(given) > 1:
+        what = f"<{element.name}{called(element)}> has several orientations: {', '.join(given)}"
+        element.faults.add(element.line, what, "leave one")
+    match given[:1]:
+        case ["quat"]:
+            return from_quaternion(_direction(element, "quat", (1.0, 0.0, 0.0, 0.0)))
+        case ["axisangle"]:
+            *axis, angle = element.vector("axisangle", (1.0, 0.0, 0.0, 0.0))
+            return turned_about(np.array(axis) / (np.linalg.norm(axis) or 1.0), compiler.angle(angle))
+        case ["euler"]:
+            return from_euler(element.vector("euler", (0.0, 0.0, 0.0)), compiler)
+        case ["xyaxes"]:
+            return _from_two_axes(element)
+        case ["zaxis"]:
+            return z_to(_direction(element, "zaxis", (0.0, 0.0, 1.0)))
+    return np.eye(3)
+
+
+def _from_two_axes(element: Element) -> Array:
+    """Return the rotation with x along the first of two directions, and y as near as possible to the second."""
+    six = np.array(element.vector("xyaxes", (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)))
+    x = six[:3] / (np.linalg.norm(six[:3]) or 1.0)
+    y = six[3:] - (six[3:] @ x) * x
+    if np.linalg.norm(y) < _TINY:
+        element.faults.add(element.line, "the two axes of xyaxes are parallel", "give two directions")
+        return np.eye(3)
+    y /= np.linalg.norm(y)
+    return np.column_stack([x, y, np.cross(x, y)])
+
+
+def _direction(element: Element, name: str, default: tuple[float, ...]) -> Array:
+    """Return an attribute of unit length; a fault where it has none."""
+    value = np.array(element.vector(name, default))
+    length = float(np.linalg.norm(value))
+    if length < _TINY:
+        element.faults.add(element.line, f"{name} of <{element.name}{called(element)}> is zero", "give a direction")
+        return np.array(default)
+    return value / length
+
+
+def from_quaternion(quaternion: Array) -> Array:
+    """Return the rotation of a unit quaternion w, x, y, z."""
+    w, x, y, z = quaternion
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    rotation: Array = np.eye(3) + 2 * w * cross + 2 * cross @ cross
+    return rotation
+
+
+def from_euler(angles: tuple[float, ...], compiler: Compiler) -> Array:
+    """Return three turns about axes that turn along (lower case) or stay (upper case)."""
+    rotation = np.eye(3)
+    for axis, angle in zip(compiler.sequence, angles, strict=True):
+        turn = turned_about(np.eye(3)["xyz".index(axis.lower())], compiler.angle(angle))
+        rotation = rotation @ turn if axis.islower() else turn @ rotation
+    return rotation
+
+
+def z_to(direction: Array) -> Array:
+    """Return the smallest rotation that takes the z axis to a unit vector; about x where it is the opposite."""
+    axis = np.cross([0.0, 0.0, 1.0], direction)
+    sine = float(np.linalg.norm(axis))
+    if sine < _TINY:
+        return np.eye(3) if direction[2] > 0 else np.diag([1.0, -1.0, -1.0])
+    return turned_about(axis / sine, float(np.arctan2(sine, direction[2])))

@@ -1,0 +1,124 @@
+"""Poses of an SDF file, relative to other frames there, here all in the model's frame.
+
+The frame ``__model__`` is the model's own, ``world`` the one that the model stands in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mb2fmu.robots.description.robot_description import Pose, cleaned, from_roll_pitch_yaw
+from mb2fmu.robots.file_formats.mjcf_frames import from_quaternion
+from mb2fmu.robots.file_formats.strict_xml import Element, Faults
+
+MODEL, WORLD = "__model__", "world"
+_UNIT = 1e-12
+_UNDERSCORES = "SDF keeps names with two underscores at both ends for itself: rename it"
+_RESERVED = {
+    WORLD: "SDF keeps it for what the model stands in: rename it, or remove it: a joint from world needs no link",
+    MODEL: "it is the model's own frame: rename it",
+}
+"""Name that no element may have → what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A pose relative to a named frame."""
+
+    relative_to: str
+    pose: Pose
+    line: int
+
+
+@dataclass(slots=True)
+class SdfFrames:
+    """All named frames of a model.
+
+    Attributes:
+        faults: Take what is wrong.
+        placed: Frame → where it is.
+        attached: Frame that the file adds → link, joint or frame that it moves with.
+        doubled: Names that stand more than once, which is told.
+    """
+
+    faults: Faults
+    placed: dict[str, Placed] = field(default_factory=dict)
+    attached: dict[str, str] = field(default_factory=dict)
+    doubled: set[str] = field(default_factory=set)
+    _known: dict[str, Pose] = field(default_factory=lambda: {MODEL: Pose()})
+
+    def add(self, name: str, placed: Placed) -> None:
+        """Add a frame; links, joints and frames share one set of names, of which SDF keeps some for itself."""
+        known = name in self.placed or name == MODEL
+        if name == WORLD or (name.startswith("__") and name.endswith("__")):
+            self.doubled.add(name)
+            self.faults.add(placed.line, f"a link, joint or frame is called {name}", _RESERVED.get(name, _UNDERSCORES))
+        elif name and name not in self.doubled and known:
+            self.doubled.add(name)
+            self.faults.add(placed.line, f"2 links, joints or frames are called {name}", "rename all but one")
+        if not known:  # of what is told to stand twice the first counts, lest poses seem to go in a circle
+            self.placed[name] = placed
+
+    def pose(self, name: str, line: int) -> Pose:
+        """Return a frame's pose in the model; the identity, with a fault, where it is undetermined."""
+        way: list[str] = []
+        current = name
+        while current not in self._known:
+            if current not in self.placed:
+                self.faults.add(line, f"{current!r} is no link, joint or frame", "correct the name")
+                return Pose()
+            if current in way:
+                circle = " → ".join([*way[way.index(current) :], current])
+                self.faults.add(
+                    line, f"poses are relative to each other in a circle: {circle}", "give one in the model"
+                )
+                self._known[current] = Pose()
+                return Pose()
+            way.append(current)
+            line = self.placed[current].line
+            current = self.placed[current].relative_to
+        at = self._known[current]
+        for each in reversed(way):
+            at = at @ self.placed[each].pose
+            self._known[each] = at
+        return at
+
+    def link_of(self, name: str, links: set[str], line: int) -> str:
+        """Return the link that a frame moves with; empty, and a fault, where there is none."""
+        seen: set[str] = set()
+        while name not in links and name != WORLD:
+            if name in seen or name not in self.attached:
+                self.faults.add(line, f"{name!r} is no link, nor a frame that is attached to one", "correct the name")
+                return ""
+            seen.add(name)
+            name = self.attached[name]
+        return name
+
+
+def read_pose(element: Element, default: str) -> Placed:
+    """Return the ``pose`` of an element; the identity relative to ``default`` where there is none."""
+    pose = element.child("pose")
+    if pose is None:
+        return Placed(default, Pose(), element.line)
+    pose.allow((), attributes=("relative_to", "degrees", "rotation_format", "frame"))
+    text = (pose.node.text or "").strip()
+    style = pose.attribute("rotation_format") or "euler_rpy"
+    if style not in {"euler_rpy", "quat_xyzw"}:
+        pose.faults.add(pose.line, f'rotation_format is "{style}"', "it is one of euler_rpy, quat_xyzw")
+    count = 7 if style == "quat_xyzw" else 6
+    numbers = pose.numbers_of(text, "the text", count) if text else (0.0,) * count
+    relative = pose.attribute("relative_to") or default
+    if numbers is None:
+        return Placed(relative, Pose(), element.line)
+    position = np.array(numbers[:3])
+    if count == 7:
+        quaternion = np.array(numbers[3:]) if text else np.array([0.0, 0.0, 0.0, 1.0])
+        if np.linalg.norm(quaternion) < _UNIT:
+            pose.faults.add(pose.line, "the quaternion is zero", "give one of unit length: x y z w")
+            return Placed(relative, Pose(), element.line)
+        turn = np.roll(quaternion / np.linalg.norm(quaternion), 1)
+        return Placed(relative, Pose(cleaned(from_quaternion(turn)), position), element.line)
+    angles = np.deg2rad(numbers[3:]) if pose.attribute("degrees") in {"true", "1"} else np.array(numbers[3:])
+    return Placed(relative, Pose(cleaned(from_roll_pitch_yaw(angles.tolist())), position), element.line)

@@ -1,0 +1,282 @@
+"""URDF: a file of the Unified Robot Description Format → ``RobotDescription``.
+
+Source of the format: the XML schema and parser of urdfdom. What drives no motion (sensors, Gazebo's and Drake's
+extensions, controllers) is left out and said; what is misspelled is a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from mb2fmu.robots.description.robot_description import (
+    Geometry,
+    GeometryKind,
+    Inertial,
+    JointKind,
+    JointRecord,
+    Limits,
+    LinkRecord,
+    Mimic,
+    Pose,
+    RobotDescription,
+    cleaned,
+    from_roll_pitch_yaw,
+)
+from mb2fmu.robots.file_formats.strict_xml import Element, Faults, parse
+
+_KINDS: dict[str, JointKind] = {
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "floating": "floating",
+    "planar": "planar",
+}
+_LEFT_OUT = {
+    "actuator", "collision_checking", "collision_filter_group", "contact", "disable_collisions", "frame",
+    "gazebo", "gripper", "group", "hardwareInterface", "joint_properties", "kinematics", "loop_joint",
+    "mechanism", "mujoco", "plugin", "proximity", "ros2_control", "self_collision_checking", "sensor", "tendon",
+    "verbose",
+}  # fmt: skip
+_OF_JOINTS = ("safety_controller", "calibration", "hardwareInterface", "actuator", "rotor_inertia", "gear_ratio")
+_TINY = 1e-12
+
+
+def read_urdf(content: bytes, path: Path) -> RobotDescription:
+    """Read a URDF file.
+
+    Args:
+        content: Of the file.
+        path: Of the file.
+
+    Raises:
+        ModelError: With every fault of the file, each with its line.
+    """
+    faults = Faults(path.name)
+    root = Element(parse(content, path, ("robot",)), faults)
+    name = root.attribute("name")
+    if not name:
+        faults.note(f"the robot has no name and is called after its file, {path.stem}")
+    root.allow({"link", "joint", "material", "transmission"}, _LEFT_OUT)
+    colors = _materials(root)
+    links = [_link(element, colors) for element in root.children("link")]
+    joints = [_joint(element) for element in root.children("joint")]
+    joints = _with_rotors(root, joints)
+    description = RobotDescription(
+        name=name, links=tuple(links), joints=tuple(joints), root="", source=path, notes=tuple(faults.notes)
+    )
+    from mb2fmu.robots.description.tree_checks import checked_tree
+
+    return checked_tree(description, faults)
+
+
+def _pose(parent: Element) -> Pose:
+    """Return the ``origin`` of an element; the identity where there is none."""
+    origin = parent.child("origin")
+    if origin is None:
+        return Pose()
+    origin.allow((), attributes=("xyz", "rpy", "quat_xyzw"))
+    xyz, rpy = origin.vector("xyz", (0.0, 0.0, 0.0)), origin.vector("rpy", (0.0, 0.0, 0.0))
+    return Pose(cleaned(from_roll_pitch_yaw(rpy)), np.array(xyz))
+
+
+def _materials(root: Element) -> dict[str, str]:
+    """Return the named colours of the robot as #rrggbb."""
+    return {material.attribute("name"): color for material in root.children("material") if (color := _color(material))}
+
+
+def _color(material: Element) -> str:
+    """Return a material's colour as #rrggbb; empty without one."""
+    element = material.child("color")
+    if element is None:
+        return ""
+    text = element.attribute("rgba", required=True)
+    numbers = element.numbers_of(text, "rgba", 4) if text else None
+    if numbers is None:
+        return ""
+    return "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in numbers[:3])
+
+
+def _link(element: Element, colors: dict[str, str]) -> LinkRecord:
+    """Read a link with its inertia and shapes."""
+    name = element.attribute("name", required=True)
+    element.allow({"inertial", "visual", "collision"}, {*_LEFT_OUT, "surface", "self_collide", "material", "origin"})
+    inertial = element.child("inertial")
+    shapes = [
+        shape for word in ("visual", "collision") for one in element.children(word) for shape in _shape(one, colors)
+    ]
+    return LinkRecord(name, _inertial(inertial) if inertial else None, tuple(shapes), element.line)
+
+
+def _inertial(element: Element) -> Inertial:
+    """Read mass and inertia about the centre of mass, turned into the link's axes."""
+    element.allow({"origin", "mass", "inertia"}, _LEFT_OUT)
+    pose, mass, inertia = _pose(element), element.child("mass", required=True), element.child("inertia", required=True)
+    value = mass.number("value", required=True) if mass else 0.0
+    entries = {"ixx": 0.0, "ixy": 0.0, "ixz": 0.0, "iyy": 0.0, "iyz": 0.0, "izz": 0.0}
+    if inertia:
+        inertia.allow((), attributes=tuple(entries))
+        entries = {name: inertia.number(name, required=name in {"ixx", "iyy", "izz"}) for name in entries}
+    xx, xy, xz, yy, yz, zz = entries.values()
+    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    turned = pose.rotation @ matrix @ pose.rotation.T
+    return Inertial(value, pose.position, (turned + turned.T) / 2, element.line)
+
+
+def _shape(element: Element, colors: dict[str, str]) -> Iterator[Geometry]:
+    """Yield the geometry of a ``visual`` or ``collision``."""
+    geometry = element.child("geometry", required=True)
+    if geometry is None:
+        return
+    material = element.child("material")
+    color = (_color(material) or colors.get(material.attribute("name"), "")) if material else ""
+    for shape in geometry.all():
+        kind, sizes = _sizes(shape)
+        if kind is None:
+            shape.faults.note(f"the shape <{shape.name}> is not drawn")
+            continue
+        mesh = shape.attribute("filename", required=True) if kind == "mesh" else ""
+        yield Geometry(kind, sizes, _pose(element), color, mesh, element.name == "collision", element.line)
+
+
+def _sizes(shape: Element) -> tuple[GeometryKind | None, tuple[float, ...]]:
+    """Return kind and sizes of a shape, in m; mesh sizes are its scale."""
+    match shape.name:
+        case "box":
+            return "box", shape.vector("size", (1.0, 1.0, 1.0), required=True)
+        case "cylinder" | "capsule":
+            sizes = (shape.number("radius", 1.0, required=True), shape.number("length", 1.0, required=True))
+            return ("cylinder" if shape.name == "cylinder" else "capsule"), sizes
+        case "sphere":
+            return "sphere", (shape.number("radius", 1.0, required=True),)
+        case "mesh":
+            return "mesh", shape.vector("scale", (1.0, 1.0, 1.0))
+    return None, ()
+
+
+def _joint(element: Element) -> JointRecord:
+    """Read a joint; one of an unknown type, a fault, is a hinge for the checks that follow."""
+    name, text = element.attribute("name", required=True), element.attribute("type", required=True)
+    parent, child = element.child("parent", required=True), element.child("child", required=True)
+    known = {"parent", "child", "origin", "axis", "limit", "dynamics", "mimic"}
+    element.allow(known, {*_LEFT_OUT, *_OF_JOINTS})
+    if text and text not in _KINDS:
+        remedy = f"known are {', '.join(_KINDS)}"
+        element.faults.add(element.line, f"joint {name} is of the type {text!r}, which does not exist", remedy)
+    ends = [end.attribute("link", required=True) if end else "" for end in (parent, child)]
+    kind = _KINDS.get(text)
+    limits, (damping, friction) = _limits(element, text), _dynamics(element)
+    mimic, axis = _mimic(element), _axis(element, name, kind)
+    if kind == "floating" and damping:
+        element.faults.note(f"damping of joint {name} is left out: it floats")
+    if mimic is not None and kind in {"floating", "planar"}:
+        element.faults.note(f"mimic of joint {name} is left out: it is {text}")
+    return JointRecord(
+        name=name,
+        kind=kind or "revolute",
+        parent=ends[0],
+        child=ends[1],
+        origin=_pose(element),
+        axis=axis,
+        limits=limits,
+        damping=damping,
+        friction=friction,
+        mimic=mimic if kind in {"revolute", "prismatic", None} else None,
+        line=element.line,
+    )
+
+
+def _axis(element: Element, name: str, kind: JointKind | None) -> np.ndarray:
+    """Return the unit axis of a joint, x by default; fault if it is zero."""
+    axis = element.child("axis")
+    given = np.array(axis.vector("xyz", (1.0, 0.0, 0.0)) if axis else (1.0, 0.0, 0.0))
+    length = float(np.linalg.norm(given))
+    if length < _TINY:
+        if kind in {"revolute", "prismatic", "planar", None}:
+            line = axis.line if axis else element.line
+            element.faults.add(line, f"the axis of joint {name} is zero", "give a direction")
+        return np.array([1.0, 0.0, 0.0])
+    return given / length
+
+
+def _limits(element: Element, kind: str) -> Limits:
+    """Read bounds, effort and velocity; 0 means none for both of the latter, and for a range of equal ends."""
+    limit = element.child("limit")
+    if limit is None:
+        if kind in {"revolute", "prismatic"}:
+            name = element.attribute("name")
+            element.faults.note(f"joint {name} is {kind} and has no <limit>: it is taken as one without bounds")
+        return Limits()
+    limit.allow((), attributes=("lower", "upper", "effort", "velocity", "acceleration", "jerk", "friction", "damping"))
+    effort, velocity = (limit.number(word, 0.0, infinite=True) or np.inf for word in ("effort", "velocity"))
+    lower, upper = -np.inf, np.inf
+    if kind in {"revolute", "prismatic"}:
+        lower, upper = limit.number("lower", 0.0, infinite=True), limit.number("upper", 0.0, infinite=True)
+        if lower > upper:
+            limit.faults.add(limit.line, f"lower = {lower:g} is above upper = {upper:g}", "exchange them")
+        if lower == upper:  # the default of both, zero: no range is meant
+            lower, upper = -np.inf, np.inf
+    return Limits(lower=lower, upper=upper, effort=abs(effort), velocity=abs(velocity))
+
+
+def _dynamics(element: Element) -> tuple[float, float]:
+    """Return damping and friction, with a fault where they are negative."""
+    dynamics = element.child("dynamics")
+    if dynamics is None:
+        return 0.0, 0.0
+    found = []
+    for word in ("damping", "friction"):
+        value = dynamics.number(word)
+        if value < 0:
+            dynamics.faults.add(dynamics.line, f"the {word} is {value:g}", "it brakes: give a number ≥ 0")
+        found.append(value)
+    return found[0], found[1]
+
+
+def _mimic(element: Element) -> Mimic | None:
+    """Return the joint that this one follows, with multiplier and offset; None for a joint without ``mimic``."""
+    mimic = element.child("mimic")
+    if mimic is None:
+        return None
+    return Mimic(mimic.attribute("joint", required=True), mimic.number("multiplier", 1.0), mimic.number("offset"))
+
+
+def _with_rotors(root: Element, joints: list[JointRecord]) -> list[JointRecord]:
+    """Return joints with the rotor inertia of their transmissions, as felt at the joint: inertia × reduction².
+
+    Drake's ``drake:rotor_inertia`` and ``drake:gear_ratio`` have their number in an attribute; the latter goes before
+    ``mechanicalReduction``, which is about the actuator's units beside them.
+    """
+    felt: dict[str, float] = {}
+    names = {joint.name for joint in joints}
+    for transmission in root.children("transmission"):
+        ends = [joint.attribute("name") for joint in transmission.children("joint")]
+        for end in ends:
+            if end and end not in names:
+                line = transmission.line
+                root.faults.note(f"the transmission in line {line} names joint {end}, which does not exist: left out")
+        for actuator in transmission.children("actuator"):
+            inertia = _text_number(actuator, ("motorInertia", "rotorInertia", "rotor_inertia"), 0.0)
+            reduction = _text_number(actuator, ("gear_ratio", "mechanicalReduction"), 1.0)
+            if inertia < 0:
+                root.faults.add(actuator.line, f"the rotor's inertia is {inertia:g}", "give a number ≥ 0")
+            elif inertia and len(ends) != 1:
+                what = f"the rotor of the transmission in line {transmission.line} is left out"
+                root.faults.note(f"{what}: it has {len(ends)} joints, not one")
+            elif inertia:
+                felt[ends[0]] = felt.get(ends[0], 0.0) + inertia * reduction**2
+    return [replace(joint, armature=felt.get(joint.name, 0.0)) for joint in joints]
+
+
+def _text_number(element: Element, names: tuple[str, ...], default: float) -> float:
+    """Return the number of the first child that has one of these names, or the default."""
+    for name in names:
+        for child in element.children(name):
+            text = child.attribute("value") or child.node.text or ""
+            found = child.numbers_of(text, name, 1)
+            return default if found is None else found[0]
+    return default

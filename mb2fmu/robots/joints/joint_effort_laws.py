@@ -1,0 +1,116 @@
+"""``JointLaws``: efforts of actuators and tendons along joints as expressions, and the control signals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import sympy as sm
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.robots.description.robot_description import UNBOUNDED, ActuatorRecord, TendonRecord
+
+_ROOM = 0.45
+"""Part of a control's range that the default experiment swings in, to either side of its middle."""
+
+
+@dataclass(slots=True)
+class JointLaws:
+    """Efforts along joints.
+
+    Attributes:
+        motions: Joint → its position and speed.
+        efforts: Joint → what acts along it, N·m or N.
+        controls: Actuator → its input.
+    """
+
+    motions: Mapping[str, tuple[sm.Expr, sm.Expr]] = field(default_factory=dict)
+    efforts: dict[str, sm.Expr] = field(default_factory=dict)
+    controls: dict[str, sm.Expr] = field(default_factory=dict)
+    _actuators: list[ActuatorRecord] = field(default_factory=list)
+
+    def drive(self, actuator: ActuatorRecord, control: sm.Expr) -> None:
+        """Add the force of an actuator to the joints that it acts on."""
+        b0, b1, b2 = actuator.bias
+        length, rate = self._length(actuator.terms)
+        force = _times(actuator.gain, control) + b0 + _times(b1, length) + _times(b2, rate)
+        self._add(actuator.terms, clamped(force, actuator.force))
+        self.controls[actuator.name] = control
+        self._actuators.append(actuator)
+
+    def finish(self, bounds: Mapping[str, tuple[float, float]], tendons: Iterable[TendonRecord]) -> None:
+        """Limit the sum of the actuators along each joint, then add the springs and dampers of tendons."""
+        for joint, effort in self.efforts.items():
+            self.efforts[joint] = clamped(effort, bounds.get(joint, UNBOUNDED))
+        for tendon in tendons:
+            length, rate = self._length(tendon.terms)
+            short, long = tendon.rest
+            stretch = length - short if short == long else sm.Max(0, length - long) + sm.Min(0, length - short)
+            self._add(tendon.terms, -_times(tendon.stiffness, stretch) - _times(tendon.damping, rate))
+
+    def _length(self, terms: Iterable[tuple[str, float]]) -> tuple[sm.Expr, sm.Expr]:
+        """Return Σ factor × position, and its rate."""
+        parts = [(_times(factor, self.motions[joint][0]), _times(factor, self.motions[joint][1]))
+                 for joint, factor in terms]  # fmt: skip
+        return sm.Add(*(part[0] for part in parts)), sm.Add(*(part[1] for part in parts))
+
+    def _add(self, terms: Iterable[tuple[str, float]], force: sm.Expr) -> None:
+        """Add a force to the efforts of joints, each times its factor."""
+        for joint, factor in terms:
+            self.efforts[joint] = self.efforts.get(joint, sm.S.Zero) + _times(factor, force)
+
+    def signals(
+        self, start: Mapping[sm.Expr, float], hold: Mapping[str, float], swing: Callable[[str, float], float]
+    ) -> dict[sm.Expr, sm.Expr]:
+        """Return controls that hold the joints against gravity and move each at its own frequency.
+
+        Args:
+            start: Coordinate → value.
+            hold: Joint → effort that its weight asks for.
+            swing: Joint, angular frequency in rad/s → effort that moves it.
+        """
+        t, found = dynamicsymbols._t, {}  # noqa: SLF001 - SymPy has no public name for it
+        for k, actuator in enumerate(self._actuators):
+            low, high = actuator.control
+            b0, b1, _ = actuator.bias
+            length = float(self._length(actuator.terms)[0].subs(start))
+            squares = sum(factor**2 for _, factor in actuator.terms) or 1.0
+            gain = actuator.gain or 1.0
+            wanted = sum(factor * hold.get(joint, 0.0) for joint, factor in actuator.terms) / squares
+            frequency = round(2.0 + 3.0 * ((0.618034 * (k + 1)) % 1.0), 3)
+            moving = sum(abs(factor) * swing(joint, frequency) for joint, factor in actuator.terms) / squares
+            middle = float(np.clip((wanted - b0 - b1 * length) / gain, low, high))
+            room = _ROOM * (high - low) if np.isfinite(high - low) else np.inf
+            size = float(f"{min(abs(moving / gain), room):.6g}")
+            middle = float(f"{np.clip(middle, low + size, high - size):.6g}")
+            found[self.controls[actuator.name]] = middle + size * sm.sin(frequency * t)
+        return found
+
+
+def laws_of_tendons(
+    motions: Mapping[str, tuple[sm.Expr, sm.Expr]], tendons: Iterable[TendonRecord]
+) -> dict[str, sm.Expr]:
+    """Return joint → effort of the tendons' springs and dampers along it, N·m or N.
+
+    Args:
+        motions: Joint → its position and speed.
+        tendons: Of the file.
+    """
+    laws = JointLaws(motions)
+    laws.finish({}, tendons)
+    return laws.efforts
+
+
+def clamped(force: sm.Expr, bounds: tuple[float, float]) -> sm.Expr:
+    """Return a force between its bounds."""
+    low, high = bounds
+    force = sm.Min(force, high) if np.isfinite(high) else force
+    return sm.Max(force, low) if np.isfinite(low) else force
+
+
+def _times(factor: float, expression: sm.Expr) -> sm.Expr:
+    """Return a product; plain numbers 0 and ±1 leave no floating factor."""
+    if factor in (0.0, 1.0, -1.0):
+        return int(factor) * expression
+    return sm.Float(factor) * expression

@@ -1,0 +1,146 @@
+"""Appearance of a robot: the shapes of its links as ``Scenery``, and their mesh files.
+
+Cylinders and spheres are placed by a point and a direction; boxes by a frame where they are turned. Of a mesh, turn and
+scale are put into its triangles when they are read, so that no frame is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import sympy as sm
+
+from mb2fmu.mechanics.mechanism.records.appearance_records import (
+    DrawnJoint,
+    DrawnShape,
+    JointKind,
+    MeshUse,
+    Scenery,
+    ShapeKind,
+)
+from mb2fmu.mechanics.mechanism.records.kinematic_records import Components
+from mb2fmu.robots.description.robot_description import Array, Geometry, LinkRecord, Pose, RobotDescription
+from mb2fmu.robots.file_formats.package_paths import UnresolvedError, mesh_path
+from mb2fmu.robots.tree.articulated_tree import MovingTree
+from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+
+UP: Components = (sm.S.Zero, sm.S.One, sm.S.Zero)
+HERE: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
+
+
+@dataclass(slots=True)
+class Places:
+    """Numbers of frames and points of the mechanism.
+
+    Attributes:
+        frame: (part, pose in its axes) → frame that has the pose's axes.
+        own: Part → frame of its axes.
+        origin: Part → point.
+        components: Three numbers as SymPy's.
+    """
+
+    frame: Callable[[int, Pose], int]
+    own: list[int]
+    origin: list[int]
+    components: Callable[[Array], Components]
+
+
+def drawn_geometries(
+    description: RobotDescription, tree: MovingTree
+) -> Iterator[tuple[int, LinkRecord, Geometry, Pose]]:
+    """Yield (part, link, shape, pose in the part's axes): visual shapes, or collision shapes of links without."""
+    for link in description.links:
+        part, pose = tree.place[link.name]
+        visual = [shape for shape in link.shapes if not shape.collision]
+        for shape in visual or link.shapes:
+            yield part, link, shape, pose @ shape.pose
+
+
+def mesh_uses(
+    description: RobotDescription, tree: MovingTree, packages: Mapping[str, str]
+) -> tuple[tuple[MeshUse, ...], tuple[str, ...]]:
+    """Return every use of a mesh file that is there, and a note for each one that is not."""
+    uses, notes = [], []
+    for number, (_, _, shape, pose) in enumerate(drawn_geometries(description, tree)):
+        if shape.kind != "mesh":
+            continue
+        try:
+            path = mesh_path(shape.mesh, description.source or Path(), packages)
+        except UnresolvedError as error:
+            notes.append(f"a mesh is not drawn: {error}")
+            continue
+        turned = (pose.rotation @ np.diag(shape.sizes)).ravel().tolist()
+        uses.append(MeshUse(_key(number, shape), path, tuple(turned)))
+    return tuple(uses), tuple(notes)
+
+
+def robot_scenery(robot: RobotMechanics, numbers: Places) -> Scenery:
+    """Return all shapes, and the axes of hinges and slides."""
+    there = {mesh.key for mesh in robot.meshes}
+    shapes = [
+        drawn
+        for number, (part, link, shape, pose) in enumerate(drawn_geometries(robot.description, robot.tree))
+        for drawn in _drawn(number, part, link, shape, pose, numbers)
+        if not drawn.mesh or drawn.mesh in there
+    ]
+    joints = []
+    for i, part in enumerate(robot.tree.parts[1:], 1):
+        if part.coordinate is not None:
+            axis = [sm.S.Zero] * 3
+            axis[part.axis] = sm.S.One
+            kind = part.moved_by.kind
+            along: Components = (axis[0], axis[1], axis[2])
+            shown: JointKind = "pin" if kind == "revolute" else "slide"
+            joints.append(DrawnJoint(part.moved_by.name, shown, numbers.origin[i], numbers.own[i], along))
+    return Scenery(shapes=tuple(shapes), joints=tuple(joints), meshes=robot.meshes, notes=robot.undrawn)
+
+
+def _key(number: int, shape: Geometry) -> str:
+    """Return a shape's key: one per link and mesh file."""
+    return f"{number}:{shape.mesh}"
+
+
+def _drawn(
+    number: int, part: int, link: LinkRecord, shape: Geometry, pose: Pose, numbers: Places
+) -> Iterator[DrawnShape]:
+    """Yield the record of one shape; a capsule becomes a cylinder and two spheres."""
+
+    def made(
+        kind: ShapeKind, sizes: tuple[float, ...], at: Pose, *, frame: int = -1, along: Components = UP, mesh: str = ""
+    ) -> DrawnShape:
+        """Return the record of one solid, with its place in the scene."""
+        own = numbers.own[part]
+        turned = frame not in (-1, own)
+        offset = at.rotation.T @ at.position if turned else at.position
+        return DrawnShape(
+            body=link.name,
+            point=numbers.origin[part],
+            frame=frame if turned else own,
+            kind=kind,
+            sizes=tuple(sm.Float(size) for size in sizes),
+            mesh=mesh,
+            offset=numbers.components(offset),
+            along=along,
+            color=shape.color,
+            opacity=1.0,
+            where=f"line {shape.line}",
+        )
+
+    z = numbers.components(pose.rotation[:, 2])
+    match shape.kind:
+        case "cylinder":
+            yield made("cylinder", shape.sizes[::-1], pose, along=z)
+        case "sphere":
+            yield made("sphere", shape.sizes, pose)
+        case "capsule":
+            radius, length = shape.sizes
+            yield made("cylinder", (length, radius), pose, along=z)
+            for side in (-0.5, 0.5):
+                yield made("sphere", (radius,), pose @ Pose(position=np.array([0.0, 0.0, side * length])))
+        case "box" | "ellipsoid":
+            yield made(shape.kind, shape.sizes, pose, frame=numbers.frame(part, pose))
+        case "mesh":
+            yield made("mesh", (1.0,), pose, mesh=_key(number, shape))

@@ -1,0 +1,85 @@
+"""``RobotMechanics``: a moving tree with the symbols of its coordinates, speeds, efforts and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import sympy as sm
+
+from mb2fmu.mechanics.mechanism.records.appearance_records import MeshUse
+from mb2fmu.model.sources.record_mechanics import RecordedMechanics
+from mb2fmu.robots.description.robot_description import LoopRecord, RobotDescription
+from mb2fmu.robots.robot_settings import RobotSettings
+from mb2fmu.robots.tree.articulated_tree import MovingTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointVariables:
+    """Symbols of one joint: parameters, and functions of time for all else.
+
+    Attributes:
+        name: Legal and unique, in front of the names of its variables.
+        q: Coordinates. ``floating``: position (3) in the frame before, quaternion w, x, y, z; ``ball``: quaternion;
+            ``planar``: x, y, angle.
+        u: Speeds. ``floating``: velocity and angular velocity along the moving axes; ``ball``: angular velocity along
+            them; all others: q'.
+        effort: Input along u; None where there is none.
+        prescribed: Inputs (position, speed, acceleration) in place of q and u; None: it moves by itself.
+    """
+
+    name: str
+    q: tuple[sm.Expr, ...] = ()
+    u: tuple[sm.Expr, ...] = ()
+    effort: sm.Expr | None = None
+    prescribed: tuple[sm.Expr, sm.Expr, sm.Expr] | None = None
+
+
+@dataclass(eq=False, kw_only=True)
+class RobotMechanics(RecordedMechanics):
+    """The mechanics of one robot.
+
+    Attributes:
+        description: What the file says.
+        settings: What it leaves open.
+        tree: The parts that move.
+        variables: Number of a part → symbols of its joint; followers of other joints have none.
+        damping: Number of a part → parameter of its joint's damper, where there is one.
+        friction: Joint → name of the parameter of its dry friction, its followers' included.
+        stops: Joints with hard stops.
+        laws: Joint → what actuators and tendons do along it, N·m or N.
+        controls: Actuator → its input.
+        loops: What closes the tree, those of the file first.
+        passive: Joint → what tendons do along it, actuators left out, N·m or N.
+        desired: Accelerations that ``inverse-dynamics`` are asked for, one per speed; empty if nobody asks.
+        meshes: Of its shapes.
+        undrawn: A sentence on every mesh that is not there.
+        named_loads: Names of the settings' loads in the unit; what they are comes first among ``loads``.
+        side_file: What settings stand in; None where there is none.
+        arguments: Names of settings that came as arguments.
+        gravity: Acceleration, m/s², components in the ground.
+    """
+
+    description: RobotDescription
+    settings: RobotSettings
+    tree: MovingTree
+    variables: Mapping[int, JointVariables]
+    damping: Mapping[int, sm.Symbol]
+    friction: Mapping[str, str]
+    stops: tuple[str, ...]
+    laws: Mapping[str, sm.Expr]
+    controls: Mapping[str, sm.Expr]
+    passive: Mapping[str, sm.Expr]
+    desired: tuple[sm.Expr, ...] = ()
+    named_loads: tuple[str, ...] = ()
+    side_file: Path | None = None
+    arguments: frozenset[str] = frozenset()
+    loops: tuple[LoopRecord, ...]
+    meshes: tuple[MeshUse, ...]
+    undrawn: tuple[str, ...] = ()
+    gravity: tuple[sm.Expr, sm.Expr, sm.Expr]
+
+    def stands_still(self, frame: str) -> bool:
+        """Return whether a link is fixed in the ground."""
+        return frame == self.ground or self.tree.place[frame][0] == 0

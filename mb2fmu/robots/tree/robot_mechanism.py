@@ -1,0 +1,497 @@
+"""``read_robot``: from ``RobotMechanics`` straight to ``Mechanism`` records, without SymPy's frames and points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import sympy as sm
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    Body,
+    Components,
+    ForceLoad,
+    Frame,
+    KinematicPoint,
+    Load,
+    Mechanism,
+    VectorTerms,
+)
+from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, plain_symbols, rates_of
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import Group, drawn_to_unit_length, normalized
+from mb2fmu.mechanics.mechanism.records.requested_quantities import InverseDynamics, Joint
+from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_own_events
+from mb2fmu.mechanics.mechanism.sympy_import.output_import import Numbers, read_outputs
+from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.model.model import ModelDefinition, OutputRequest
+from mb2fmu.model.sources.record_mechanics import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
+from mb2fmu.robots.description.robot_description import Array, Pose
+from mb2fmu.robots.joints.joint_contacts import contact_symbols, read_joint_contacts
+from mb2fmu.robots.robot_appearance import Places, robot_scenery
+from mb2fmu.robots.tree.articulated_tree import Part
+from mb2fmu.robots.tree.link_records import read_loads, read_sensed
+from mb2fmu.robots.tree.loop_rows import LoopRows, independent_speeds, that_say_something, velocity_rows
+from mb2fmu.robots.tree.robot_mechanics import JointVariables, RobotMechanics
+
+ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
+
+
+def read_robot(definition: ModelDefinition) -> Mechanism:
+    """Return the mechanism of a checked model whose mechanics are a robot's."""
+    mechanics = definition.mechanics
+    assert isinstance(mechanics, RobotMechanics)
+    return _RobotReader(definition, mechanics).mechanism()
+
+
+def number(value: float) -> sm.Expr:
+    """Return a double as a SymPy number: the same bits, and 0, ±1 as integers that products drop."""
+    return sm.Integer(int(value)) if value in (0.0, 1.0, -1.0) else sm.Float(value)
+
+
+def components(vector: Iterable[float]) -> Components:
+    """Return three numbers."""
+    x, y, z = (number(float(c)) for c in vector)
+    return (x, y, z)
+
+
+def matrix(rotation: Array) -> sm.ImmutableMatrix:
+    """Return a constant rotation."""
+    return sm.ImmutableMatrix(3, 3, [number(float(c)) for c in rotation.flat])
+
+
+@dataclass
+class _RobotReader:
+    definition: ModelDefinition
+    robot: RobotMechanics
+    frames: list[Frame] = field(default_factory=list)
+    points: list[KinematicPoint] = field(default_factory=list)
+    own: list[int] = field(default_factory=list)  # part → number of the frame of its axes
+    origin: list[int] = field(default_factory=list)  # part → number of its origin
+    quaternions: list[Group] = field(default_factory=list)
+    frame_of: dict[Any, int] = field(default_factory=dict)
+    point_of: dict[Any, int] = field(default_factory=dict)
+    body_of: dict[int, int] = field(default_factory=dict)  # part → number of its body
+    K: dict[tuple[int, int], sm.Expr] = field(default_factory=dict)
+    inverse: bool = False  # the efforts along prescribed joints are asked for
+
+    def __post_init__(self) -> None:
+        self.inverse = self.robot.settings.role == "inverse-dynamics"
+
+    def mechanism(self) -> Mechanism:
+        """Return all records of the robot."""
+        self._declare_symbols()
+        self._read_parts()
+        kinematics = self._kinematics()
+        sensed = read_sensed(self.robot, self.number_of, self.plain)
+        self._translate(kinematics)
+        if self.quaternions:
+            self.frames = list(normalized(self.frames, self.quaternions, self.q))
+        bodies, loads = self._bodies()
+        self._read_requests()
+        loads += read_loads(self.robot, self.number_of, self.plain, self.body_of)
+        scenery = robot_scenery(self.robot, Places(self._frame_at, self.own, self.origin, components))
+        d = self.definition
+        records = Mechanism(
+            declared=d.declarations((), self.robot.kind),
+            t=self.t,
+            q=self.q,
+            u=self.u,
+            u_dot=self.u_dot,
+            u_auxiliary=(),
+            z=self.z,
+            p=tuple(p.symbol for p in d.parameters if not p.calculated),
+            r=self.r,
+            calculated_parameters=tuple(Assignment(p.symbol, p.value) for p in d.parameters if p.calculated),
+            constraint_forces=(),
+            u_independent=tuple(range(len(self.u))),
+            kinematics=kinematics,
+            z_dot=tuple(self.plain(state.derivative) for state in d.auxiliary_states),
+            frames=tuple(self.frames),
+            points=tuple(self.points),
+            bodies=tuple(bodies),
+            loads=tuple(loads),
+            sensed=sensed,
+            given_potential=None if d.potential_energy is None else self.plain(d.potential_energy),
+            driven=self._driven(),
+            prescribed=bool(self._driven()),
+            potential_forces=tuple(self._efforts()),
+            quaternions=tuple(self.quaternions),
+            events=read_own_events(d, self.plain, {*self.q, *self.u, *self.z}),
+            scenery=scenery,
+            joints=self._joints() if self.inverse else (),
+            inverse_dynamics=self._asked_dynamics(),
+        )
+        records = self._with_contacts(self._closed(records))
+        joints = [RecordedJoint(part.moved_by.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
+        asked = _bodies_asked_for(d, {body.name: k for k, body in enumerate(bodies)})
+        numbers = Numbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
+        return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
+
+    def _closed(self, records: Mechanism) -> Mechanism:
+        """Return the records with the rows of all loops."""
+        writer = LoopRows(self.robot.tree, self.frames, self.points, self.own, self.origin)
+        rows = that_say_something([row for loop in self.robot.loops for row in writer.rows(loop)])
+        if not rows:
+            return records
+        velocity = velocity_rows(rows, records.kinematics, self.q, self.u)
+        start = {own: float(c.start) for own, c in zip(self.q, self.definition.coordinates, strict=True)}
+        return replace(
+            records,
+            holonomic=tuple(rows),
+            velocity_constraints=velocity,
+            multipliers=tuple(sm.Symbol(f"lambda_{name.replace('.', '_')}") for name, _ in rows),
+            acts=((),) * len(rows),
+            u_independent=independent_speeds(velocity, start),
+        )
+
+    def _with_contacts(self, records: Mechanism) -> Mechanism:
+        """Return the records with rigid contacts and latches."""
+        d, m = self.definition, records
+        if not (d.contacts or d.latches):
+            return m
+        rates = m.rates(rates_of(m.kinematics, m.u))
+        moving = (tuple(s for s in rates if s != m.t), tuple(rate for s, rate in rates.items() if s != m.t), m.t)
+        start: dict[sm.Symbol, Any] = dict(zip(m.q, (float(c.start) for c in d.coordinates), strict=True))
+        start |= {m.t: 0.0, **dict(zip(m.r, (float(item.start) for item in d.inputs), strict=True))}
+        for p in d.parameters:
+            start[p.symbol] = float(sm.sympify(p.value).subs(start))
+        contacts, latches = read_joint_contacts(d, self.plain, moving, m.u, m.velocity_constraints, start)
+        return replace(m, contacts=contacts, latches=latches)
+
+    # --- symbols -----------------------------------------------------------------------------------------------------
+
+    def _declare_symbols(self) -> None:
+        """Make a plain symbol for each function of time, and maps between both."""
+        d = self.definition
+        self.t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+        taken = {p.symbol.name for p in d.parameters} | {str(self.t)}
+        groups: list[Sequence[Any]] = [d.coordinates, d.speeds, d.auxiliary_states, d.inputs]
+        users = [[item.symbol for item in group] for group in groups]
+        self.q, self.u, self.z, self.r = (plain_symbols(group, taken) for group in users)
+        self.u_dot = plain_symbols([sm.Symbol(f"{u.name}_d") for u in self.u], taken)
+        pairs = [
+            pair
+            for user, own in zip(users, (self.q, self.u, self.z, self.r), strict=True)
+            for pair in zip(user, own, strict=True)
+        ]
+        self.to_plain: dict[sm.Basic, sm.Expr] = dict(pairs)
+        self.to_dynamic: dict[sm.Basic, sm.Expr] = {own: user for user, own in pairs}
+        forces = contact_symbols(d)
+        self.to_plain.update(zip(forces, plain_symbols(forces, taken), strict=True))
+        self.to_dynamic |= {self.to_plain[force]: force for force in forces}
+        self.plain = SymbolMap(self.to_plain, self.to_dynamic)
+        self._of_q = {q: k for k, q in enumerate(self.q)}
+        self._of_u = {u: j for j, u in enumerate(self.u)}
+
+    def _translate(self, kinematics: KinematicEquations) -> None:
+        """Translate q', q'', u' and z' to plain symbols."""
+        d, u_dot = self.definition, dict(zip(self.u, self.u_dot, strict=True))
+        simple = not self.quaternions
+        for c, rate in zip(d.coordinates, rates_of(kinematics, self.u), strict=True):
+            self.to_plain[rate_in_time(c.symbol)] = rate
+            if rate in u_dot or simple:
+                self.to_plain[rate_in_time(c.symbol, 2)] = rate.xreplace(u_dot)
+        for s, dot in zip(d.speeds, self.u_dot, strict=True):
+            self.to_plain[rate_in_time(s.symbol)] = dot
+        rates = {rate_in_time(s.symbol): s.derivative for s in d.auxiliary_states}
+        for _ in rates:
+            rates = {user: rate.xreplace(rates) for user, rate in rates.items()}
+        self.to_plain |= {user: rate.xreplace(self.to_plain) for user, rate in rates.items()}
+
+    def _driven(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:
+        """Return prescribed coordinates and speeds, each with its time derivative."""
+        pairs = []
+        for variables in self.robot.variables.values():
+            if variables.prescribed is not None:
+                a, v, w = (self.to_plain[symbol] for symbol in variables.prescribed)
+                pairs += [(a, v), (v, w)]
+        return tuple(pairs)
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _read_parts(self) -> None:
+        """Make frames and points of all parts, from the ground outwards."""
+        ground = self.robot.ground
+        self.frames = [Frame(ground, -1, sm.ImmutableMatrix.eye(3), 0, ())]
+        self.points = [KinematicPoint(ground, -1, None, (), located=True)]
+        self.own, self.origin = [0], [0]
+        for i, part in enumerate(self.robot.tree.parts[1:], 1):
+            before = self._fixed_frame(f"{part.name} before {part.moved_by.name}", self.own[part.parent], part.before)
+            start = self._fixed_point(part.moved_by.name, part.parent, part.before.position)
+            self._read_joint(i, part, before, start)
+
+    def _fixed_frame(self, name: str, parent: int, pose: Pose) -> int:
+        """Return a frame that never turns against its parent; the parent itself where it has the same axes."""
+        if np.array_equal(pose.rotation, np.eye(3)):
+            return parent
+        self.frames.append(Frame(name, parent, matrix(pose.rotation), parent, ()))
+        return len(self.frames) - 1
+
+    def _frame_at(self, part: int, pose: Pose) -> int:
+        """Return the frame of a shape that is fixed on a part."""
+        return self._fixed_frame(f"shape {len(self.frames)}", self.own[part], pose)
+
+    def _fixed_point(self, name: str, part: int, position: Array) -> int:
+        """Add a point that is fixed on a part, and return its number."""
+        terms: VectorTerms = ((self.own[part], components(position)),) if np.any(position) else ()
+        self.points.append(KinematicPoint(name, self.origin[part], terms, None, located=True))
+        return len(self.points) - 1
+
+    def _read_joint(self, i: int, part: Part, before: int, start: int) -> None:
+        """Make the frame and point behind a joint, by its kind."""
+        match part.moved_by.kind:
+            case "revolute":
+                self._hinge(part, before, *self._moved(part))
+                self.origin.append(start)
+            case "prismatic":
+                position, _ = self._moved(part)
+                self.own.append(before)
+                self._displaced(part, before, start, _along(part.axis, position if part.sign > 0 else -position))
+            case "planar":
+                x, y, angle = map(self.plain, self.robot.variables[i].q)
+                self._hinge(part, before, angle, self.plain(self.robot.variables[i].u[2]))
+                self._displaced(part, before, start, (x, y, sm.S.Zero))
+            case "floating":
+                variables = self.robot.variables[i]
+                self._free_turn(part, before, variables, 3)
+                self._floating(part, before, start, variables)
+            case "ball":
+                self._free_turn(part, before, self.robot.variables[i], 0)
+                self.origin.append(start)
+
+    def _moved(self, part: Part) -> tuple[sm.Expr, sm.Expr]:
+        """Return position and speed of a joint with one coordinate, perhaps another joint's."""
+        assert part.coordinate is not None
+        owner, factor, offset = part.coordinate
+        variables = self.robot.variables[owner]
+        if variables.prescribed is not None:
+            q, u = map(self.plain, variables.prescribed[:2])
+        else:
+            q, u = self.plain(variables.q[0]), self.plain(variables.u[0])
+        return number(factor) * q + number(offset), number(factor) * u
+
+    def _hinge(self, part: Part, before: int, angle: sm.Expr, rate: sm.Expr) -> None:
+        """Add a frame that turns about one coordinate axis, by an angle in rad."""
+        c, s = sm.cos(angle), sm.sin(angle) if part.sign > 0 else -sm.sin(angle)
+        rotation = _about(part.axis, c, s)
+        omega = _along(part.axis, rate if part.sign > 0 else -rate)
+        number_ = len(self.frames)
+        self.frames.append(Frame(part.name, before, rotation, before, ((number_, omega),)))
+        self.own.append(number_)
+
+    def _displaced(self, part: Part, before: int, start: int, by: Components) -> None:
+        """Add a point displaced along the axes of a frame, in m."""
+        self.points.append(KinematicPoint(part.name, start, ((before, by),), None, located=True))
+        self.origin.append(len(self.points) - 1)
+
+    def _free_turn(self, part: Part, before: int, variables: JointVariables, first: int) -> None:
+        """Add a quaternion: e' = E(e) ω / 2 (A. A. Shabana, Dynamics of Multibody Systems, 2013, ch. 2)."""
+        w, x, y, z = e = [self.plain(q) for q in variables.q[first : first + 4]]
+        omega = [self.plain(u) for u in variables.u[first : first + 3]]
+        rotation = sm.ImmutableMatrix(
+            [
+                [w**2 + x**2 - y**2 - z**2, 2 * x * y - 2 * w * z, 2 * w * y + 2 * x * z],
+                [2 * w * z + 2 * x * y, w**2 - x**2 + y**2 - z**2, 2 * y * z - 2 * w * x],
+                [2 * x * z - 2 * w * y, 2 * w * x + 2 * y * z, w**2 - x**2 - y**2 + z**2],
+            ]
+        )
+        number_ = len(self.frames)
+        turn: Components = (omega[0], omega[1], omega[2])
+        self.frames.append(Frame(part.name, before, rotation, before, ((number_, turn),)))
+        self.own.append(number_)
+        rows = [self._of_q[c] for c in e]
+        self.quaternions.append((rows[0], rows[1], rows[2], rows[3]))
+        half = sm.Rational(1, 2)
+        E = ((-x, -y, -z), (w, -z, y), (z, w, -x), (-y, x, w))
+        for k, row in zip(rows, E, strict=True):
+            for entry, speed in zip(row, omega, strict=True):
+                self.K[k, self._of_u[speed]] = half * entry
+
+    def _floating(self, part: Part, before: int, start: int, variables: JointVariables) -> None:
+        """Add the origin of a floating part; its velocity is written along the part's own axes."""
+        frame = self.own[-1]
+        x, y, z = map(self.plain, variables.q[:3])
+        velocity = [self.plain(u) for u in variables.u[:3]]
+        square = sm.Add(*(self.plain(c) ** 2 for c in variables.q[3:]))
+        rotation = self.frames[frame].rotation / square
+        for i, coordinate in enumerate((x, y, z)):
+            for j, speed in enumerate(velocity):
+                self.K[self._of_q[coordinate], self._of_u[speed]] = rotation[i, j]
+        given: VectorTerms = ((frame, (velocity[0], velocity[1], velocity[2])),)
+        free = part.parent == 0
+        self.points.append(
+            KinematicPoint(part.name, start, ((before, (x, y, z)),), given if free else None, located=True)
+        )
+        self.origin.append(len(self.points) - 1)
+
+    def _kinematics(self) -> KinematicEquations:
+        """Return q' = K u + k0; quaternions are drawn to unit length."""
+        for variables in self.robot.variables.values():
+            for q, u in zip(variables.q, variables.u, strict=False):
+                row = self._of_q[self.to_plain[q]]
+                if len(variables.q) == len(variables.u):
+                    self.K[row, self._of_u[self.to_plain[u]]] = sm.S.One
+        n_q, n_u = len(self.q), len(self.u)
+        K = sm.ImmutableMatrix(sm.SparseMatrix(n_q, n_u, self.K))
+        kinematics = KinematicEquations(K, sm.ImmutableMatrix.zeros(n_q, 1))
+        if not self.quaternions:
+            return kinematics
+        return drawn_to_unit_length(kinematics, self.quaternions, self.q, self.u)
+
+    # --- bodies and loads --------------------------------------------------------------------------------------------
+
+    def _bodies(self) -> tuple[list[Body], list[Load]]:
+        """Return bodies, their weights, and the rotors that are geared to joints."""
+        bodies: list[Body] = []
+        loads: list[Load] = []
+        for i, part in enumerate(self.robot.tree.parts[1:], 1):
+            inertial = part.inertial
+            if inertial is None:
+                if self.inverse:  # efforts are handed on from body to body
+                    self.body_of[i] = len(bodies)
+                    bodies.append(Body(part.name, self.origin[i], self.own[i], sm.S.Zero, sm.zeros(3).as_immutable()))
+                continue
+            center = self._fixed_point(f"mass centre of {part.name}", i, inertial.center)
+            mass = sm.Rational(inertial.mass)  # exact: the weight divided by it is gravity again
+            self.body_of[i] = len(bodies)
+            bodies.append(Body(part.name, center, self.own[i], mass, matrix(inertial.inertia)))
+            if any(g != 0 for g in self.robot.gravity):
+                x, y, z = (mass * g for g in self.robot.gravity)
+                loads.append(ForceLoad(f"weight of {part.name}", center, ((0, (x, y, z)),)))
+        if self.inverse:
+            return bodies, loads
+        bodies += [rotor for i in range(1, len(self.robot.tree.parts)) if (rotor := self._rotor(i)) is not None]
+        return bodies, loads
+
+    def _rotor(self, i: int) -> Body | None:
+        """Return a joint's rotor as felt at the joint: it turns about the ground's z axis with the joint's speed."""
+        part = self.robot.tree.parts[i]
+        joint = part.moved_by
+        if not joint.armature:
+            return None
+        inertia = sm.ImmutableMatrix(sm.diag(*[joint.armature] * 3))
+        if part.coordinate is None:
+            return self._rotors_of_a_ball(i, inertia)
+        if part.coordinate[0] in self.robot.variables and self.robot.variables[part.coordinate[0]].prescribed:
+            return None
+        position, rate = self._moved(part)
+        rotation = _about(2, sm.cos(position), sm.sin(position))
+        frame = len(self.frames)
+        self.frames.append(Frame(f"rotor of {joint.name}", 0, rotation, 0, ((frame, _along(2, rate)),)))
+        return Body(f"rotor of {joint.name}", 0, frame, sm.S.Zero, inertia)
+
+    def _rotors_of_a_ball(self, i: int, inertia: sm.ImmutableMatrix) -> Body:
+        """Return the rotors of a ball joint: equal inertias about all axes turn with the child against its parent."""
+        name, own = f"rotors of {self.robot.tree.parts[i].moved_by.name}", self.frames[self.own[i]]
+        _, omega = own.angular_velocity[0]
+        frame = len(self.frames)
+        self.frames.append(Frame(name, 0, own.rotation, 0, ((frame, omega),)))
+        return Body(name, 0, frame, sm.S.Zero, inertia)
+
+    def _joints(self) -> tuple[Joint, ...]:
+        """Return every joint between two bodies (part i is body i − 1), with efforts of springs, damper and rotor."""
+        found = []
+        for i, part in enumerate(self.robot.tree.parts[1:], 1):
+            assert part.coordinate is not None, "inverse dynamics refuse joints with several"
+            owner, factor, _ = part.coordinate
+            joint, prescribed = part.moved_by, self.robot.variables[owner].prescribed
+            assert prescribed is not None
+            position, speed = self._moved(part)
+            passive = number(joint.armature * factor) * self.plain(prescribed[2])
+            passive += number(joint.stiffness) * (position - number(joint.spring_reference))
+            if i in self.robot.damping:
+                passive += self.robot.damping[i] * speed
+            passive -= self.plain(self.robot.laws.get(joint.name, sm.S.Zero))
+            axis = (self.own[i], _along(part.axis, sm.Integer(1 if part.sign > 0 else -1)))
+            turns = joint.kind == "revolute"
+            at = (joint.name, part.parent - 1, i - 1, self.origin[i])
+            found.append(Joint(*at, axis, turns, number(factor), passive))
+        return tuple(found)
+
+    def _asked_dynamics(self) -> InverseDynamics | None:
+        """Return the request of ``inverse_effort``."""
+        desired = self.robot.desired
+        return InverseDynamics(tuple(map(self.plain, desired)), tuple(self._efforts(drives=False))) if desired else None
+
+    def _efforts(self, *, drives: bool = True) -> list[sm.Expr]:
+        """Return generalized forces along the speeds: efforts, dampers and springs, followers included."""
+        rows: list[list[sm.Expr]] = [[] for _ in self.u]
+        for i, part in enumerate(self.robot.tree.parts[1:], 1):
+            joint = part.moved_by
+            if part.coordinate is None:
+                self._add_free_efforts(i, rows)
+                continue
+            owner, factor, _ = part.coordinate
+            variables = self.robot.variables[owner]
+            if variables.prescribed is not None:
+                continue
+            row = rows[self._of_u[self.to_plain[variables.u[0]]]]
+            position, speed = self._moved(part)
+            own = self.robot.variables.get(i)
+            forces = [-self.robot.damping[i] * speed] if i in self.robot.damping else []
+            if joint.stiffness:
+                forces.append(-number(joint.stiffness) * (position - number(joint.spring_reference)))
+            if drives and own and own.effort is not None:
+                forces.append(self.plain(own.effort))
+            laws = self.robot.laws if drives else self.robot.passive
+            added = [*(self.robot.efforts.get(joint.name, ()) if drives else ()), laws.get(joint.name, sm.S.Zero)]
+            forces += [self.plain(e) for e in added]
+            row += [number(factor) * force for force in forces]
+        return [sm.Add(*row) for row in rows]
+
+    def _add_free_efforts(self, i: int, rows: Sequence[list[sm.Expr]]) -> None:
+        """Add damping of joints with several speeds."""
+        variables = self.robot.variables[i]
+        for u in variables.u if i in self.robot.damping else ():
+            speed = self.to_plain[u]
+            rows[self._of_u[speed]].append(-self.robot.damping[i] * speed)
+
+    # --- what outputs ask for ----------------------------------------------------------------------------------------
+
+    def _read_requests(self) -> None:
+        """Number all frames and points that outputs request, so that they are kept."""
+        for request in self.definition.outputs:
+            if isinstance(request, OutputRequest):
+                for item in (*request.subject, request.relative_to, request.expressed_in):
+                    self.number_of(item)
+
+    def number_of(self, item: object) -> int:
+        """Return the number of a requested frame or point, which is made when it is asked for first; -1: neither."""
+        if isinstance(item, RecordedFrame) and item not in self.frame_of:
+            part, pose = self._place(item.name)
+            self.frame_of[item] = self._fixed_frame(item.name, self.own[part], pose)
+        elif isinstance(item, RecordedPoint) and item not in self.point_of:
+            part, pose = self._place(item.frame)
+            position = pose.position + pose.rotation @ np.array(item.offset)
+            self.point_of[item] = self._fixed_point(item.name, part, position)
+        return self.frame_of.get(item, self.point_of.get(item, -1))
+
+    def _place(self, name: str) -> tuple[int, Pose]:
+        """Return the part that carries a link or the ground, and the link's pose on it."""
+        return (0, Pose()) if name == self.robot.ground else self.robot.tree.place[name]
+
+
+def _bodies_asked_for(definition: ModelDefinition, numbers: Mapping[str, int]) -> dict[int, int]:
+    """Return the id of each body that an output names → its number."""
+    requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
+    return {id(body): numbers[body.name] for r in requests for body in r.subject if isinstance(body, RecordedBody)}
+
+
+def _along(axis: int, value: sm.Expr) -> Components:
+    """Return a vector along one coordinate axis."""
+    found = list(ZERO)
+    found[axis] = value
+    return (found[0], found[1], found[2])
+
+
+def _about(axis: int, c: sm.Expr, s: sm.Expr) -> sm.ImmutableMatrix:
+    """Return the rotation about a coordinate axis: components in the turned frame → those in the frame before."""
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    rotation = sm.eye(3)
+    rotation[i, i] = rotation[j, j] = c
+    rotation[i, j], rotation[j, i] = -s, s
+    return sm.ImmutableMatrix(rotation)
