@@ -19,7 +19,7 @@ import matplotlib as mpl
 import sympy as sm
 from matplotlib.figure import Figure
 
-from mb2fmu import animation, model, pipeline
+from mb2fmu import model, pipeline, visualization
 from mb2fmu.errors import ModelError
 from mb2fmu.mechanics import mechanism
 from mb2fmu.model.functions import StickingSign
@@ -216,7 +216,9 @@ def _animated(path: Path) -> _Animated:
         film(drawing, thumbnail, width=THUMBNAIL, most=FRAMES)
         moving = thumbnail.read_bytes()
     half = float(drawing.poses.time[0] + drawing.poses.time[-1]) / 2
-    return _Animated(telling(animation.page(drawing, signals)), moving, animation.still(drawing, half, triad=False))
+    return _Animated(
+        telling(visualization.page(drawing, signals)), moving, visualization.still(drawing, half, triad=False)
+    )
 
 
 def _frame(definition: ModelDefinition, name: str) -> str:

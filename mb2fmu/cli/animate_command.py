@@ -27,7 +27,7 @@ from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
 
 if TYPE_CHECKING:
-    from mb2fmu.animation import Drawing, Signals
+    from mb2fmu.visualization import Drawing, Signals
 
 PICTURE_WIDTH = 1280
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -95,7 +95,7 @@ def animate(
       mb2fmu animate cart_pole --input "force=5*sin(t)" --stop 4 -o pushed.html
       mb2fmu animate theirs.fmu --model double_pendulum -o theirs.html
     """
-    from mb2fmu import animation, pipeline
+    from mb2fmu import pipeline, visualization
     from mb2fmu.fmu import package
 
     if source.suffix == ".fmu" and model is None:
@@ -114,7 +114,7 @@ def animate(
         page = page_in(page, drawing.name)
         _write_page(page, drawing, signals, plot)
     for form, path in pictures.items():
-        picture = animation.still(drawing, time, strobe=strobe, background="#ffffff" if form == "png" else "")
+        picture = visualization.still(drawing, time, strobe=strobe, background="#ffffff" if form == "png" else "")
         pipeline.write(path, picture if form == "svg" else package.raster(picture, PICTURE_WIDTH))
     if films:
         from mb2fmu.pipeline.filming import film
@@ -138,13 +138,13 @@ def animate(
 
 def _write_page(page: Path, drawing: Drawing, signals: Signals, plot: str | None) -> None:
     """Write the page in motion; its plot has the variables of ``--plot``, or those that deserve a first look."""
-    from mb2fmu import animation
-    from mb2fmu.animation.interest import interesting
+    from mb2fmu import visualization
     from mb2fmu.fmu import package
     from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.visualization.default_plots import interesting
 
     shown = tuple(plot.split(",")) if plot else interesting(signals)
     unknown = [name for name in shown if name not in signals.names]
     if unknown:
         raise click.BadParameter(f"no variable {', '.join(unknown)}; there are {', '.join(signals.names)}")
-    package.write_tree(FileTree({page.name: animation.page(drawing, signals, shown=shown)}), page.parent)
+    package.write_tree(FileTree({page.name: visualization.page(drawing, signals, shown=shown)}), page.parent)

@@ -22,7 +22,7 @@ from mb2fmu.pipeline.trajectories import Simulated, SimulatedUnit
 from mb2fmu.pipeline.unit_simulating import simulate_unit
 
 if TYPE_CHECKING:
-    from mb2fmu.animation import Drawing, Signals
+    from mb2fmu.visualization import Drawing, Signals
 
 Floats = npt.NDArray[np.float64]
 

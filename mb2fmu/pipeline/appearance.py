@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mb2fmu import animation
+from mb2fmu import visualization
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.mechanics.mechanism.records.appearance_records import MeshUse, Scenery
 
 if TYPE_CHECKING:
-    from mb2fmu.animation import Scene
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.pipeline.outcomes import Derivation
+    from mb2fmu.visualization import Scene
 
 
 class Appearance(NamedTuple):
@@ -44,8 +44,10 @@ def appearance(derivation: Derivation) -> Appearance:
     if scene is None:
         return Appearance(None, FileTree({}), diagram)
     if "<svg" not in diagram:
-        diagram = animation.still(animation.draw_start(scene), background="#ffffff", faces=animation.SMALL).decode()
-    return Appearance(scene, FileTree({animation.FILE: scene.to_json()}), diagram)
+        diagram = visualization.still(
+            visualization.draw_start(scene), background="#ffffff", faces=visualization.SMALL
+        ).decode()
+    return Appearance(scene, FileTree({visualization.FILE: scene.to_json()}), diagram)
 
 
 def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:
@@ -64,7 +66,7 @@ def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None
             continue
         try:
             content = (folder / shape.mesh).read_bytes()
-            meshes[shape.mesh] = animation.triangles(content, shape.mesh, shape.where)
+            meshes[shape.mesh] = visualization.triangles(content, shape.mesh, shape.where)
         except OSError as error:
             what = f"the mesh {shape.mesh} cannot be read: {error.strerror or error}"
             faults.append(Fault(what, shape.where, "paths start at the model file's folder"))
@@ -72,7 +74,7 @@ def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None
             faults += error.faults
     if faults:
         raise ModelError("the looks of the mechanism cannot be used:", faults)
-    scene = animation.describe(mechanism, equations, meshes)
+    scene = visualization.describe(mechanism, equations, meshes)
     return scene and replace(scene, notes=(*scenery.notes, *notes))
 
 
@@ -80,15 +82,15 @@ MOST_TRIANGLES = 30_000
 """Of all meshes of a robot together: a page of it then stays below 5 MB."""
 
 
-def turned_meshes(uses: Sequence[MeshUse]) -> tuple[dict[str, animation.Triangles], tuple[str, ...]]:
+def turned_meshes(uses: Sequence[MeshUse]) -> tuple[dict[str, visualization.Triangles], tuple[str, ...]]:
     """Return meshes turned and scaled, thinned to a budget, and notes on that and on unreadable ones."""
-    found: dict[str, animation.Triangles] = {}
-    read: dict[Path, animation.Triangles | None] = {}
+    found: dict[str, visualization.Triangles] = {}
+    read: dict[Path, visualization.Triangles | None] = {}
     notes: list[str] = []
     for mesh in uses:
         if mesh.path not in read:
             try:
-                read[mesh.path] = animation.triangles(mesh.path.read_bytes(), mesh.path.name, most=None)
+                read[mesh.path] = visualization.triangles(mesh.path.read_bytes(), mesh.path.name, most=None)
             except (ModelError, OSError) as error:
                 read[mesh.path] = None
                 what = error.faults[0].what if isinstance(error, ModelError) and error.faults else str(error)
@@ -97,9 +99,9 @@ def turned_meshes(uses: Sequence[MeshUse]) -> tuple[dict[str, animation.Triangle
         if triangles is not None:
             matrix = np.array(mesh.matrix).reshape(3, 3)
             faces = triangles.faces[:, ::-1] if np.linalg.det(matrix) < 0 else triangles.faces
-            found[mesh.key] = animation.Triangles((triangles.vertices @ matrix.T).astype(np.float32), faces)
-    drawn = animation.thinned_together(found, MOST_TRIANGLES)
+            found[mesh.key] = visualization.Triangles((triangles.vertices @ matrix.T).astype(np.float32), faces)
+    drawn = visualization.thinned_together(found, MOST_TRIANGLES)
     kept, given = (sum(len(mesh.faces) for mesh in meshes.values()) for meshes in (drawn, found))
     if kept < given:
-        notes.append(animation.thinning_note(kept, given, "all pictures"))
+        notes.append(visualization.thinning_note(kept, given, "all pictures"))
     return drawn, tuple(notes)

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import animation
-from mb2fmu.animation.poses import sampled_inputs
+from mb2fmu import visualization
 from mb2fmu.errors import Fault, ModelError, PackageError
 from mb2fmu.fmu.package.embedded_reference import FOLDER, RESULT
 from mb2fmu.pipeline.appearance import scene_of
+from mb2fmu.visualization.scene.poses import sampled_inputs
 
 if TYPE_CHECKING:
-    from mb2fmu.animation import Drawing, Motion, Scene, Signals
     from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.pipeline.outcomes import Derivation
     from mb2fmu.validation import ValidationResult
+    from mb2fmu.visualization import Drawing, Motion, Scene, Signals
 
 Floats = npt.NDArray[np.float64]
 _SAMPLES = 20_000
@@ -51,12 +51,12 @@ def scene_in(unit: FileTree, where: str) -> Scene:
     Raises:
         PackageError: If it carries none.
     """
-    if animation.FILE not in unit.files:
+    if visualization.FILE not in unit.files:
         remedy = "animate it by its model: mb2fmu animate UNIT.fmu --model MODEL.py; units of mb2fmu carry their scene"
         raise PackageError(
             f"{where} cannot be animated:", [Fault("the unit does not say what it looks like", "", remedy)]
         )
-    return animation.Scene.from_json(unit[animation.FILE], where)
+    return visualization.Scene.from_json(unit[visualization.FILE], where)
 
 
 def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -> tuple[Drawing, Signals]:
@@ -89,11 +89,11 @@ def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -
     n = len(scene.states)
     parameters = np.array(run.parameters)
     held = np.concatenate([inputs[:1], inputs[:-1]])
-    motion = animation.Motion(time, found.values[:, :n], held, parameters)
-    signals = animation.Signals(
+    motion = visualization.Motion(time, found.values[:, :n], held, parameters)
+    signals = visualization.Signals(
         tuple(variable.name for variable in variables), tuple(variable.unit for variable in variables), found.values
     )
-    return animation.draw(scene, motion, ghost or _stored_reference(unit, scene, motion)), signals
+    return visualization.draw(scene, motion, ghost or _stored_reference(unit, scene, motion)), signals
 
 
 def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signals]:
@@ -104,7 +104,7 @@ def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signal
     inputs = np.array([run.held(int(k)) for k in rows]).reshape(len(rows), -1)
     parameters = np.array(run.parameters)
     motions = [
-        animation.Motion(
+        visualization.Motion(
             run.time[rows], _side_by_side([source[name][rows] for name in names], len(rows)), inputs, parameters
         )
         for source in (result.simulation, reference)
@@ -112,8 +112,8 @@ def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signal
     units = {v.name: v.unit for v in result.variables}
     order = [v.name for v in result.variables]
     values = _side_by_side([result.simulation[name][rows] for name in order], len(rows))
-    signals = animation.Signals(tuple(order), tuple(units[name] for name in order), values)
-    return animation.draw(scene, *motions), signals
+    signals = visualization.Signals(tuple(order), tuple(units[name] for name in order), values)
+    return visualization.draw(scene, *motions), signals
 
 
 def _stored_reference(unit: FileTree, scene: Scene, motion: Motion) -> Motion | None:

@@ -15,7 +15,7 @@ from mb2fmu.fmu.toolchain.webm_writer import webm
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-    from mb2fmu.animation import Drawing
+    from mb2fmu.visualization import Drawing
 
 WIDTH = 640
 """Pixels."""
@@ -59,12 +59,12 @@ def _pictures(drawing: Drawing, width: int, most: int) -> list[Picture]:
     """Draw the stills of a film at equal times, `most` at most; one where nothing lasts."""
     from PIL.PngImagePlugin import PngImageFile
 
-    from mb2fmu import animation
+    from mb2fmu import visualization
     from mb2fmu.fmu import package
 
     first, last = float(drawing.poses.time[0]), float(drawing.poses.time[-1])
     count = int(np.clip(round(max(last - first, _SHORTEST) * RATE), 2, most)) if last > first else 1
-    documents = animation.stills(drawing, np.linspace(first, last, count).tolist(), background="#ffffff")
+    documents = visualization.stills(drawing, np.linspace(first, last, count).tolist(), background="#ffffff")
     contents = [package.raster(document, width) for document in documents]
     return [PngImageFile(io.BytesIO(content)).convert("RGB") for content in contents]
 

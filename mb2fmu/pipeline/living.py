@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mb2fmu.animation.live import Knob, LiveUnit
     from mb2fmu.pipeline.outcomes import Build
+    from mb2fmu.visualization.interactive_fmu import Knob, LiveUnit
 
 
 def living(built: Build) -> LiveUnit | None:
@@ -22,10 +22,10 @@ def living(built: Build) -> LiveUnit | None:
     Raises:
         ToolError: If the compiler fails.
     """
-    from mb2fmu.animation.live import LARGEST, LiveUnit, knob
     from mb2fmu.fmu import toolchain
     from mb2fmu.pipeline.eventful import with_modes
     from mb2fmu.targets import c
+    from mb2fmu.visualization.interactive_fmu import LARGEST, LiveUnit, knob
 
     described = built.interface
     if described.target.backend != "native":

@@ -86,15 +86,15 @@ def _unit_html(simulated: SimulatedUnit) -> str:
 @notebook_display.html.register
 def _simulated_html(simulated: Simulated) -> str:
     """Return the motion and its plot, with controls."""
-    from mb2fmu import animation
+    from mb2fmu import visualization
     from mb2fmu.pipeline.appearance import scene_of
 
     derivation = simulated.derivation
     scene = scene_of(derivation.mechanism, derivation.equations)
     if scene is None:
         return _table(simulated)
-    drawing = animation.draw(scene, simulated.motion)
-    return _framed(animation.page(drawing, simulated.signals, shown=simulated.interesting()), drawing.name, _TALL)
+    drawing = visualization.draw(scene, simulated.motion)
+    return _framed(visualization.page(drawing, simulated.signals, shown=simulated.interesting()), drawing.name, _TALL)
 
 
 @notebook_display.html.register

@@ -14,14 +14,14 @@ from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.pipeline.right_hand_side import CompilableProgram
 
 if TYPE_CHECKING:
-    from mb2fmu.animation import Scene
-    from mb2fmu.animation.live import LiveUnit
     from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.fmu.interface.fmu_interface import FmuInterface
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import Declarations, ModelDefinition
     from mb2fmu.validation import ValidationResult
+    from mb2fmu.visualization import Scene
+    from mb2fmu.visualization.interactive_fmu import LiveUnit
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from mb2fmu.pipeline.outcomes import Build, Timing, Validated
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mb2fmu.animation import Drawing, Scene, Signals
     from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import Declarations
     from mb2fmu.report.content import Theory
+    from mb2fmu.visualization import Drawing, Scene, Signals
 
 LIMIT = 1_000_000
 """Bytes of the page in a unit."""
@@ -35,7 +35,7 @@ FEW = 30
 
 def description(built: Build) -> bytes:
     """Return the content of the page of a unit that was not run."""
-    from mb2fmu import animation
+    from mb2fmu import visualization
     from mb2fmu.report import Provenance, describe
 
     definition, native = built.derivation.definition, built.interface.target.backend == "native"
@@ -43,7 +43,7 @@ def description(built: Build) -> bytes:
     hashes = {"model file": _sha256(source)} if source else {}
     provenance = Provenance(hashes=hashes, platforms=_platforms(built))
     licences = "licenses/license.txt" if native else ""
-    start = animation.draw_start(built.scene) if built.scene else None
+    start = visualization.draw_start(built.scene) if built.scene else None
     theory = theory_of(built.derivation.mechanism, limited=True)
     return describe(
         definition,
@@ -225,7 +225,7 @@ def _platforms(built: Build) -> tuple[str, ...]:
 
 def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signals] | None) -> str:
     """Return the unit as a page runs it; empty where it cannot."""
-    from mb2fmu.animation.live import live_json, live_record
+    from mb2fmu.visualization.interactive_fmu import live_json, live_record
 
     if built is None or scene is None or motion is None or built.live is None:
         return ""
@@ -234,7 +234,7 @@ def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signa
 
 def playable(built: Build, validated: Validated) -> bytes | None:
     """Return the proof's motion as a page that can run the unit; None where nothing can be drawn."""
-    from mb2fmu import animation
+    from mb2fmu import visualization
     from mb2fmu.pipeline import drawings
 
     if built.scene is None:
@@ -243,7 +243,7 @@ def playable(built: Build, validated: Validated) -> bytes | None:
     if motion is None:
         return None
     live = _live(built, built.scene, motion)
-    return animation.page(*motion, shown=motion[1].names[:3], live=live)
+    return visualization.page(*motion, shown=motion[1].names[:3], live=live)
 
 
 def _sha256(path: Path) -> str:

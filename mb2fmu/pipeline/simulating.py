@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import animation
+from mb2fmu import visualization
 from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
 from mb2fmu.errors import Fault, ValidationError
@@ -201,8 +201,8 @@ def integrated(
     dependent = _dependent_variables(derivation)
     z = _dependent_over(derivation, time, x, inputs)
     known |= dependent | {item.name: item.unit for item in definition.inputs}
-    table = animation.Signals(tuple(known), tuple(known.values()), np.concatenate([x, y, z, inputs], axis=1))
-    motion = animation.Motion(time, x, inputs, np.array(given.parameters))
+    table = visualization.Signals(tuple(known), tuple(known.values()), np.concatenate([x, y, z, inputs], axis=1))
+    motion = visualization.Motion(time, x, inputs, np.array(given.parameters))
     return Simulated(derivation=derivation, motion=motion, signals=table)
 
 
@@ -261,5 +261,5 @@ def _jacobian(f: Slope, t: float, x: Floats) -> Floats:
 
 def describe_variables(equations: EquationsOfMotion, definition: Declarations) -> dict[str, str]:
     """Return FMU name → unit of the states in their order, then of the outputs."""
-    states, _, _ = animation.variables(definition, equations)
+    states, _, _ = visualization.variables(definition, equations)
     return {s.name: s.unit for s in states} | {o.name: o.unit for o in equations.outputs}

@@ -21,9 +21,9 @@ from mb2fmu.model.variables import Output, Quantity
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mb2fmu.animation import Drawing, Motion, Signals
     from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.pipeline.outcomes import Derivation
+    from mb2fmu.visualization import Drawing, Motion, Signals
 
 Floats = npt.NDArray[np.float64]
 
@@ -212,7 +212,7 @@ class Trajectories(ABC):
 
     def interesting(self, most: int = 4) -> tuple[str, ...]:
         """Return the variables that deserve a first look: moving ones, outputs before states, at most two of a unit."""
-        from mb2fmu.animation.interest import interesting
+        from mb2fmu.visualization.default_plots import interesting
 
         return interesting(self.signals, most)
 
@@ -244,10 +244,12 @@ class Trajectories(ABC):
         Raises:
             Mb2FmuError: If nothing says what it looks like.
         """
-        from mb2fmu import animation
+        from mb2fmu import visualization
 
         self.check(shown)
-        return MotionPage(self.name, animation.page(self.drawing(), self.signals, shown=shown or self.interesting()))
+        return MotionPage(
+            self.name, visualization.page(self.drawing(), self.signals, shown=shown or self.interesting())
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -284,10 +286,10 @@ class Simulated(Trajectories):
 
     def drawing(self) -> Drawing:
         """Return the mechanism in motion."""
-        from mb2fmu import animation
+        from mb2fmu import visualization
         from mb2fmu.pipeline.drawings import scene_needed
 
-        return animation.draw(scene_needed(self.derivation), self.motion)
+        return visualization.draw(scene_needed(self.derivation), self.motion)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -324,7 +326,7 @@ class SimulatedUnit(Trajectories):
         Raises:
             PackageError: If the unit does not say what it looks like.
         """
-        from mb2fmu import animation
+        from mb2fmu import visualization
         from mb2fmu.pipeline.drawings import scene_in
 
         scene = scene_in(self.files, self.path.name)
@@ -340,7 +342,7 @@ class SimulatedUnit(Trajectories):
         states = np.array([column(v.name, v.start) for v in scene.states]).reshape(len(scene.states), n).T
         inputs = np.array([column(v.name, v.start) for v in scene.inputs]).reshape(len(scene.inputs), n).T
         parameters = np.array([self.parameters.get(v.name, v.start) for v in scene.parameters])
-        return animation.draw(scene, animation.Motion(self.time, states, inputs, parameters))
+        return visualization.draw(scene, visualization.Motion(self.time, states, inputs, parameters))
 
 
 def parquet_file(time: Floats, units: Mapping[str, str], table: Floats) -> bytes:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import animation
+from mb2fmu import visualization
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.model.value_overrides import Value, number_in
 from mb2fmu.pipeline.inputs import InputSignal, InputValue, read_inputs
@@ -93,7 +93,7 @@ def simulate_unit(
     _refuse_not_finite(found.values, shown, time, path.name)
     return SimulatedUnit(
         name=described.attributes.get("modelName", path.stem), path=path, files=files, kind=used, time=time,
-        signals=animation.Signals(shown, tuple(_unit(reals[name]) for name in shown), found.values),
+        signals=visualization.Signals(shown, tuple(_unit(reals[name]) for name in shown), found.values),
         inputs=np.concatenate([held, held[-1:]]), input_names=run.input_names,
         parameters={name: starts.get(name, _number((v.start or ("0",))[0], 0.0)) for name, v in reals.items()
                     if v.causality in {"parameter", "input"} or v.start},

@@ -9,10 +9,10 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from mb2fmu.animation import Element
 from mb2fmu.report.belonging import claims
 from mb2fmu.report.chart import LineStyle
 from mb2fmu.report.equation_lists import EquationBlock
+from mb2fmu.visualization import Element
 
 State = Literal["good", "bad", "neutral"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from mb2fmu.animation import SMALL, Drawing, still
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
@@ -13,6 +12,7 @@ from mb2fmu.report.content import FigureGroup, Page, Provenance, Theory
 from mb2fmu.report.equation_lists import equation_blocks
 from mb2fmu.report.page import print_page
 from mb2fmu.report.picture import picture
+from mb2fmu.visualization import SMALL, Drawing, still
 
 
 def describe(

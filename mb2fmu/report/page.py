@@ -9,9 +9,9 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from mb2fmu.animation.three import LICENCE
 from mb2fmu.report.content import Page
 from mb2fmu.report.words import WORDS, explained
+from mb2fmu.visualization.three_js import LICENCE
 
 
 def print_page(page: Page) -> bytes:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mb2fmu.animation import Drawing, Signals, element
-from mb2fmu.animation.interest import interesting
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
@@ -19,6 +17,8 @@ from mb2fmu.report.numbers import short
 from mb2fmu.report.page import print_page
 from mb2fmu.report.picture import picture
 from mb2fmu.validation.result import ValidationResult
+from mb2fmu.visualization import Drawing, Signals, element
+from mb2fmu.visualization.default_plots import interesting
 
 _AROUND = 9_000  # bytes of the style, heading and licence that come with an animation
 SMALLEST_MOTION = 330_000

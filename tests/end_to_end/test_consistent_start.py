@@ -21,7 +21,7 @@ from fmpy.fmi2 import (
 )
 from fmpy.fmi3 import FMU3Model, FMU3Slave
 
-from mb2fmu import animation, model, pipeline
+from mb2fmu import model, pipeline, visualization
 from mb2fmu.mechanics import mechanism
 
 STATES = ("q1", "q2", "q3", "u1", "u2", "u3")
@@ -265,6 +265,6 @@ def test_what_is_read_after_a_step_is_the_state_on_the_constraints(unit):
 def test_the_scene_in_the_unit_can_be_read_with_its_nonlinear_systems(unit):
     with zipfile.ZipFile(unit.path) as archive:
         content = archive.read("extra/org.mb2fmu.scene/scene.json")
-    scene = animation.Scene.from_json(content, unit.path.name)
+    scene = visualization.Scene.from_json(content, unit.path.name)
     assert scene.to_json() == content
     assert [body.name for body in scene.bodies] == ["M2", "M3"]

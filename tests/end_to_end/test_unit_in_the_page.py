@@ -16,15 +16,15 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 import mb2fmu
-from mb2fmu import animation, pipeline, pre
-from mb2fmu.animation.live import LARGEST, knob, live_json, live_record
+from mb2fmu import pipeline, pre, visualization
 from mb2fmu.fmu.toolchain.compile_cache import Storage
 from mb2fmu.pipeline.living import living
+from mb2fmu.visualization.interactive_fmu import LARGEST, knob, live_json, live_record
 
 MODELS = Path(__file__).parents[2] / "models"
 SMALL = 50_000
 """Bytes of a module, as promised for mechanisms of a few bodies."""
-TEMPLATES = Path(animation.__file__).parent / "templates"
+TEMPLATES = Path(visualization.__file__).parent / "templates"
 SCRIPT = "".join((TEMPLATES / f"{part}.js").read_text() for part in ("viewer_arithmetic", "viewer_live"))
 PAGE = """<!doctype html><meta charset="utf-8"><pre id="told"></pre><script>{script}
 const record = {record};
@@ -107,7 +107,7 @@ def test_the_page_has_the_numbers_of_the_native_unit(built, browser: str, tmp_pa
     package = tmp_path / "unit.fmu"
     mb2fmu.fmu.package.pack(built.core, package)
     native = mb2fmu.simulate(package, at=at, stop=times[-1], step=step)
-    drawing = animation.draw(scene, animation.poses.start_of(scene))
+    drawing = visualization.draw(scene, visualization.scene.poses.start_of(scene))
     page = tmp_path / "page.html"
     page.write_text(
         PAGE.format(
@@ -174,7 +174,7 @@ def test_inputs_that_jump_let_go_what_friction_holds(speed: float, start: float,
     assert np.any(native["v"][34:49] > 0.1)
     assert native["v"][94] == 0.0
     assert native["v"][-1] < 0.0
-    drawing = animation.draw(built.scene, animation.poses.start_of(built.scene))
+    drawing = visualization.draw(built.scene, visualization.scene.poses.start_of(built.scene))
     record, chosen = live_json(live_record(live, built.scene, drawing)), json.dumps({"states 1": start})
     page.write_text(PAGE.format(script=SCRIPT, record=record, chosen=chosen, times=times, pushes=pushes, scales="[]"))
     told = shown(browser, page)

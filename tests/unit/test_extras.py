@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mb2fmu import extras
-from mb2fmu.animation import three
 from mb2fmu.errors import ToolError
 from mb2fmu.pipeline.publication import refuse_what_cannot_run
+from mb2fmu.visualization import three_js
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +27,7 @@ def test_what_is_missing_is_told_with_the_command(monkeypatch: pytest.MonkeyPatc
 def test_pages_and_proofs_say_what_they_draw_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proof says so before anything is derived, not when its page is due."""
     monkeypatch.setattr(extras, "find_spec", lambda module: None if module == "trimesh" else module)
-    for needy in (three.source, lambda: refuse_what_cannot_run({})):
+    for needy in (three_js.source, lambda: refuse_what_cannot_run({})):
         with pytest.raises(ToolError, match=r"trimesh is missing(.|\n)*'mb2fmu\[meshes\]'"):
             needy()
 

@@ -11,7 +11,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from mechanisms import cart_with_pathways
 
-from mb2fmu import animation
+from mb2fmu import visualization
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Sphere, check
@@ -98,7 +98,7 @@ def _wandering(scene, count=40):
     start = np.array([state.start for state in scene.states])
     states = start + 0.8 * np.sin(time[:, None] * np.arange(1, len(start) + 1))
     inputs = np.tile([signal.start for signal in scene.inputs], (count, 1)).reshape(count, len(scene.inputs))
-    return animation.Motion(time, states, inputs, np.array([p.start for p in scene.parameters]))
+    return visualization.Motion(time, states, inputs, np.array([p.start for p in scene.parameters]))
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def motion(scene):
 
 @pytest.fixture
 def drawing(scene, motion):
-    return animation.draw(scene, motion)
+    return visualization.draw(scene, motion)
 
 
 @pytest.fixture

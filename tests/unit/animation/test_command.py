@@ -9,12 +9,12 @@ from lxml import etree
 from mechanisms import lagrangian_with_bodies, moving_pivot
 
 import mb2fmu
-from mb2fmu import animation, pipeline
-from mb2fmu.animation.animation_page import frames
+from mb2fmu import pipeline, visualization
 from mb2fmu.cli import commands
 from mb2fmu.errors import ModelError, PackageError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.visualization.animation_page import frames
 
 MODEL = '''
 import sympy as sm
@@ -62,7 +62,7 @@ def test_a_unit_moves_as_its_model_does(folder):
 def test_a_unit_that_does_not_say_what_it_looks_like_needs_a_model(folder, tmp_path):
     tree = package.unpack(folder / "Swing.fmu")
     bare = tmp_path / "bare.fmu"
-    package.pack(FileTree({path: tree[path] for path in tree if path != animation.FILE}), bare)
+    package.pack(FileTree({path: tree[path] for path in tree if path != visualization.FILE}), bare)
     with pytest.raises(PackageError, match=r"does not say what it looks like[\s\S]*--model MODEL.py"):
         pipeline.animate(bare)
     drawing, _ = pipeline.animate(bare, model=folder / "swing.py")
@@ -131,8 +131,8 @@ def test_a_picture_is_not_written_as_a_page(tmp_path):
 @pytest.mark.parametrize("build", [moving_pivot, lagrangian_with_bodies])
 def test_core_units_carry_their_scene_and_the_same_bytes_each_time(build):
     cores = [pipeline.build(pipeline.derive(build()), backend="python").core for _ in range(2)]
-    assert cores[0][animation.FILE] == cores[1][animation.FILE]
-    scene = animation.Scene.from_json(cores[0][animation.FILE], "unit")
+    assert cores[0][visualization.FILE] == cores[1][visualization.FILE]
+    scene = visualization.Scene.from_json(cores[0][visualization.FILE], "unit")
     assert scene.bodies
     assert len(frames(np.linspace(0, scene.stop, 2000))) > 2
 
@@ -141,13 +141,13 @@ def test_a_film_is_drawn_without_a_browser(scene, motion, tmp_path, monkeypatch)
     """As many pictures as its time needs, which move; other films say what they need."""
     from PIL import Image
 
-    from mb2fmu import animation
+    from mb2fmu import visualization
     from mb2fmu.errors import ToolError
     from mb2fmu.pipeline import filming
 
     monkeypatch.setattr(filming, "WIDTH", 160)
     monkeypatch.setattr(filming, "MOST", 5)
-    drawing = animation.draw(scene, motion)
+    drawing = visualization.draw(scene, motion)
     filming.film(drawing, tmp_path / "a.gif")
     with Image.open(tmp_path / "a.gif") as film:
         assert film.n_frames == 5

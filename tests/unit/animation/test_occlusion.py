@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mb2fmu.animation.occlusion import MOST, box, cloud, cylinder, ellipsoid, painted_order
+from mb2fmu.visualization.painting_order import MOST, box, cloud, cylinder, ellipsoid, painted_order
 
 TOWARD = np.array([0.0, -np.cos(0.4), np.sin(0.4)])
 """The eye looks down a little, along y."""

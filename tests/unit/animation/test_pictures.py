@@ -14,16 +14,16 @@ from hypothesis.extra.numpy import arrays
 from lxml import etree
 from scipy.spatial.transform import Rotation
 
-from mb2fmu import animation
-from mb2fmu.animation.drawing import PALETTE, is_ball, place_of
-from mb2fmu.animation.drawn import WORLD, Anchor, Solid
-from mb2fmu.animation.ellipsoid import ellipsoid
-from mb2fmu.animation.encoding import STEPS, decoded, encoded
-from mb2fmu.animation.thinning import thinned
-from mb2fmu.animation.turns import continuous, matrix, product, quaternions, rotated, turn_of_y
-from mb2fmu.animation.viewpoint import viewpoint
+from mb2fmu import visualization
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Box
+from mb2fmu.visualization.number_encoding import STEPS, decoded, encoded
+from mb2fmu.visualization.scene.drawing import PALETTE, is_ball, place_of
+from mb2fmu.visualization.scene.drawing_records import WORLD, Anchor, Solid
+from mb2fmu.visualization.scene.inertia_ellipsoid import ellipsoid
+from mb2fmu.visualization.scene.mesh_decimation import thinned
+from mb2fmu.visualization.scene.unit_quaternions import continuous, matrix, product, quaternions, rotated, turn_of_y
+from mb2fmu.visualization.scene.viewpoint import viewpoint
 
 SVG = "{http://www.w3.org/2000/svg}"
 finite = st.floats(-1e6, 1e6)
@@ -93,7 +93,7 @@ def test_smooth_motion_takes_few_characters():
 
 def test_what_is_fixed_in_a_body_moves_with_it(scene, motion, drawing):
     """Every solid, wherever it was fixed, is where the scene's own points and rotations put it."""
-    where = animation.poses.places(scene, motion)
+    where = visualization.scene.poses.places(scene, motion)
     for shape, solid in zip(scene.shapes, drawing.solids, strict=False):
         offset = where.sizes[shape.offset : shape.offset + 3]
         expected = where.points[:, shape.point] + where.rotations[:, shape.frame] @ offset
@@ -128,17 +128,17 @@ def test_outlines_of_an_ellipsoid_and_a_cylinder_are_exact(drawing):
     """An ellipsoid turned by 30° about the line of sight; a cylinder that is seen from its end, and from its side."""
     turn = tuple(quaternions(Rotation.from_euler("z", 30, degrees=True).as_matrix()[None])[0])
     ball = Solid("ellipsoid", (2.0, 1.0, 5.0), Anchor(WORLD, (0, 0, 0)), turn, PALETTE[0], 1.0, "shape")
-    shown = etree.fromstring(animation.still(seen_from_z(drawing, ball), triad=False)).find(f".//{SVG}ellipse")
+    shown = etree.fromstring(visualization.still(seen_from_z(drawing, ball), triad=False)).find(f".//{SVG}ellipse")
     assert float(shown.get("rx")) / float(shown.get("ry")) == pytest.approx(2, abs=2e-3)
     angle = float(re.search(r"rotate\((\S+)", shown.get("transform"))[1])
     assert angle % 180 == pytest.approx(150)  # the picture's y points down
     end = Solid(
         "cylinder", (3.0, 0.5), Anchor(WORLD, (0, 0, 0)), turn_of_y(np.array([0, 0, 1.0])), PALETTE[0], 1.0, "rod"
     )
-    shown = etree.fromstring(animation.still(seen_from_z(drawing, end), triad=False)).find(f".//{SVG}ellipse")
+    shown = etree.fromstring(visualization.still(seen_from_z(drawing, end), triad=False)).find(f".//{SVG}ellipse")
     assert shown.get("rx") == shown.get("ry")
     side = replace(end, turn=(1.0, 0.0, 0.0, 0.0))
-    picture = etree.fromstring(animation.still(seen_from_z(drawing, side), triad=False))
+    picture = etree.fromstring(visualization.still(seen_from_z(drawing, side), triad=False))
     assert picture.find(f".//{SVG}ellipse") is None
     numbers = [float(n) for n in re.findall(r"-?[\d.]+", picture.find(f".//{SVG}path").get("d"))]
     assert numbers  # a rectangle three times as high as it is wide
@@ -148,10 +148,10 @@ def test_outlines_of_an_ellipsoid_and_a_cylinder_are_exact(drawing):
 
 
 def test_a_still_is_a_picture_the_same_each_time_and_of_its_instant(scene, motion, drawing):
-    first = animation.still(drawing, 0.0, strobe=0)
-    assert first == animation.still(animation.draw(scene, motion), 0.0)
-    assert first != animation.still(drawing, 1.3)
-    root = etree.fromstring(animation.still(drawing, 1.3, strobe=3, background="#ffffff"))
+    first = visualization.still(drawing, 0.0, strobe=0)
+    assert first == visualization.still(visualization.draw(scene, motion), 0.0)
+    assert first != visualization.still(drawing, 1.3)
+    root = etree.fromstring(visualization.still(drawing, 1.3, strobe=3, background="#ffffff"))
     assert len(root.findall(f"{SVG}g")) == 4
     width, height = float(root.get("width")), float(root.get("height"))
     for shown in root.iter(f"{SVG}ellipse"):
@@ -171,7 +171,7 @@ def test_a_film_keeps_its_scale_and_its_eye_unless_it_follows(drawing, speed):
     solids = (ball, beside) if speed else (ball, post)
     some = replace(drawing, solids=solids, lines=(), traces=(), arrows=(), poses=moving)
     times = np.linspace(poses.time[0], poses.time[-1], 7).tolist()
-    pictures = [etree.fromstring(each) for each in animation.stills(some, times)]
+    pictures = [etree.fromstring(each) for each in visualization.stills(some, times)]
     assert len({picture.get("viewBox") for picture in pictures}) == 1
     circles = [picture.findall(f".//{SVG}ellipse") for picture in pictures]
     assert len({circle.get("rx") for some in circles for circle in some}) == 1
@@ -192,7 +192,7 @@ def test_a_ball_alone_is_not_followed(drawing):
     away = np.outer(poses.time - poses.time[0], 2.0 * drawing.up)
     moving = replace(poses, positions=poses.positions + away[:, None, :])
     some = replace(drawing, solids=(ball,), lines=(), traces=(), arrows=(), poses=moving)
-    pictures = [etree.fromstring(each) for each in animation.stills(some, [poses.time[0], poses.time[-1]])]
+    pictures = [etree.fromstring(each) for each in visualization.stills(some, [poses.time[0], poses.time[-1]])]
     first, last = (float(picture.find(f".//{SVG}ellipse").get("cy")) for picture in pictures)
     assert first - last > 0.5 * float(pictures[0].get("height"))
 
@@ -209,7 +209,7 @@ def test_gravity_says_where_up_is_and_a_plane_is_seen_from_the_front(drawing, sc
     time = np.linspace(0, 2, 30)
     states = np.stack([np.sin(time), np.cos(time)], axis=1)
     p = np.array([v.start for v in scene.parameters])
-    flat = animation.draw(scene, animation.Motion(time, states, np.zeros((30, 0)), p))
+    flat = visualization.draw(scene, visualization.Motion(time, states, np.zeros((30, 0)), p))
     assert flat.flat
     np.testing.assert_allclose(flat.toward, [0, 0, 1], atol=1e-12)
 
@@ -233,7 +233,7 @@ def test_a_way_much_longer_than_the_mechanism_leaves_the_picture(drawing):
     alone = replace(drawing, solids=moving, lines=lines, arrows=())
     sizes = []
     for some in (replace(alone, traces=()), replace(alone, poses=replace(poses, positions=poses.positions + way))):
-        root = etree.fromstring(animation.still(some))
+        root = etree.fromstring(visualization.still(some))
         sizes.append((root.get("width"), root.get("height")))
     assert sizes[0] == sizes[1]
     assert not drawing.travels
@@ -251,13 +251,13 @@ def sphere_mesh():
 def test_meshes_come_out_of_files_as_they_went_in(kind):
     mesh = sphere_mesh()
     content = mesh.export(file_type=kind)
-    found = animation.triangles(content.encode() if isinstance(content, str) else content, f"ball.{kind}")
+    found = visualization.triangles(content.encode() if isinstance(content, str) else content, f"ball.{kind}")
     assert len(found.faces) == len(mesh.faces)
     np.testing.assert_allclose(np.linalg.norm(found.vertices, axis=1), 2, rtol=1e-5)
 
 
 def test_a_mesh_is_thinned_out_without_losing_its_shape():
-    mesh = animation.triangles(sphere_mesh().export(file_type="stl"), "ball.stl")
+    mesh = visualization.triangles(sphere_mesh().export(file_type="stl"), "ball.stl")
     few = thinned(mesh, 2500)
     assert 300 < len(few.faces) <= 2500
     np.testing.assert_allclose(np.linalg.norm(few.vertices, axis=1), 2, rtol=1e-5)
@@ -266,4 +266,4 @@ def test_a_mesh_is_thinned_out_without_losing_its_shape():
 
 def test_a_mesh_that_is_too_fine_is_refused():
     with pytest.raises(ModelError, match=r"20,480 triangles[\s\S]*thin it out to 100"):
-        animation.triangles(sphere_mesh().export(file_type="stl"), "ball.stl", most=100)
+        visualization.triangles(sphere_mesh().export(file_type="stl"), "ball.stl", most=100)

@@ -11,14 +11,14 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from mechanisms import Numeric, cart_with_pathways, mechanism_of, moving_pivot, random_states, sympy_rolling_disc
 
-from mb2fmu import Model, animation
-from mb2fmu.animation.poses import places, sampled_inputs
-from mb2fmu.animation.turns import matrix
+from mb2fmu import Model, visualization
 from mb2fmu.errors import FormulationError, MechanismError, ModelError, PackageError
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model import Box, Cylinder, Mesh, Sphere, check
+from mb2fmu.visualization.scene.poses import places, sampled_inputs
+from mb2fmu.visualization.scene.unit_quaternions import matrix
 
 
 @pytest.mark.parametrize("build", [cart_with_pathways, moving_pivot, sympy_rolling_disc])
@@ -26,14 +26,14 @@ from mb2fmu.model import Box, Cylinder, Mesh, Sphere, check
 def test_points_and_rotations_are_those_of_the_mechanism(build, method):
     """Against Newton and Euler's kinematics in NumPy, which know nothing of Program."""
     mechanism = mechanism_of(build())
-    scene = animation.describe(mechanism, formulate(mechanism, method))
+    scene = visualization.describe(mechanism, formulate(mechanism, method))
     numeric = Numeric(mechanism)
     located = [i for i, place in enumerate(mechanism.points) if place.located]
     if build is sympy_rolling_disc:  # it has no positions: turned rightly, about its contact point
         located = []
     for state in random_states(mechanism, 4):
         numeric.move(state)
-        motion = animation.Motion(np.array([state.t]), state.x[None], state.r[None], state.p)
+        motion = visualization.Motion(np.array([state.t]), state.x[None], state.r[None], state.p)
         found = places(scene, motion)
         expected = np.array([numeric.numeric.points[i].position for i in located])
         if located:
@@ -46,7 +46,7 @@ def test_points_and_rotations_are_those_of_the_mechanism(build, method):
 
 def test_a_scene_is_the_same_through_json(scene, motion):
     content = scene.to_json()
-    again = animation.Scene.from_json(content, "unit.fmu")
+    again = visualization.Scene.from_json(content, "unit.fmu")
     assert again.to_json() == content
     a, b = places(scene, motion), places(again, motion)
     for name in ("points", "rotations", "vectors", "sizes"):
@@ -72,7 +72,7 @@ def test_signals_are_those_of_the_experiment():
     t = me.dynamicsymbols._t
     model.experiment(stop=1.0, signals={F: 2 * sm.sin(3 * t)})
     mechanism = mechanism_of(model)
-    scene = animation.describe(mechanism, formulate(mechanism, "auto"))
+    scene = visualization.describe(mechanism, formulate(mechanism, "auto"))
     time = np.linspace(0, 1, 7)
     np.testing.assert_allclose(sampled_inputs(scene, time), 2 * np.sin(3 * time)[:, None], rtol=1e-14)
 
@@ -106,7 +106,7 @@ def lagrangian_alone(*, ground=True):
 
 def test_a_lagrangian_alone_can_be_drawn_on_frames_of_the_user_s(scene_of):
     scene = scene_of(lagrangian_alone())
-    motion = animation.Motion(np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0))
+    motion = visualization.Motion(np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0))
     tip = places(scene, motion).points[:, scene.traces[0].point]
     np.testing.assert_allclose(tip, [[2 * np.sin(q), -2 * np.cos(q), 0] for q in (0.3, 1.1)], rtol=1e-14)
 
@@ -118,8 +118,8 @@ def test_a_link_reaches_from_point_to_point(scene_of):
     start, end = O.locatenew("start", 0.3 * A.x), O.locatenew("finish", 1.5 * A.x - 1.6 * A.y)
     model.link(A, start, end, radius=0.05)
     scene = scene_of(model)
-    motion = animation.Motion(np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0))
-    drawing = animation.draw(scene, motion)
+    motion = visualization.Motion(np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0))
+    drawing = visualization.draw(scene, motion)
     rod = drawing.solids[1]  # in the pose of A at the middle of the first shape, -A.y
     np.testing.assert_allclose(rod.sizes, (2.0, 0.05))
     along = matrix(np.array(rod.turn))[:, 1] * rod.sizes[0] / 2
@@ -201,7 +201,7 @@ def _binary(triangles):
 )
 def test_a_damaged_mesh_file_is_refused_with_its_place(name, content, message):
     with pytest.raises(ModelError, match=message):
-        animation.triangles(content, name)
+        visualization.triangles(content, name)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_damaged_scene_is_refused_in_plain_words(scene, damage):
     record = json.loads(scene.to_json())
     damage(record)
     with pytest.raises(PackageError, match="cannot be animated"):
-        animation.Scene.from_json(json.dumps(record).encode(), "unit.fmu")
+        visualization.Scene.from_json(json.dumps(record).encode(), "unit.fmu")
 
 
 def test_what_is_not_finite_stays_where_it_was(scene, motion):

@@ -11,13 +11,13 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, animation, pipeline
-from mb2fmu.animation.poses import Motion
-from mb2fmu.animation.scene import Scene
-from mb2fmu.animation.touch_places import touch_places
-from mb2fmu.animation.touches import HELD, OPEN, SLIDES, touches_along
+from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, pipeline, visualization
 from mb2fmu.errors import PackageError
 from mb2fmu.pipeline.drawings import scene_needed
+from mb2fmu.visualization.scene.contact_locations import touch_places
+from mb2fmu.visualization.scene.contact_overlay import HELD, OPEN, SLIDES, touches_along
+from mb2fmu.visualization.scene.poses import Motion
+from mb2fmu.visualization.scene.scene import Scene
 
 ALPHA = 0.3
 
@@ -48,7 +48,7 @@ def scene() -> Scene:
     return scene_needed(pipeline.derive(model))
 
 
-def motion_of(scene: Scene) -> tuple[Motion, animation.Signals]:
+def motion_of(scene: Scene) -> tuple[Motion, visualization.Signals]:
     """Ten instants made by hand: the wall is struck in the step to the fourth, slides from there and sticks at last."""
     n, names = 10, [state.name for state in scene.states]
     time = np.arange(n) * 0.1
@@ -63,7 +63,7 @@ def motion_of(scene: Scene) -> tuple[Motion, animation.Signals]:
     outputs["wall.force"][3:], outputs["bolt.force"][5:] = 4.0, -8.0
     outputs["slide.force"][:], outputs["slide.sticking"][:5] = 0.2, 1
     values = np.stack([columns[name] for name in names], axis=1)
-    signals = animation.Signals(
+    signals = visualization.Signals(
         (*names, *outputs), ("1",) * (len(names) + len(outputs)), np.column_stack([values, *outputs.values()])
     )
     return Motion(time, values, np.zeros((n, 0)), np.array([p.start for p in scene.parameters])), signals
@@ -93,7 +93,7 @@ def test_a_touch_is_where_a_point_moves_as_its_gap(scene):
 
 def test_efforts_states_and_blows_are_the_variables(scene):
     motion, signals = motion_of(scene)
-    drawing = animation.draw(scene, motion)
+    drawing = visualization.draw(scene, motion)
     found = touches_along(drawing, signals)
     each = {touch["name"]: touch for touch in found.parts["each"]}
     assert list(each) == ["wall", "other", "far", "bolt", "slide"]
@@ -118,19 +118,19 @@ def test_efforts_states_and_blows_are_the_variables(scene):
 
 def test_scenes_travel_with_touches_and_read_those_without(scene):
     content = scene.to_json()
-    assert animation.Scene.from_json(content, "unit").touches == scene.touches
+    assert visualization.Scene.from_json(content, "unit").touches == scene.touches
     record = json.loads(content)
     del record["touches"]
-    assert animation.Scene.from_json(json.dumps(record).encode(), "unit").touches == ()
+    assert visualization.Scene.from_json(json.dumps(record).encode(), "unit").touches == ()
     record["touches"] = json.loads(content)["touches"]
     record["touches"][0]["gaps"] = [99]
     with pytest.raises(PackageError, match="refers to what is not there"):
-        animation.Scene.from_json(json.dumps(record).encode(), "unit")
+        visualization.Scene.from_json(json.dumps(record).encode(), "unit")
 
 
 def test_in_a_browser_words_and_flashes_follow_the_motion(scene, browser):
     motion, signals = motion_of(scene)
-    page = animation.page(animation.draw(scene, motion), signals)
+    page = visualization.page(visualization.draw(scene, motion), signals)
 
     def chips(t: float) -> list[tuple[str, str, str]]:
         shown = browser(page, "--dump-dom", fragment=f"#t={t}&pause")
@@ -183,8 +183,8 @@ def test_compliant_stops_and_play_push_where_they_act(lever):
     force = 1e3 * (np.maximum(-0.2 - x, 0) - np.maximum(x - 0.1, 0))
     torque = -50.0 * np.maximum(phi - 0.05, 0)
     columns = (*names, "stop.force", "play.torque")
-    signals = animation.Signals(columns, ("1",) * len(columns), np.column_stack([values, force, torque]))
-    found = touches_along(animation.draw(scene, motion), signals)
+    signals = visualization.Signals(columns, ("1",) * len(columns), np.column_stack([values, force, torque]))
+    found = touches_along(visualization.draw(scene, motion), signals)
     assert [(each["name"], each["unit"]) for each in found.parts["each"]] == [("stop", "N"), ("play", "N.m")]
     assert {word for each in found.parts["each"] for word in each["words"]} == {"open", "rests", "touches"}
     assert np.array_equal(found.values[:, 0] == SLIDES, force != 0)

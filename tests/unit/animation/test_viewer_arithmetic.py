@@ -13,14 +13,14 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from mb2fmu import animation
-from mb2fmu.animation.live import live_json, scene_tables
+from mb2fmu import visualization
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program.program import Block, Layout, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.operations import OPERATIONS, Op
+from mb2fmu.visualization.interactive_fmu import live_json, scene_tables
 
-SCRIPT = (Path(animation.__file__).parent / "templates" / "viewer_arithmetic.js").read_text()
+SCRIPT = (Path(visualization.__file__).parent / "templates" / "viewer_arithmetic.js").read_text()
 PAGE = """<!doctype html><meta charset="utf-8"><pre id="told"></pre><script>{script}
 const told = {cases}.map(({{ record, t, x, p }}) => {{
   const tables = new mb2fmuArithmetic.Tables(record);

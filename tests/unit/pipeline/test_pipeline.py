@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 from shorter_proofs import shorten_proofs, shorter_proofs
 
 import mb2fmu
-from mb2fmu import animation, pipeline
+from mb2fmu import pipeline, visualization
 from mb2fmu.errors import EmitError, InterfaceError, ModelError, PackageError
 from mb2fmu.pipeline import pages
 from mb2fmu.pipeline.options import (
@@ -253,7 +253,7 @@ def test_the_pipeline_reads_as_one_page():
 
 def test_the_scene_is_built_once_per_run(tmp_path: Path, monkeypatch) -> None:
     described = []
-    monkeypatch.setattr(animation, "describe", lambda *given: described.append(given))
+    monkeypatch.setattr(visualization, "describe", lambda *given: described.append(given))
     shorten_proofs(monkeypatch)
     assert mb2fmu.run(pendulum(), tmp_path).passed
     assert len(described) == 1

@@ -18,7 +18,7 @@ import pytest
 from lxml import etree, html
 from mechanisms import mechanism_of, moving_pivot
 
-from mb2fmu import animation
+from mb2fmu import visualization
 from mb2fmu.audit.checkers import Finding
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.report import Provenance, describe, render
@@ -272,12 +272,12 @@ def test_a_hundred_variables_of_a_hundred_thousand_points_stay_small(pendulum):
 def motion():
     """A pendulum on a moving pivot, and its reference a little beside it."""
     mechanism = mechanism_of(moving_pivot())
-    scene = animation.describe(mechanism, formulate(mechanism, "kane"))
+    scene = visualization.describe(mechanism, formulate(mechanism, "kane"))
     time = np.linspace(0, 3, 400)
     states = np.stack([np.sin(time), np.cos(time)], axis=1)
     p = np.array([parameter.start for parameter in scene.parameters])
-    found, reference = (animation.Motion(time, k * states, np.zeros((400, 0)), p) for k in (1.0, 1.03))
-    return animation.draw(scene, found, reference), animation.Signals(("q1", "u1"), ("rad", "rad/s"), states)
+    found, reference = (visualization.Motion(time, k * states, np.zeros((400, 0)), p) for k in (1.0, 1.03))
+    return visualization.draw(scene, found, reference), visualization.Signals(("q1", "u1"), ("rad", "rad/s"), states)
 
 
 def moving_page(case, motion, limit=None):

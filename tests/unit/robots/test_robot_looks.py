@@ -9,7 +9,7 @@ import pytest
 import trimesh
 from unit.robots.robot_texts import joint, link, robot
 
-from mb2fmu import animation, pipeline
+from mb2fmu import pipeline, visualization
 from mb2fmu.pipeline import appearance
 from mb2fmu.pipeline.appearance import turned_meshes
 from mb2fmu.robots.file_formats.package_paths import UnresolvedError, mesh_path
@@ -100,6 +100,6 @@ def test_what_is_not_drawn_or_simplified_is_told(tmp_path: Path, monkeypatch: py
     assert "gone.stl is not there" in told
     assert "torn.stl is damaged" in told
     assert f"of their {len(ball.faces):,} triangles" in told
-    page = animation.page(drawing).decode()
+    page = visualization.page(drawing).decode()
     assert "4 notes on what is drawn" in page
     assert "<script>alert" not in page

@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.animation.drawn import (
+from mb2fmu.visualization.scene.contact_locations import TouchPlace, touch_places
+from mb2fmu.visualization.scene.drawing_records import (
     WORLD,
     Anchor,
     ArrowOf,
@@ -23,13 +24,12 @@ from mb2fmu.animation.drawn import (
     Solid,
     Trace,
 )
-from mb2fmu.animation.ellipsoid import ellipsoid
-from mb2fmu.animation.meshes import Triangles
-from mb2fmu.animation.poses import Motion, Places, places, start_of
-from mb2fmu.animation.scene import Scene, SceneBody, SceneLink
-from mb2fmu.animation.touch_places import TouchPlace, touch_places
-from mb2fmu.animation.turns import continuous, quaternions, rotated, turn_of_y
-from mb2fmu.animation.viewpoint import viewpoint
+from mb2fmu.visualization.scene.inertia_ellipsoid import ellipsoid
+from mb2fmu.visualization.scene.mesh_files import Triangles
+from mb2fmu.visualization.scene.poses import Motion, Places, places, start_of
+from mb2fmu.visualization.scene.scene import Scene, SceneBody, SceneLink
+from mb2fmu.visualization.scene.unit_quaternions import continuous, quaternions, rotated, turn_of_y
+from mb2fmu.visualization.scene.viewpoint import viewpoint
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,15 +11,15 @@ installed package trimesh, with its licence.
 Must not: integrate anything, judge, touch the disk, or run code that came with a unit.
 """
 
-from mb2fmu.animation.animation_page import Element, Ghost, element, page
-from mb2fmu.animation.drawing import draw, draw_start
-from mb2fmu.animation.drawn import Drawing
-from mb2fmu.animation.meshes import Triangles, triangles
-from mb2fmu.animation.poses import Motion, Signals
-from mb2fmu.animation.scene import FILE, Scene
-from mb2fmu.animation.scene_building import describe, variables
-from mb2fmu.animation.still import SMALL, still, stills
-from mb2fmu.animation.thinning import thinned_together, thinning_note
+from mb2fmu.visualization.animation_page import Element, Ghost, element, page
+from mb2fmu.visualization.scene.drawing import draw, draw_start
+from mb2fmu.visualization.scene.drawing_records import Drawing
+from mb2fmu.visualization.scene.mesh_decimation import thinned_together, thinning_note
+from mb2fmu.visualization.scene.mesh_files import Triangles, triangles
+from mb2fmu.visualization.scene.poses import Motion, Signals
+from mb2fmu.visualization.scene.scene import FILE, Scene
+from mb2fmu.visualization.scene.scene_building import describe, variables
+from mb2fmu.visualization.still_picture import SMALL, still, stills
 
 __all__ = [
     "FILE",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.animation.poses import Places
+from mb2fmu.visualization.scene.poses import Places
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,13 +14,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.animation import occlusion
-from mb2fmu.animation.drawing import FAR, is_ball, place_of
-from mb2fmu.animation.drawn import Anchor, ArrowOf, Drawing, Line, Poses, Solid
-from mb2fmu.animation.meshes import Triangles
-from mb2fmu.animation.occlusion import Hull
-from mb2fmu.animation.thinning import thinned, thinned_together
-from mb2fmu.animation.turns import matrix, product
+from mb2fmu.visualization import painting_order
+from mb2fmu.visualization.painting_order import Hull
+from mb2fmu.visualization.scene.drawing import FAR, is_ball, place_of
+from mb2fmu.visualization.scene.drawing_records import Anchor, ArrowOf, Drawing, Line, Poses, Solid
+from mb2fmu.visualization.scene.mesh_decimation import thinned, thinned_together
+from mb2fmu.visualization.scene.mesh_files import Triangles
+from mb2fmu.visualization.scene.unit_quaternions import matrix, product
 
 Floats = npt.NDArray[np.float64]
 
@@ -160,7 +160,7 @@ def _instant(drawing: Drawing, row: int, *, last: bool) -> list[_Shape2D]:
     canvas = _Canvas(*_screen(drawing), drawing.toward)
     _paint(canvas, drawing, row, last=last)
     between = [(shape, shape.hull) for shape in canvas.shapes if shape.hull]
-    order = occlusion.painted_order(
+    order = painting_order.painted_order(
         [shape.depth for shape, _ in between],
         [shape.bounds for shape, _ in between],
         [hull for _, hull in between],
@@ -235,7 +235,7 @@ def _ellipsoid(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats, half: F
     reach = np.sqrt(np.maximum(np.diag(P @ (R * half**2) @ R.T @ P.T), 0.0))
     ellipse = _Piece((("E", np.array([middle, [major, minor], [angle, 0.0]])),), _fill(solid, 0.9))
     canvas.add(float(centre @ canvas.toward), [ellipse], np.array([middle - reach, middle + reach]),
-               occlusion.ellipsoid(centre, R, half))  # fmt: skip
+               painting_order.ellipsoid(centre, R, half))  # fmt: skip
 
 
 def _cylinder(canvas: _Canvas, solid: Solid, centre: Floats, axis: Floats) -> None:
@@ -266,7 +266,7 @@ def _cylinder(canvas: _Canvas, solid: Solid, centre: Floats, axis: Floats) -> No
     pieces = [side, cap] if facing > 1e-3 else [side]
     reach = np.array([radius, radius])
     canvas.add(float(centre @ canvas.toward), pieces, np.array([a - reach, a + reach, b - reach, b + reach]),
-               occlusion.cylinder(centre, axis, length, radius))  # fmt: skip
+               painting_order.cylinder(centre, axis, length, radius))  # fmt: skip
 
 
 _CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
@@ -284,7 +284,7 @@ def _box(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats) -> None:
             points = canvas.flat(square)
             outline = (("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2))))
             pieces.append(_Piece(outline, _fill(solid, _shade(canvas, normal))))
-    hull = occlusion.box(centre, R, np.array(solid.sizes))
+    hull = painting_order.box(centre, R, np.array(solid.sizes))
     canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(corners), hull)
 
 
@@ -300,7 +300,7 @@ def _surface(canvas: _Canvas, solid: Solid, centre: Floats, vertices: Floats, fa
         color = _mixed(solid.color, _shade(canvas, normals[k]))
         paint = f'fill="{color}" stroke="{color}" stroke-width=".4" fill-opacity="{solid.opacity:g}"'
         pieces.append(_Piece((("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2)))), paint))
-    canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(vertices), occlusion.cloud(vertices))
+    canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(vertices), painting_order.cloud(vertices))
 
 
 def _line(canvas: _Canvas, line: Line, poses: Poses, row: int, unit: float) -> None:
@@ -312,7 +312,7 @@ def _line(canvas: _Canvas, line: Line, poses: Poses, row: int, unit: float) -> N
     dashes = "" if line.kind != "rail" else ' stroke-dasharray="6 4"'
     paint = f'fill="none" stroke="{line.color}" stroke-width="1.8" stroke-linejoin="round"{dashes}'
     depth = float(ends.mean(axis=0) @ canvas.toward)
-    canvas.add(depth, [_Piece((("M", points[:1]), ("L", points[1:])), paint)], points, occlusion.cloud(ends))
+    canvas.add(depth, [_Piece((("M", points[:1]), ("L", points[1:])), paint)], points, painting_order.cloud(ends))
 
 
 def _coil(a: Floats, b: Floats, unit: float) -> Floats:

@@ -9,18 +9,6 @@ from typing import Any, Literal
 
 import sympy as sm
 
-from mb2fmu.animation.meshes import Triangles
-from mb2fmu.animation.scene import (
-    Scene,
-    SceneArrow,
-    SceneBody,
-    SceneJoint,
-    SceneLink,
-    SceneShape,
-    SceneTrace,
-    SceneVariable,
-)
-from mb2fmu.animation.scene_touches import touches_of
 from mb2fmu.compiler.lowering import Beside
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import Fault, FormulationError
@@ -32,6 +20,18 @@ from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
+from mb2fmu.visualization.scene.mesh_files import Triangles
+from mb2fmu.visualization.scene.scene import (
+    Scene,
+    SceneArrow,
+    SceneBody,
+    SceneJoint,
+    SceneLink,
+    SceneShape,
+    SceneTrace,
+    SceneVariable,
+)
+from mb2fmu.visualization.scene.scene_contacts import touches_of
 
 _INERTIA = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.animation.turns import Turn, quaternions
+from mb2fmu.visualization.scene.unit_quaternions import Turn, quaternions
 
 Floats = npt.NDArray[np.float64]
 

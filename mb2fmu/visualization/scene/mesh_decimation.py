@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.animation.meshes import Triangles
+from mb2fmu.visualization.scene.mesh_files import Triangles
 
 Key = TypeVar("Key", bound=Hashable)
 _CELLS = (96, 64, 48, 36, 26, 18, 12, 8)

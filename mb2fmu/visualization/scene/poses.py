@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.animation.scene import Scene
 from mb2fmu.compiler import evaluation
+from mb2fmu.visualization.scene.scene import Scene
 
 Floats = npt.NDArray[np.float64]
 

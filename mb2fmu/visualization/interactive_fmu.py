@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.animation.drawn import Drawing
-from mb2fmu.animation.scene import Scene
 from mb2fmu.compiler.program.program import Block, Program, first_memory
 from mb2fmu.operations import Op
+from mb2fmu.visualization.scene.drawing_records import Drawing
+from mb2fmu.visualization.scene.scene import Scene
 
 LARGEST = 200_000
 """Bytes of a module that a page takes along."""

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from mb2fmu.animation.meshes import Triangles
-from mb2fmu.animation.scene_touches import SceneTouch
-from mb2fmu.animation.soundness import check_experiment, check_types
 from mb2fmu.compiler.program import from_record, to_record
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import Fault, PackageError
+from mb2fmu.visualization.scene.mesh_files import Triangles
+from mb2fmu.visualization.scene.scene_checks import check_experiment, check_types
+from mb2fmu.visualization.scene.scene_contacts import SceneTouch
 
 FILE = "extra/org.mb2fmu.scene/scene.json"
 """Where a unit carries its scene."""

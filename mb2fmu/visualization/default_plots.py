@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mb2fmu.animation.poses import Signals
+from mb2fmu.visualization.scene.poses import Signals
 
 _STILL = 1e-9
 _PER_UNIT = 2

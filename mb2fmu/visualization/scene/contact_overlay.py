@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.animation.drawn import Drawing
-from mb2fmu.animation.poses import Signals
-from mb2fmu.animation.scene_touches import SceneTouch
+from mb2fmu.visualization.scene.drawing_records import Drawing
+from mb2fmu.visualization.scene.poses import Signals
+from mb2fmu.visualization.scene.scene_contacts import SceneTouch
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,13 +14,13 @@ import numpy.typing as npt
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from mb2fmu.animation import three
-from mb2fmu.animation.drawn import Anchor, Drawing, Poses
-from mb2fmu.animation.encoding import encoded
-from mb2fmu.animation.poses import Signals
-from mb2fmu.animation.still import still
-from mb2fmu.animation.thinning import fitting, thinning_note
-from mb2fmu.animation.touches import Touches, touches_along
+from mb2fmu.visualization import three_js
+from mb2fmu.visualization.number_encoding import encoded
+from mb2fmu.visualization.scene.contact_overlay import Touches, touches_along
+from mb2fmu.visualization.scene.drawing_records import Anchor, Drawing, Poses
+from mb2fmu.visualization.scene.mesh_decimation import fitting, thinning_note
+from mb2fmu.visualization.scene.poses import Signals
+from mb2fmu.visualization.still_picture import still
 
 FRAMES_PER_SECOND = 60
 FEWEST_FRAMES, MOST_FRAMES = 240, 4000
@@ -84,7 +84,7 @@ def element(
     """
     environment = _environment()
     script = _script()
-    library = three.library()
+    library = three_js.library()
     touches = touches_along(drawing, signals)
     signals = _plotted(signals, shown) if signals else None
     light = sum(len(mesh.faces) for mesh in drawing.meshes) <= _STROBED and len(drawing.poses.time) > 1
@@ -132,7 +132,7 @@ def page(
     text = (
         _environment()
         .get_template("page.html.jinja")
-        .render(name=drawing.name, description=description, part=part, licence=three.LICENCE)
+        .render(name=drawing.name, description=description, part=part, licence=three_js.LICENCE)
     )
     return text.encode()
 
@@ -307,7 +307,7 @@ def _script() -> str:
 def _environment() -> Environment:
     """Return the template environment: undefined names raise, text is escaped for HTML."""
     return Environment(
-        loader=PackageLoader("mb2fmu.animation"),
+        loader=PackageLoader("mb2fmu.visualization"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

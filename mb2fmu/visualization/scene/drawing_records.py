@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.animation.meshes import Triangles
-from mb2fmu.animation.scene import ShapeKind
-from mb2fmu.animation.scene_touches import SceneTouch
+from mb2fmu.visualization.scene.mesh_files import Triangles
+from mb2fmu.visualization.scene.scene import ShapeKind
+from mb2fmu.visualization.scene.scene_contacts import SceneTouch
 
 Floats = npt.NDArray[np.float64]
 Role = Literal["shape", "inertia", "centre", "rod", "joint"]

@@ -13,9 +13,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.animation.poses import Motion
-from mb2fmu.animation.scene import Scene
 from mb2fmu.compiler import evaluation
+from mb2fmu.visualization.scene.poses import Motion
+from mb2fmu.visualization.scene.scene import Scene
 
 Floats = npt.NDArray[np.float64]
 
