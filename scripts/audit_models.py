@@ -12,7 +12,7 @@ from typing import Literal
 
 from mb2fmu import pipeline
 from mb2fmu.audit import audit
-from mb2fmu.report.audited import headline
+from mb2fmu.report.pages.audit_page import headline
 
 ROOT = Path(__file__).parents[1]
 VERSIONS: tuple[Literal["2", "3"], ...] = ("2", "3")

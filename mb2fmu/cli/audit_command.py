@@ -16,7 +16,7 @@ PIPED_WIDTH = 120
 def _list_rules(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Print all rules and end (click's callback of --list-rules)."""
     if value and not ctx.resilient_parsing:
-        from mb2fmu.report.audited import rule_lines
+        from mb2fmu.report.pages.audit_page import rule_lines
 
         for line in rule_lines():
             click.echo(line)
@@ -139,7 +139,7 @@ def audit(
     elif not is_quiet():
         _print(result)
     if github:
-        from mb2fmu.report.annotations import github_lines
+        from mb2fmu.report.pages.ci_reports import github_lines
 
         for line in github_lines(result):
             click.echo(line)
@@ -153,11 +153,11 @@ def _write(result: Any, files: dict[str, Path | None]) -> None:
     if not any(path is not None and str(path) != "-" for path in files.values()):
         return
     from mb2fmu.fmu.package.publishing import write_whole
-    from mb2fmu.report.annotations import junit, sarif
+    from mb2fmu.report.pages.ci_reports import junit, sarif
 
     def page(result: Any) -> bytes:
         """Return the HTML page, whose libraries load slowly."""
-        from mb2fmu.report.audited import audit_page
+        from mb2fmu.report.pages.audit_page import audit_page
 
         return audit_page(result)
 
@@ -171,7 +171,7 @@ def _print(result: Any) -> None:
     """Print the result; lines that are piped have a fixed width."""
     from rich.console import Console
 
-    from mb2fmu.report.audited import audit_blocks
+    from mb2fmu.report.pages.audit_page import audit_blocks
 
     console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
     for block in audit_blocks(result):

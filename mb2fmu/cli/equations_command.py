@@ -122,7 +122,7 @@ def equations(
 def _show_listing(derivation: Derivation, form: Any, json_file: Path | None) -> None:
     """Prints the equations in one of the formats of text."""
     from mb2fmu import pipeline
-    from mb2fmu.report.listing import Values, listing, operation_counts, section_texts
+    from mb2fmu.report.equation_display.equation_text import Values, listing, operation_counts, section_texts
 
     name, equations = derivation.definition.name, derivation.equations
     x0, r0, p0 = (tuple(numbers.tolist()) for numbers in pipeline.start_values(derivation))
@@ -151,7 +151,7 @@ def _show_quantities(
 ) -> None:
     """Print the quantities of ``--show``."""
     from mb2fmu import pipeline
-    from mb2fmu.report.quantity_listing import quantity_listing, section_texts
+    from mb2fmu.report.equation_display.quantity_text import quantity_listing, section_texts
 
     if form not in ("text", "latex"):
         raise click.BadParameter(f"quantities are shown as text or latex, not as {form}", param_hint="--show")

@@ -152,7 +152,7 @@ def _printed(facts: dict[str, Any]) -> bytes:
 
 def _page(name: str, found: Fitted, facts: dict[str, Any]) -> bytes:
     """Return the report of a fit."""
-    from mb2fmu.report.fit_page import FitPage, fit_page
+    from mb2fmu.report.pages.fit_page import FitPage, fit_page
 
     numbers = zip(found.unknowns, found.values.tolist(), found.intervals.tolist(), strict=True)
     rows = []

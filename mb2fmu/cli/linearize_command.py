@@ -35,7 +35,7 @@ def _range(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -
 def _sweep(model: Path, over: tuple[str, list[float]], plot: Path | None, json_file: Path | None, **given: Any) -> None:
     """Print, draw and write a root locus."""
     from mb2fmu import pipeline
-    from mb2fmu.report.root_locus import root_locus, sweep_text
+    from mb2fmu.report.figures.root_locus_figure import root_locus, sweep_text
 
     with Progress() as progress:
         found = pipeline.sweep(model, *over, observer=progress, **given)
@@ -104,7 +104,7 @@ def linearize(
         _sweep(model, sweep, plot, json_file, at=at, trim=trim, arguments=arguments, method=method)
         return
     from mb2fmu import pipeline
-    from mb2fmu.report.spectrum import spectrum, spectrum_text
+    from mb2fmu.report.figures.eigenvalue_figure import spectrum, spectrum_text
 
     with Progress() as progress:
         found = pipeline.linearize(

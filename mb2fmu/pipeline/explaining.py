@@ -24,7 +24,7 @@ def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observ
         Mb2FmuError: The class of the stage that found fault.
     """
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import mechanism_graph
-    from mb2fmu.report.graph_picture import graph_picture
+    from mb2fmu.report.equation_display.graph_picture import graph_picture
 
     _, read = read_model(model, arguments, Stopwatch(observer))
     return graph_picture(mechanism_graph(read))
@@ -49,7 +49,10 @@ def quantities(
         Mb2FmuError: The class of the stage that found fault; ``FormulationError`` with every kind that there is not,
             or that this mechanism does not have.
     """
-    from mb2fmu.report import quantity_blocks, quantity_listing  # noqa: F401  register how they are shown
+    from mb2fmu.report.equation_display import (
+        quantity_blocks,
+        quantity_text,  # noqa: F401  register how they are shown
+    )
 
     stage = Stopwatch(observer)
     _, read = read_model(model, arguments, stage)

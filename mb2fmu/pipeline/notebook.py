@@ -44,7 +44,7 @@ _KINDS = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce
 @notebook_display.html.register
 def _model_html(model: Model) -> str:
     """Return name, drawing, and all declarations."""
-    from mb2fmu.report.picture import picture
+    from mb2fmu.report.figures.model_picture import picture
 
     drawing = str(picture(model.diagram, f"What the coordinates of {model.name} mean"))
     drawing = drawing.replace("<img ", '<img style="max-height:240px;background:#fff" ') if drawing else ""
@@ -141,7 +141,7 @@ def _value(item: Quantity) -> str:
 
 def _verdict(validated: Validated) -> str:
     """Return the line that the terminal ends with."""
-    from mb2fmu.report.terminal import verdict_line
+    from mb2fmu.report.terminal_verdict import verdict_line
 
     return f"<p><strong>{escape(verdict_line(validated.result).plain)}</strong></p>"
 

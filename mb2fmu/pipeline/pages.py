@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import Declarations
-    from mb2fmu.report.content import Theory
+    from mb2fmu.report.pages.report_content import Theory
     from mb2fmu.visualization import Drawing, Scene, Signals
 
 LIMIT = 1_000_000
@@ -65,11 +65,11 @@ def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
     """
     from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import mechanism_graph
-    from mb2fmu.report.content import Theory
-    from mb2fmu.report.equation_lists import ROOM
-    from mb2fmu.report.graph_picture import graph_picture
-    from mb2fmu.report.picture import picture
-    from mb2fmu.report.quantity_blocks import quantity_blocks
+    from mb2fmu.report.equation_display.equation_lists import ROOM
+    from mb2fmu.report.equation_display.graph_picture import graph_picture
+    from mb2fmu.report.equation_display.quantity_blocks import quantity_blocks
+    from mb2fmu.report.figures.model_picture import picture
+    from mb2fmu.report.pages.report_content import Theory
 
     name, command = mechanism.declared.name, "mb2fmu equations MODEL.py --show " + ",".join(KANE)
     if mechanism.lagrangian_alone:

@@ -178,8 +178,8 @@ class Trajectories(ABC):
         Raises:
             ValidationError: For every name that is none.
         """
-        from mb2fmu.report.panels import panels
-        from mb2fmu.report.plotting import drawn
+        from mb2fmu.report.figures.figure_panels import panels
+        from mb2fmu.report.figures.figure_style import drawn
 
         wanted = names or self.interesting()
         self.check(wanted)

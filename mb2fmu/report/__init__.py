@@ -17,11 +17,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mb2fmu.report.belonging import Claim, claim_of
-    from mb2fmu.report.content import Provenance
-    from mb2fmu.report.description_page import describe
-    from mb2fmu.report.page_rendering import render
-    from mb2fmu.report.single_figure import figure
+    from mb2fmu.report.figures.validation_figure import figure
+    from mb2fmu.report.pages.description_page import describe
+    from mb2fmu.report.pages.report_content import Provenance
+    from mb2fmu.report.pages.report_identity import Claim, claim_of
+    from mb2fmu.report.pages.validation_page import render
 
 __all__ = ["Claim", "Provenance", "claim_of", "describe", "figure", "render"]
 

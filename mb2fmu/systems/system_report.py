@@ -10,8 +10,8 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from mb2fmu.report.chart import Chart, Line, LineStyle, Panel, draw
-from mb2fmu.report.page import environment, source
+from mb2fmu.report.figures.svg_chart import Chart, Line, LineStyle, Panel, draw
+from mb2fmu.report.pages.page_template import environment, source
 from mb2fmu.systems.held_against import Deviation
 from mb2fmu.systems.joined import Joined
 from mb2fmu.systems.other_masters import Answer

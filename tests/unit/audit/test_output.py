@@ -15,8 +15,8 @@ from lxml import html
 
 from mb2fmu.audit import audit, rules
 from mb2fmu.cli import commands
-from mb2fmu.report.annotations import github_lines
-from mb2fmu.report.audited import audit_page, rules_markdown
+from mb2fmu.report.pages.audit_page import audit_page, rules_markdown
+from mb2fmu.report.pages.ci_reports import github_lines
 
 DOCS = Path(__file__).parents[3] / "docs" / "audit.md"
 

@@ -22,8 +22,8 @@ from lxml import etree
 from mb2fmu.audit import audit, read_policy
 from mb2fmu.cli import commands
 from mb2fmu.errors import Mb2FmuError
-from mb2fmu.report.annotations import github_lines, junit, sarif
-from mb2fmu.report.audited import audit_blocks, audit_page, headline
+from mb2fmu.report.pages.audit_page import audit_blocks, audit_page, headline
+from mb2fmu.report.pages.ci_reports import github_lines, junit, sarif
 
 ROOT = Path(__file__).parents[3]
 TODAY = dt.date(2027, 1, 15)

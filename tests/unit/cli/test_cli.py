@@ -322,7 +322,7 @@ def test_tables_fit_a_narrow_terminal(
 ) -> None:
     from rich.console import Console
 
-    from mb2fmu.report.terminal import verdict_blocks
+    from mb2fmu.report.terminal_verdict import verdict_blocks
 
     assert finished.returncode == 0
     shorten_proofs(monkeypatch)

@@ -17,7 +17,7 @@ from mb2fmu import Model, Parts, pipeline
 from mb2fmu.analysis import linearize, start_at
 from mb2fmu.cli import commands
 from mb2fmu.errors import AnalysisError
-from mb2fmu.report.spectrum import spectrum, spectrum_text
+from mb2fmu.report.figures.eigenvalue_figure import spectrum, spectrum_text
 
 MODELS = Path(__file__).parents[3] / "models"
 

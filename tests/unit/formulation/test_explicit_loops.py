@@ -21,7 +21,7 @@ from mb2fmu.mechanics.formulations.loops import LoopRows, Misfit, Start
 from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSlider, FourBar, FourBarTrans
 from mb2fmu.mechanics.formulations.loops.rod_loop import Rod
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.report.listing import listing
+from mb2fmu.report.equation_display.equation_text import listing
 
 # --- whole models ----------------------------------------------------------------------------------------------------
 

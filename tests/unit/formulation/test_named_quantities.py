@@ -13,7 +13,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
 from mb2fmu.mechanics.formulations.theory_quantities import TITLES, named_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.report.quantity_listing import quantity_listing
+from mb2fmu.report.equation_display.quantity_text import quantity_listing
 
 MODELS = ("double_pendulum", "two_rods", "chaplygin_sleigh")
 ALL = tuple(TITLES)

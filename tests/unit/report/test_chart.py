@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from lxml import etree
 
-from mb2fmu.report.chart import Chart, Line, Panel, axis_label, draw
+from mb2fmu.report.figures.svg_chart import Chart, Line, Panel, axis_label, draw
 
 
 def drawing(*lines, scale="linear"):

@@ -18,7 +18,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     LinearSolve,
     MassMatrixDynamics,
 )
-from mb2fmu.report.equation_lists import DIMENSION, LENGTH, LISTED, Operations, equation_blocks
+from mb2fmu.report.equation_display.equation_lists import DIMENSION, LENGTH, LISTED, Operations, equation_blocks
 
 a, b = sm.symbols("a b")
 

@@ -11,11 +11,11 @@ from event_models import belt, dropped, particle, reference_of
 from lxml import etree
 
 from mb2fmu.report import render
-from mb2fmu.report.chart import Chart, Strip, draw
-from mb2fmu.report.event_tables import ticks
-from mb2fmu.report.exercised import limits
-from mb2fmu.report.mode_strips import modes
-from mb2fmu.report.terminal import verdict_blocks, verdict_line
+from mb2fmu.report.figures.svg_chart import Chart, Strip, draw
+from mb2fmu.report.sections.coverage_section import limits
+from mb2fmu.report.sections.event_tables import ticks
+from mb2fmu.report.sections.mode_strips import modes
+from mb2fmu.report.terminal_verdict import verdict_blocks, verdict_line
 from mb2fmu.validation.result import EventResult, Jump, MovedResult
 
 

@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 
 from mb2fmu.report import render
-from mb2fmu.report.terminal import verdict_blocks, verdict_line
+from mb2fmu.report.terminal_verdict import verdict_blocks, verdict_line
 from mb2fmu.validation import CallResult, InfluenceResult, KindResult, Move, MovedResult
 
 

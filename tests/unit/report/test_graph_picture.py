@@ -16,7 +16,7 @@ import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import GROUND, Bond, MechanismGraph, mechanism_graph
-from mb2fmu.report.graph_picture import graph_picture
+from mb2fmu.report.equation_display.graph_picture import graph_picture
 
 MODELS = Path(__file__).parents[3] / "models"
 

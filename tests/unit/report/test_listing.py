@@ -17,7 +17,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
     VelocityConstraints,
 )
-from mb2fmu.report.listing import listing, operation_counts
+from mb2fmu.report.equation_display.equation_text import listing, operation_counts
 
 x, y, v, w, vd, wd, a, F, t, m, lam, f, s, h = sm.symbols("x y v w vd wd a F t m lambda f s h")
 

@@ -13,7 +13,7 @@ from sympy.parsing.sympy_parser import (
     standard_transformations,
 )
 
-from mb2fmu.report.mathml import MathML, identifier, width
+from mb2fmu.report.equation_display.mathml import MathML, identifier, width
 
 a, b, q1, m_rod, theta_2 = sm.symbols("a b q1 m_rod theta_2")
 t = sm.Symbol("t")

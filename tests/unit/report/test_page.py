@@ -22,7 +22,7 @@ from mb2fmu import visualization
 from mb2fmu.audit.checkers import Finding
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.report import Provenance, describe, render
-from mb2fmu.report.terminal import verdict_blocks, verdict_line
+from mb2fmu.report.terminal_verdict import verdict_blocks, verdict_line
 from mb2fmu.validation import Independence, Rung
 
 HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'

@@ -7,7 +7,7 @@ import base64
 import pytest
 from lxml import etree
 
-from mb2fmu.report.picture import picture
+from mb2fmu.report.figures.model_picture import picture
 
 PREFIX = "data:image/svg+xml;base64,"
 

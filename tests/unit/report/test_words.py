@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.report.words import WORDS, explained
+from mb2fmu.report.sections.tooltips import WORDS, explained
 
 PIECES = st.lists(st.sampled_from([*WORDS, "of", "<b>", "&", "rebound", "Bounds", ":", "12"]), max_size=12)
 

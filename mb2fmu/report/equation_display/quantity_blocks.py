@@ -10,8 +10,8 @@ from markupsafe import Markup, escape
 from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity, QuantitySection
-from mb2fmu.report.equation_lists import LISTED, ROOM, EquationBlock, FormulaLines, pieces
-from mb2fmu.report.mathml import identifier
+from mb2fmu.report.equation_display.equation_lists import LISTED, ROOM, EquationBlock, FormulaLines, pieces
+from mb2fmu.report.equation_display.mathml import identifier
 
 _LETTERS = {
     "v": "<mi mathvariant='bold'>v</mi>", "omega": "<mi mathvariant='bold'>ω</mi>", "F": "<mi>F</mi>",

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mb2fmu.analysis import Critical, Sweep
-from mb2fmu.report.plotting import BLUE, GREEN, INK, LINE, RED, bordered, drawn, styled
+from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, bordered, drawn, styled
 
 _ROWS = 21
 """Of the table on a terminal: values between are in the JSON."""

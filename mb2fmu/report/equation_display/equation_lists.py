@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
 from mb2fmu.mechanics.equations.link_recursion import LinearVector, Recursion, RecursiveDynamics
-from mb2fmu.report.mathml import MathML, identifier, width
+from mb2fmu.report.equation_display.mathml import MathML, identifier, width
 
 # A row of a matrix has room for ROW characters, so that it fits on paper: longer entries, and those of over WHOLE
 # operations in a matrix that stands alone, stand below it. What has more than LISTED operations is folded; what is

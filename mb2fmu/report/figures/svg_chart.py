@@ -16,9 +16,9 @@ from typing import Literal
 import numpy as np
 from markupsafe import Markup, escape
 
-from mb2fmu.report.axes import Axis, Scale, linear_axis, log_axis
-from mb2fmu.report.decimation import Samples, decimate, gaps
-from mb2fmu.report.numbers import power_of_ten
+from mb2fmu.report.figures.chart_axes import Axis, Scale, linear_axis, log_axis
+from mb2fmu.report.figures.signal_decimation import Samples, decimate, gaps
+from mb2fmu.report.number_format import power_of_ten
 
 LineStyle = Literal["reference", "fmu", "error", "bound", "uncertainty", "first", "second", "third", "fourth", "fifth"]
 
@@ -113,7 +113,7 @@ def draw(chart: Chart, *, columns: int = 2 * _COLUMNS) -> Markup:
 
     Args:
         chart: What to draw.
-        columns: Pixel columns that lines are thinned to; see :func:`mb2fmu.report.decimation.decimate`.
+        columns: Pixel columns that lines are thinned to; see :func:`mb2fmu.report.figures.signal_decimation.decimate`.
     """
     times = np.concatenate(
         [line.t[[0, -1]] for panel in chart.panels for line in panel.lines if line.t.size]

@@ -9,10 +9,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mb2fmu.report.event_tables import events_text
-from mb2fmu.report.event_tables import failures as event_failures
-from mb2fmu.report.exercised import coverage_text
-from mb2fmu.report.measurements import table_blocks, table_failures
+from mb2fmu.report.sections.coverage_section import coverage_text
+from mb2fmu.report.sections.event_tables import events_text
+from mb2fmu.report.sections.event_tables import failures as event_failures
+from mb2fmu.report.sections.measurement_comparison import table_blocks, table_failures
 from mb2fmu.validation.independent_checks import Rung
 from mb2fmu.validation.result import KIND_NAMES, InvariantResult, KindResult, ValidationResult, VariableResult
 

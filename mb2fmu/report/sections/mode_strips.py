@@ -9,9 +9,9 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.contact_records import UnilateralContact
 from mb2fmu.mechanics.equations.latch_records import Latch
-from mb2fmu.report.chart import Chart, Strip, draw
-from mb2fmu.report.content import Figure
-from mb2fmu.report.event_tables import ticks
+from mb2fmu.report.figures.svg_chart import Chart, Strip, draw
+from mb2fmu.report.pages.report_content import Figure
+from mb2fmu.report.sections.event_tables import ticks
 from mb2fmu.validation.bounds.untested_switches import mode_word
 from mb2fmu.validation.modes.event_names import switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations

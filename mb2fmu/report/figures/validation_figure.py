@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from mb2fmu.report.chart import axis_label
-from mb2fmu.report.plotting import INK, SOFT, drawn, styled
+from mb2fmu.report.figures.figure_style import INK, SOFT, drawn, styled
+from mb2fmu.report.figures.svg_chart import axis_label
 from mb2fmu.validation.result import ValidationResult
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import TITLES
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
-from mb2fmu.report.content import Fact, VariableRow
-from mb2fmu.report.mathml import identifier
-from mb2fmu.report.numbers import plain
+from mb2fmu.report.equation_display.mathml import identifier
+from mb2fmu.report.number_format import plain
+from mb2fmu.report.pages.report_content import Fact, VariableRow
 
 _ROLES = {
     "independent": "time",

@@ -11,8 +11,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mb2fmu.report.content import ErrorRow
-from mb2fmu.report.results import bar, number
+from mb2fmu.report.pages.report_content import ErrorRow
+from mb2fmu.report.sections.validation_sections import bar, number
 from mb2fmu.validation.data.measured_data import ColumnResult, TableResult
 from mb2fmu.validation.result import KIND_NAMES
 

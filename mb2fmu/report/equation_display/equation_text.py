@@ -26,7 +26,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
 )
 from mb2fmu.mechanics.equations.link_recursion import Recursion
-from mb2fmu.report.equation_lists import Operations
+from mb2fmu.report.equation_display.equation_lists import Operations
 
 Format = Literal["text", "latex", "python"]
 

@@ -103,7 +103,7 @@ def rules_markdown() -> str:
 
 def audit_page(result: AuditResult) -> bytes:
     """Return one self-contained HTML document in UTF-8."""
-    from mb2fmu.report.page import environment, source  # brings what pages of proofs need, as SymPy
+    from mb2fmu.report.pages.page_template import environment, source  # brings what pages of proofs need, as SymPy
 
     found: dict[str, list[Finding]] = {each: [] for each in SEVERITIES}
     for each in result.findings:

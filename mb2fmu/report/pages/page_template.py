@@ -9,8 +9,8 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from mb2fmu.report.content import Page
-from mb2fmu.report.words import WORDS, explained
+from mb2fmu.report.pages.report_content import Page
+from mb2fmu.report.sections.tooltips import WORDS, explained
 from mb2fmu.visualization.three_js import LICENCE
 
 

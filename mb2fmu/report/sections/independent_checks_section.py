@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mb2fmu.report.content import LadderRow, Number, State
-from mb2fmu.report.numbers import exact, short
+from mb2fmu.report.number_format import exact, short
+from mb2fmu.report.pages.report_content import LadderRow, Number, State
 from mb2fmu.validation.independent_checks import Rung
 from mb2fmu.validation.result import ValidationResult
 

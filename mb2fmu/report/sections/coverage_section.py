@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from mb2fmu.report.content import CallRow, CoverageRow, ErrorRow, Exercise, Fact, Number, State
-from mb2fmu.report.numbers import exact, plain, short
-from mb2fmu.report.results import judged_row
+from mb2fmu.report.number_format import exact, plain, short
+from mb2fmu.report.pages.report_content import CallRow, CoverageRow, ErrorRow, Exercise, Fact, Number, State
+from mb2fmu.report.sections.validation_sections import judged_row
 from mb2fmu.validation.result import (
     KIND_NAMES,
     CallResult,

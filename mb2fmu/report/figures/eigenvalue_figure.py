@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from mb2fmu.analysis import Linearization
-from mb2fmu.report.plotting import BLUE, INK, LINE, RED, SOFT, bordered, drawn, styled
+from mb2fmu.report.figures.figure_style import BLUE, INK, LINE, RED, SOFT, bordered, drawn, styled
 
 _ZERO = 1e-7
 

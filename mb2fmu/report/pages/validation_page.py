@@ -7,15 +7,15 @@ from dataclasses import replace
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.report import event_tables, exercised, results
-from mb2fmu.report import unit_facts as description
-from mb2fmu.report.content import Page, Provenance, Theory
-from mb2fmu.report.equation_lists import ROOM, equation_blocks
-from mb2fmu.report.ladder import ladder_rows
-from mb2fmu.report.measurements import table_failures, table_rows
-from mb2fmu.report.numbers import short
-from mb2fmu.report.page import print_page
-from mb2fmu.report.picture import picture
+from mb2fmu.report.equation_display.equation_lists import ROOM, equation_blocks
+from mb2fmu.report.figures.model_picture import picture
+from mb2fmu.report.number_format import short
+from mb2fmu.report.pages.page_template import print_page
+from mb2fmu.report.pages.report_content import Page, Provenance, Theory
+from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
+from mb2fmu.report.sections import fmu_facts as description
+from mb2fmu.report.sections.independent_checks_section import ladder_rows
+from mb2fmu.report.sections.measurement_comparison import table_failures, table_rows
 from mb2fmu.validation.result import ValidationResult
 from mb2fmu.visualization import Drawing, Signals, element
 from mb2fmu.visualization.default_plots import interesting
@@ -91,35 +91,35 @@ def _page(
     return Page(
         title=definition.name,
         description=definition.description,
-        verdict=results.verdict(
+        verdict=validation_sections.verdict(
             result,
-            [*event_tables.failures(result), *exercised.failures(result), *table_failures(result.tables)],
-            "; ".join(filter(None, (event_tables.events_text(result), exercised.coverage_text(result)))),
+            [*event_tables.failures(result), *coverage_section.failures(result), *table_failures(result.tables)],
+            "; ".join(filter(None, (event_tables.events_text(result), coverage_section.coverage_text(result)))),
         ),
         facts=(
             *description.unit_facts(interface, given.platforms),
             *description.model_facts(definition, equations, interface),
-            *exercised.limits(result),
+            *coverage_section.limits(result),
         ),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
-        errors=results.error_rows(result, None),
-        errors_text=results.errors_text(result),
-        others=results.other_kinds(result) | table_rows(result.tables),
-        groups=results.trajectory_groups(result, texts, units, columns=None, most=None),
-        invariants=results.invariant_rows(result),
-        balances=results.balances(result),
-        reference=results.reference_text(result),
-        checks=results.check_rows(result),
+        errors=validation_sections.error_rows(result, None),
+        errors_text=validation_sections.errors_text(result),
+        others=validation_sections.other_kinds(result) | table_rows(result.tables),
+        groups=validation_sections.trajectory_groups(result, texts, units, columns=None, most=None),
+        invariants=validation_sections.invariant_rows(result),
+        balances=validation_sections.balances(result),
+        reference=validation_sections.reference_text(result),
+        checks=validation_sections.check_rows(result),
         equations=equation_blocks(equations, ROOM if folded else 0),
         equations_text=description.equations_text(equations, interface),
         variables=description.variable_rows(interface, definition)
         if interface
         else description.declared_rows(definition),
-        facts_of_proof=results.provenance_facts(result),
+        facts_of_proof=validation_sections.provenance_facts(result),
         timings={activity: f"{short(seconds)} s" for activity, seconds in given.timings.items()},
         provenance=given,
-        exercise=exercised.exercise(result),
+        exercise=coverage_section.exercise(result),
         ladder=ladder_rows(result),
         events=event_tables.event_tables(result),
     )
@@ -138,6 +138,6 @@ def _thinned(
     texts = description.texts(definition, equations)
     return replace(
         page,
-        errors=results.error_rows(result, most),
-        groups=results.trajectory_groups(result, texts, units, columns=columns, most=most),
+        errors=validation_sections.error_rows(result, most),
+        groups=validation_sections.trajectory_groups(result, texts, units, columns=columns, most=most),
     )

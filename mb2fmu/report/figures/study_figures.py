@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.report.chart import axis_label
-from mb2fmu.report.plotting import BLUE, GREEN, INK, LINE, RED, SOFT, drawn
+from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, SOFT, drawn
+from mb2fmu.report.figures.svg_chart import axis_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from mb2fmu.report.content import EventRow, EventTable, Number, State
-from mb2fmu.report.numbers import exact, short
+from mb2fmu.report.number_format import exact, short
+from mb2fmu.report.pages.report_content import EventRow, EventTable, Number, State
 from mb2fmu.validation.reference.event_sides import of_the_motion
 from mb2fmu.validation.reference.reference_run import Reference
 from mb2fmu.validation.result import KIND_NAMES, EventResult, ValidationResult

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from markupsafe import Markup, escape
 
 from mb2fmu.analysis.fitted_curve import FittedCurve
-from mb2fmu.report.chart import axis_label
-from mb2fmu.report.page import environment, source
-from mb2fmu.report.plotting import BLUE, INK, LINE, RED, SOFT, drawn
+from mb2fmu.report.figures.figure_style import BLUE, INK, LINE, RED, SOFT, drawn
+from mb2fmu.report.figures.svg_chart import axis_label
+from mb2fmu.report.pages.page_template import environment, source
 
 Floats = npt.NDArray[np.float64]
 

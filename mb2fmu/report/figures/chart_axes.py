@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from mb2fmu.report.decimation import Samples
-from mb2fmu.report.numbers import MINUS, power_of_ten
+from mb2fmu.report.figures.signal_decimation import Samples
+from mb2fmu.report.number_format import MINUS, power_of_ten
 
 Scale = Literal["linear", "log"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from mb2fmu.report.page import environment, source
+from mb2fmu.report.pages.page_template import environment, source
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from markupsafe import Markup
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.report import unit_facts as description
-from mb2fmu.report.content import FigureGroup, Page, Provenance, Theory
-from mb2fmu.report.equation_lists import equation_blocks
-from mb2fmu.report.page import print_page
-from mb2fmu.report.picture import picture
+from mb2fmu.report.equation_display.equation_lists import equation_blocks
+from mb2fmu.report.figures.model_picture import picture
+from mb2fmu.report.pages.page_template import print_page
+from mb2fmu.report.pages.report_content import FigureGroup, Page, Provenance, Theory
+from mb2fmu.report.sections import fmu_facts as description
 from mb2fmu.visualization import SMALL, Drawing, still
 
 

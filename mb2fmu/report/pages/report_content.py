@@ -9,9 +9,9 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from mb2fmu.report.belonging import claims
-from mb2fmu.report.chart import LineStyle
-from mb2fmu.report.equation_lists import EquationBlock
+from mb2fmu.report.equation_display.equation_lists import EquationBlock
+from mb2fmu.report.figures.svg_chart import LineStyle
+from mb2fmu.report.pages.report_identity import claims
 from mb2fmu.visualization import Element
 
 State = Literal["good", "bad", "neutral"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.report.plotting import COLOURS, INK, LINE, bordered, styled
+from mb2fmu.report.figures.figure_style import COLOURS, INK, LINE, bordered, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,0 +1,1 @@
+"""TODO report/equation_display"""
