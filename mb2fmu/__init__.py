@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mb2fmu.analysis.studies.output_reductions import FirstCrossing, Largest
     from mb2fmu.errors import Mb2FmuError
     from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion
     from mb2fmu.model.elements import (
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
         simulate,
         validate,
     )
-    from mb2fmu.studies.reductions import FirstCrossing, Largest
     from mb2fmu.systems import CoupledSystem
 
 __version__ = "0.1.0"
@@ -126,7 +126,7 @@ _HOMES = {
     "CoupledSystem": "mb2fmu.systems",
     "Mb2FmuError": "mb2fmu.errors",
 } | dict.fromkeys(("no_event", "pre", "sticking_sign"), "mb2fmu.model.functions")
-_HOMES |= dict.fromkeys(("FirstCrossing", "Largest"), "mb2fmu.studies.reductions")
+_HOMES |= dict.fromkeys(("FirstCrossing", "Largest"), "mb2fmu.analysis.studies.output_reductions")
 _HOMES |= dict.fromkeys(
     (
         "Backlash",

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from scipy.linalg import qr
 
 from mb2fmu.analysis.operating_point import OperatingPoint, find, on_constraints
-from mb2fmu.analysis.search_start import Start
-from mb2fmu.analysis.slopes import Slopes
+from mb2fmu.analysis.operating_point_start import Start
+from mb2fmu.analysis.program_slopes import Slopes
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion

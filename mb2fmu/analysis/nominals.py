@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import RK45
 
-from mb2fmu.analysis.search_start import start_at
-from mb2fmu.analysis.study import signals_of
+from mb2fmu.analysis.operating_point_start import start_at
+from mb2fmu.analysis.sensitivity_request import signals_of
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program import operation_count

@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import solve_ivp
 
-from mb2fmu.analysis.held_inputs import HeldInputs, ends_of
 from mb2fmu.analysis.mode_changes import ModeChanges
+from mb2fmu.analysis.operating_point_start import Start
 from mb2fmu.analysis.saltation import Integration, Saltation
-from mb2fmu.analysis.search_start import Start
-from mb2fmu.analysis.study import Study
+from mb2fmu.analysis.sensitivity_request import Study
+from mb2fmu.analysis.zero_order_hold import HeldInputs, ends_of
 from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
 from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import Evaluator, evaluator

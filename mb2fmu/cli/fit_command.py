@@ -17,7 +17,7 @@ from mb2fmu.cli.progress import Progress
 from mb2fmu.errors import Mb2FmuError
 
 if TYPE_CHECKING:
-    from mb2fmu.studies.fitting import Fitted
+    from mb2fmu.analysis.studies.model_fitting import Fitted
 
 
 def _bounds(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, tuple[float, float]]:

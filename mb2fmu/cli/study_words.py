@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mb2fmu.studies.study_plan import DIRECTIONS, METHODS, TAKES
+from mb2fmu.analysis.studies.study_plan import DIRECTIONS, METHODS, TAKES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

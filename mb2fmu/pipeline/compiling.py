@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.analysis.studies.ensembles import Batch, Ensemble, Motion, Solver
+from mb2fmu.analysis.studies.fmu_batch_run import UnitMotion, places_of
 from mb2fmu.compiler import events
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.pipeline.deriving import AnyModel, derive
@@ -19,8 +21,6 @@ from mb2fmu.pipeline.eventful_derivatives import why_not, with_derivatives
 from mb2fmu.pipeline.language_targets import described
 from mb2fmu.pipeline.options import FormulationOptions
 from mb2fmu.pipeline.outcomes import Derivation
-from mb2fmu.studies.ensembles import Batch, Ensemble, Motion, Solver
-from mb2fmu.studies.unit_motion import UnitMotion, places_of
 
 if TYPE_CHECKING:
     from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram

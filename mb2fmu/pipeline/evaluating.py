@@ -19,8 +19,8 @@ from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.pipeline.right_hand_side import RightHandSide
 
 if TYPE_CHECKING:
+    from mb2fmu.analysis.studies.ensembles import Ensemble
     from mb2fmu.mechanics.equations.equations_of_motion import Method
-    from mb2fmu.studies.ensembles import Ensemble
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu import analysis
+from mb2fmu.analysis.studies.ensembles import Ensemble, Motion
 from mb2fmu.compiler import events
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import AnalysisError
 from mb2fmu.fmu.toolchain.batch_inputs import Course, Moved
 from mb2fmu.pipeline.outcomes import Derivation
-from mb2fmu.studies.ensembles import Ensemble, Motion
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,12 +14,12 @@ from scipy.interpolate import Akima1DInterpolator, PPoly
 
 from mb2fmu import analysis
 from mb2fmu.analysis.fitted_curve import FittedCurve
+from mb2fmu.analysis.studies.model_fitting import Fitted, Unknown, fit
 from mb2fmu.errors import AnalysisError, Fault, ValidationError
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.inputs import seconds
 from mb2fmu.pipeline.outcomes import Derivation, Observer
 from mb2fmu.pipeline.stopwatch import Stopwatch
-from mb2fmu.studies.fitting import Fitted, Unknown, fit
 from mb2fmu.units import compatible, display_conversion
 
 if TYPE_CHECKING:

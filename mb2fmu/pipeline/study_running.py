@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mb2fmu.analysis.studies.case_runner import Answer
+from mb2fmu.analysis.studies.case_scheduling import Effort, Engine, InProcess, run_cases
+from mb2fmu.analysis.studies.study_cases import Signal, Study, resolve
+from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, examine_plan, names_no_source
+from mb2fmu.analysis.studies.study_store import INDICES, INPUTS, SUMMARY, Store
+from mb2fmu.analysis.studies.trajectory_files import zarr_package
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package.fmu_archive import archived
 from mb2fmu.pipeline.deriving import derive
 from mb2fmu.pipeline.inputs import InputValue, read_inputs
 from mb2fmu.pipeline.outcomes import Observer
 from mb2fmu.scratch import work_folder
-from mb2fmu.studies.case_runner import Answer
-from mb2fmu.studies.scheduling import Effort, Engine, InProcess, run_cases
-from mb2fmu.studies.study_cases import Signal, Study, resolve
-from mb2fmu.studies.study_plan import StudyPlan, Value, examine_plan, names_no_source
-from mb2fmu.studies.study_store import INDICES, INPUTS, SUMMARY, Store
-from mb2fmu.studies.trajectory_files import zarr_package
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.description_records import Description
@@ -215,7 +215,7 @@ def _engine(study: Study, content: bytes, scheduler: str, workers: int | None, c
             yield InProcess(study.job, folder, study.cases)
             return
         try:
-            from mb2fmu.studies.dask_workers import DaskWorkers, connected
+            from mb2fmu.analysis.studies.dask_workers import DaskWorkers, connected
         except ImportError as error:
             remedy = "pip install 'mb2fmu[study]', or write --scheduler none: in this process, one after the other"
             raise ToolError(

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.analysis.studies.sensitivity_indices import Indices, sobol_indices
+from mb2fmu.analysis.studies.study_cases import Study
+from mb2fmu.analysis.studies.study_store import INPUTS
 from mb2fmu.report.figures.study_figures import MOST_ACROSS, MOST_DOWN, MOST_LINES, Shares, parallels, responses, shares
 from mb2fmu.report.pages.study_page import CaseRow, StudyPage, study_page
-from mb2fmu.studies.sensitivity_indices import Indices, sobol_indices
-from mb2fmu.studies.study_cases import Study
-from mb2fmu.studies.study_store import INPUTS
 
 Floats = npt.NDArray[np.float64]
 

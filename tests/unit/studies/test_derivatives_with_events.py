@@ -13,10 +13,10 @@ import sympy.physics.mechanics as me
 import mb2fmu
 from mb2fmu import Impact, Model, load, sticking_sign
 from mb2fmu.analysis.saltation import Saltation
+from mb2fmu.analysis.studies.ensembles import Ensemble
+from mb2fmu.analysis.studies.output_reductions import Largest
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.compiling import compiled
-from mb2fmu.studies.ensembles import Ensemble
-from mb2fmu.studies.reductions import Largest
 
 MODELS = Path(__file__).parents[3] / "models"
 STEP = 1e-5
@@ -136,7 +136,7 @@ def test_inputs_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """Held from one communication point to the next, as the unit is given them; planted: all jumps left out."""
     many = compiled(pushed())
     check_differences(many, ("k", "f"), ("x", "v"), 1e-8)
-    monkeypatch.setattr("mb2fmu.analysis.held_inputs.HeldInputs.stretches", lambda _, end: iter((end,)))
+    monkeypatch.setattr("mb2fmu.analysis.zero_order_hold.HeldInputs.stretches", lambda _, end: iter((end,)))
     with pytest.raises(AssertionError):
         check_differences(many, ("k", "f"), ("x", "v"), 1e-8)
 
@@ -177,7 +177,7 @@ def test_an_instance_that_grazes_is_nan_beside_others(ball: Ensemble, monkeypatc
 
 
 def test_blocks_and_solvers_have_derivatives_alike(ball: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mb2fmu.studies.ensembles.BLOCK", 2)
+    monkeypatch.setattr("mb2fmu.analysis.studies.ensembles.BLOCK", 2)
     values = {"e": np.linspace(0.4, 0.8, 5)}
     explicit = ball.simulate(5, values, stop=0.7, step=0.1, sensitivities=("e", "h"))
     implicit = ball.simulate(5, values, stop=0.7, step=0.1, sensitivities=("e", "h"), solver="implicit")

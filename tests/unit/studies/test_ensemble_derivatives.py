@@ -13,10 +13,10 @@ import sympy.physics.mechanics as me
 
 import mb2fmu
 from mb2fmu import Model
+from mb2fmu.analysis.studies.ensembles import Ensemble, Solver
+from mb2fmu.analysis.studies.output_reductions import FirstCrossing, Largest
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.compiling import compiled
-from mb2fmu.studies.ensembles import Ensemble, Solver
-from mb2fmu.studies.reductions import FirstCrossing, Largest
 
 MODELS = Path(__file__).parents[3] / "models"
 ASKED = {"double_pendulum": ("m2", "elbow.angle"), "cart_pole": ("l", "theta"), "four_bar": ("la", "q1")}

@@ -11,10 +11,10 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu import Model, pipeline, validation
+from mb2fmu.analysis.studies.ensembles import Ensemble
+from mb2fmu.analysis.studies.output_reductions import FirstCrossing, Largest
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.compiling import compiled
-from mb2fmu.studies.ensembles import Ensemble
-from mb2fmu.studies.reductions import FirstCrossing, Largest
 
 MODELS = Path(__file__).parents[3] / "models"
 

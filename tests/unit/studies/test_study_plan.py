@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import sobol_indices as scipys
 from scipy.stats import uniform
 
+from mb2fmu.analysis.studies.case_samples import Axis, sample
+from mb2fmu.analysis.studies.sensitivity_indices import sobol_indices
+from mb2fmu.analysis.studies.study_plan import read_plan
 from mb2fmu.errors import AnalysisError
-from mb2fmu.studies.samples import Axis, sample
-from mb2fmu.studies.sensitivity_indices import sobol_indices
-from mb2fmu.studies.study_plan import read_plan
 
 WRONG = {
     "unitt": "a.fmu",

@@ -18,12 +18,12 @@ import pytest
 import zarr
 from click.testing import CliRunner
 
+from mb2fmu.analysis.studies import dask_workers, study_store
+from mb2fmu.analysis.studies.dask_workers import connected
 from mb2fmu.cli.application import commands
 from mb2fmu.errors import AnalysisError, ToolError
 from mb2fmu.pipeline.study_running import run_study
 from mb2fmu.pipeline.study_summary import replay
-from mb2fmu.studies import dask_workers, study_store
-from mb2fmu.studies.dask_workers import connected
 
 MODELS = Path(__file__).parents[3] / "models"
 FEW = "'at the end' = { of = 'h' }\n"
@@ -430,10 +430,10 @@ import sys
 from pathlib import Path
 import numpy as np
 from mb2fmu.pipeline.study_running import _prepared, _read
-from mb2fmu.studies.study_plan import read_plan
+from mb2fmu.analysis.studies.study_plan import read_plan
 from mb2fmu.fmu.package.fmu_archive import unpack
 from mb2fmu.fmu.package.publishing import write_tree
-from mb2fmu.studies import case_runner
+from mb2fmu.analysis.studies import case_runner
 plan, unit, folder = map(Path, sys.argv[1:])
 study, _, _ = _prepared(plan.parent, read_plan(_read(plan)), None)
 write_tree(unpack(unit), folder)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
-from mb2fmu.analysis.search_start import Start
+from mb2fmu.analysis.operating_point_start import Start
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations

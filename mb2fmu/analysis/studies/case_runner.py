@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from fmpy.fmi1 import FMICallException
 
+from mb2fmu.analysis.studies.output_reductions import crosses
+from mb2fmu.analysis.studies.study_plan import Direction, Take
 from mb2fmu.fmu.runner.fmpy_instances import STATUS, UNITS, Log
-from mb2fmu.studies.reductions import crosses
-from mb2fmu.studies.study_plan import Direction, Take
 
 Floats = npt.NDArray[np.float64]
 

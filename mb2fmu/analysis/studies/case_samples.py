@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.studies.study_plan import Method
+from mb2fmu.analysis.studies.study_plan import Method
 
 Floats = npt.NDArray[np.float64]
 

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from scipy.optimize import brentq, linear_sum_assignment
 
 from mb2fmu.analysis.linearization import Linearization, linearize
-from mb2fmu.analysis.search_start import Start
-from mb2fmu.analysis.slopes import Slopes
+from mb2fmu.analysis.operating_point_start import Start
+from mb2fmu.analysis.program_slopes import Slopes
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion

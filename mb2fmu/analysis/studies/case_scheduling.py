@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.studies.case_runner import Answer, Job, Runner
+from mb2fmu.analysis.studies.case_runner import Answer, Job, Runner
 
 Floats = npt.NDArray[np.float64]
 Cases = tuple[int, ...]

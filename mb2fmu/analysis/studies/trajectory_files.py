@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.analysis.studies.case_runner import Job
+from mb2fmu.analysis.studies.study_cases import Study
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.package.publishing import private_folder
-from mb2fmu.studies.case_runner import Job
-from mb2fmu.studies.study_cases import Study
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

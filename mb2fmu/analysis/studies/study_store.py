@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.analysis.studies import trajectory_files
+from mb2fmu.analysis.studies.case_runner import Answer
+from mb2fmu.analysis.studies.case_scheduling import Effort
+from mb2fmu.analysis.studies.study_cases import Study
+from mb2fmu.analysis.studies.trajectory_files import pyarrow, trajectory_arrays, trajectory_table
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.package.file_locks import HeldError, locked_at_once
 from mb2fmu.fmu.package.publishing import told_as_unwritten, write_whole
-from mb2fmu.studies import trajectory_files
-from mb2fmu.studies.case_runner import Answer
-from mb2fmu.studies.scheduling import Effort
-from mb2fmu.studies.study_cases import Study
-from mb2fmu.studies.trajectory_files import pyarrow, trajectory_arrays, trajectory_table
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

@@ -9,10 +9,10 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.analysis.studies.ensemble_results import Runs
+from mb2fmu.analysis.studies.output_reductions import Differentiable, Reduction
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.toolchain.batch_inputs import Course, Moved
-from mb2fmu.studies.ensemble_runs import Runs
-from mb2fmu.studies.reductions import Differentiable, Reduction
 
 Floats = npt.NDArray[np.float64]
 Batch = Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], Floats]

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.studies.study_plan import DIRECTIONS, Direction
+from mb2fmu.analysis.studies.study_plan import DIRECTIONS, Direction
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.analysis.studies.case_runner import Column, Job
+from mb2fmu.analysis.studies.case_samples import Axis, sample
+from mb2fmu.analysis.studies.study_plan import MOST_CASES, StudyPlan, Value, Varied, Wanted
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 from mb2fmu.model.value_overrides import number_in
-from mb2fmu.studies.case_runner import Column, Job
-from mb2fmu.studies.samples import Axis, sample
-from mb2fmu.studies.study_plan import MOST_CASES, StudyPlan, Value, Varied, Wanted
 from mb2fmu.units import display_conversion
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from distributed.client import Future
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
+from mb2fmu.analysis.studies.case_runner import Answer, Job, Runner
+from mb2fmu.analysis.studies.case_scheduling import Cases, Finished
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.package import write_tree
 from mb2fmu.fmu.package.fmu_archive import unarchived
-from mb2fmu.studies.case_runner import Answer, Job, Runner
-from mb2fmu.studies.scheduling import Cases, Finished
 
 Floats = npt.NDArray[np.float64]
 
