@@ -19,7 +19,7 @@ from mb2fmu.cli.progress import Progress
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.coupled import Coupled
-    from mb2fmu.systems.ssp import SspVersion
+    from mb2fmu.systems.ssp.ssp_archive import SspVersion
 
 
 @click.command(short_help="Couple several units: run them together, write SSP and OSP files.")
@@ -79,8 +79,8 @@ def system(
 
 def _tell(done: Coupled, *, asked: bool) -> None:
     """Say what a system did; with other masters asked, also which outputs they read too early."""
-    from mb2fmu.systems.coupling import stale_reads
-    from mb2fmu.systems.other_masters import farthest
+    from mb2fmu.systems.exports.foreign_masters import farthest
+    from mb2fmu.systems.resolved_system import stale_reads
 
     tally = done.motion.tally
     say(f"{done.joined.system.name}: {tally['steps']} steps, {tally['all_passes']} passes")

@@ -30,20 +30,20 @@ from mb2fmu.pipeline.simulating import describe_variables, simulate_derived
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.pipeline.trajectories import parquet_file
 from mb2fmu.scratch import work_folder
-from mb2fmu.systems.component import Component, read_component
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolved_path
-from mb2fmu.systems.coupling import converted_inputs
-from mb2fmu.systems.fmpy_script import fmpy_script
-from mb2fmu.systems.held_against import Deviation, deviations
-from mb2fmu.systems.joined import CouplingError, Joined
-from mb2fmu.systems.joining import join, name_faults
-from mb2fmu.systems.osp import osp_files
-from mb2fmu.systems.other_masters import MASTERS, Answer, ask_others
-from mb2fmu.systems.ssp import SspVersion, ssp_files
-from mb2fmu.systems.ssp_reading import ForeignRun, read_ssp
+from mb2fmu.systems.exports.fmpy_script import fmpy_script
+from mb2fmu.systems.exports.foreign_masters import MASTERS, Answer, ask_others
+from mb2fmu.systems.exports.osp_files import osp_files
+from mb2fmu.systems.fmu_component import Component, read_component
+from mb2fmu.systems.reference_comparison import Deviation, deviations
+from mb2fmu.systems.resolved_system import converted_inputs
+from mb2fmu.systems.ssp.ssp_archive import SspVersion, ssp_files
+from mb2fmu.systems.ssp.ssp_import import ForeignRun, read_ssp
 from mb2fmu.systems.system_picture import system_picture
 from mb2fmu.systems.system_report import system_page
 from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
+from mb2fmu.systems.wired_system import CouplingError, Joined
+from mb2fmu.systems.wiring import join, name_faults
 
 if TYPE_CHECKING:
     from mb2fmu.model import Declarations

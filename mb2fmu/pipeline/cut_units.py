@@ -20,7 +20,7 @@ from mb2fmu.pipeline.right_hand_side import RightHandSide
 from mb2fmu.systems.splitting import Cut, Part, Settings, Way, cut, joints_among, parts, usual_way
 from mb2fmu.systems.splitting.exchanged_forces import identifier
 from mb2fmu.systems.splitting.splitting_settings import fitting
-from mb2fmu.systems.splitting.system_file import SystemRun, system_file
+from mb2fmu.systems.splitting.system_script import SystemRun, system_file
 
 TIGHTEST = 1e-11
 

@@ -14,12 +14,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mb2fmu.systems.component import Component, read_component
     from mb2fmu.systems.coupled_system import CoupledSystem
-    from mb2fmu.systems.coupling import Stepping
-    from mb2fmu.systems.joined import CouplingError, Joined
-    from mb2fmu.systems.joining import join
+    from mb2fmu.systems.fmu_component import Component, read_component
+    from mb2fmu.systems.resolved_system import Stepping
     from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
+    from mb2fmu.systems.wired_system import CouplingError, Joined
+    from mb2fmu.systems.wiring import join
 
 __all__ = [
     "Component",

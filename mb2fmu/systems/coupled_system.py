@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from mb2fmu.model.source_location import caller
-from mb2fmu.systems.coupling import Method, Stepping
+from mb2fmu.systems.resolved_system import Method, Stepping
 
 Value = float | tuple[float, str]
 """A number in the variable's own unit, or a number and its unit."""
@@ -102,7 +102,7 @@ class SystemExperiment:
 
 
 class SteppingOptions(TypedDict, total=False):
-    """Options of :meth:`CoupledSystem.experiment` for :class:`~mb2fmu.systems.coupling.Stepping`."""
+    """Options of :meth:`CoupledSystem.experiment` for :class:`~mb2fmu.systems.resolved_system.Stepping`."""
 
     method: Method
     order: int
@@ -242,7 +242,7 @@ class CoupledSystem:
             step: Communication step in s.
             tolerance: Relative, of the components' own solvers.
             bound: Largest error against the monolith that is accepted, of each variable's own size.
-            stepping: As the attributes of :class:`~mb2fmu.systems.coupling.Stepping`.
+            stepping: As the attributes of :class:`~mb2fmu.systems.resolved_system.Stepping`.
         """
         self.run = SystemExperiment(
             stop=float(stop), tolerance=float(tolerance), bound=bound, stepping=Stepping(step=float(step), **stepping)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mb2fmu.errors import Fault
-from mb2fmu.systems.component import Component, Member
 from mb2fmu.systems.coupled_system import DeclaredBond
-from mb2fmu.systems.coupling import Bond, BondSide, Signal
-from mb2fmu.systems.joined import Told
+from mb2fmu.systems.fmu_component import Component, Member
+from mb2fmu.systems.resolved_system import Bond, BondSide, Signal
+from mb2fmu.systems.wired_system import Told
 
 Ports = Mapping[tuple[int, str], int]
 """(component, variable) → index of the port."""

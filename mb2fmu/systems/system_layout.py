@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mb2fmu.systems.coupling import Wiring
-from mb2fmu.systems.master.dependency_order import components_of
+from mb2fmu.systems.master.evaluation_order import components_of
+from mb2fmu.systems.resolved_system import Wiring
 
 LEAST_WIDTH, ROW, HEAD, GAP = 190.0, 19.0, 30.0, 130.0
 MARGIN = 40.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from markupsafe import escape
 
-from mb2fmu.systems.coupling import Wiring
+from mb2fmu.systems.resolved_system import Wiring
 from mb2fmu.systems.system_layout import MARGIN, Box, boxes
 
 _STYLE = (

@@ -12,11 +12,11 @@ from markupsafe import Markup
 
 from mb2fmu.report.figures.svg_chart import Chart, Line, LineStyle, Panel, draw
 from mb2fmu.report.pages.page_template import environment, source
-from mb2fmu.systems.held_against import Deviation
-from mb2fmu.systems.joined import Joined
-from mb2fmu.systems.other_masters import Answer
+from mb2fmu.systems.exports.foreign_masters import Answer
+from mb2fmu.systems.reference_comparison import Deviation
 from mb2fmu.systems.system_picture import system_picture
 from mb2fmu.systems.system_simulation import SystemMotion
+from mb2fmu.systems.wired_system import Joined
 
 _STYLES: tuple[LineStyle, ...] = ("first", "second", "third", "fourth", "fifth")
 _MOST_LINES = 5

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from mb2fmu.cli import commands
 from mb2fmu.pipeline.coupled import couple, joined_system
 from mb2fmu.systems import simulate_system
-from mb2fmu.systems.other_masters import farthest
+from mb2fmu.systems.exports.foreign_masters import farthest
 
 night = partial(pytest.param, marks=pytest.mark.repeats)
 FOLDER = Path(__file__).parents[2] / "systems"

@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.coupling import BondSide, Signal, Wiring
-from mb2fmu.systems.master import courses
-from mb2fmu.systems.master.marching import Stepped
+from mb2fmu.systems.master import input_extrapolation
+from mb2fmu.systems.master.communication_steps import Stepped
+from mb2fmu.systems.resolved_system import BondSide, Signal, Wiring
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class BondAccount:
         """
         end = done.begin + done.size
         if self._bonds:
-            begun, ended = courses.at(done.courses, 0.0), courses.at(done.courses, done.size)
+            begun, ended = input_extrapolation.at(done.courses, 0.0), input_extrapolation.at(done.courses, done.size)
             before = self._past[-1][1][: len(outputs)]
             fitted = self._fitted(done, begun, ended, slopes)
             for energy, bond in zip(self.energy, self._bonds, strict=True):
@@ -83,8 +83,8 @@ class BondAccount:
         """
         first = self._past[-1][0], np.concatenate([done.starts, begun])
         last = done.begin + done.size, np.concatenate([done.ends, ended])
-        known = courses.apart([*([] if done.anew else self._past[:-1]), first, last], done.size)
-        all_fitted = courses.fitted([t - done.begin for t, _ in known], np.array([y for _, y in known]))
+        known = input_extrapolation.apart([*([] if done.anew else self._past[:-1]), first, last], done.size)
+        all_fitted = input_extrapolation.fitted([t - done.begin for t, _ in known], np.array([y for _, y in known]))
         fitted, smooth = np.split(all_fitted, [len(done.ends)])
         bent = np.pad(done.courses, ((0, 0), (0, smooth.shape[1] - 3))) - smooth
         for (i, j), slope in zip(self.pairs, slopes, strict=True):
@@ -120,5 +120,5 @@ def _jump(side: BondSide, inputs: tuple[Floats, Floats], outputs: tuple[Floats, 
 def _values(signal: Signal, inputs: Floats, outputs: Floats, points: Floats) -> Floats:
     """Return a signal, or its rate, at points of a step (s from its start), in base units."""
     course = (inputs if signal.kind == "input" else outputs)[signal.index : signal.index + 1]
-    take = courses.rate if signal.rate else courses.at
+    take = input_extrapolation.rate if signal.rate else input_extrapolation.at
     return np.array([signal.factor * take(course, float(s))[0] for s in points])

@@ -20,11 +20,11 @@ import numpy.typing as npt
 from fmpy.fmi2 import FMU2Slave
 
 from mb2fmu.fmu.runner.fmpy_instances import Log, Unit2
-from mb2fmu.systems.coupling import Stepping, Wiring
-from mb2fmu.systems.master.forecast import LinearModel
-from mb2fmu.systems.master.slaves import Abilities, Advance, Slave2, Slave3, SlaveError
-from mb2fmu.systems.master.slaves import Intermediate as Unit3
-from mb2fmu.systems.master.whole_run import run
+from mb2fmu.systems.master.fmu_slaves import Abilities, Advance, Slave2, Slave3, SlaveError
+from mb2fmu.systems.master.fmu_slaves import Intermediate as Unit3
+from mb2fmu.systems.master.simulation_run import run
+from mb2fmu.systems.master.stability_forecast import LinearModel
+from mb2fmu.systems.resolved_system import Stepping, Wiring
 
 Floats = npt.NDArray[np.float64]
 

@@ -5,8 +5,8 @@ with, or that loads contain, become its inputs; what the others need of it becom
 terminal.
 """
 
-from mb2fmu.systems.splitting.cut_mechanism import WAYS, Cut, Way, cut, joints_among, usual_way
-from mb2fmu.systems.splitting.parts_of_cut import Part, parts
+from mb2fmu.systems.splitting.mechanism_cut import WAYS, Cut, Way, cut, joints_among, usual_way
+from mb2fmu.systems.splitting.part_mechanisms import Part, parts
 from mb2fmu.systems.splitting.splitting_settings import Settings
 
 __all__ = ["WAYS", "Cut", "Part", "Settings", "Way", "cut", "joints_among", "parts", "usual_way"]

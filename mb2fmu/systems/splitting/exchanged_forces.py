@@ -21,10 +21,10 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.model.declarations.declared_terminals import Connected
-from mb2fmu.systems.splitting.movement import points_of, turned_frames
+from mb2fmu.systems.splitting.moving_states import points_of, turned_frames
 
 if TYPE_CHECKING:
-    from mb2fmu.systems.splitting.cut_mechanism import Cut
+    from mb2fmu.systems.splitting.mechanism_cut import Cut
 
 AXES = "xyz"
 _SAMPLES = 3

@@ -14,10 +14,10 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import Observable, 
 from mb2fmu.model.declarations.declared_terminals import DeclaredMember, DeclaredTerminal
 from mb2fmu.model.variables import AuxiliaryState, Input, Parameter
 from mb2fmu.systems.splitting.exchanged_forces import identifier
-from mb2fmu.systems.splitting.selected_records import Selection
+from mb2fmu.systems.splitting.record_selection import Selection
 
 if TYPE_CHECKING:
-    from mb2fmu.systems.splitting.parts_of_cut import Draft
+    from mb2fmu.systems.splitting.part_mechanisms import Draft
 
 VALUE, RATE, ACCELERATION = range(3)
 Pair = tuple[sm.Symbol, sm.Symbol]

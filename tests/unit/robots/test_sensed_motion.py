@@ -16,8 +16,8 @@ from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.mechanics.formulations import formulate_motion
 from mb2fmu.robots.tree import robot_mechanism
-from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.splitting import cut
+from mb2fmu.systems.wired_system import CouplingError
 from mb2fmu.validation.compiled import link_tree
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from coupled_masses import WIRING
 
-from mb2fmu.systems.coupling import Link, Port, Wiring
-from mb2fmu.systems.master.dependency_order import levels, loop_text, sequence
+from mb2fmu.systems.master.evaluation_order import levels, loop_text, sequence
+from mb2fmu.systems.resolved_system import Link, Port, Wiring
 
 # a.x → b.u (through) → b.y → c.u (through) → c.y → a.u
 RING = Wiring(

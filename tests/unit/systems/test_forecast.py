@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from coupled_masses import WIRING, slaves
 
-from mb2fmu.systems.coupling import Link, Port, Stepping, Wiring
-from mb2fmu.systems.master.forecast import LinearModel, forecast
-from mb2fmu.systems.master.whole_run import run
+from mb2fmu.systems.master.simulation_run import run
+from mb2fmu.systems.master.stability_forecast import LinearModel, forecast
+from mb2fmu.systems.resolved_system import Link, Port, Stepping, Wiring
 
 # Two masses joined rigidly: one gives its acceleration, the other the force that its own mass needs for it.
 RIGID = Wiring(

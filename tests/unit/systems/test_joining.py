@@ -9,7 +9,7 @@ import pytest
 
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.systems import Component, CoupledSystem, CouplingError, join, read_component
-from mb2fmu.systems.component import UnitOfMeasure, conversion
+from mb2fmu.systems.fmu_component import UnitOfMeasure, conversion
 
 Units = dict[str, dict[str, Path]]
 

@@ -17,9 +17,9 @@ from scipy.integrate import solve_ivp
 from mb2fmu import Model, pipeline
 from mb2fmu.pipeline.cut_units import started
 from mb2fmu.pipeline.outcomes import Derivation
-from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.splitting import Part, Settings, Way, cut, parts
 from mb2fmu.systems.splitting.splitting_settings import fitting
+from mb2fmu.systems.wired_system import CouplingError
 
 Floats = npt.NDArray[np.float64]
 ROOT = Path(__file__).parents[3]

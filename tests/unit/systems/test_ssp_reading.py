@@ -13,8 +13,8 @@ from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.coupled import joined_system
 from mb2fmu.systems import CoupledSystem, CouplingError, Joined, join, read_component
-from mb2fmu.systems.component import TERMINALS
-from mb2fmu.systems.ssp import STRUCTURE, VERSIONS, SspVersion, schema_faults, ssp_files
+from mb2fmu.systems.fmu_component import TERMINALS
+from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, schema_faults, ssp_files
 
 Units = dict[str, dict[str, Path]]
 SSV = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"

@@ -23,8 +23,8 @@ from mb2fmu.systems import (
     system_simulation,
 )
 from mb2fmu.systems import simulate_system as simulate
-from mb2fmu.systems.master.marching import March
-from mb2fmu.systems.master.slaves import Slave2
+from mb2fmu.systems.master.communication_steps import March
+from mb2fmu.systems.master.fmu_slaves import Slave2
 from mb2fmu.systems.system_simulation import _request
 
 Units = dict[str, dict[str, Path]]

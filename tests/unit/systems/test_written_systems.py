@@ -23,11 +23,11 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.coupled import couple
 from mb2fmu.systems import CoupledSystem, Joined, join, read_component
 from mb2fmu.systems import foreign as foreign_scripts
-from mb2fmu.systems.coupling import Link, Port, Wiring
-from mb2fmu.systems.fmpy_script import fmpy_script
-from mb2fmu.systems.osp import FILE, osp_files
-from mb2fmu.systems.other_masters import ask_others
-from mb2fmu.systems.ssp import STRUCTURE, VERSIONS, SspVersion, schema_faults, ssp_files
+from mb2fmu.systems.exports.fmpy_script import fmpy_script
+from mb2fmu.systems.exports.foreign_masters import ask_others
+from mb2fmu.systems.exports.osp_files import FILE, osp_files
+from mb2fmu.systems.resolved_system import Link, Port, Wiring
+from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, schema_faults, ssp_files
 from mb2fmu.systems.system_layout import boxes
 from mb2fmu.systems.system_picture import system_picture
 

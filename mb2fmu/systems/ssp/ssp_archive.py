@@ -21,11 +21,11 @@ from lxml import etree
 
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.systems.component import Component, UnitOfMeasure
-from mb2fmu.systems.coupling import stale_reads
-from mb2fmu.systems.joined import Joined, TerminalLink
-from mb2fmu.systems.ssp_terminals import TerminalType, terminal_types
+from mb2fmu.systems.fmu_component import Component, UnitOfMeasure
+from mb2fmu.systems.resolved_system import stale_reads
+from mb2fmu.systems.ssp.ssp_terminals import TerminalType, terminal_types
 from mb2fmu.systems.system_layout import Box, boxes
+from mb2fmu.systems.wired_system import Joined, TerminalLink
 from mb2fmu.units import BASE_UNITS, parse_unit
 
 STRUCTURE = "SystemStructure.ssd"

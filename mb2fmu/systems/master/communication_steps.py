@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.coupling import Stepping, Wiring
-from mb2fmu.systems.master import courses
-from mb2fmu.systems.master.agreement import Closing, KeptValues
-from mb2fmu.systems.master.delays import Delays
-from mb2fmu.systems.master.dependency_order import sequence
-from mb2fmu.systems.master.slaves import Advance, Slave, SlaveError
+from mb2fmu.systems.master import input_extrapolation as courses
+from mb2fmu.systems.master.algebraic_loops import Closing, KeptValues
+from mb2fmu.systems.master.connection_delays import Delays
+from mb2fmu.systems.master.evaluation_order import sequence
+from mb2fmu.systems.master.fmu_slaves import Advance, Slave, SlaveError
+from mb2fmu.systems.resolved_system import Stepping, Wiring
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from mb2fmu.audit.description.description_records import Description, Variable, 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import unpack
-from mb2fmu.systems.master.slaves import Abilities
+from mb2fmu.systems.master.fmu_slaves import Abilities
 from mb2fmu.units import BASE_UNITS
 from mb2fmu.validation.runs.fmu_description import TROUBLES
 from mb2fmu.validation.runs.fmu_description import read_description as read_for_driving

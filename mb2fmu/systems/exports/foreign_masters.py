@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mb2fmu.systems import foreign
-from mb2fmu.systems.held_against import Deviation
+from mb2fmu.systems.reference_comparison import Deviation
 
 TIME_LIMIT = 120.0
 _LAST = 300

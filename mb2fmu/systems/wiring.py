@@ -8,14 +8,14 @@ from numbers import Integral, Real
 from typing import get_args
 
 from mb2fmu.errors import Fault
-from mb2fmu.systems.component import Component
-from mb2fmu.systems.connecting import Connections
+from mb2fmu.systems.connection_resolution import Connections
 from mb2fmu.systems.coupled_system import CoupledSystem
-from mb2fmu.systems.coupling import ORDERS, Link, Method, Port, Wiring
-from mb2fmu.systems.declared_values import DeclaredValues
-from mb2fmu.systems.joined import CouplingError, Joined, Told
-from mb2fmu.systems.master.dependency_order import levels, loop_text, sequence
+from mb2fmu.systems.fmu_component import Component
+from mb2fmu.systems.master.evaluation_order import levels, loop_text, sequence
+from mb2fmu.systems.parameter_values import DeclaredValues
 from mb2fmu.systems.power_bonds import DeclaredBonds
+from mb2fmu.systems.resolved_system import ORDERS, Link, Method, Port, Wiring
+from mb2fmu.systems.wired_system import CouplingError, Joined, Told
 
 _WORDS = {"method": get_args(Method), "loops": ("refuse", "solve"), "unstable": ("refuse", "run")}
 """Options of the stepping that are words, and what they can be."""

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from mb2fmu.errors import Fault
-from mb2fmu.systems.component import Component, UnitOfMeasure, conversion
-from mb2fmu.systems.joined import Mapped, Told
+from mb2fmu.systems.fmu_component import Component, UnitOfMeasure, conversion
+from mb2fmu.systems.wired_system import Mapped, Told
 from mb2fmu.units import parse_unit
 
 

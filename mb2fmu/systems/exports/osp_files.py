@@ -5,8 +5,8 @@ from __future__ import annotations
 from lxml import etree
 
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.systems.coupling import Port, stale_reads
-from mb2fmu.systems.joined import Joined
+from mb2fmu.systems.resolved_system import Port, stale_reads
+from mb2fmu.systems.wired_system import Joined
 
 NAMESPACE = "http://opensimulationplatform.com/MSMI/OSPSystemStructure"
 FILE = "OspSystemStructure.xml"

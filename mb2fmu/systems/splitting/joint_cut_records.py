@@ -9,7 +9,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Frame, KinematicPoint, Mechanism, VectorTerms
-from mb2fmu.systems.splitting.selected_records import Selection
+from mb2fmu.systems.splitting.record_selection import Selection
 
 Floats = npt.NDArray[np.float64]
 

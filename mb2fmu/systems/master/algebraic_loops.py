@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.coupling import Wiring
-from mb2fmu.systems.master.dependency_order import levels, loop_text
-from mb2fmu.systems.master.slaves import Slave, SlaveError
+from mb2fmu.systems.master.evaluation_order import levels, loop_text
+from mb2fmu.systems.master.fmu_slaves import Slave, SlaveError
+from mb2fmu.systems.resolved_system import Wiring
 
 Floats = npt.NDArray[np.float64]
 KeptValues = tuple[Floats, Floats, dict[tuple[int, ...], Floats]]

@@ -6,10 +6,10 @@ import difflib
 import math
 
 from mb2fmu.errors import Fault
-from mb2fmu.systems.component import Component, Member, conversion
 from mb2fmu.systems.coupled_system import DeclaredConnection
-from mb2fmu.systems.joined import TerminalLink, Told
+from mb2fmu.systems.fmu_component import Component, Member, conversion
 from mb2fmu.systems.power_bonds import TerminalBond
+from mb2fmu.systems.wired_system import TerminalLink, Told
 
 Target = tuple[int, str]
 """(component, variable)."""

@@ -11,11 +11,11 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.systems.joined import CouplingError
-from mb2fmu.systems.splitting.movement import Movement, Symbols
-from mb2fmu.systems.splitting.opened_joint import Compliance, opened
-from mb2fmu.systems.splitting.opened_records import Wave
+from mb2fmu.systems.splitting.joint_cut import Compliance, opened
+from mb2fmu.systems.splitting.joint_cut_records import Wave
+from mb2fmu.systems.splitting.moving_states import Movement, Symbols
 from mb2fmu.systems.splitting.splitting_settings import Settings
+from mb2fmu.systems.wired_system import CouplingError
 
 Way = Literal["force", "motion", "filter", "bushing", "line"]
 Kind = Literal["joint", "load", "constraint"]

@@ -20,10 +20,10 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 from mb2fmu.mechanics.mechanism.records.plain_symbols import rates_of
 from mb2fmu.mechanics.mechanism.sympy_import.given_records import HandedRecords
 from mb2fmu.model.model import ModelDefinition
-from mb2fmu.systems.joined import CouplingError
-from mb2fmu.systems.splitting.cut_mechanism import Cut
 from mb2fmu.systems.splitting.exchanged_forces import Exchange, acted_on, exchanged, taken
+from mb2fmu.systems.splitting.mechanism_cut import Cut
 from mb2fmu.systems.splitting.splitting_settings import Settings
+from mb2fmu.systems.wired_system import CouplingError
 
 VALUE, RATE, ACCELERATION = range(3)
 
@@ -266,7 +266,7 @@ def load_size(load: Load) -> sm.Expr:
 
 def frames_turned(load: Load) -> tuple[int, ...]:
     """Return the frames that a load turns."""
-    from mb2fmu.systems.splitting.movement import turned_frames
+    from mb2fmu.systems.splitting.moving_states import turned_frames
 
     return turned_frames(load)
 

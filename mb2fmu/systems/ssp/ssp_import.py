@@ -18,8 +18,8 @@ from mb2fmu.errors import Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import unpack, write_tree
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredParameter, DeclaredTarget, Value
-from mb2fmu.systems.joined import CouplingError
-from mb2fmu.systems.ssp import STRUCTURE, schema_faults
+from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, schema_faults
+from mb2fmu.systems.wired_system import CouplingError
 
 STEPS = 1000
 """Communication steps over the experiment where the archive names no step."""

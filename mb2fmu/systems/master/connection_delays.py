@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.coupling import Wiring
-from mb2fmu.systems.master import courses
+from mb2fmu.systems.master import input_extrapolation
+from mb2fmu.systems.resolved_system import Wiring
 
 Floats = npt.NDArray[np.float64]
 
@@ -68,9 +68,9 @@ class Delays:
                 found[k] = self._between(then)[k]
         return found
 
-    def courses(self, time: float, size: float) -> Floats:
+    def input_extrapolation(self, time: float, size: float) -> Floats:
         """Return the targets' courses over a step: lines between arriving values at its ends, shape (n_targets, 3)."""
-        return courses.fitted((0.0, size), np.array([self.arriving(time), self.arriving(time + size)]))
+        return input_extrapolation.fitted((0.0, size), np.array([self.arriving(time), self.arriving(time + size)]))
 
     def _between(self, time: float) -> Floats:
         """Return the value at a time, on the line between the points around it."""

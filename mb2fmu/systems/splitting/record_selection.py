@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.systems.splitting.movement import frames_of, points_of
+from mb2fmu.systems.splitting.moving_states import frames_of, points_of
 
 
 class Selection:

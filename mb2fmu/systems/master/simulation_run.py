@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.coupling import Stepping, Wiring
 from mb2fmu.systems.master.bond_energy import BondAccount
-from mb2fmu.systems.master.forecast import Forecast, LinearModel, forecast
-from mb2fmu.systems.master.marching import March, MarchError, Stepped
-from mb2fmu.systems.master.slaves import Slave
+from mb2fmu.systems.master.communication_steps import March, MarchError, Stepped
+from mb2fmu.systems.master.fmu_slaves import Slave
+from mb2fmu.systems.master.stability_forecast import Forecast, LinearModel, forecast
+from mb2fmu.systems.resolved_system import Stepping, Wiring
 
 Floats = npt.NDArray[np.float64]
 Record = Callable[[float, Floats, Floats, Floats], None]

@@ -39,11 +39,11 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import Group, dra
 from mb2fmu.mechanics.mechanism.records.requested_quantities import WrittenOutput
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.variables import Coordinate, Parameter, Speed
-from mb2fmu.systems.joined import CouplingError
 from mb2fmu.systems.splitting.exchanged_forces import AXES, free_axes, identifier
-from mb2fmu.systems.splitting.movement import Movement, frames_of, points_of, turned_frames
-from mb2fmu.systems.splitting.opened_records import Opened, Renumbered, Wave, turn, turn_about
+from mb2fmu.systems.splitting.joint_cut_records import Opened, Renumbered, Wave, turn, turn_about
+from mb2fmu.systems.splitting.moving_states import Movement, frames_of, points_of, turned_frames
 from mb2fmu.systems.splitting.splitting_settings import Settings
+from mb2fmu.systems.wired_system import CouplingError
 
 Floats = npt.NDArray[np.float64]
 Compliance = Literal["bushing", "line"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mb2fmu.systems.joined import Joined
+from mb2fmu.systems.wired_system import Joined
 
 
 @dataclass(frozen=True)

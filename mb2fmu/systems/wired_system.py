@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mb2fmu.errors import Fault, Mb2FmuError
-from mb2fmu.systems.component import Component
 from mb2fmu.systems.coupled_system import CoupledSystem
-from mb2fmu.systems.coupling import Wiring
+from mb2fmu.systems.fmu_component import Component
+from mb2fmu.systems.resolved_system import Wiring
 
 
 class CouplingError(Mb2FmuError):

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.coupling import Stepping, Wiring
-from mb2fmu.systems.master.linear_slave import LinearSlave
-from mb2fmu.systems.master.marching import March, MarchError
+from mb2fmu.systems.master.communication_steps import March, MarchError
+from mb2fmu.systems.master.linear_component import LinearSlave
+from mb2fmu.systems.resolved_system import Stepping, Wiring
 
 Floats = npt.NDArray[np.float64]
 

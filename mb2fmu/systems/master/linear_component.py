@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import expm
 
-from mb2fmu.systems.master.slaves import Abilities, Advance
+from mb2fmu.systems.master.fmu_slaves import Abilities, Advance
 
 Floats = npt.NDArray[np.float64]
 

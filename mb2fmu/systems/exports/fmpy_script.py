@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from mb2fmu.systems.joined import Joined
-from mb2fmu.systems.master.dependency_order import levels, sequence
+from mb2fmu.systems.master.evaluation_order import levels, sequence
+from mb2fmu.systems.wired_system import Joined
 
 
 def fmpy_script(joined: Joined, folder: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mb2fmu.systems.splitting.parts_of_cut import Part
+from mb2fmu.systems.splitting.part_mechanisms import Part
 
 
 @dataclass(frozen=True, slots=True)

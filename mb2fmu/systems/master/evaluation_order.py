@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.systems.coupling import Wiring
+from mb2fmu.systems.resolved_system import Wiring
 
 
 @dataclass(frozen=True, slots=True)
