@@ -41,7 +41,7 @@ from mb2fmu.fmu.toolchain import compile_program
 from mb2fmu.fmu.toolchain.compiled_batch import widest
 from mb2fmu.fmu.toolchain.compilers import Variant, compiling, find
 from mb2fmu.fmu.toolchain.platforms import host
-from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.targets import c
 
 ROOT = Path(__file__).parents[1]

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from mb2fmu import pipeline
 from mb2fmu.fmu import package
 from mb2fmu.fmu.toolchain.compilers import find
-from mb2fmu.pipeline.compiling import compiled
+from mb2fmu.pipeline.simulation.batch_compilation import compiled
 
 ROOT = Path(__file__).parents[1]
 MODEL = ROOT / "models" / "double_pendulum.py"

@@ -26,7 +26,7 @@ from mb2fmu.fmu.toolchain import Order
 from mb2fmu.fmu.toolchain.compile_and_link import UNIT, units
 from mb2fmu.fmu.toolchain.compilers import compiling, find
 from mb2fmu.fmu.toolchain.platforms import PLATFORMS, host
-from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.validation import conditions, simulate
 
 ROOT = Path(__file__).parents[1]

@@ -25,8 +25,8 @@ from mb2fmu.mechanics import mechanism
 from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model import ModelDefinition
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
-from mb2fmu.pipeline.filming import film
-from mb2fmu.pipeline.notebook import HEARS, telling
+from mb2fmu.pipeline.display.video import film
+from mb2fmu.pipeline.run_and_report.notebook_displays import HEARS, telling
 from mb2fmu.validation.reference import reference_files
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from mb2fmu import model
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.pipeline.proving import reference_equations
+from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 from mb2fmu.validation import Trajectory, make_reference
 from mb2fmu.validation.reference import reference_files
 

@@ -26,9 +26,9 @@ from mb2fmu.errors import FormulationError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.mechanics.equations import Method
 from mb2fmu.model import Model
-from mb2fmu.pipeline.options import BuildOptions
-from mb2fmu.pipeline.outcomes import Derivation
-from mb2fmu.pipeline.proving import reference_equations
+from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))  # mechanisms that are no examples, but hard

@@ -22,7 +22,7 @@ from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.equations.equations_of_motion import Method
 from mb2fmu.model.model import Model, Parts
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.pipeline.right_hand_side import CompilableProgram
+from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 Array = npt.NDArray[np.float64]
 _NEWTON = 30

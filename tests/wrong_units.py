@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.pipeline.outcomes import Build
+from mb2fmu.pipeline.derivation.pipeline_results import Build
 
 
 def packed(build: Build, path: Path) -> Path:

@@ -28,7 +28,7 @@ from mb2fmu.audit.description.description_records import DESCRIPTION, Descriptio
 from mb2fmu.audit.findings import SEVERITIES, Finding, Observation, finding, rules
 from mb2fmu.audit.recorded_reference import Recorded
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
-from mb2fmu.extras import required
+from mb2fmu.optional_packages import required
 
 BUDGET = 120.0
 """For the whole audit, in s."""

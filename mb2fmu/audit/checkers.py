@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.extras import required
+from mb2fmu.optional_packages import required
 
 TIME_LIMIT = 120.0
 Severity = Literal["error", "warning", "note"]

@@ -117,7 +117,7 @@ def animate(
         picture = visualization.still(drawing, time, strobe=strobe, background="#ffffff" if form == "png" else "")
         pipeline.write(path, picture if form == "svg" else package.raster(picture, PICTURE_WIDTH))
     if films:
-        from mb2fmu.pipeline.filming import film
+        from mb2fmu.pipeline.display.video import film
 
         for path in films:
             film(drawing, path)

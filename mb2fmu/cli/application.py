@@ -36,23 +36,23 @@ from mb2fmu.cli.command_options import (
     set_option,
     written_as_json,
 )
-from mb2fmu.cli.ending import end_with_exceptions, exit_code
 from mb2fmu.cli.equations_command import equations
 from mb2fmu.cli.fit_command import fit
 from mb2fmu.cli.linearize_command import linearize
+from mb2fmu.cli.new_and_list_commands import list_models, new
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options, show_notes
 from mb2fmu.cli.simulate_command import simulate
 from mb2fmu.cli.split_command import split
-from mb2fmu.cli.start_commands import list_models, new
 from mb2fmu.cli.study_command import study
 from mb2fmu.cli.system_command import system
+from mb2fmu.cli.termination_signals import end_with_exceptions, exit_code
 from mb2fmu.cli.validate_command import validate
-from mb2fmu.cli.verdict import json_option, show_verdict
+from mb2fmu.cli.verdict_output import json_option, show_verdict
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu.solvers import SOLVERS
-from mb2fmu.scratch import FULL, disk_fault
 from mb2fmu.targets import SOURCE_TARGETS
+from mb2fmu.temporary_files import FULL, disk_fault
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline import Exported

@@ -102,7 +102,7 @@ def fit(
       mb2fmu fit cart_pole --data a.csv --data b.csv --free c,b,theta -o fitted --report fit.html
     """
     from mb2fmu import pipeline
-    from mb2fmu.pipeline.identifying import identify
+    from mb2fmu.pipeline.study_runs.parameter_fit import identify
 
     with Progress() as progress:
         chosen = model_at(model, arguments, at)

@@ -12,7 +12,7 @@ from mb2fmu.cli.command_options import is_quiet
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from mb2fmu.pipeline.outcomes import Timing
+    from mb2fmu.pipeline.derivation.pipeline_results import Timing
 
 LONG = 60.0
 """In s: who waits longer than this wants to know for what, also where progress cannot be drawn."""

@@ -26,8 +26,8 @@ from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline.trajectories import Trajectories
-    from mb2fmu.pipeline.unit_simulating import AskedKind
+    from mb2fmu.pipeline.simulation.fmu_simulation import AskedKind
+    from mb2fmu.pipeline.simulation.trajectories import Trajectories
 
 KINDS = ("cs", "me")
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -72,7 +72,7 @@ def simulate(
     formulas, tables = inputs
     with Progress() as progress:
         if source.suffix == ".fmu":
-            from mb2fmu.pipeline.unit_simulating import simulate_unit
+            from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
 
             refuse_for_units("a unit")
             result: Trajectories = simulate_unit(
@@ -81,7 +81,7 @@ def simulate(
         else:
             if kind is not None:
                 raise click.BadParameter("only a unit is run so; a model is integrated", param_hint="--kind")
-            from mb2fmu.pipeline.simulating import simulate_model
+            from mb2fmu.pipeline.simulation.model_simulation import simulate_model
 
             model = pipeline.load(source, arguments).at(at)
             result = simulate_model(model, inputs=formulas, tables=tables, stop=stop, step=step, observer=progress)

@@ -20,7 +20,7 @@ from mb2fmu.cli.command_options import (
 from mb2fmu.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline.cut_units import Split
+    from mb2fmu.pipeline.system_runs.split_run import Split
     from mb2fmu.systems.splitting import Part, Settings, Way
 
 _positive = click.FloatRange(min=0.0, min_open=True)
@@ -86,7 +86,7 @@ def split(
       mb2fmu split masses.py --at "load[1]" --at "load[2]" --by motion
       mb2fmu split pendulum.py --at P1 --at P2 --by line --stiffness 1e4 --step 5e-4
     """
-    from mb2fmu.pipeline.cut_units import split as cut_into_units
+    from mb2fmu.pipeline.system_runs.split_run import split as cut_into_units
     from mb2fmu.systems.splitting import Settings
 
     given = {name: value for name, value in numbers.items() if value is not None}

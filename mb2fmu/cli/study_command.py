@@ -11,7 +11,7 @@ import click
 
 from mb2fmu.cli.command_options import debug_option, is_quiet, json_file_option, options, say, set_option
 from mb2fmu.cli.progress import Progress
-from mb2fmu.cli.study_words import plan_of, plan_options
+from mb2fmu.cli.study_options import plan_of, plan_options
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -92,7 +92,7 @@ def study(
       mb2fmu study plan.toml --out results --scheduler tcp://10.0.0.5:8786
     """
     from mb2fmu import pipeline
-    from mb2fmu.pipeline.study_running import run_study
+    from mb2fmu.pipeline.study_runs.study_run import run_study
 
     if workers is not None and scheduler != "local":
         raise click.BadParameter("a scheduler determines its number of workers itself", param_hint="--workers")

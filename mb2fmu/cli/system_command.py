@@ -18,7 +18,7 @@ from mb2fmu.cli.command_options import (
 from mb2fmu.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline.coupled import Coupled
+    from mb2fmu.pipeline.system_runs.system_run import Coupled
     from mb2fmu.systems.ssp.ssp_archive import SspVersion
 
 
@@ -63,7 +63,7 @@ def system(
       mb2fmu system TwoMasses.ssp --set step=0.001 --set order=2
     """
     from mb2fmu import pipeline
-    from mb2fmu.pipeline.coupled import couple
+    from mb2fmu.pipeline.system_runs.system_run import couple
 
     wanted = [name.strip() for name in masters.split(",") if name.strip()]
     with Progress() as progress:

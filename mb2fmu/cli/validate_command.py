@@ -11,7 +11,7 @@ import click
 
 from mb2fmu.cli.command_options import debug_option, options, set_option
 from mb2fmu.cli.progress import Progress
-from mb2fmu.cli.verdict import json_option, show_tables, show_verdict
+from mb2fmu.cli.verdict_output import json_option, show_tables, show_verdict
 
 if TYPE_CHECKING:
     from mb2fmu.validation import Settings, Tolerance
@@ -177,10 +177,10 @@ def _numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
 
 def _check(report: Path, unit: Path | None, *, runs_nothing: bool) -> None:
     """Tell whether a report and a unit belong together; end with exit code 0 or 1."""
-    from mb2fmu.pipeline import publication
+    from mb2fmu.pipeline.run_and_report import publication_rules
 
     if not runs_nothing:
         raise click.UsageError("--check-report runs nothing: give it no --model, --report, --json, --data or --points")
-    belonging = publication.check_report(report, unit)
+    belonging = publication_rules.check_report(report, unit)
     click.echo(belonging.text)
     click.get_current_context().exit(0 if belonging.passed else 1)

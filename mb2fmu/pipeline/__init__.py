@@ -25,24 +25,38 @@ from typing import Any, Unpack
 
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package.publishing import write_whole as write
-from mb2fmu.pipeline import notebook as notebook  # registers how records are shown
-from mb2fmu.pipeline import pages, proving, publication
-from mb2fmu.pipeline.animating import animate
-from mb2fmu.pipeline.building import build
-from mb2fmu.pipeline.deriving import DerivableModel, derive, load
-from mb2fmu.pipeline.evaluating import Model, rhs, right_hand_side, start_values
-from mb2fmu.pipeline.explaining import graph, quantities
-from mb2fmu.pipeline.language_targets import source_code, source_files, written_sources
-from mb2fmu.pipeline.living import living
-from mb2fmu.pipeline.options import BuildOptions, FormulationOptions, UnitOptions, build_options, formulation_options
-from mb2fmu.pipeline.outcomes import Build, Derivation, Exported, Finished, Observer, Timing, Validated
-from mb2fmu.pipeline.pages import report
-from mb2fmu.pipeline.proving import measure, validate
-from mb2fmu.pipeline.right_hand_side import RightHandSide
-from mb2fmu.pipeline.simulating import simulate
-from mb2fmu.pipeline.stopwatch import Stopwatch
-from mb2fmu.pipeline.studies import linearize, sensitivities, sweep
-from mb2fmu.pipeline.trajectories import Simulated, SimulatedUnit
+from mb2fmu.pipeline.derivation.model_derivation import DerivableModel, derive, load
+from mb2fmu.pipeline.derivation.pipeline_options import (
+    BuildOptions,
+    FormulationOptions,
+    UnitOptions,
+    build_options,
+    formulation_options,
+)
+from mb2fmu.pipeline.derivation.pipeline_results import (
+    Build,
+    Derivation,
+    Exported,
+    Finished,
+    Observer,
+    Timing,
+    Validated,
+)
+from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.display.motion_pictures import animate
+from mb2fmu.pipeline.fmu_build.core_fmu import build
+from mb2fmu.pipeline.fmu_build.source_targets import source_code, source_files, written_sources
+from mb2fmu.pipeline.run_and_report import notebook_displays as notebook  # registers how records are shown
+from mb2fmu.pipeline.run_and_report import publication_rules, report_pages, validation_run
+from mb2fmu.pipeline.run_and_report.page_fmu import living
+from mb2fmu.pipeline.run_and_report.report_pages import report
+from mb2fmu.pipeline.run_and_report.theory_display import graph, quantities
+from mb2fmu.pipeline.run_and_report.validation_run import measure, validate
+from mb2fmu.pipeline.simulation.model_callable import Model, rhs, right_hand_side, start_values
+from mb2fmu.pipeline.simulation.model_simulation import simulate
+from mb2fmu.pipeline.simulation.trajectories import Simulated, SimulatedUnit
+from mb2fmu.pipeline.study_runs.point_analyses import linearize, sensitivities, sweep
 
 __all__ = [
     "Build", "BuildOptions", "Derivation", "Exported", "Finished", "FormulationOptions", "Model", "Observer",
@@ -74,8 +88,8 @@ def export(
     stage = Stopwatch(observer, built.timings)
     with stage("describe the unit"):
         further = FileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
-        documented = pages.described(built).joined(further)
-    with stage("pack"), publication.results(derivation.definition.name, folder) as results:
+        documented = report_pages.described(built).joined(further)
+    with stage("pack"), publication_rules.results(derivation.definition.name, folder) as results:
         results.pack(documented)
         results.publish()
     return Exported(built, results.path, stage.timings, written_sources(sources, folder))
@@ -98,22 +112,22 @@ def run(
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``PlatformError`` if the unit would not run here.
     """
-    publication.refuse_what_cannot_run(options)
+    publication_rules.refuse_what_cannot_run(options)
     derivation = derive(model, arguments=arguments, observer=observer, **formulation_options(options))
     built = build(derivation, observer=observer, **build_options(options))
     stage = Stopwatch(observer, built.timings)
-    with publication.results(derivation.definition.name, folder) as results:
+    with publication_rules.results(derivation.definition.name, folder) as results:
         with stage("pack"):
             results.pack(built.core)
-        validated = proving.prove(
+        validated = validation_run.prove(
             results.unit, derivation.checked, derivation.mechanism, derivation.equations.method, stage
         )
         with stage("compile for the page"):
             built = replace(built, live=living(built))
         with stage("report"):
-            command = pages.command(derivation.definition, arguments or {}, options)
-            proved = pages.proved(built, validated, command)
+            command = report_pages.command(derivation.definition, arguments or {}, options)
+            proved = report_pages.proved(built, validated, command)
         with stage("pack"):
             results.pack(proved)
-        results.publish_with(pages.beside(built, validated, command, stage.timings, results.content))
+        results.publish_with(report_pages.beside(built, validated, command, stage.timings, results.content))
     return Finished(Exported(built, results.path, stage.timings), validated, results.page, stage.timings)

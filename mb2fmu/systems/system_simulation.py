@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.scratch import work_folder
 from mb2fmu.systems.fmu_component import Component
 from mb2fmu.systems.master.master_process import SystemRequest, UnitRequest
 from mb2fmu.systems.wired_system import CouplingError, Joined
+from mb2fmu.temporary_files import work_folder
 
 Floats = npt.NDArray[np.float64]
 Progress = Callable[[float], None]

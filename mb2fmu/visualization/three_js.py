@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.extras import required
+from mb2fmu.optional_packages import required
 
 LICENCE = """\
 three.js, in the page's script, is under the MIT License:

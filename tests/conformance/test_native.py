@@ -25,7 +25,7 @@ from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.model import load
 from mb2fmu.model.scales.characteristic_units import ATTRACTOR_RATE
-from mb2fmu.pipeline.proving import reference_equations
+from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 from mb2fmu.validation.comparison.motion_comparison import bounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import comparable, held_slope, observe

@@ -19,7 +19,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import close_loops, read
 from mb2fmu.model import Model, check
-from mb2fmu.pipeline.outcomes import Build
+from mb2fmu.pipeline.derivation.pipeline_results import Build
 from mb2fmu.validation import ValidationResult, Yardstick
 
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from mb2fmu.cli import commands
-from mb2fmu.pipeline.coupled import couple, joined_system
+from mb2fmu.pipeline.system_runs.system_run import couple, joined_system
 from mb2fmu.systems import simulate_system
 from mb2fmu.systems.exports.foreign_masters import farthest
 

@@ -18,7 +18,7 @@ import sympy.physics.mechanics as me
 import mb2fmu
 from mb2fmu import pipeline, pre, visualization
 from mb2fmu.fmu.toolchain.compile_cache import Storage
-from mb2fmu.pipeline.living import living
+from mb2fmu.pipeline.run_and_report.page_fmu import living
 from mb2fmu.visualization.interactive_fmu import LARGEST, knob, live_json, live_record
 
 MODELS = Path(__file__).parents[2] / "models"

@@ -20,10 +20,10 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model import Model
-from mb2fmu.pipeline import deriving
-from mb2fmu.pipeline.outcomes import Derivation
-from mb2fmu.pipeline.proving import ReferenceEquations, reference_equations
-from mb2fmu.pipeline.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation import model_derivation
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.run_and_report.validation_run import ReferenceEquations, reference_equations
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.experiment.perturbed_experiment import settable_names
 from mb2fmu.validation.independent_import.robot_accelerations import robot_motions
@@ -97,7 +97,7 @@ class Subject:
     @cached_property
     def read(self) -> Mechanism:
         """As it was read, and nothing more: what the formulation adds, it adds to every fault of reading too."""
-        return deriving.read_model(self.derivation.checked, None, Stopwatch(None))[1]
+        return model_derivation.read_model(self.derivation.checked, None, Stopwatch(None))[1]
 
     @cached_property
     def reference(self) -> ReferenceEquations:

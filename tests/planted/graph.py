@@ -15,7 +15,7 @@ from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
-from mb2fmu.pipeline.right_hand_side import CompilableProgram
+from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 RESULTS = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "prepare")
 """Entry points whose results an importer sees."""

@@ -24,10 +24,11 @@ from mb2fmu.compiler.lowering import lower
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.model import ModelDefinition
-from mb2fmu.pipeline import deriving, proving
-from mb2fmu.pipeline.outcomes import Build, Derivation
-from mb2fmu.pipeline.right_hand_side import CompilableProgram
-from mb2fmu.pipeline.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation import model_derivation
+from mb2fmu.pipeline.derivation.pipeline_results import Build, Derivation
+from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.run_and_report import validation_run
 from mb2fmu.validation import ValidationResult, Yardstick
 from mb2fmu.validation.conformity_checks import conformity
 from mb2fmu.validation.result import KindResult
@@ -121,7 +122,7 @@ def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
 @contextlib.contextmanager
 def _reading(checked: ModelDefinition, wrong: Any) -> Iterator[None]:
     """Whoever reads the model gets the wrong mechanism."""
-    with patch.object(deriving, "read_model", lambda *_: (checked, wrong)):
+    with patch.object(model_derivation, "read_model", lambda *_: (checked, wrong)):
         yield
 
 
@@ -152,7 +153,7 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
     if mutant.level == "reading":
         wrong = derivation.mechanism
         stage = Stopwatch(None)
-        return proving.prove(unit, subject.derivation.checked, wrong, used, stage).result
+        return validation_run.prove(unit, subject.derivation.checked, wrong, used, stage).result
     result = _against_the_reference(subject, derivation, unit, subject.yardstick)
     if not result.passed:
         return result

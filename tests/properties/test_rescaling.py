@@ -20,9 +20,9 @@ from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import close_loops
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import kinetic_energy_matches
 from mb2fmu.model.scales import characteristic_units
-from mb2fmu.pipeline import deriving
-from mb2fmu.pipeline.proving import reference_equations
-from mb2fmu.pipeline.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation import model_derivation
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 from mb2fmu.validation import Simulation, conditions, make_reference, measure_sensitivity
 from mb2fmu.validation.api_checks import api_check_comparison
 from mb2fmu.validation.bounds.error_table import Tally
@@ -150,12 +150,14 @@ def test_a_loop_that_is_read_again_is_drawn_together_as_its_unit_is(tmp_path, mo
     """Seen: in grams, millimetres, milliseconds α was 1e7/s; allowed for was 10/s, and a right unit fell short."""
     monkeypatch.setattr(characteristic_units, "ATTRACTOR_RATE", 10_000)
     unit = pipeline.export(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), tmp_path).path
-    checked, read = deriving.read_model(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), None, Stopwatch(None))
+    checked, read = model_derivation.read_model(
+        rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), None, Stopwatch(None)
+    )
     assert validation.prove_independently(unit, checked, read).passed
     wrong = rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL)
     loads = tuple(me.Force(load.point, (1 + 1e-6) * load.force) for load in wrong.mechanics.loads)
     wrong.mechanics = replace(wrong.mechanics, loads=loads)
-    checked, read = deriving.read_model(wrong, None, Stopwatch(None))
+    checked, read = model_derivation.read_model(wrong, None, Stopwatch(None))
     assert not validation.prove_independently(unit, checked, read).passed
 
 

@@ -10,7 +10,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model
 from mb2fmu.model import check
-from mb2fmu.pipeline.proving import reference_equations
+from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 from mb2fmu.validation import make_reference
 from mb2fmu.validation.source_checks.source_accelerations import own_motions
 

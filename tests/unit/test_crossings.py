@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mb2fmu.crossings import first_beyond
+from mb2fmu.root_finding import first_beyond
 
 SMOOTH = {
     "straight": lambda t, root: root - t,

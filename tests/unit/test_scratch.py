@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from mb2fmu.errors import ToolError
-from mb2fmu.scratch import VARIABLE, YOUNG, remove_abandoned, work_folder
+from mb2fmu.temporary_files import VARIABLE, YOUNG, remove_abandoned, work_folder
 
 WORKER = """
 import time
-from mb2fmu.scratch import work_folder
+from mb2fmu.temporary_files import work_folder
 with work_folder("wait") as folder:
     print(folder, flush=True)
     time.sleep(99)

@@ -20,7 +20,7 @@ from pathlib import Path
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package.file_locks import locked
-from mb2fmu.scratch import FULL, held, remove_abandoned
+from mb2fmu.temporary_files import FULL, held, remove_abandoned
 
 _BEFORE = "before"
 

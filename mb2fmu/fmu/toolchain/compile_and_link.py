@@ -19,7 +19,7 @@ from mb2fmu.fmu.toolchain.compile_cache import Storage, content_key
 from mb2fmu.fmu.toolchain.compiler_processes import Processes, failure
 from mb2fmu.fmu.toolchain.compilers import Care, Compiler, Tool, Variant, compiling, environment, variants
 from mb2fmu.fmu.toolchain.platforms import Platform
-from mb2fmu.scratch import told_of_disk, work_folder
+from mb2fmu.temporary_files import told_of_disk, work_folder
 
 UNIT = "sources/unit.c"
 """The translation unit that every unit has."""

@@ -16,7 +16,7 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, installed
 from mb2fmu.fmu.toolchain.fmu_compilation import compile_unit
 from mb2fmu.fmu.toolchain.platforms import host
-from mb2fmu.scratch import work_folder
+from mb2fmu.temporary_files import work_folder
 
 Floats = npt.NDArray[np.float64]
 

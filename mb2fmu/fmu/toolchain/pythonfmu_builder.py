@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.scratch import work_folder
+from mb2fmu.temporary_files import work_folder
 
 TIME_LIMIT = 120.0
 """In s; it usually takes less than one."""

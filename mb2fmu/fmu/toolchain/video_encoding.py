@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.scratch import told_of_disk, work_folder
+from mb2fmu.temporary_files import told_of_disk, work_folder
 
 _WHAT = "make the film"
 _TIME_LIMIT = 600.0

@@ -7,7 +7,7 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.toolchain.compile_cache import Storage, content_key, folder
 from mb2fmu.fmu.toolchain.compiler_processes import Processes
 from mb2fmu.fmu.toolchain.compilers import Tool, environment, find
-from mb2fmu.scratch import told_of_disk, work_folder
+from mb2fmu.temporary_files import told_of_disk, work_folder
 
 _WHAT = "compile the unit for a page"
 _WORDS = (

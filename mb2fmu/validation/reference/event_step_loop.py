@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import DOP853
 
-from mb2fmu.crossings import first_beyond
+from mb2fmu.root_finding import first_beyond
 from mb2fmu.validation.evaluation_plans.event_faults import endless
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import Modes

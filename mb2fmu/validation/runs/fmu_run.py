@@ -19,7 +19,7 @@ from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu import runner
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import unpack
-from mb2fmu.scratch import work_folder
+from mb2fmu.temporary_files import work_folder
 from mb2fmu.validation.reference.experiment_numbers import Conditions
 from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind, read_description
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.extras import required
+from mb2fmu.optional_packages import required
 
 MOST = 60_000
 """Triangles of one mesh: more would not be seen, and would not fit into a page."""

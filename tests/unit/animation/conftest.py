@@ -15,7 +15,7 @@ from mb2fmu import visualization
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read
 from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Sphere, check
-from mb2fmu.pipeline import appearance
+from mb2fmu.pipeline.fmu_build import model_scene
 
 STL = b"""solid tetrahedron
 facet normal 0 0 -1
@@ -77,7 +77,7 @@ def scene_of():
 
     def made(model):
         mechanism = read(check(model))
-        return appearance.scene_of(mechanism, formulate(mechanism, "auto"))
+        return model_scene.scene_of(mechanism, formulate(mechanism, "auto"))
 
     return made
 

@@ -143,23 +143,23 @@ def test_a_film_is_drawn_without_a_browser(scene, motion, tmp_path, monkeypatch)
 
     from mb2fmu import visualization
     from mb2fmu.errors import ToolError
-    from mb2fmu.pipeline import filming
+    from mb2fmu.pipeline.display import video
 
-    monkeypatch.setattr(filming, "WIDTH", 160)
-    monkeypatch.setattr(filming, "MOST", 5)
+    monkeypatch.setattr(video, "WIDTH", 160)
+    monkeypatch.setattr(video, "MOST", 5)
     drawing = visualization.draw(scene, motion)
-    filming.film(drawing, tmp_path / "a.gif")
+    video.film(drawing, tmp_path / "a.gif")
     with Image.open(tmp_path / "a.gif") as film:
         assert film.n_frames == 5
         first = film.convert("RGB").tobytes()
         film.seek(3)
         assert film.convert("RGB").tobytes() != first
-    filming.film(drawing, tmp_path / "a.webp", width=80, most=3)
+    video.film(drawing, tmp_path / "a.webp", width=80, most=3)
     with Image.open(tmp_path / "a.webp") as small:
         assert (small.n_frames, small.width) == (3, 80)
-    monkeypatch.setattr(filming.film_encoding.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(video.film_encoding.shutil, "which", lambda _name: None)
     with pytest.raises(ToolError, match="ffmpeg"):
-        filming.film(drawing, tmp_path / "a.mp4")
+        video.film(drawing, tmp_path / "a.mp4")
     assert not (tmp_path / "a.mp4").exists()
-    filming.film(drawing, tmp_path / "a.webm", width=80, most=3)
+    video.film(drawing, tmp_path / "a.webm", width=80, most=3)
     assert (tmp_path / "a.webm").read_bytes().count(b"\x9d\x01\x2a") == 3  # start codes of VP8 key frames

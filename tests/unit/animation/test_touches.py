@@ -13,7 +13,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, pipeline, visualization
 from mb2fmu.errors import PackageError
-from mb2fmu.pipeline.drawings import scene_needed
+from mb2fmu.pipeline.display.motion_drawings import scene_needed
 from mb2fmu.visualization.scene.contact_locations import touch_places
 from mb2fmu.visualization.scene.contact_overlay import HELD, OPEN, SLIDES, touches_along
 from mb2fmu.visualization.scene.poses import Motion

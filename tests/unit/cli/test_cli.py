@@ -21,7 +21,7 @@ from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import pack, unpack
 from mb2fmu.model.model_loading import load, shipped_models
-from mb2fmu.pipeline.outcomes import Timing
+from mb2fmu.pipeline.derivation.pipeline_results import Timing
 
 SHORTER = "stop=0.5"
 

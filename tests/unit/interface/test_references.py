@@ -14,7 +14,7 @@ from mb2fmu.fmu import interface
 from mb2fmu.fmu.emit_c import emit
 from mb2fmu.fmu.interface.fmu_interface import Target
 from mb2fmu.fmu.interface.model_structure import structure
-from mb2fmu.pipeline import options
+from mb2fmu.pipeline.derivation import pipeline_options
 
 MODEL = Path(__file__).parents[3] / "models" / "double_pendulum.py"
 
@@ -58,7 +58,7 @@ def test_gaps_are_refused(derivation):
     ("written", "version"), [("2", "2"), (2, "2"), ("2.0", "2"), ("3", "3"), (3, "3"), ("3.0", "3")]
 )
 def test_versions_may_be_written_as_numbers(written, version):
-    assert options.major_version({"fmi": written}) == version
+    assert pipeline_options.major_version({"fmi": written}) == version
 
 
 @pytest.mark.parametrize("written", [1, "1.0", True, 2.0, None, "3.1", [3]])

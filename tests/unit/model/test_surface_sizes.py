@@ -17,8 +17,8 @@ from mb2fmu.compiler.events import freeze, switches_of
 from mb2fmu.model import check, load
 from mb2fmu.model.scales.characteristic_units import natural_units
 from mb2fmu.model.scales.switching_scales import surface_sizes
-from mb2fmu.pipeline.eventful import with_modes
-from mb2fmu.pipeline.proving import reference_equations
+from mb2fmu.pipeline.derivation.event_support import with_modes
+from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 from mb2fmu.validation.reference.reference_run import comparable, numeric_equations
 
 MODELS = Path(__file__).parents[3] / "models"

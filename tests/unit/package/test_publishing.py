@@ -15,7 +15,7 @@ import pytest
 from mb2fmu.errors import PackageError
 from mb2fmu.fmu.package import private_folder, publish, write_whole
 from mb2fmu.fmu.package.file_locks import HeldError, locked, locked_at_once
-from mb2fmu.scratch import YOUNG, remove_abandoned
+from mb2fmu.temporary_files import YOUNG, remove_abandoned
 
 NAMES = ("unit", "report")
 

@@ -19,7 +19,7 @@ from mechanisms import cart_with_pathways, mechanism_of, sympy_rolling_disc
 import mb2fmu
 from mb2fmu.mechanics.equations import latex_display
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.pipeline import notebook
+from mb2fmu.pipeline.run_and_report import notebook_displays
 
 
 def alone() -> mb2fmu.Model:
@@ -97,7 +97,7 @@ def test_a_frame_becomes_as_high_as_its_page(tmp_path) -> None:
     told = "default-src 'none'; style-src 'unsafe-inline'; script-src 'none'"
     policy = f'<meta http-equiv="Content-Security-Policy" content="{told}">'
     frames = [
-        notebook._framed(
+        notebook_displays._framed(
             f"{policy}<body style='margin:0'><p style='margin:0;height:{high}px'></body>".encode(), "a", 300
         )
         for high in (700, 120)

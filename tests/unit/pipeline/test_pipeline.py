@@ -19,15 +19,15 @@ from shorter_proofs import shorten_proofs, shorter_proofs
 import mb2fmu
 from mb2fmu import pipeline, visualization
 from mb2fmu.errors import EmitError, InterfaceError, ModelError, PackageError
-from mb2fmu.pipeline import pages
-from mb2fmu.pipeline.options import (
+from mb2fmu.pipeline.derivation.pipeline_options import (
     BuildOptions,
     FormulationOptions,
     UnitOptions,
     build_options,
     formulation_options,
 )
-from mb2fmu.pipeline.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.run_and_report import report_pages
 
 
 def pendulum() -> mb2fmu.Model:
@@ -225,7 +225,7 @@ def test_import_costs_nothing_until_a_name_is_used() -> None:
 def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
     asked: UnitOptions = {"method": "tmt", "constraints": "partition", "independent": ("q1", "q2"), "fmi": "3"}
     definition = SimpleNamespace(source=Path("models/andrews.py"), given={"m1": 0.5})
-    typed = pages.command(definition, {"n": 2}, asked)
+    typed = report_pages.command(definition, {"n": 2}, asked)
     words = (
         "mb2fmu run andrews.py --set n=2 --at m1=0.5 --method tmt --constraints partition --independent q1,q2 --fmi 3"
     )

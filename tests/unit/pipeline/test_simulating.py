@@ -18,8 +18,8 @@ import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.errors import ValidationError
-from mb2fmu.pipeline.inputs import formula, read_inputs
-from mb2fmu.pipeline.timing_of_runs import MOST_TIMES, stop_and_step
+from mb2fmu.pipeline.simulation.input_signals import formula, read_inputs
+from mb2fmu.pipeline.simulation.simulation_times import MOST_TIMES, stop_and_step
 from mb2fmu.visualization.default_plots import interesting
 from mb2fmu.visualization.scene.poses import Signals
 

@@ -15,7 +15,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
 from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.pipeline import pages
+from mb2fmu.pipeline.run_and_report import report_pages
 
 MODELS = Path(__file__).parents[3] / "models"
 
@@ -54,30 +54,30 @@ def test_what_is_not_contracted_is_the_same(mechanism: Mechanism) -> None:
 
 
 def test_a_page_has_the_graph_and_every_quantity(mechanism: Mechanism) -> None:
-    theory = pages.theory_of(mechanism, limited=False)
+    theory = report_pages.theory_of(mechanism, limited=False)
     assert "data:image/svg+xml" in theory.graph
-    shown = named_quantities(mechanism, pages.KANE, contracted=False)
+    shown = named_quantities(mechanism, report_pages.KANE, contracted=False)
     for block, section in zip(theory.blocks, shown.sections, strict=False):
         assert block.title == section.title
         assert len(block.lines) == len(section.quantities) > 0
         for line, quantity in zip(block.lines, section.quantities, strict=True):
             etree.fromstring(f"<p>{line}</p>")
             assert quantity.of in line
-    few = pages.theory_of(mechanism, limited=True)
-    assert all(len(block.lines) <= pages.FEW for block in few.blocks)
+    few = report_pages.theory_of(mechanism, limited=True)
+    assert all(len(block.lines) <= report_pages.FEW for block in few.blocks)
 
 
 def test_many_lines_are_counted_and_large_mechanisms_say_how_to_see_them(
     mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "FEW", 2)
-    few = pages.theory_of(mechanism, limited=True)
-    whole = pages.theory_of(mechanism, limited=False)
+    monkeypatch.setattr(report_pages, "FEW", 2)
+    few = report_pages.theory_of(mechanism, limited=True)
+    whole = report_pages.theory_of(mechanism, limited=False)
     first, all_lines = few.blocks[0], whole.blocks[0].lines
     assert first.lines == all_lines[:2]
     assert f"{len(all_lines) - 2} further lines" in first.note
-    monkeypatch.setattr(pages, "MOST_PARTIALS", 1)
-    large = pages.theory_of(mechanism, limited=False)
+    monkeypatch.setattr(report_pages, "MOST_PARTIALS", 1)
+    large = report_pages.theory_of(mechanism, limited=False)
     assert not large.blocks
     assert "--show partial-velocities" in large.text
 

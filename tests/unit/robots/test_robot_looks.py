@@ -10,8 +10,8 @@ import trimesh
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import pipeline, visualization
-from mb2fmu.pipeline import appearance
-from mb2fmu.pipeline.appearance import turned_meshes
+from mb2fmu.pipeline.fmu_build import model_scene
+from mb2fmu.pipeline.fmu_build.model_scene import turned_meshes
 from mb2fmu.robots.file_formats.package_paths import UnresolvedError, mesh_path
 
 TRIANGLE = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
@@ -94,7 +94,7 @@ def test_what_is_not_drawn_or_simplified_is_told(tmp_path: Path, monkeypatch: py
     path = tmp_path / "arm.urdf"
     arm = link("arm").replace("</link>", f"{meshes}</link>")
     path.write_text(robot(link("base"), arm, joint("j", "continuous", "base", "arm")))
-    monkeypatch.setattr(appearance, "MOST_TRIANGLES", 200)
+    monkeypatch.setattr(model_scene, "MOST_TRIANGLES", 200)
     drawing, _ = pipeline.animate(path)
     told = "\n".join(drawing.notes)
     assert "gone.stl is not there" in told

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
-from mb2fmu.pipeline.coupled import whole_motion
-from mb2fmu.pipeline.eventful import needs_events
-from mb2fmu.pipeline.language_targets import PRINTERS, described
+from mb2fmu.pipeline.derivation.event_support import needs_events
+from mb2fmu.pipeline.fmu_build.source_targets import PRINTERS, described
+from mb2fmu.pipeline.system_runs.system_run import whole_motion
 from mb2fmu.targets.modelica.modelica_file import identifiers
 from mb2fmu.targets.modelica.modelica_printing import number
 

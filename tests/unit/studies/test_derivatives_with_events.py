@@ -16,7 +16,7 @@ from mb2fmu.analysis.saltation import Saltation
 from mb2fmu.analysis.studies.ensembles import Ensemble
 from mb2fmu.analysis.studies.output_reductions import Largest
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.compiling import compiled
+from mb2fmu.pipeline.simulation.batch_compilation import compiled
 
 MODELS = Path(__file__).parents[3] / "models"
 STEP = 1e-5

@@ -16,7 +16,7 @@ from mb2fmu import Model
 from mb2fmu.analysis.studies.ensembles import Ensemble, Solver
 from mb2fmu.analysis.studies.output_reductions import FirstCrossing, Largest
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.compiling import compiled
+from mb2fmu.pipeline.simulation.batch_compilation import compiled
 
 MODELS = Path(__file__).parents[3] / "models"
 ASKED = {"double_pendulum": ("m2", "elbow.angle"), "cart_pole": ("l", "theta"), "four_bar": ("la", "q1")}

@@ -17,7 +17,7 @@ from mb2fmu import HydraulicCylinder, Impact, Model, Valve, pipeline, validation
 from mb2fmu.analysis.studies.ensembles import Ensemble
 from mb2fmu.analysis.studies.output_reductions import FirstCrossing, Largest
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.compiling import compiled
+from mb2fmu.pipeline.simulation.batch_compilation import compiled
 
 MODELS = Path(__file__).parents[3] / "models"
 

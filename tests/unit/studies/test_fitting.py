@@ -17,7 +17,7 @@ from mb2fmu import pipeline
 from mb2fmu.analysis.studies.model_fitting import Unknown, fit
 from mb2fmu.cli import commands
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.pipeline.identifying import identify
+from mb2fmu.pipeline.study_runs.parameter_fit import identify
 
 MODELS = Path(__file__).parents[3] / "models"
 TRUE = {"m2": 1.3, "l2": 0.8}

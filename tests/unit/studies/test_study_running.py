@@ -22,8 +22,8 @@ from mb2fmu.analysis.studies import dask_workers, study_store
 from mb2fmu.analysis.studies.dask_workers import connected
 from mb2fmu.cli.application import commands
 from mb2fmu.errors import AnalysisError, ToolError
-from mb2fmu.pipeline.study_running import run_study
-from mb2fmu.pipeline.study_summary import replay
+from mb2fmu.pipeline.study_runs.study_run import run_study
+from mb2fmu.pipeline.study_runs.study_summary import replay
 
 MODELS = Path(__file__).parents[3] / "models"
 FEW = "'at the end' = { of = 'h' }\n"
@@ -429,7 +429,7 @@ HANGS = """
 import sys
 from pathlib import Path
 import numpy as np
-from mb2fmu.pipeline.study_running import _prepared, _read
+from mb2fmu.pipeline.study_runs.study_run import _prepared, _read
 from mb2fmu.analysis.studies.study_plan import read_plan
 from mb2fmu.fmu.package.fmu_archive import unpack
 from mb2fmu.fmu.package.publishing import write_tree

@@ -18,7 +18,7 @@ from fmpy.fmi2 import FMU2Slave
 from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu import Model, export, pipeline, pre
-from mb2fmu.pipeline.coupled import whole_motion
+from mb2fmu.pipeline.system_runs.system_run import whole_motion
 from mb2fmu.systems import CoupledSystem, SystemMotion, join, read_component, simulate_system
 
 STOP = 0.8

@@ -15,8 +15,8 @@ import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
 
 from mb2fmu import Model, pipeline
-from mb2fmu.pipeline.cut_units import started
-from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.system_runs.split_run import started
 from mb2fmu.systems.splitting import Part, Settings, Way, cut, parts
 from mb2fmu.systems.splitting.splitting_settings import fitting
 from mb2fmu.systems.wired_system import CouplingError

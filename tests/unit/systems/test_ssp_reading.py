@@ -11,7 +11,7 @@ from lxml import etree
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.pipeline.coupled import joined_system
+from mb2fmu.pipeline.system_runs.system_run import joined_system
 from mb2fmu.systems import CoupledSystem, CouplingError, Joined, join, read_component
 from mb2fmu.systems.fmu_component import TERMINALS
 from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, schema_faults, ssp_files

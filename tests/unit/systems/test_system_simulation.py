@@ -11,7 +11,7 @@ import pytest
 from coupled_masses import exact
 
 from mb2fmu.fmu.runner.fmpy_instances import Log, Unit2
-from mb2fmu.pipeline.coupled import couple
+from mb2fmu.pipeline.system_runs.system_run import couple
 from mb2fmu.systems import (
     CoupledSystem,
     CouplingError,

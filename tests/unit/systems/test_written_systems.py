@@ -20,7 +20,7 @@ from mb2fmu.cli import commands
 from mb2fmu.cli.system_command import _tell
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.pipeline.coupled import couple
+from mb2fmu.pipeline.system_runs.system_run import couple
 from mb2fmu.systems import CoupledSystem, Joined, join, read_component
 from mb2fmu.systems import foreign as foreign_scripts
 from mb2fmu.systems.exports.fmpy_script import fmpy_script

@@ -11,7 +11,7 @@ import pytest
 from mb2fmu import pipeline
 from mb2fmu.fmu.toolchain import CompiledMotion, compile_motion
 from mb2fmu.fmu.toolchain.batch_inputs import Course
-from mb2fmu.pipeline.compiling import compiled
+from mb2fmu.pipeline.simulation.batch_compilation import compiled
 
 CART_POLE = Path(__file__).parents[3] / "models" / "cart_pole.py"
 

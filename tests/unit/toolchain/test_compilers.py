@@ -13,7 +13,7 @@ import pytest
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.toolchain import PLATFORMS, compile_cache, compile_unit, compilers, host, load_library
-from mb2fmu.pipeline.options import BuildOptions, compiler_of
+from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions, compiler_of
 
 
 @pytest.mark.parametrize("platform", PLATFORMS, ids=str)

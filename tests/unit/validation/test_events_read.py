@@ -12,8 +12,8 @@ from strangers import quaternion_with_a_dependent_rate
 from mb2fmu import pipeline
 from mb2fmu.mechanics.mechanism.records.requested_quantities import WrittenOutput
 from mb2fmu.model.functions import StickingSign
-from mb2fmu.pipeline.deriving import read_model
-from mb2fmu.pipeline.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.model_derivation import read_model
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.validation.independent_checks import events_rung, values_rung
 from mb2fmu.validation.source_checks.event_import_check import margin
 from mb2fmu.validation.source_checks.source_accelerations import own_motions

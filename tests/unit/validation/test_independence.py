@@ -36,8 +36,8 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Path
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, WrittenOutput
 from mb2fmu.model import Model, ModelDefinition, Parts, check
 from mb2fmu.model import load as load_model
-from mb2fmu.pipeline.deriving import read_model
-from mb2fmu.pipeline.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.model_derivation import read_model
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.validation.independent_checks import SOLVED, Independence, judged, prove_independently
 from mb2fmu.validation.independent_import.robot_accelerations import robot_motions
 from mb2fmu.validation.source_checks.source_accelerations import POINTS, OwnMotions, own_motions

@@ -13,7 +13,7 @@ from mechanisms import mechanism_of
 
 from mb2fmu import Model, export
 from mb2fmu.fmu.package import unpack
-from mb2fmu.pipeline.proving import reference_equations
+from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 from mb2fmu.validation.api_checks.api_call_plan import Asked, asked, occasion
 from mb2fmu.validation.api_checks.api_check_comparison import answered
 from mb2fmu.validation.experiment.perturbed_experiment import as_set, settable_names

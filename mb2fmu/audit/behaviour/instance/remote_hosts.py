@@ -109,7 +109,7 @@ def _program(target: str) -> Path:
     Raises:
         ToolError: If it cannot be compiled.
     """
-    from mb2fmu.scratch import work_folder
+    from mb2fmu.temporary_files import work_folder
 
     # "native" alone means this very processor, whose newest instructions valgrind does not know.
     words = ("-target", target, "-mcpu=baseline", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-sanitize=all")
@@ -129,7 +129,7 @@ def _prefix(launcher: str, version: str) -> Path:
     Raises:
         ToolError: If wine cannot do it.
     """
-    from mb2fmu.scratch import work_folder
+    from mb2fmu.temporary_files import work_folder
 
     place = _cache() / f"wine-{_digest(version.encode())}"
     if not place.exists():

@@ -27,7 +27,7 @@ from mb2fmu.audit.description.archive_rules import Archive
 from mb2fmu.audit.description.description_records import Description
 from mb2fmu.audit.findings import Observation
 from mb2fmu.audit.recorded_reference import Recorded
-from mb2fmu.scratch import work_folder
+from mb2fmu.temporary_files import work_folder
 
 _FOLDERS = {
     ("Linux", "x86_64"): ("linux64", "x86_64-linux", ".so"),

@@ -1,0 +1,56 @@
+"""Models whose motion needs more than x': events, contacts, friction that sticks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.compiler import events
+from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.program.program import Program
+from mb2fmu.model.scales.switching_scales import surface_sizes
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+
+Floats = npt.NDArray[np.float64]
+
+
+def needs_events(derivation: Derivation) -> bool:
+    """Return whether the motion needs more than x': the model's own events, contacts, friction that sticks."""
+    if derivation.mechanism.has_own_events:
+        return True
+    return bool(sticking(derivation.program))
+
+
+def sticking(program: Program) -> tuple[events.Switch, ...]:
+    """Return the switches of a lowered program in which friction can stick."""
+    switches = events.switches_of(events.freeze(program))
+    return tuple(switch for switch in switches if switch.kind == "sticking")
+
+
+def with_modes(derivation: Derivation) -> Program:
+    """Return the program with modes, surfaces divided by natural magnitudes; the same one without switches.
+
+    Args:
+        derivation: Of the model.
+    """
+    definition, independent = derivation.definition, derivation.equations.u_independent
+    states = (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
+
+    def sizes(frozen: Program) -> tuple[float, ...]:
+        """Return the natural size of each surface of the program with modes."""
+        seen, n = evaluator(frozen, "surfaces"), len(frozen.entries["indicators"].results)
+        modes = [0.0] * len(frozen.layout.memory)
+
+        def surfaces(t: float, x: Sequence[float], r: Sequence[float], p: Sequence[float]) -> Floats:
+            """Return the surfaces with all modes zero, shape (n,)."""
+            try:
+                return np.asarray(seen(t, x, r, p, modes), dtype=np.float64)[:n]
+            except SingularMatrixError as error:  # such as a loop that cannot be closed there
+                raise ArithmeticError(str(error)) from error
+
+        return surface_sizes(definition, states, surfaces, n)
+
+    return events.freeze(derivation.program, sizes)

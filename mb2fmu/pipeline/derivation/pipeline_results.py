@@ -1,0 +1,194 @@
+"""Results of the pipeline: records with every intermediate; and the observer of its stages.
+
+They are plain data; how notebooks show them is registered by ``notebook``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from mb2fmu.compiler.program.result_dependencies import operation_count
+from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
+
+if TYPE_CHECKING:
+    from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.fmu.interface.fmu_interface import FmuInterface
+    from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+    from mb2fmu.mechanics.mechanism import Mechanism
+    from mb2fmu.model import Declarations, ModelDefinition
+    from mb2fmu.validation import ValidationResult
+    from mb2fmu.visualization import Scene
+    from mb2fmu.visualization.interactive_fmu import LiveUnit
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Time of one stage, in s of wall clock; ``cached``: its result already existed."""
+
+    stage: str
+    seconds: float
+    cached: bool = False
+
+
+class Observer(Protocol):
+    """Protocol: is told which stage runs; the pipeline itself prints nothing."""
+
+    def started(self, stage: str) -> None:
+        """Note that a stage begins."""
+
+    def finished(self, timing: Timing) -> None:
+        """Note that the stage ended without an error."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Derivation:
+    """Result of the stages from a model to its program.
+
+    Attributes:
+        checked: The checked model, with the user's own objects.
+        definition: What it declares, at start values on the constraints.
+        mechanism: The mechanism as plain records.
+        equations: The equations of motion by the chosen formulation.
+        program: The same as one scalar graph.
+        timings: Of the stages so far.
+        why: Why this formulation, if it was left open; empty otherwise.
+        treated: How holonomic constraints are treated, and why; empty where there are none.
+    """
+
+    checked: ModelDefinition
+    definition: Declarations
+    mechanism: Mechanism
+    equations: EquationsOfMotion
+    program: CompilableProgram
+    timings: tuple[Timing, ...]
+    why: str = ""
+    treated: str = ""
+
+    def __repr__(self) -> str:
+        """Return a line: the model, its states, its formulation."""
+        states = ", ".join(map(str, self.equations.states))
+        return f"<Derivation {self.definition.name}: by {self.equations.method}; states {states}>"
+
+    def _repr_latex_(self) -> str:
+        """Return the equations, for notebooks."""
+        return notebook_display.latex(self.equations)
+
+    @property
+    def operations(self) -> int:
+        """Number of operations of x', linear solves included."""
+        return sum(operation_count(self.program, "rhs").values())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Build:
+    """Result of the stages from a program to a whole unit, in memory.
+
+    Attributes:
+        derivation: What it was made from.
+        interface: What an importer sees.
+        sources: The unit's code.
+        description: ``modelDescription.xml``, and what else describes the unit.
+        binaries: The compiled code; pythonfmu's is in ``core`` only.
+        scene: What the mechanism looks like; None where nothing can be drawn.
+        core: The whole unit, without its report.
+        timings: Of the stages so far.
+        live: The unit as a page runs it; None where there is none.
+    """
+
+    derivation: Derivation
+    interface: FmuInterface
+    sources: FileTree
+    description: FileTree
+    binaries: FileTree
+    scene: Scene | None
+    core: FileTree
+    timings: tuple[Timing, ...]
+    live: LiveUnit | None = None
+
+    def __repr__(self) -> str:
+        """Return a line: the model, and the contents of the unit."""
+        return f"<Build {self.derivation.definition.name}: {len(self.core)} files in the unit>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Exported:
+    """A unit on disk: ``build`` and the archive's ``path``; ``sources`` are files of other languages beside it."""
+
+    build: Build
+    path: Path
+    timings: tuple[Timing, ...]
+    sources: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return a line: the model, and the unit's path."""
+        return f"<Exported {self.build.derivation.definition.name}: {self.path}>"
+
+    def _repr_html_(self) -> str:
+        """Return the unit's place and page, for notebooks."""
+        return notebook_display.html(self)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Validated:
+    """A verdict on a unit.
+
+    Attributes:
+        definition: What the model declares.
+        mechanism: The mechanism as plain records.
+        reference_equations: What the reference was integrated from.
+        result: The verdict and all it rests on.
+        timings: Of the stages so far.
+    """
+
+    definition: Declarations
+    mechanism: Mechanism
+    reference_equations: EquationsOfMotion
+    result: ValidationResult
+    timings: tuple[Timing, ...]
+
+    def __repr__(self) -> str:
+        """Return a line: the model and the verdict."""
+        return f"<Validated {self.definition.name}: {'passed' if self.passed else 'FAILED'}>"
+
+    def _repr_html_(self) -> str:
+        """Return the report, for notebooks."""
+        return notebook_display.html(self)
+
+    @property
+    def passed(self) -> bool:
+        """True if the unit met all bounds."""
+        return self.result.passed
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Finished:
+    """Result of all stages.
+
+    Attributes:
+        exported: The unit; its archive holds the report too.
+        validated: The verdict on its core.
+        page: The report beside the unit, with timings.
+        timings: Of all stages.
+    """
+
+    exported: Exported
+    validated: Validated
+    page: Path
+    timings: tuple[Timing, ...]
+
+    def __repr__(self) -> str:
+        """Return a line: the model, the verdict, paths of unit and report."""
+        verdict = "passed" if self.passed else "FAILED"
+        return f"<Finished {self.validated.definition.name}: {verdict}; {self.exported.path}, {self.page}>"
+
+    def _repr_html_(self) -> str:
+        """Return the report, for notebooks."""
+        return notebook_display.html(self)
+
+    @property
+    def passed(self) -> bool:
+        """True if the unit met all bounds."""
+        return self.validated.passed

@@ -1,0 +1,59 @@
+"""Times of stages, for the observer and for the page beside a unit; they never enter a unit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mb2fmu.pipeline.derivation.pipeline_results import Observer, Timing
+
+if TYPE_CHECKING:
+    from mb2fmu.fmu.toolchain import Platform
+
+
+class Stopwatch:
+    """Times stages and tells the observer."""
+
+    def __init__(self, observer: Observer | None, before: tuple[Timing, ...] = ()) -> None:
+        self._observer = observer
+        self._timings = [*before]
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Time a stage."""
+        if self._observer:
+            self._observer.started(stage)
+        begin = time.perf_counter()
+        yield
+        timing = Timing(stage, time.perf_counter() - begin)
+        self._timings.append(timing)
+        if self._observer:
+            self._observer.finished(timing)
+
+    def parts(self, stage: str) -> Callable[[str], None] | None:
+        """Tell an observer with a method ``came_to`` in words which part of a stage runs."""
+        told: Callable[[str, str], None] | None = getattr(self._observer, "came_to", None)
+        return None if told is None else partial(told, stage)
+
+    @property
+    def timings(self) -> tuple[Timing, ...]:
+        """The times of all stages so far."""
+        return tuple(self._timings)
+
+
+class Compiling:
+    """Tells the pipeline's observer of each platform, as of a stage."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def started(self, platform: Platform) -> None:
+        """Note that compilation for a platform begins."""
+        self._observer.started(f"compile for {platform}")
+
+    def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
+        """Note that a binary is there, compiled now or before."""
+        self._observer.finished(Timing(f"compile for {platform}", seconds, cached=cached))

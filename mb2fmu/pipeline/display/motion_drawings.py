@@ -1,0 +1,137 @@
+"""Drawings of motions: of a unit that fmpy runs, or of a proof beside its reference."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu import visualization
+from mb2fmu.errors import Fault, ModelError, PackageError
+from mb2fmu.fmu.package.embedded_reference import FOLDER, RESULT
+from mb2fmu.pipeline.fmu_build.model_scene import scene_of
+from mb2fmu.visualization.scene.poses import sampled_inputs
+
+if TYPE_CHECKING:
+    from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+    from mb2fmu.validation import ValidationResult
+    from mb2fmu.visualization import Drawing, Motion, Scene, Signals
+
+Floats = npt.NDArray[np.float64]
+_SAMPLES = 20_000
+
+
+def scene_needed(derivation: Derivation) -> Scene:
+    """Return the scene of a model.
+
+    Raises:
+        ModelError: If there is nothing to be drawn.
+    """
+    scene = scene_of(derivation.mechanism, derivation.equations)
+    if scene is None:
+        fault = Fault(
+            "neither bodies nor shapes with positions are known",
+            derivation.definition.name,
+            "say model.place_in(N, O) and model.visual(frame, shape, at=point)",
+        )
+        raise ModelError("there is nothing to be drawn:", [fault])
+    return scene
+
+
+def scene_in(unit: FileTree, where: str) -> Scene:
+    """Return the scene that a unit carries.
+
+    Raises:
+        PackageError: If it carries none.
+    """
+    if visualization.FILE not in unit.files:
+        remedy = "animate it by its model: mb2fmu animate UNIT.fmu --model MODEL.py; units of mb2fmu carry their scene"
+        raise PackageError(
+            f"{where} cannot be animated:", [Fault("the unit does not say what it looks like", "", remedy)]
+        )
+    return visualization.Scene.from_json(unit[visualization.FILE], where)
+
+
+def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -> tuple[Drawing, Signals]:
+    """Run a unit through the scene's experiment; its reference is the default ghost.
+
+    Raises:
+        ValidationError: If the unit lacks the scene's variables, or cannot be run here.
+        ToolError: If it fails while it runs.
+    """
+    from mb2fmu import validation
+    from mb2fmu.validation.runs.fmu_description import read_description
+
+    steps = max(1, round(scene.stop / scene.step))
+    time = np.arange(steps + 1, dtype=np.float64) * np.float64(scene.step)
+    inputs = sampled_inputs(scene, time)
+    run = validation.Conditions(
+        time=time,
+        inputs=inputs[:-1],
+        input_names=tuple(variable.name for variable in scene.inputs),
+        parameters=tuple(variable.start for variable in scene.parameters),
+        q=(),
+        u=(),
+        z=(),
+        tolerance=scene.tolerance,
+    )
+    known = read_description(unit).variables
+    outputs = [variable for variable in scene.outputs if variable.name in known and known[variable.name].real]
+    variables = [*scene.states, *outputs]
+    found = validation.simulate(path, run, [variable.name for variable in variables])
+    n = len(scene.states)
+    parameters = np.array(run.parameters)
+    held = np.concatenate([inputs[:1], inputs[:-1]])
+    motion = visualization.Motion(time, found.values[:, :n], held, parameters)
+    signals = visualization.Signals(
+        tuple(variable.name for variable in variables), tuple(variable.unit for variable in variables), found.values
+    )
+    return visualization.draw(scene, motion, ghost or _stored_reference(unit, scene, motion)), signals
+
+
+def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signals]:
+    """Draw a validated unit; the reference is the ghost."""
+    run, reference = result.reference.conditions, result.reference.trajectory
+    rows = np.unique(np.rint(np.linspace(0, len(run.time) - 1, min(len(run.time), _SAMPLES))).astype(int))
+    names = [variable.name for variable in scene.states]
+    inputs = np.array([run.held(int(k)) for k in rows]).reshape(len(rows), -1)
+    parameters = np.array(run.parameters)
+    motions = [
+        visualization.Motion(
+            run.time[rows], _side_by_side([source[name][rows] for name in names], len(rows)), inputs, parameters
+        )
+        for source in (result.simulation, reference)
+    ]
+    units = {v.name: v.unit for v in result.variables}
+    order = [v.name for v in result.variables]
+    values = _side_by_side([result.simulation[name][rows] for name in order], len(rows))
+    signals = visualization.Signals(tuple(order), tuple(units[name] for name in order), values)
+    return visualization.draw(scene, *motions), signals
+
+
+def _stored_reference(unit: FileTree, scene: Scene, motion: Motion) -> Motion | None:
+    """Return the reference trajectory in the unit at the motion's times, if it has all states."""
+    path = f"{FOLDER}/{RESULT}"
+    if path not in unit.files:
+        return None
+    rows = list(csv.reader(io.StringIO(unit[path].decode())))
+    column = {name: k for k, name in enumerate(rows[0])}
+    names = [variable.name for variable in scene.states]
+    if any(name not in column for name in names):
+        return None
+    table = np.array(rows[1:], dtype=np.float64)
+    columns = [np.interp(motion.time, table[:, 0], table[:, column[name]]) for name in names]
+    states = _side_by_side(columns, len(motion.time))
+    return replace(motion, states=states)
+
+
+def _side_by_side(columns: Sequence[Floats], rows: int) -> Floats:
+    """Return columns as one table, shape (rows, n); n may be 0: a unit without states."""
+    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))

@@ -1,0 +1,97 @@
+"""Put a mechanism into motion for a picture: by its own program, or by a unit that fmpy runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.model import Model
+from mb2fmu.model.value_overrides import Value
+from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load
+from mb2fmu.pipeline.derivation.pipeline_results import Observer
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.display.motion_drawings import scene_in, scene_needed, unit_drawn
+from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
+from mb2fmu.pipeline.simulation.input_signals import InputValue
+from mb2fmu.pipeline.simulation.model_simulation import simulate_model
+from mb2fmu.pipeline.simulation.trajectories import Simulated, SimulatedUnit
+
+if TYPE_CHECKING:
+    from mb2fmu.visualization import Drawing, Signals
+
+Floats = npt.NDArray[np.float64]
+
+
+def animate(
+    source: AnyModel,
+    *,
+    model: AnyModel | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    at: Mapping[str, Value] | None = None,
+    inputs: Mapping[str, InputValue] | None = None,
+    tables: tuple[Path, ...] = (),
+    stop: float | None = None,
+    step: float | None = None,
+    observer: Observer | None = None,
+) -> tuple[Drawing, Signals]:
+    """Return a mechanism in motion, for ``animation.page`` and ``animation.still``.
+
+    Args:
+        source: A model, its file, or a unit (``.fmu``), which is run by fmpy.
+        model: Of a unit that does not say what it looks like; its own motion is then the ghost.
+        arguments: Of the model file's function.
+        at: FMU name of a parameter, start value or input → value; this and what follows as for ``simulate``. A unit
+            that is run with values of its own has no ghost: its reference is of another motion.
+        inputs: FMU name → formula of ``t``, number, or function of time.
+        tables: CSV files with inputs.
+        stop: In s, instead of the experiment's.
+        step: In s, instead of the experiment's.
+        observer: Is told of each stage.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``PackageError`` if nothing says what it looks like.
+    """
+    from mb2fmu.fmu import package
+
+    stage = Stopwatch(observer)
+    if isinstance(source, Model) or Path(source).suffix != ".fmu":
+        chosen = (source if isinstance(source, Model) else load(source, arguments)).at(at)
+        return _moved(simulate_model(chosen, inputs=inputs, tables=tables, stop=stop, step=step, observer=observer))
+    path = Path(source)
+    if at or inputs or tables or stop is not None or step is not None:
+        _refuse_ghost(model)
+        with stage("simulate"):
+            return _moved(simulate_unit(path, at=at, inputs=inputs, tables=tables, stop=stop, step=step))
+    with stage("unpack"):
+        unit = package.unpack(path)
+        if model is None:
+            scene, ghost = scene_in(unit, path.name), None
+    if model is not None:
+        simulated = simulate_model(model, arguments=arguments, observer=observer)
+        if isinstance(simulated, SimulatedUnit):
+            fault = Fault("the model has events", remedy="leave out --model, or animate the model itself")
+            raise ValidationError("this model cannot be the ghost of a unit:", [fault])
+        scene, ghost = scene_needed(simulated.derivation), simulated.motion
+    with stage("simulate"):
+        return unit_drawn(path, unit, scene, ghost)
+
+
+def _refuse_ghost(model: AnyModel | None) -> None:
+    """Refuse a model as ghost together with settings: it moves through its own experiment.
+
+    Raises:
+        ValidationError: If there is one.
+    """
+    if model is not None:
+        fault = Fault("a model beside a unit moves through its own experiment", "--model", "animate one of them alone")
+        raise ValidationError("other values, inputs and times cannot be shown beside a model:", [fault])
+
+
+def _moved(simulated: Simulated | SimulatedUnit) -> tuple[Drawing, Signals]:
+    """Return a model as its own equations move it, or its unit."""
+    return simulated.drawing(), simulated.signals

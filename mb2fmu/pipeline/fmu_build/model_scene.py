@@ -1,0 +1,107 @@
+"""What a mechanism looks like: its scene, and its picture.
+
+Mesh files that a model names are read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mb2fmu import visualization
+from mb2fmu.errors import Fault, ModelError
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.mechanics.mechanism.records.appearance_records import MeshUse, Scenery
+
+if TYPE_CHECKING:
+    from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+    from mb2fmu.mechanics.mechanism import Mechanism
+    from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+    from mb2fmu.visualization import Scene
+
+
+class Appearance(NamedTuple):
+    """Appearance of a mechanism.
+
+    Attributes:
+        scene: Its bodies and shapes; None where nothing can be drawn.
+        files: What a unit carries of it.
+        diagram: Its picture, as SVG; empty where there is none.
+    """
+
+    scene: Scene | None
+    files: FileTree
+    diagram: str
+
+
+def appearance(derivation: Derivation) -> Appearance:
+    """Describe the scene; the picture is the model's own drawing, or else the mechanism at its start."""
+    scene, diagram = scene_of(derivation.mechanism, derivation.equations), derivation.definition.diagram
+    if scene is None:
+        return Appearance(None, FileTree({}), diagram)
+    if "<svg" not in diagram:
+        diagram = visualization.still(
+            visualization.draw_start(scene), background="#ffffff", faces=visualization.SMALL
+        ).decode()
+    return Appearance(scene, FileTree({visualization.FILE: scene.to_json()}), diagram)
+
+
+def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:
+    """Return the scene of a mechanism, with the mesh files of its model; None where nothing can be drawn.
+
+    Raises:
+        ModelError: If a mesh file cannot be read, naming each.
+    """
+    faults: list[Fault] = []
+    scenery = mechanism.scenery or Scenery()
+    meshes, notes = turned_meshes(scenery.meshes)
+    used = {mesh.key for mesh in scenery.meshes}
+    folder = mechanism.declared.source.parent if mechanism.declared.source else Path()
+    for shape in scenery.shapes:
+        if not shape.mesh or shape.mesh in meshes or shape.mesh in used:
+            continue
+        try:
+            content = (folder / shape.mesh).read_bytes()
+            meshes[shape.mesh] = visualization.triangles(content, shape.mesh, shape.where)
+        except OSError as error:
+            what = f"the mesh {shape.mesh} cannot be read: {error.strerror or error}"
+            faults.append(Fault(what, shape.where, "paths start at the model file's folder"))
+        except ModelError as error:
+            faults += error.faults
+    if faults:
+        raise ModelError("the looks of the mechanism cannot be used:", faults)
+    scene = visualization.describe(mechanism, equations, meshes)
+    return scene and replace(scene, notes=(*scenery.notes, *notes))
+
+
+MOST_TRIANGLES = 30_000
+"""Of all meshes of a robot together: a page of it then stays below 5 MB."""
+
+
+def turned_meshes(uses: Sequence[MeshUse]) -> tuple[dict[str, visualization.Triangles], tuple[str, ...]]:
+    """Return meshes turned and scaled, thinned to a budget, and notes on that and on unreadable ones."""
+    found: dict[str, visualization.Triangles] = {}
+    read: dict[Path, visualization.Triangles | None] = {}
+    notes: list[str] = []
+    for mesh in uses:
+        if mesh.path not in read:
+            try:
+                read[mesh.path] = visualization.triangles(mesh.path.read_bytes(), mesh.path.name, most=None)
+            except (ModelError, OSError) as error:
+                read[mesh.path] = None
+                what = error.faults[0].what if isinstance(error, ModelError) and error.faults else str(error)
+                notes.append(f"a mesh is not drawn: {what}")
+        triangles = read[mesh.path]
+        if triangles is not None:
+            matrix = np.array(mesh.matrix).reshape(3, 3)
+            faces = triangles.faces[:, ::-1] if np.linalg.det(matrix) < 0 else triangles.faces
+            found[mesh.key] = visualization.Triangles((triangles.vertices @ matrix.T).astype(np.float32), faces)
+    drawn = visualization.thinned_together(found, MOST_TRIANGLES)
+    kept, given = (sum(len(mesh.faces) for mesh in meshes.values()) for meshes in (drawn, found))
+    if kept < given:
+        notes.append(visualization.thinning_note(kept, given, "all pictures"))
+    return drawn, tuple(notes)

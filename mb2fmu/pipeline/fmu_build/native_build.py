@@ -1,0 +1,90 @@
+"""The unit in C: described, emitted and compiled.
+
+What can be compiled early is: the runtime and the motion are printed before the program is differentiated, and
+compilers run meanwhile.
+"""
+
+from __future__ import annotations
+
+from mb2fmu.compiler import derivatives
+from mb2fmu.errors import EmitError, Fault
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.pipeline.derivation.event_support import with_modes
+from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions, compiler_of, major_version
+from mb2fmu.pipeline.derivation.pipeline_results import Build, Derivation, Observer
+from mb2fmu.pipeline.derivation.stopwatch import Compiling, Stopwatch
+from mb2fmu.pipeline.fmu_build.model_scene import appearance
+
+
+def build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: Observer | None) -> Build:
+    """Describe, emit and compile the unit in C; compilers run while derivatives are formed and pictures drawn."""
+    from mb2fmu import analysis
+    from mb2fmu.fmu import emit_xml, interface, package, toolchain
+    from mb2fmu.targets import c
+
+    native_platforms, component = toolchain.split_component(options.get("platforms", "host"))
+    platforms = toolchain.parse(native_platforms) if native_platforms or not component else ()
+    if component:
+        _refuse_component(options)
+    fmi, compiler, fast = major_version(options), compiler_of(options), options.get("fast", False)
+    with stage("describe"):
+        target = interface.Target(fmi, "native", options.get("solver"), compiler, fast)
+        definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
+        program = with_modes(derivation)
+        described = interface.describe(definition, derivation.equations, program, target)
+    adjoint = described.capabilities.adjoint_derivatives
+    order = toolchain.Order(described.model_identifier, compiler, fast)
+    with toolchain.Compilation(order, platforms, Compiling(observer) if observer else None) as compilation:
+        with stage("emit"):
+            motion = c.emit_motion(program, described, adjoint=adjoint)
+            compilation.begin(motion.sources)
+        with stage("differentiate"):
+            native = derivatives.with_derivatives(program, adjoint=adjoint)
+        with stage("emit the derivatives"):
+            sources = motion.sources.joined(c.emit_derivatives(native, described, motion))
+            compilation.begin(sources)
+            description = emit_xml.emit(described, c.translation_units(sources))
+        with stage("draw"):
+            looks = appearance(derivation)
+            drawn = package.pictures(described, looks.diagram)
+        with stage("compile"):
+            binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
+        if component:
+            with stage(f"compile for {toolchain.COMPONENT}"):
+                binaries = binaries.joined(_component(sources, described.model_identifier))
+            description = description.joined(c.component_manifest())
+    with stage("build"):
+        core = package.build_native(sources, binaries, description, described, drawn=drawn, compiler=compiler)
+        core = core.joined(looks.files)
+    return Build(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
+
+
+def _refuse_component(options: BuildOptions) -> None:
+    """Refuse options that a component of WebAssembly cannot have.
+
+    Raises:
+        EmitError: With every option that does not go together with it.
+        ToolError: If what wraps it is not installed.
+    """
+    from mb2fmu.fmu import toolchain
+
+    name, faults = f"--platform {toolchain.COMPONENT}", []
+    if major_version(options) == "2":
+        faults.append(Fault("is defined for FMI 3 only", name, "add --fmi 3"))
+    if options.get("compiler") == "cc":
+        faults.append(Fault("the system's compiler does not make it", name, "leave --compiler out: zig does"))
+    elif compiler_of(options) != "zig":
+        faults.append(Fault("needs the compiler zig", name, "pip install 'mb2fmu[wasm]'"))
+    if faults:
+        raise EmitError("this unit cannot be built:", faults)
+    toolchain.wasm_tools()
+
+
+def _component(sources: FileTree, identifier: str) -> FileTree:
+    """Return the unit as a component of WebAssembly: ``binaries/wasm32-wasip2/<identifier>.wasm``."""
+    from mb2fmu.fmu import toolchain
+    from mb2fmu.targets import c
+
+    tree, units = c.emit_component(sources)
+    content = toolchain.compile_component(tree, units, c.WORLD)
+    return FileTree({f"binaries/{toolchain.COMPONENT}/{identifier}.wasm": content})

@@ -1,0 +1,235 @@
+"""Equations as source code of other languages.
+
+Each target is a row of :data:`PRINTERS`: a name, and a function from a derivation to files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from mb2fmu.compiler.program.program import Entry, Program
+from mb2fmu.errors import EmitError, Fault
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package import write_tree
+from mb2fmu.pipeline.derivation.event_support import needs_events, sticking, with_modes
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.simulation.model_callable import start_values
+from mb2fmu.targets import SOURCE_TARGETS
+
+if TYPE_CHECKING:
+    from mb2fmu.fmu.interface import FmuInterface
+    from mb2fmu.fmu.interface.fmu_interface import Source
+    from mb2fmu.targets.matlab import Named
+    from mb2fmu.targets.modelica import Sampled
+    from mb2fmu.validation import Conditions
+
+
+def described(derivation: Derivation) -> FmuInterface:
+    """Return the variables as a native FMI 3.0 unit of the model has them."""
+    from mb2fmu import analysis
+    from mb2fmu.fmu import interface
+
+    target = interface.Target("3", "native", None, "zig", fast=False)
+    definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
+    return interface.describe(definition, derivation.equations, derivation.program, target)
+
+
+def _held(run: Conditions) -> tuple[tuple[float, ...], ...]:
+    """Return inputs over each communication step; one row if they never change."""
+    rows = run.inputs[:1] if run.steady else run.inputs
+    return tuple(tuple(row) for row in rows.tolist())
+
+
+def _c(derivation: Derivation) -> FileTree:
+    """Print plain C99: x', outputs, Jacobian and the unit's own solver, with the bits of the unit."""
+    from mb2fmu import validation
+    from mb2fmu.compiler import derivatives
+    from mb2fmu.targets import c
+
+    run = validation.conditions(derivation.definition)
+    experiment = c.HeldInputs(run.step, len(run.inputs), _held(run))
+    return c.emit_standalone(derivatives.with_derivatives(derivation.program), described(derivation), experiment)
+
+
+def _matlab(derivation: Derivation) -> FileTree:
+    """Print functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
+    from mb2fmu import validation
+    from mb2fmu.compiler import evaluation
+    from mb2fmu.targets import matlab
+
+    program, interface = derivation.program, described(derivation)
+    run = validation.conditions(derivation.definition)
+    x0, r0, p0 = start_values(derivation)
+    if "initialize" in program.entries and program.entries["initialize"].results:
+        x0 = evaluation.evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
+    facts = matlab.Facts(
+        name=derivation.definition.name,
+        states=_named(interface, "state"),
+        inputs=_named(interface, "input"),
+        parameters=_named(interface, "parameter"),
+        outputs=tuple(matlab.Named(o.name, o.unit) for o in derivation.equations.outputs),
+        x0=tuple(x0.tolist()),
+        r0=tuple(r0.tolist()),
+        p0=tuple(p0.tolist()),
+        step=run.step,
+        held=_held(run),
+        steps=len(run.inputs),
+        tolerance=run.tolerance,
+    )
+    return matlab.emit(program, facts)
+
+
+def _modelica(derivation: Derivation) -> FileTree:
+    """Print one flat Modelica model without libraries: parameters, inputs, states with start values, equations."""
+    from mb2fmu import validation
+    from mb2fmu.compiler import evaluation
+    from mb2fmu.targets import modelica
+
+    program, interface = derivation.program, described(derivation)
+    run = validation.conditions(derivation.definition)
+    x0, r0, p0 = start_values(derivation)
+    if "initialize" in program.entries and program.entries["initialize"].results:
+        x0 = evaluation.evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
+
+    def quantities(source: Source, values: Sequence[float]) -> tuple[modelica.Quantity, ...]:
+        found = sorted(interface.of(source), key=lambda variable: variable.index)
+        return tuple(
+            modelica.Quantity(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
+            for v, value in zip(found, values, strict=True)
+        )
+
+    facts = modelica.ModelFacts(
+        name=derivation.definition.name,
+        description=derivation.definition.description,
+        states=quantities("state", x0.tolist()),
+        inputs=quantities("input", r0.tolist()),
+        parameters=quantities("parameter", p0.tolist()),
+        outputs=tuple(modelica.Quantity(o.name, o.unit) for o in derivation.equations.outputs),
+        stop=float(run.time[-1]),
+        step=run.step,
+        tolerance=run.tolerance,
+        connections=tuple(
+            modelica.Connection(terminal.name, tuple((m.name, m.variable, m.kind) for m in terminal.members))
+            for terminal in interface.terminals
+        ),
+        sampled=_sampled(derivation),
+    )
+    return modelica.emit(_with_modes(derivation), facts)
+
+
+def _with_modes(derivation: Derivation) -> Program:
+    """Return the program with all modes in discrete memory if events order them, else as it is: Modelica has switches.
+
+    Friction that sticks, contacts and latches change several things at one instant, in an order that the unit knows;
+    compilers let one ``reinit`` of a clause read what another has set.
+    """
+    program, mechanism = derivation.program, derivation.mechanism
+    of_conditions = any(event.late or event.kind == "when" for event in derivation.equations.events)
+    if not (sticking(program) or mechanism.contacts or mechanism.latches or of_conditions):
+        return program
+    frozen = with_modes(derivation)
+    staged = [frozen.entries[name] for name in ("position", "velocity", "acceleration")]
+    found = {label: node for entry in staged for label, node in zip(entry.labels, entry.results, strict=True)}
+    labels = program.entries["outputs"].labels
+    outputs = Entry("outputs", labels, tuple(found[label] for label in labels))
+    return dataclasses.replace(frozen, entries={**frozen.entries, "outputs": outputs})
+
+
+def _sampled(derivation: Derivation) -> dict[int, Sampled]:
+    """Return the model's events at set times, with their instants."""
+    from mb2fmu.targets.modelica import Sampled
+
+    found = {}
+    for k, event in enumerate(derivation.equations.events):
+        if event.kind == "ticks":
+            found[k] = Sampled(event.period if math.isfinite(event.period) else None, event.offset)
+    return found
+
+
+def _casadi(derivation: Derivation) -> FileTree:
+    """Print external functions for CasADi: their C code, and a library of each for this machine."""
+    from mb2fmu.fmu import toolchain
+    from mb2fmu.targets import casadi
+
+    interface = described(derivation)
+    x0, r0, p0 = start_values(derivation)
+
+    def quantities(source: Source, values: Sequence[float]) -> tuple[tuple[str, str, float], ...]:
+        return tuple((v.name, v.unit, x) for v, x in zip(_named(interface, source), values, strict=True))
+
+    facts = casadi.ExternalFacts(
+        name=interface.model_identifier,
+        states=quantities("state", x0.tolist()),
+        inputs=quantities("input", r0.tolist()),
+        parameters=quantities("parameter", p0.tolist()),
+        outputs=tuple((o.name, o.unit) for o in derivation.equations.outputs),
+    )
+    files = casadi.emit(derivation.program, facts)
+    sources = {path.removeprefix("runtime/"): content for path, content in files.files.items()}
+    machine = toolchain.host()
+    for path in [path for path in files if "/" not in path]:
+        name = path.removesuffix(".c")
+        unit = FileTree({**sources, "unit.c": files[path]}).under("sources")
+        built = toolchain.compile_unit(unit, name, [machine], compiler=toolchain.installed(), fmi=3)
+        files = files.joined(FileTree({f"{name}{machine.extension}": content for content in built.files.values()}))
+    return files
+
+
+def _named(interface: FmuInterface, source: Source) -> tuple[Named, ...]:
+    """Return names and units of x, r or p, in order."""
+    from mb2fmu.targets.matlab import Named
+
+    found = sorted(interface.of(source), key=lambda variable: variable.index)
+    return tuple(Named(variable.name, variable.unit) for variable in found)
+
+
+PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
+    {"c": _c, "matlab": _matlab, "modelica": _modelica, "casadi": _casadi}
+)
+"""Name of a target, as ``mb2fmu equations --format`` takes it → derivation to files."""
+
+assert tuple(PRINTERS) == tuple(SOURCE_TARGETS)
+
+
+def source_code(derivation: Derivation, target: str, folder: Path | str) -> tuple[Path, ...]:
+    """Write the equations as source code of another language; files of the same names are replaced, one by one.
+
+    Args:
+        derivation: What to print.
+        target: One of ``mb2fmu.targets.SOURCE_TARGETS``.
+        folder: Where to; made if it is not there.
+
+    Returns:
+        The files, those at the top of the folder first.
+
+    Raises:
+        EmitError: If the target cannot express the equations.
+        PackageError: If a file cannot be written.
+    """
+    from mb2fmu.fmu import package
+
+    return package.write_tree(source_files(derivation, target), Path(folder))
+
+
+def source_files(derivation: Derivation, target: str) -> FileTree:
+    """Return the files that :func:`write_sources` would write.
+
+    Raises:
+        EmitError: If the target cannot express the equations.
+    """
+    if target != "modelica" and needs_events(derivation):
+        name = derivation.definition.name
+        what = f"{name} has events or friction that sticks, which source code of this kind does not have"
+        remedy = "export a unit, whose sources have them; or write tanh(v/v0) for friction"
+        raise EmitError("the equations cannot be printed:", [Fault(what, "events", remedy)])
+    return PRINTERS[target](derivation)
+
+
+def written_sources(sources: Sequence[FileTree], folder: str | Path) -> tuple[Path, ...]:
+    """Write the files of source targets into a folder, each whole or not at all; return their paths."""
+    return tuple(path for files in sources for path in write_tree(files, Path(folder)))

@@ -1,0 +1,1 @@
+"""TODO pipeline/run_and_report"""

@@ -1,0 +1,175 @@
+"""Displays of records in notebooks, registered with ``displays``."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html import escape
+from typing import TYPE_CHECKING
+
+from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.model import Model
+from mb2fmu.pipeline.derivation.pipeline_results import Exported, Finished, Validated
+from mb2fmu.pipeline.run_and_report import report_pages
+from mb2fmu.pipeline.simulation.trajectories import MotionPage, Simulated, SimulatedUnit, Trajectories
+
+if TYPE_CHECKING:
+    from mb2fmu.model.variables import Quantity
+
+_TALL, _HIGH = 760, 640
+_TELLS = """const tell = () => {
+  const high = Math.ceil(document.body.getBoundingClientRect().bottom + scrollY);
+  if (high > 0) parent.postMessage({ mb2fmuHeight: high }, "*");
+  else setTimeout(tell, 500);  // it has no layout yet
+};
+addEventListener("load", tell);  // what is out of sight is not drawn, hence not observed
+new ResizeObserver(tell).observe(document.body);"""
+HEARS = """if (!window.mb2fmuHears) {
+  window.mb2fmuHears = true;
+  addEventListener("message", (event) => {
+    const high = event.data && event.data.mb2fmuHeight;
+    if (!(high > 0 && high < 100000)) return;
+    for (const frame of document.querySelectorAll("iframe.mb2fmu"))
+      if (frame.contentWindow === event.source) frame.style.height = `${high}px`;
+  });
+}"""
+_STEADY = ".animation-view { height: min(26rem, 85vw); }"
+"""How a frame becomes as high as its page: the page tells, the notebook hears, and takes a number from its own frames
+only. The view's height must not follow from the frame's."""
+_MOST_SHOWN = 40
+"""Declarations of a model that are not folded: a robot's mass matrix and Jacobian have a hundred."""
+_KINDS = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce": "constraint force"}
+
+
+@notebook_display.html.register
+def _model_html(model: Model) -> str:
+    """Return name, drawing, and all declarations."""
+    from mb2fmu.report.figures.model_picture import picture
+
+    drawing = str(picture(model.diagram, f"What the coordinates of {model.name} mean"))
+    drawing = drawing.replace("<img ", '<img style="max-height:240px;background:#fff" ') if drawing else ""
+    shown = list(map(_row, model.declared))
+    table = f"<table>{''.join(shown[:_MOST_SHOWN])}</table>"
+    if len(shown) > _MOST_SHOWN:
+        folded = "".join(shown[_MOST_SHOWN:])
+        table += f"<details><summary>{len(shown) - _MOST_SHOWN} more</summary><table>{folded}</table></details>"
+    return f"<h4>{escape(model.name)}</h4><p>{escape(model.description)}</p>{drawing}{table}"
+
+
+def _row(item: Quantity) -> str:
+    """Return the table row (HTML) of a declared quantity: name, kind, value, unit, description."""
+    kind = _KINDS.get(type(item).__name__, type(item).__name__.lower())
+    return (
+        f"<tr><th style='text-align:left'>{escape(item.name)}</th><td>{kind}</td>"
+        f"<td style='text-align:right'>{escape(_value(item))}</td><td>{escape(item.unit)}</td>"
+        f"<td style='text-align:left'>{escape(item.description)}</td></tr>"
+    )
+
+
+@notebook_display.html.register
+def _page_html(page: MotionPage) -> str:
+    """Return a page in motion."""
+    return _framed(page.content, page.name, _TALL)
+
+
+@notebook_display.html.register
+def _unit_html(simulated: SimulatedUnit) -> str:
+    """Return the motion of a unit; its numbers where it carries no scene."""
+    from mb2fmu.errors import PackageError
+
+    try:
+        return _page_html(simulated.animate())
+    except PackageError:
+        return _table(simulated)
+
+
+@notebook_display.html.register
+def _simulated_html(simulated: Simulated) -> str:
+    """Return the motion and its plot, with controls."""
+    from mb2fmu import visualization
+    from mb2fmu.pipeline.fmu_build.model_scene import scene_of
+
+    derivation = simulated.derivation
+    scene = scene_of(derivation.mechanism, derivation.equations)
+    if scene is None:
+        return _table(simulated)
+    drawing = visualization.draw(scene, simulated.motion)
+    return _framed(visualization.page(drawing, simulated.signals, shown=simulated.interesting()), drawing.name, _TALL)
+
+
+@notebook_display.html.register
+def _validated_html(validated: Validated) -> str:
+    """Return the verdict, and the folded report."""
+    return _verdict(validated) + _folded(report_pages.beside(None, validated, "", ()), validated.definition.name)
+
+
+@notebook_display.html.register
+def _finished_html(finished: Finished) -> str:
+    """Return the verdict, the motion with sliders that run the unit where a page can, and the folded report."""
+    built, name = finished.exported.build, finished.exported.build.interface.model_name
+    motion = report_pages.playable(built, finished.validated)
+    moving = "" if motion is None else _framed(motion, name, _TALL)
+    return _verdict(finished.validated) + moving + _folded(report_pages.beside(built, finished.validated, "", ()), name)
+
+
+@notebook_display.html.register
+def _exported_html(exported: Exported) -> str:
+    """Return the unit's path, and the page that describes it."""
+    built = exported.build
+    return f"<p><code>{escape(str(exported.path))}</code></p>" + _folded(
+        report_pages.description(built), built.interface.model_name, "What it is"
+    )
+
+
+def _table(simulated: Trajectories) -> str:
+    """Return the final values of all signals, where nothing can be drawn."""
+    signals, time = simulated.signals, simulated.time
+    head = f"<tr><th></th><th>at {time[0]:g} s</th><th>at {time[-1]:g} s</th><th></th></tr>"
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th><td>{signals.values[0, k]:.6g}</td>"
+        f"<td>{signals.values[-1, k]:.6g}</td><td>{escape(signals.units[k])}</td></tr>"
+        for k, name in enumerate(signals.names)
+    )
+    return f"<table>{head}{rows}</table>"
+
+
+def _value(item: Quantity) -> str:
+    """Return the value or start of a quantity as text; empty where it has neither."""
+    value = getattr(item, "value", getattr(item, "start", ""))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _verdict(validated: Validated) -> str:
+    """Return the line that the terminal ends with."""
+    from mb2fmu.report.terminal_verdict import verdict_line
+
+    return f"<p><strong>{escape(verdict_line(validated.result).plain)}</strong></p>"
+
+
+def _folded(content: bytes, title: str, summary: str = "The whole report") -> str:
+    """Return a long page, folded."""
+    return f"<details><summary>{escape(summary)}</summary>{_framed(content, title, _HIGH)}</details>"
+
+
+def telling(content: bytes) -> str:
+    """Return a page that tells its height to the page around it; :data:`HEARS` is the script that receives it.
+
+    Args:
+        content: A page of ours, with its policy on scripts.
+    """
+    digest = base64.b64encode(hashlib.sha256(_TELLS.encode()).digest()).decode()
+    page = content.decode().replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
+    return page.replace("</body>", f"<style>{_STEADY}</style><script>{_TELLS}</script></body>", 1)
+
+
+def _framed(content: bytes, title: str, height: int) -> str:
+    """Return a whole page inside a notebook, isolated from it; the page reports its height and nothing else.
+
+    So a frame is as high as its page and does not scroll. Where scripts of notebooks are not run it has the given
+    height.
+    """
+    page = telling(content)
+    return (
+        f'<iframe class="mb2fmu" srcdoc="{escape(page)}" sandbox="allow-scripts" title="{escape(title)}" '
+        f'style="width:100%;height:{height}px;border:0"></iframe><script>{HEARS}</script>'
+    )

@@ -1,0 +1,45 @@
+"""The unit for a page: compiled for WebAssembly, with its settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mb2fmu.pipeline.derivation.pipeline_results import Build
+    from mb2fmu.visualization.interactive_fmu import Knob, LiveUnit
+
+
+def living(built: Build) -> LiveUnit | None:
+    """Return the unit as a page runs it.
+
+    Args:
+        built: A unit of ours.
+
+    Returns:
+        None for units of Python, where there is no compiler for WebAssembly, or where the module
+        is too large for a page (``animation.live.LARGEST``).
+
+    Raises:
+        ToolError: If the compiler fails.
+    """
+    from mb2fmu.fmu import toolchain
+    from mb2fmu.pipeline.derivation.event_support import with_modes
+    from mb2fmu.targets import c
+    from mb2fmu.visualization.interactive_fmu import LARGEST, LiveUnit, knob
+
+    described = built.interface
+    if described.target.backend != "native":
+        return None
+    module = toolchain.compile_web(c.emit_web(built.sources, with_modes(built.derivation), described))
+    if module is None or len(module) > LARGEST:
+        return None
+
+    def knobs(source: str) -> tuple[Knob, ...]:
+        found = sorted((v for v in described.variables if v.source == source), key=lambda v: v.index)
+        return tuple(knob(v.name, v.unit, float(v.start or 0.0), (v.minimum, v.maximum), v.index) for v in found)
+
+    states, inputs, parameters = knobs("state"), knobs("input"), knobs("parameter")
+    outputs = (v for v in described.variables if v.causality == "output")
+    levels = ("position", "velocity", "acceleration")
+    names = (*(each.name for each in states), *(v.name for v in outputs if v.source in levels))
+    return LiveUnit(module, states, inputs, parameters, len(states), len(inputs), len(parameters), names)

@@ -1,0 +1,189 @@
+"""Rules of publication: units that can be proven here, and reports that belong to a unit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mb2fmu.errors import Fault, PackageError, PlatformError
+from mb2fmu.optional_packages import required
+from mb2fmu.pipeline.derivation.pipeline_options import UnitOptions
+from mb2fmu.temporary_files import work_folder
+
+if TYPE_CHECKING:
+    from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.report import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A unit and its report while they are made: in a private folder, until both are published together.
+
+    Attributes:
+        path: Where the unit will be.
+        private: The folder until then.
+    """
+
+    path: Path
+    private: Path
+
+    @property
+    def page(self) -> Path:
+        """Path of the report to write."""
+        return self.path.with_suffix(".html")
+
+    @property
+    def unit(self) -> Path:
+        """Path of the archive until it is published."""
+        return self.private / self.path.name
+
+    @property
+    def content(self) -> bytes:
+        """The archive as it was packed last."""
+        return self.unit.read_bytes()
+
+    def pack(self, tree: FileTree) -> None:
+        """Write the archive."""
+        from mb2fmu.fmu import package
+
+        package.pack(tree, self.unit)
+
+    def publish(self) -> None:
+        """Publish the unit alone; the report of a unit that it replaces is removed."""
+        from mb2fmu.fmu import package
+
+        package.publish(self.private, [self.path.name], [self.page.name] if is_report(self.page) else [])
+
+    def publish_with(self, page: bytes) -> None:
+        """Publish the unit together with its report."""
+        from mb2fmu.fmu import package
+
+        package.write_whole(self.private / self.page.name, page)
+        package.publish(self.private, [self.path.name, self.page.name])
+
+
+@contextmanager
+def results(name: str, folder: Path | str) -> Iterator[Results]:
+    """Return the results to publish in a folder as ``name.fmu`` and ``name.html``; on failure, nothing appears."""
+    from mb2fmu.fmu import package
+
+    path = Path(folder) / f"{name}.fmu"
+    with package.private_folder(path.parent, path.stem) as private:
+        yield Results(path, private)
+
+
+@dataclass(frozen=True, slots=True)
+class Belonging:
+    """Relation between a report and a unit.
+
+    Attributes:
+        report: The page.
+        unit: The archive.
+        claim: What the page says of itself.
+        together: The page is about this very unit.
+    """
+
+    report: Path
+    unit: Path
+    claim: Claim
+    together: bool
+
+    @property
+    def passed(self) -> bool:
+        """True if the page is about this unit, and says that it passed."""
+        return self.together and self.claim.verdict == "passed"
+
+    @property
+    def text(self) -> str:
+        """One sentence for people."""
+        if not self.together:
+            return f"{self.report} is about another unit than {self.unit}: do not trust its verdict"
+        said = {"passed": "it passed", "failed": "it fell short"}.get(self.claim.verdict, "nobody has run it")
+        return f"{self.report} is about {self.unit}: {said}"
+
+
+def check_report(report: Path, unit: Path | None = None) -> Belonging:
+    """Return the relation between a report and a unit.
+
+    Args:
+        report: A page of mb2fmu: from beside a unit, or out of its ``documentation``.
+        unit: The archive; None: the one beside the report, of the same name.
+
+    Raises:
+        PackageError: If a file cannot be read, the page names no unit, or the archive is no unit.
+    """
+    from mb2fmu.fmu import package
+
+    path = report.with_suffix(".fmu") if unit is None else unit
+    claim = _claim(report)
+    if claim is None:
+        what, remedy = "it names no unit by its hash", "was it made by mb2fmu? make it again with this version"
+        raise PackageError(f"{report} cannot be checked:", [Fault(what, str(report), remedy)])
+    core = package.digest(package.core_of(package.unpack(path)))
+    archive = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Belonging(report, path, claim, claim.is_about(archive, core))
+
+
+@contextmanager
+def held_still(unit: Path) -> Iterator[Path]:
+    """Return a copy of a unit, of the same name, so that the judged and hashed file cannot change.
+
+    Args:
+        unit: The archive, which others may replace meanwhile.
+
+    Raises:
+        PackageError: If it is no unit.
+        ToolError: If there is no room for the copy.
+    """
+    from mb2fmu.fmu import package
+
+    package.unpack(unit)  # what is wrong with it is told by the path that the user wrote
+    with work_folder("run the unit") as folder:
+        copy = folder / unit.name
+        copy.write_bytes(unit.read_bytes())
+        yield copy
+
+
+def is_report(page: Path) -> bool:
+    """Return whether a file is an existing report of a unit; other pages are left alone."""
+    return page.is_file() and _claim(page) is not None
+
+
+def _claim(page: Path) -> Claim | None:
+    """Return the claim of a page about itself.
+
+    Raises:
+        PackageError: If it cannot be read.
+    """
+    from mb2fmu.report import claim_of
+
+    try:
+        return claim_of(page.read_bytes())
+    except OSError as error:
+        fault = Fault(error.strerror or str(error), str(page), "is it the right path?")
+        raise PackageError("the report cannot be read:", [fault]) from error
+
+
+def refuse_what_cannot_run(options: UnitOptions) -> None:
+    """Raise, before anything is derived, for a unit that cannot run on this machine.
+
+    Raises:
+        ToolError: If packages that judge units or show motion are not installed (extras ``audit``, ``meshes``).
+        PlatformError: If the platforms asked for are all others than this machine's.
+    """
+    from mb2fmu.fmu import toolchain
+
+    required("the proof", "lief", "fmu_manipulation_toolbox", "trimesh")
+    if options.get("backend") == "python":
+        return
+    asked = options.get("platforms", "host")
+    host = toolchain.host()
+    native, _ = toolchain.split_component(asked)
+    if not native or host not in toolchain.parse(native):
+        remedy = f"add the host (--platform host,{asked}), or write it without a proof: mb2fmu export"
+        fault = Fault(f"{asked} is not {host}, where it would have to run", "--platform", remedy)
+        raise PlatformError("the unit cannot be proven on this machine:", [fault])

@@ -1,0 +1,251 @@
+"""Pages of a unit before and after a run, and the proof that is packed with it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from mb2fmu.pipeline.derivation.pipeline_options import UnitOptions, compiler_of, major_version
+from mb2fmu.pipeline.derivation.pipeline_results import Build, Timing, Validated
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+    from mb2fmu.mechanics.mechanism import Mechanism
+    from mb2fmu.model import Declarations
+    from mb2fmu.report.pages.report_content import Theory
+    from mb2fmu.visualization import Drawing, Scene, Signals
+
+LIMIT = 1_000_000
+"""Bytes of the page in a unit."""
+KANE = ("partial-velocities", "generalized-active-forces", "generalized-inertia-forces")
+MOST_BODIES_DRAWN = 8
+"""Above, the graph is folded."""
+MOST_PARTIALS = 100
+"""Bodies times speeds up to which a page shows Kane's quantities."""
+MOST_PARTIALS_IN_UNIT = 25
+"""The same of the page in a unit: forming them for an arm of seven hinges takes as long as reading and lowering it."""
+FEW = 30
+"""Lines of each kind of quantity in the page in a unit."""
+
+
+def description(built: Build) -> bytes:
+    """Return the content of the page of a unit that was not run."""
+    from mb2fmu import visualization
+    from mb2fmu.report import Provenance, describe
+
+    definition, native = built.derivation.definition, built.interface.target.backend == "native"
+    source = definition.source
+    hashes = {"model file": _sha256(source)} if source else {}
+    provenance = Provenance(hashes=hashes, platforms=_platforms(built))
+    licences = "licenses/license.txt" if native else ""
+    start = visualization.draw_start(built.scene) if built.scene else None
+    theory = theory_of(built.derivation.mechanism, limited=True)
+    return describe(
+        definition,
+        built.derivation.equations,
+        built.interface,
+        provenance,
+        licences=licences,
+        start=start,
+        theory=theory,
+    )
+
+
+def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
+    """Return graph and Kane's quantities of a mechanism, as a page shows them.
+
+    Args:
+        mechanism: As read.
+        limited: The page has to be small: long expressions and long lists are counted only.
+    """
+    from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
+    from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import mechanism_graph
+    from mb2fmu.report.equation_display.equation_lists import ROOM
+    from mb2fmu.report.equation_display.graph_picture import graph_picture
+    from mb2fmu.report.equation_display.quantity_blocks import quantity_blocks
+    from mb2fmu.report.figures.model_picture import picture
+    from mb2fmu.report.pages.report_content import Theory
+
+    name, command = mechanism.declared.name, "mb2fmu equations MODEL.py --show " + ",".join(KANE)
+    if mechanism.lagrangian_alone:
+        return Theory()
+    drawn = picture(graph_picture(mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints")
+    many = len(mechanism.bodies) > MOST_BODIES_DRAWN
+    most = min(MOST_PARTIALS, MOST_PARTIALS_IN_UNIT) if limited else MOST_PARTIALS
+    if len(mechanism.bodies) * len(mechanism.u) > most:
+        return Theory(drawn, many, (), f"They are too many to be read here; {command} writes them.")
+    quantities = named_quantities(mechanism, KANE, contracted=False)
+    blocks = quantity_blocks(quantities, 0 if limited else ROOM, FEW if limited else None)
+    text = f"Components are in the inertial frame; F of each load, F* of each body. {command} contracts them, too."
+    return Theory(drawn, many, tuple(blocks), text)
+
+
+def described(built: Build) -> FileTree:
+    """Return the core unit with the page that describes it."""
+    from mb2fmu.fmu import package
+
+    return package.with_page(built.core, description(built))
+
+
+def proved(built: Build, validated: Validated, command: str) -> FileTree:
+    """Return the core unit with its report; native units carry the reference too.
+
+    The report has no times, the core unit's hash, and at most ``LIMIT`` bytes.
+    """
+    from mb2fmu.fmu import package
+
+    page = _report(validated, built, command, (), LIMIT)
+    if built.interface.target.backend == "python":
+        return package.with_page(built.core, page)
+    reference = validated.result.reference
+    trajectory, run = reference.trajectory, reference.conditions
+    table = package.Table(trajectory.names, trajectory.time.tolist(), trajectory.values.tolist())
+    stimuli = package.Table(run.input_names, run.time[:-1].tolist(), run.inputs.tolist()) if run.input_names else None
+    origin = f"equations of motion by {reference.numeric.formulation}, integrated apart from the unit"
+    files = package.reference_files(built.interface, table, stimuli=stimuli, origin=origin)
+    return package.with_proof(built.core, page, files)
+
+
+def command(definition: Declarations, arguments: Mapping[str, Any], options: UnitOptions) -> str:
+    """Return the command that makes the same unit again; empty where the model came from no file.
+
+    Args:
+        definition: The checked model, with its file and the values that were set.
+        arguments: Of its function.
+        options: Of equations and unit, as asked for.
+    """
+    if definition.source is None:
+        return ""
+    words = ["mb2fmu run", definition.source.name]
+    words += [f"--set {name}={value}" for name, value in arguments.items()]
+    words += [f"--at {name}={value!r}" for name, value in definition.given.items()]
+    given = {
+        "--method": (options.get("method"), "auto"),
+        "--constraints": (options.get("constraints"), "auto"),
+        "--baumgarte": (options.get("baumgarte"), None),
+        "--independent": (",".join(options.get("independent", ())), ""),
+        "--backend": (options.get("backend"), "native"),
+        "--fmi": (major_version(options), "2"),
+        "--platform": (options.get("platforms"), "host"),
+        "--compiler": (None if options.get("backend") == "python" else compiler_of(options), "zig"),
+        "--solver": (options.get("solver"), None),
+    }
+    words += [f"{name} {value}" for name, (value, usual) in given.items() if value not in (None, usual)]
+    return " ".join([*words, *(["--fast"] if options.get("fast") else [])])
+
+
+def report(validated: Validated) -> bytes:
+    """Return the page of a unit of which only the verdict is known."""
+    source = validated.definition.source
+    command = f"mb2fmu validate UNIT.fmu --model {source.name} --report REPORT.html" if source else ""
+    return beside(None, validated, command, validated.timings)
+
+
+def beside(
+    built: Build | None, validated: Validated, command: str, timings: tuple[Timing, ...], unit: bytes | None = None
+) -> bytes:
+    """Return the report for a folder, with times.
+
+    Args:
+        built: None where only the verdict on a unit is known.
+        validated: The verdict.
+        command: What to type to get the same again.
+        timings: Of all stages.
+        unit: The archive that lies beside it; None: the one that was judged.
+    """
+    name = str(validated.result.provenance["fmu_sha256"]) if unit is None else hashlib.sha256(unit).hexdigest()
+    return _report(validated, built, command, timings, None, name)
+
+
+def _shown_equations(validated: Validated) -> EquationsOfMotion:
+    """Return equations for the page of a foreign unit: the reference's, or new ones where those have no dynamics."""
+    from mb2fmu.mechanics import formulations
+
+    equations = validated.reference_equations
+    return formulations.formulate(validated.mechanism) if equations.dynamics is None else equations
+
+
+def _report(
+    validated: Validated,
+    built: Build | None,
+    command: str,
+    timings: tuple[Timing, ...],
+    limit: int | None,
+    unit: str = "",
+) -> bytes:
+    """Render a proof as a page (HTML) with the times spent, hashes of its sources, and its motion drawn."""
+    from mb2fmu.fmu import package
+    from mb2fmu.pipeline.display import motion_drawings
+    from mb2fmu.pipeline.fmu_build.model_scene import scene_of
+    from mb2fmu.report import Provenance, render
+
+    spent: dict[str, float] = {}
+    for timing in timings:
+        spent[timing.stage] = spent.get(timing.stage, 0.0) + timing.seconds
+    if spent:
+        spent |= {f"validate: {activity}": seconds for activity, seconds in validated.result.timings.items()}
+    source = validated.definition.source
+    hashes = {"model file": _sha256(source)} if source else {}
+    core = package.digest(built.core) if built else ""
+    equations = built.derivation.equations if built else _shown_equations(validated)
+    scene = built.scene if built else scene_of(validated.mechanism, equations)
+    motion = motion_drawings.proof_drawn(scene, validated.result) if scene else None
+    return render(
+        validated.definition,
+        equations,
+        built.interface if built else None,
+        validated.result,
+        Provenance(
+            unit=unit,
+            core=core,
+            hashes=hashes,
+            platforms=_platforms(built) if built else (),
+            commands=(command,) if command else (),
+            timings=spent,
+        ),
+        motion=motion,
+        live=_live(built, scene, motion),
+        limit=limit,
+        theory=theory_of(validated.mechanism, limited=limit is not None),
+    )
+
+
+def _platforms(built: Build) -> tuple[str, ...]:
+    """Return the platforms that the unit has a binary for, by FMI's names."""
+    if built.interface.target.backend != "native":
+        return ()
+    paths = (PurePosixPath(path).parts for path in built.core.files)
+    return tuple(sorted({parts[1] for parts in paths if parts[0] == "binaries"}))
+
+
+def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signals] | None) -> str:
+    """Return the unit as a page runs it; empty where it cannot."""
+    from mb2fmu.visualization.interactive_fmu import live_json, live_record
+
+    if built is None or scene is None or motion is None or built.live is None:
+        return ""
+    return live_json(live_record(built.live, scene, motion[0]))
+
+
+def playable(built: Build, validated: Validated) -> bytes | None:
+    """Return the proof's motion as a page that can run the unit; None where nothing can be drawn."""
+    from mb2fmu import visualization
+    from mb2fmu.pipeline.display import motion_drawings
+
+    if built.scene is None:
+        return None
+    motion = motion_drawings.proof_drawn(built.scene, validated.result)
+    if motion is None:
+        return None
+    live = _live(built, built.scene, motion)
+    return visualization.page(*motion, shown=motion[1].names[:3], live=live)
+
+
+def _sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

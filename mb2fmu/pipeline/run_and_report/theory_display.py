@@ -1,0 +1,60 @@
+"""Structure of a model and its theory, for people; neither a program nor a unit is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
+from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
+from mb2fmu.pipeline.derivation.model_derivation import AnyModel, read_model
+from mb2fmu.pipeline.derivation.pipeline_results import Observer
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+
+
+def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observer: Observer | None = None) -> str:
+    """Return the picture of a model's graph as SVG: bodies, joints, loads, constraints, sensors.
+
+    Args:
+        model: A model, or the file that has its function.
+        arguments: Of that function, by name.
+        observer: Is told of each stage.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault.
+    """
+    from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import mechanism_graph
+    from mb2fmu.report.equation_display.graph_picture import graph_picture
+
+    _, read = read_model(model, arguments, Stopwatch(observer))
+    return graph_picture(mechanism_graph(read))
+
+
+def quantities(
+    model: AnyModel, *kinds: str, arguments: Mapping[str, Any] | None = None, observer: Observer | None = None
+) -> NamedQuantities:
+    """Return Kane's partial velocities and generalized forces, the parts of TMT, Lagrange's energies and terms.
+
+    Args:
+        model: A model, or the file that has its function.
+        kinds: Some of ``partial-velocities``, ``generalized-active-forces``, ``generalized-inertia-forces``,
+            ``transformation``, ``lagrange``, ``momenta``, ``integrals``.
+        arguments: Of that function, by name.
+        observer: Is told of each stage.
+
+    Returns:
+        A section per kind; in a notebook it shows itself as formulas.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``FormulationError`` with every kind that there is not,
+            or that this mechanism does not have.
+    """
+    from mb2fmu.report.equation_display import (
+        quantity_blocks,
+        quantity_text,  # noqa: F401  register how they are shown
+    )
+
+    stage = Stopwatch(observer)
+    _, read = read_model(model, arguments, stage)
+    with stage("form quantities"):
+        return named_quantities(read, kinds)

@@ -1,0 +1,132 @@
+"""Judge a unit: against equations of another formulation, the model's own objects, or a user's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mb2fmu.mechanics import formulations, mechanism
+from mb2fmu.pipeline.derivation.model_derivation import AnyModel, read_model
+from mb2fmu.pipeline.derivation.pipeline_results import Exported, Observer, Validated
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.run_and_report import publication_rules
+
+if TYPE_CHECKING:
+    from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
+    from mb2fmu.mechanics.mechanism import Mechanism
+    from mb2fmu.model import ModelDefinition
+    from mb2fmu.validation import Settings, TableResult
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceEquations:
+    """Equations that a reference is integrated from.
+
+    Attributes:
+        equations: Of motion, by another formulation than the unit's where there is one.
+        mechanism: x' and outputs come from this mechanism in numbers, and ``equations`` only says what stands where;
+            None: there are no bodies, or their motion alone does not tell x': x' comes from ``equations``.
+    """
+
+    equations: EquationsOfMotion
+    mechanism: Mechanism | None = None
+
+
+def reference_equations(read: Mechanism, used: Method | None) -> ReferenceEquations:
+    """Choose the equations that the reference is formed from.
+
+    Args:
+        read: The mechanism.
+        used: The formulation that the unit was made by; None if that is unknown.
+
+    Events are found in equations, so these are what moves a mechanism that has any.
+    """
+    from mb2fmu import validation
+
+    if validation.newton_euler_applies(read) and not mechanism.has_events(read):
+        return ReferenceEquations(formulations.formulate_motion(read), read)
+    applying = [method for method, applies in formulations.applicable(read).items() if applies.yes]
+    second = validation.reference_method(used, applying) if applying else "auto"
+    return ReferenceEquations(formulations.formulate(read, second))
+
+
+def validate(
+    fmu: Path | str | Exported,
+    model: AnyModel,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    observer: Observer | None = None,
+) -> Validated:
+    """Run any FMU through the model's experiment and judge it by the model's own equations.
+
+    Args:
+        fmu: The archive, from whatever tool (its variables are found by name), or what ``pipeline.export`` gave.
+        model: A model, or the file that has its function.
+        arguments: Of that function, by name.
+        observer: Is told of each stage.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``ToolError`` if the unit fails while it runs.
+    """
+    stage = Stopwatch(observer)
+    checked, read = read_model(model, arguments, stage)
+    with publication_rules.held_still(fmu.path if isinstance(fmu, Exported) else Path(fmu)) as path:
+        return prove(path, checked, read, None, stage)
+
+
+def prove(fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | None, stage: Stopwatch) -> Validated:
+    """Judge a unit by the mechanism of its model.
+
+    Args:
+        fmu: The archive, which nobody changes meanwhile.
+        checked: The checked model, whose own objects are asked.
+        read: The mechanism.
+        used: The formulation that the unit was made by; None if that is unknown.
+        stage: Times the stages.
+    """
+    from mb2fmu import validation
+
+    definition = read.declared
+    with stage("formulate the reference"):
+        reference = reference_equations(read, used)
+    with stage("validate"), mechanism.told_of_jumps(read):
+        result = validation.validate(
+            fmu, definition, reference.equations, method=used, mechanism=reference.mechanism, integrals_of=read,
+            tell=stage.parts("validate"),
+        )  # fmt: skip
+    with stage("ask the model's own equations"):
+        found = validation.prove_independently(
+            fmu, checked, read, reach=result.reach, visited=result.visited, equations=reference.equations
+        )
+        told = (found.solving.text,) if found.solving and found.solving.text else ()
+        result = replace(result, independence=found, notes=(*result.notes, *told))
+    return Validated(definition, read, reference.equations, result, stage.timings)
+
+
+def measure(
+    fmu: Path | str | Exported,
+    *,
+    data: Collection[Path | str] = (),
+    at: Collection[Path | str] = (),
+    settings: Settings | None = None,
+) -> tuple[TableResult, ...]:
+    """Compare any FMU with the user's own numbers, without a model.
+
+    Args:
+        fmu: The archive, or what ``pipeline.export`` gave.
+        data: Tables of what was measured over time, see ``validation.compare_data``.
+        at: Tables of derivatives and outputs at given points, see ``validation.compare_points``.
+        settings: Start values, tolerances, steps.
+
+    Raises:
+        ValidationError: If a table cannot be read, or does not fit the unit.
+        ToolError: If the unit fails while it runs.
+    """
+    from mb2fmu import validation
+
+    read = [(validation.compare_data, validation.read_table(Path(each))) for each in data]
+    read += [(validation.compare_points, validation.read_table(Path(each))) for each in at]
+    with publication_rules.held_still(fmu.path if isinstance(fmu, Exported) else Path(fmu)) as path:
+        return tuple(result for compare, table in read for result in compare(path, table, settings))

@@ -1,0 +1,233 @@
+"""A model compiled for many instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.analysis.studies.ensembles import Batch, Ensemble, Motion, Solver
+from mb2fmu.analysis.studies.fmu_batch_run import UnitMotion, places_of
+from mb2fmu.compiler import events
+from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.pipeline.derivation.event_support import needs_events
+from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
+from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.fmu_build.source_targets import described
+from mb2fmu.pipeline.simulation.event_sensitivities import why_not, with_derivatives
+from mb2fmu.pipeline.simulation.model_callable import start_values
+
+if TYPE_CHECKING:
+    from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram
+    from mb2fmu.compiler.derivatives.forward_derivatives import Variable
+    from mb2fmu.compiler.program.program import Program
+    from mb2fmu.compiler.program.result_dependencies import Group
+    from mb2fmu.fmu.toolchain import CompiledMotion, CompiledProgram
+    from mb2fmu.fmu.toolchain.batch_inputs import Course, Moved
+
+Floats = npt.NDArray[np.float64]
+
+
+def compiled(
+    model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
+) -> Ensemble:
+    """Compile a model as machine code for many instances at once.
+
+    Args:
+        model: A model, or the file that has its function.
+        arguments: Of that function, by name.
+        options: See :class:`FormulationOptions`.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault.
+    """
+    from mb2fmu import validation
+    from mb2fmu.fmu import toolchain
+    from mb2fmu.fmu.emit_c.fmu_sources import longest_step_loop
+
+    derivation = derive(model, arguments=arguments, **options)
+    definition, program = derivation.definition, _with_dependent_variables(derivation)
+    run, interface = validation.conditions(definition), described(derivation)
+    x0, _, p0 = start_values(derivation)
+    states = sorted(interface.of("state"), key=lambda variable: variable.index)
+    parameters = sorted(interface.of("parameter"), key=lambda variable: variable.index)
+
+    ensemble = Ensemble(
+        states=tuple(variable.name for variable in states),
+        parameters=tuple(variable.name for variable in parameters),
+        output_names=program.entries["outputs"].labels,
+        x0=x0,
+        p0=p0,
+        inputs=run.inputs[:1] if run.steady else run.inputs,
+        scale=np.array([0.01 * (1.0 if v.nominal is None else float(v.nominal)) for v in states]),
+        tolerance=run.tolerance,
+        step=float(run.time[1]),
+        stop=float(run.time[-1]),
+        most=longest_step_loop(program),
+        motion=_motion(cache(lambda: toolchain.compile_motion(program))),
+        implicit_motion=_motion(cache(lambda: _implicit(program, definition.name))),
+        **_entries(program),
+    )
+    if _switches(derivation):
+        return _one_by_one(ensemble, derivation)
+    carrying = cache(lambda to: _carrying(program, ensemble, to))
+    return replace(ensemble, varied=lambda many, to: replace(many, **carrying(to)))
+
+
+def _switches(derivation: Derivation) -> bool:
+    """Return whether instances can take different paths: at events, kinks of x', and changes of a loop's memory."""
+    program = derivation.program
+    return needs_events(derivation) or bool(program.layout.memory) or events.freeze(program) is not program
+
+
+def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
+    """Return an ensemble whose instances are run one by one by the model's unit, which handles events."""
+    alone = replace(
+        ensemble,
+        motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "explicit"))),
+        implicit_motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "implicit"))),
+        start=None,
+        one_by_one=True,
+    )
+    reason = why_not(derivation)
+    if reason:
+        return replace(alone, not_varied=reason)
+    return replace(alone, varied=lambda many, to: with_derivatives(many, derivation, to))
+
+
+def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: Solver) -> UnitMotion:
+    """Return the model's unit, loaded, in a C loop."""
+    from mb2fmu.fmu import toolchain
+    from mb2fmu.pipeline.fmu_build.core_fmu import build
+    from mb2fmu.targets import c
+
+    built = build(derivation, fmi="2", solver=solver)
+    references = {variable.name: variable.value_reference for variable in built.interface.variables}
+    inputs = sorted(built.interface.of("input"), key=lambda variable: variable.index)
+    names = {
+        "states": ensemble.states,
+        "parameters": ensemble.parameters,
+        "inputs": tuple(variable.name for variable in inputs),
+        "outputs": ensemble.output_names,
+    }
+    (content,) = built.binaries.files.values()
+    loop = toolchain.load_library(c.unit_runs(), "unit_runs", often=True)
+    return UnitMotion(toolchain.loaded(content, "unit"), loop, places_of(built.interface.token, references, names))
+
+
+class _Entries(TypedDict):
+    """Entry points of a program as functions; None where there is nothing to do."""
+
+    rhs: Batch
+    outputs: Batch
+    project: Batch | None
+    start: Batch | None
+
+
+def _entries(program: Program) -> _Entries:
+    """Return the entry points of a program, each compiled when it is first needed."""
+    from mb2fmu.fmu import toolchain
+
+    def entry(name: str) -> Batch:
+        return _batch(cache(lambda: toolchain.compile_program(program, name)))
+
+    def there(name: str) -> Batch | None:
+        return entry(name) if name in program.entries and program.entries[name].results else None
+
+    return _Entries(rhs=entry("rhs"), outputs=entry("outputs"), project=there("project"), start=there("initialize"))
+
+
+class _Carrying(_Entries):
+    """Differences of a model that carries derivatives."""
+
+    states: tuple[str, ...]
+    output_names: tuple[str, ...]
+    scale: Floats
+    motion: Motion
+    implicit_motion: Motion
+    own: int
+
+
+def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _Carrying:
+    """Return the same model with derivatives by parameters and start values behind its states."""
+    from mb2fmu.compiler import derivatives
+    from mb2fmu.fmu import toolchain
+
+    groups: dict[Group, tuple[str, ...]] = {"parameters": ensemble.parameters, "states": ensemble.states}
+    group_of = {name: group for group in groups for name in groups[group]}
+    leaves: list[Variable] = [(name, (group_of[name], groups[group_of[name]].index(name))) for name in to]
+    carrying, own = derivatives.with_variations(program, leaves), len(ensemble.states)
+    return _Carrying(
+        states=carrying.layout.states,
+        output_names=carrying.entries["outputs"].labels,
+        scale=np.tile(ensemble.scale, len(to) + 1),
+        motion=_motion(cache(lambda: toolchain.compile_motion(carrying, judged=own))),
+        implicit_motion=_motion(cache(lambda: _varied_implicit(program, leaves, own))),
+        own=own,
+        **_entries(carrying),
+    )
+
+
+def _with_dependent_variables(derivation: Derivation) -> Program:
+    """Return the program with dependent coordinates and speeds behind its outputs, by their FMU names."""
+    program, definition, equations = derivation.program, derivation.definition, derivation.equations
+    q, u = equations.q_dependent, equations.u_dependent
+    if not q and not u:
+        return program
+    placed = program.entries["position"].results
+    nodes = (*placed[len(placed) - len(q) :], *program.entries["dependent_speeds"].results)
+    names = (*(definition.coordinates[i].name for i in q), *(definition.speeds[i].name for i in u))
+    known = program.entries["outputs"]
+    outputs = replace(known, labels=(*known.labels, *names), results=(*known.results, *nodes))
+    return replace(program, entries={**program.entries, "outputs": outputs})
+
+
+def _varied_implicit(program: Program, leaves: Sequence[Variable], own: int) -> CompiledMotion:
+    """Return the integrator for stiff models, with derivatives behind the states."""
+    from mb2fmu.compiler import derivatives
+    from mb2fmu.fmu import toolchain
+
+    native = derivatives.with_varied_jacobian(_with_jacobian(program, "the model"), leaves)
+    return toolchain.compile_implicit_motion(native, judged=own)
+
+
+def _implicit(program: Program, name: str) -> CompiledMotion:
+    """Return the integrator for stiff models."""
+    from mb2fmu.fmu import toolchain
+
+    return toolchain.compile_implicit_motion(_with_jacobian(program, name))
+
+
+def _with_jacobian(program: Program, name: str) -> NativeProgram:
+    """Return the program with its Jacobian written out."""
+    from mb2fmu.compiler import derivatives
+
+    native = derivatives.with_derivatives(program, adjoint=False)
+    if native.colours is not None:
+        what = f"its Jacobian has more than {derivatives.LARGEST_JACOBIAN:,} operations"
+        remedy = "take the explicit solver, or simulate one by one: mb2fmu.simulate"
+        raise AnalysisError("the implicit solver is not available for this model:", [Fault(what, name, remedy)])
+    return native
+
+
+def _batch(program: Callable[[], CompiledProgram]) -> Batch:
+    """Return the program, compiled when it is first needed, as a function of t, x, r, p."""
+
+    def call(t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        return np.asarray(program()(t, x, r, p))
+
+    return call
+
+
+def _motion(compiled_motion: Callable[[], CompiledMotion | UnitMotion]) -> Motion:
+    """Return the integrator, compiled when it is first needed."""
+
+    def move(x0: Floats, p: Floats, course: Course, states: bool, outputs: Sequence[int]) -> Moved:
+        return compiled_motion()(x0, p, course, states=states, outputs=outputs)
+
+    return move

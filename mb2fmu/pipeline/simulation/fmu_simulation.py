@@ -1,0 +1,196 @@
+"""Run any unit by fmpy through the user's experiment: values, inputs and times as requested."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu import visualization
+from mb2fmu.errors import Fault, ToolError, ValidationError
+from mb2fmu.model.value_overrides import Value, number_in
+from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
+from mb2fmu.pipeline.simulation.simulation_times import stop_and_step
+from mb2fmu.pipeline.simulation.trajectories import SimulatedUnit
+
+if TYPE_CHECKING:
+    from mb2fmu.audit.description.description_records import Description, Variable
+    from mb2fmu.validation.runs.fmu_description import UnitKind
+
+Floats = npt.NDArray[np.float64]
+
+AskedKind = Literal["CoSimulation", "ModelExchange", "cs", "me"]
+KINDS: Mapping[str, UnitKind] = {
+    "cs": "CoSimulation",
+    "me": "ModelExchange",
+    "CoSimulation": "CoSimulation",
+    "ModelExchange": "ModelExchange",
+}
+"""What a kind may be called, on the command line and from Python → what the standard calls it."""
+
+_STOP, _STEPS, _TOLERANCE = 10.0, 1000, 1e-6
+"""Of units that say nothing of their experiment: s, communication steps, relative."""
+_REAL = frozenset({"Real", "Float64"})
+_LISTED = 30
+_SET_BEFORE = frozenset({"exact", "approx"})
+
+
+def simulate_unit(
+    path: Path,
+    *,
+    at: Mapping[str, Value] | None = None,
+    inputs: Mapping[str, InputValue] | None = None,
+    tables: tuple[Path, ...] = (),
+    stop: float | None = None,
+    step: float | None = None,
+    kind: AskedKind | None = None,
+) -> SimulatedUnit:
+    """Run a unit from its own start values; nothing is judged.
+
+    Args:
+        path: The archive, FMI 2 or 3.
+        at: FMU name of a parameter, start value or input → value in its unit, or text with a unit. An input keeps it.
+        inputs: FMU name of an input → formula of ``t``, number, or function of time. The unit gets it at the
+            beginning of each communication step.
+        tables: CSV files with inputs.
+        stop: In s; None: as the unit says.
+        step: Communication step in s; None: as the unit says.
+        kind: How it is run, ``cs`` and ``me`` for short; None: as Co-Simulation if it can do that.
+
+    Raises:
+        ValidationError: For all names and values that do not fit.
+        ToolError: If the unit fails while it runs.
+    """
+    from mb2fmu import validation
+    from mb2fmu.audit.description.description_import import read_description
+    from mb2fmu.fmu import package
+    from mb2fmu.validation.runs.fmu_run import offered_kinds
+
+    used = offered_kinds(path)[0] if kind is None else _kind(kind)
+    files = package.unpack(path)
+    described = read_description(files["modelDescription.xml"])
+    reals = {v.name: v for v in described.variables if v.type in _REAL and not v.dimensions}
+    time = _times(described, stop, step)
+    entrances = {name: _unit(v) for name, v in reals.items() if v.causality == "input"}
+    starts, constants = _set(reals, at or {})
+    signals = read_inputs({**constants, **(inputs or {})}, tables, entrances, float(time[-1]))
+    held = _held(signals, time[:-1])
+    run = validation.Conditions(
+        time=time, inputs=held, input_names=tuple(s.name for s in signals), parameters=(), q=(), u=(), z=(),
+        tolerance=_number(described.experiment.get("tolerance"), _TOLERANCE), overridden=starts,
+    )  # fmt: skip
+    shown = tuple(name for name, v in reals.items() if v.variability == "continuous" and v.causality != "independent")
+    if not shown:
+        raise ValidationError(
+            f"{path.name} cannot be shown:", [Fault("it has no continuous variable", remedy="is it the right unit?")]
+        )
+    found = validation.simulate(path, run, shown, kind=used)
+    _refuse_not_finite(found.values, shown, time, path.name)
+    return SimulatedUnit(
+        name=described.attributes.get("modelName", path.stem), path=path, files=files, kind=used, time=time,
+        signals=visualization.Signals(shown, tuple(_unit(reals[name]) for name in shown), found.values),
+        inputs=np.concatenate([held, held[-1:]]), input_names=run.input_names,
+        parameters={name: starts.get(name, _number((v.start or ("0",))[0], 0.0)) for name, v in reals.items()
+                    if v.causality in {"parameter", "input"} or v.start},
+        ranges={name: _range(reals[name]) for name in shown},
+    )  # fmt: skip
+
+
+def _kind(kind: AskedKind) -> UnitKind:
+    """Return the interface type of a name, ``cs`` or ``me`` for short; raise for any other."""
+    if kind not in KINDS:
+        fault = Fault(f"{kind!r} is no kind of unit", "kind", f"take one of {', '.join(KINDS)}")
+        raise ValidationError("the unit cannot be run as asked:", [fault])
+    return KINDS[kind]
+
+
+def _refuse_not_finite(values: Floats, names: Sequence[str], time: Floats, where: str) -> None:
+    """Raise at the first value that is no finite number; shape (n_t, n)."""
+    wrong = np.argwhere(~np.isfinite(values))
+    if len(wrong):
+        row, column = wrong[0]
+        fault = Fault(f"{names[column]} is {values[row, column]} at t = {time[row]:g} s", where)
+        raise ToolError("the unit returns a value that is no number:", [fault])
+
+
+def _times(described: Description, stop: float | None, step: float | None) -> Floats:
+    """Return communication points from 0 on.
+
+    Raises:
+        ValidationError: If they are none, or too many.
+    """
+    usual = _number(described.experiment.get("stopTime"), _STOP)
+    usual_step = _number(described.experiment.get("stepSize"), (usual if stop is None else stop) / _STEPS)
+    end, size = stop_and_step(stop, step, usual_stop=usual, usual_step=usual_step)
+    return np.arange(max(1, round(end / size)) + 1, dtype=np.float64) * np.float64(size)
+
+
+def _set(variables: Mapping[str, Variable], at: Mapping[str, Value]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return values to set before the start, and inputs to keep.
+
+    Raises:
+        ValidationError: With every fault.
+    """
+    starts: dict[str, float] = {}
+    constants: dict[str, float] = {}
+    faults = []
+    for name, value in at.items():
+        variable = variables.get(name)
+        if variable is None:
+            faults.append(_unknown(name, variables))
+            continue
+        if variable.causality != "input" and variable.initial not in _SET_BEFORE:
+            what = f"{name} is {variable.causality}, {variable.initial or variable.variability}: it cannot be set"
+            faults.append(Fault(what, remedy="set parameters and start values"))
+            continue
+        try:
+            number = number_in(value, _unit(variable))
+        except ValueError as error:
+            unit = _unit(variable)
+            remedy = f"write {name}=NUMBER in {unit}, or with a unit: {name}='NUMBER UNIT'"
+            faults.append(Fault(f"{name} cannot be set: {error}", remedy=remedy))
+            continue
+        (constants if variable.causality == "input" else starts)[name] = number
+    if faults:
+        raise ValidationError("the unit cannot be set as asked:", faults)
+    return starts, constants
+
+
+def _unknown(name: str, variables: Mapping[str, Variable]) -> Fault:
+    """Return the fault of an unknown name, with similar names."""
+    names = [each for each, v in variables.items() if v.causality == "input" or v.initial in _SET_BEFORE]
+    near = difflib.get_close_matches(name, names)
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    remedy = f"there are {', '.join(names[:_LISTED])}{more}" if names else "nothing of this unit can be set"
+    return Fault(f"there is no variable {name}", remedy=f"did you mean {' or '.join(near)}?" if near else remedy)
+
+
+def _unit(variable: Variable) -> str:
+    """Return a variable's unit: its own, else that of its declared type, else "1"."""
+    return variable.written.get("unit") or variable.declared.get("unit") or "1"
+
+
+def _range(variable: Variable) -> tuple[float | None, float | None]:
+    """Return a variable's ``min`` and ``max``: its own, else those of its declared type; None where there is none."""
+    texts = (variable.written.get(key) or variable.declared.get(key) for key in ("min", "max"))
+    found = (_number(text, math.nan) for text in texts)
+    low, high = (None if math.isnan(number) else number for number in found)
+    return low, high
+
+
+def _held(signals: tuple[InputSignal, ...], time: Floats) -> Floats:
+    """Return the inputs set at the beginning of each communication step, shape (n_t, n_r)."""
+    return np.array([[signal.at(t) for signal in signals] for t in time.tolist()]).reshape(len(time), len(signals))
+
+
+def _number(text: str | None, otherwise: float) -> float:
+    """Return an attribute of the description as a number; `otherwise` where it is absent or malformed."""
+    try:
+        return float(text) if text else otherwise
+    except ValueError:
+        return otherwise

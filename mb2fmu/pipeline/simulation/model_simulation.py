@@ -1,0 +1,265 @@
+"""Simulate a model by its own equations over its experiment, without any unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu import visualization
+from mb2fmu.compiler import evaluation
+from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
+from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.model import Model
+from mb2fmu.model.value_overrides import Value
+from mb2fmu.pipeline.derivation.event_support import needs_events
+from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation, Observer
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
+from mb2fmu.pipeline.simulation.model_callable import right_hand_side, start_values
+from mb2fmu.pipeline.simulation.simulation_times import stop_and_step
+from mb2fmu.pipeline.simulation.trajectories import Simulated, SimulatedUnit
+from mb2fmu.temporary_files import work_folder
+
+if TYPE_CHECKING:
+    from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+    from mb2fmu.model import Declarations
+    from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
+    from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
+    from mb2fmu.pipeline.simulation.fmu_simulation import AskedKind
+
+Floats = npt.NDArray[np.float64]
+Slope = Callable[[float, Floats], Floats]
+
+LOOSEST, TIGHTEST = 1e-6, 1e-10
+
+
+def simulate(
+    model: AnyModel,
+    *,
+    at: Mapping[str, Value] | None = None,
+    inputs: Mapping[str, InputValue] | Path | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    stop: float | None = None,
+    step: float | None = None,
+    kind: AskedKind | None = None,
+    observer: Observer | None = None,
+    **options: Unpack[FormulationOptions],
+) -> Simulated | SimulatedUnit:
+    """Simulate a model by its own equations, without any unit; or a unit by fmpy.
+
+    A model with events of its own, with contacts, or with friction that sticks is run as a unit too, which is made for
+    it: x' alone does not tell when a mode ends.
+
+    Args:
+        model: A model, the file that has its function, or a unit (``.fmu``, from any tool).
+        at: FMU name of a parameter, start value or input → value in its unit, or text with one (``"30 deg"``).
+        inputs: FMU name → formula of ``t`` (``"5*sin(t)"``), number, or function of time; or a CSV file with a column
+            ``time`` and columns by FMU name. Inputs that are not named follow the model's experiment.
+        arguments: Of the model file's function.
+        stop: In s, instead of the experiment's.
+        step: Between the times of the result, in s, instead of the experiment's; a unit's communication step.
+        kind: Of a unit: ``CoSimulation`` or ``cs``, ``ModelExchange`` or ``me``; None: the first that it offers.
+        observer: Is told of each stage.
+        options: See :class:`FormulationOptions`; of a model.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault.
+    """
+    tables = (Path(inputs),) if isinstance(inputs, str | Path) else ()
+    given = inputs if isinstance(inputs, Mapping) else {}
+    if not isinstance(model, Model) and Path(model).suffix == ".fmu":
+        from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
+
+        with Stopwatch(observer)("simulate"):
+            return simulate_unit(Path(model), at=at, inputs=given, tables=tables, stop=stop, step=step, kind=kind)
+    chosen = (model if isinstance(model, Model) else load(model, arguments)).at(at)
+    return simulate_model(chosen, inputs=given, tables=tables, stop=stop, step=step, observer=observer, **options)
+
+
+def simulate_model(
+    model: AnyModel,
+    *,
+    inputs: Mapping[str, InputValue] | None = None,
+    tables: tuple[Path, ...] = (),
+    arguments: Mapping[str, Any] | None = None,
+    stop: float | None = None,
+    step: float | None = None,
+    observer: Observer | None = None,
+    **options: Unpack[FormulationOptions],
+) -> Simulated | SimulatedUnit:
+    """Simulate a model by its own equations, or by its unit if it has events; arguments as for :func:`simulate`."""
+    derivation = derive(model, arguments=arguments, observer=observer, **options)
+    return simulate_derived(derivation, inputs=inputs, tables=tables, stop=stop, step=step, observer=observer)
+
+
+def simulate_derived(
+    derivation: Derivation,
+    *,
+    inputs: Mapping[str, InputValue] | None = None,
+    tables: tuple[Path, ...] = (),
+    stop: float | None = None,
+    step: float | None = None,
+    observer: Observer | None = None,
+) -> Simulated | SimulatedUnit:
+    """Simulate a model that is derived already; arguments as for :func:`simulate`."""
+    definition = derivation.definition
+    units = {item.name: item.unit for item in definition.inputs}
+    run = definition.experiment
+    stop, step = stop_and_step(stop, step, usual_stop=run.stop, usual_step=run.step)
+    signals = read_inputs(inputs or {}, tables, units, stop)
+    if needs_events(derivation):
+        return _by_its_unit(derivation, signals, stop=stop, step=step, observer=observer)
+    with Stopwatch(observer)("simulate"):
+        return integrated(derivation, right_hand_side(derivation), stop=stop, step=step, signals=signals)
+
+
+def _by_its_unit(
+    derivation: Derivation,
+    signals: tuple[InputSignal, ...],
+    *,
+    stop: float | None,
+    step: float | None,
+    observer: Observer | None,
+) -> SimulatedUnit:
+    """Make the unit of a model in a temporary folder, and run it: it handles the events."""
+    from mb2fmu.fmu.package import pack
+    from mb2fmu.pipeline.fmu_build.core_fmu import build
+    from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
+    from mb2fmu.validation import conditions
+
+    built = build(derivation, observer=observer)
+    run = derivation.definition.experiment
+    run = replace(run, stop=stop or run.stop, step=step or run.step)
+    given = conditions(replace(derivation.definition, experiment=run))
+    held = {name: _held(given.inputs[:, column], run.step) for column, name in enumerate(given.input_names)}
+    inputs: dict[str, InputValue] = {**held, **{signal.name: signal.at for signal in signals}}
+    with Stopwatch(observer)("simulate"), work_folder("run the unit") as folder:
+        path = folder / f"{derivation.definition.name}.fmu"
+        pack(built.core, path)
+        return simulate_unit(path, inputs=inputs, stop=run.stop, step=run.step)
+
+
+def _held(values: Floats, step: float) -> Callable[[float], float]:
+    """Return an input that has ``values[k]`` from ``k * step`` on, as a function of time in s."""
+    return lambda t: float(values[min(int(t / step + 0.5), len(values) - 1)])
+
+
+def integrated(
+    derivation: Derivation,
+    f: RightHandSide,
+    *,
+    stop: float | None = None,
+    step: float | None = None,
+    signals: tuple[InputSignal, ...] = (),
+) -> Simulated:
+    """Integrate x' = f(t, x, r) through the model's experiment; inputs are lines between its communication points.
+
+    Args:
+        derivation: Of the model.
+        f: Its equations.
+        stop: Instead of the experiment's, s.
+        step: Between the times of the result, instead of the experiment's, s.
+        signals: Of inputs that do not follow the experiment: evaluated at every instant, not only at the times of the
+            result. Steps of the integration are no longer than those, so that no pulse is stepped over.
+
+    Raises:
+        ValidationError: If the integration stops early, or x' has no value at the start.
+    """
+    from mb2fmu.validation import conditions
+
+    definition = derivation.definition
+    if derivation.mechanism.has_own_events:
+        what = f"{definition.name} has events of its own, which equations alone do not know"
+        fault = Fault(what, "events", "simulate or animate its unit: mb2fmu export, then mb2fmu animate UNIT.fmu")
+        raise ValidationError("the model cannot be simulated without a unit:", [fault])
+    run = definition.experiment
+    run = replace(run, stop=stop or run.stop, step=step or run.step)
+    given = conditions(replace(definition, experiment=run))
+    time = given.time
+    beyond = replace(run, stop=run.stop + run.step)  # signals have a value at the last time, too
+    inputs = conditions(replace(definition, experiment=beyond)).inputs[: len(time)]
+    at = {given.input_names.index(signal.name): signal.at for signal in signals}
+    for column, signal in at.items():
+        inputs[:, column] = [signal(t) for t in time.tolist()]
+
+    def slope(t: float, x: Floats) -> Floats:
+        return f(
+            t, x, np.array([at[k](t) if k in at else np.interp(t, time, inputs[:, k]) for k in range(len(inputs.T))])
+        )
+
+    moved: Slope = (lambda t, x: f(t, x, inputs[0])) if given.steady and not at else slope
+    require_slope(f"{definition.name} cannot be simulated:", f.states, moved(0.0, f.x0))
+    x = _states_over(time, moved, f.x0, replace(definition, experiment=run), float(time[1]) if at else np.inf)
+    known = describe_variables(derivation.equations, definition)
+    y = f.outputs(time, x, inputs).reshape(len(time), -1)
+    dependent = _dependent_variables(derivation)
+    z = _dependent_over(derivation, time, x, inputs)
+    known |= dependent | {item.name: item.unit for item in definition.inputs}
+    table = visualization.Signals(tuple(known), tuple(known.values()), np.concatenate([x, y, z, inputs], axis=1))
+    motion = visualization.Motion(time, x, inputs, np.array(given.parameters))
+    return Simulated(derivation=derivation, motion=motion, signals=table)
+
+
+def _dependent_variables(derivation: Derivation) -> dict[str, str]:
+    """Return FMU name → unit of the dependent coordinates and speeds."""
+    definition, equations = derivation.definition, derivation.equations
+    places = [definition.coordinates[i] for i in equations.q_dependent]
+    return {item.name: item.unit for item in (*places, *(definition.speeds[i] for i in equations.u_dependent))}
+
+
+def _dependent_over(derivation: Derivation, time: Floats, x: Floats, inputs: Floats) -> Floats:
+    """Return dependent coordinates and speeds at these times, shape (n_t, n)."""
+    program, wanted = derivation.program, len(derivation.equations.q_dependent)
+    if not wanted and not derivation.equations.u_dependent:
+        return np.zeros((len(time), 0))
+    placed, speeds = (len(program.entries[entry].results) for entry in ("position", "dependent_speeds"))
+    entries, results = ("position", "dependent_speeds"), range(placed - wanted, placed + speeds)
+    p = start_values(derivation)[2]
+    return evaluation.evaluator(program, entries, results)(time, x, inputs, p).reshape(len(time), -1)
+
+
+def _states_over(time: Floats, slope: Slope, x0: Floats, definition: Declarations, longest: float) -> Floats:
+    """Integrate x' from x0 at these times, s, in steps of at most ``longest`` s; states, shape (n_t, n_x).
+
+    Raises:
+        ValidationError: If the integration stops early.
+    """
+    from scipy.integrate import solve_ivp
+
+    run = definition.experiment
+    tolerance = max(min(run.tolerance, LOOSEST), TIGHTEST)
+    implicit: dict[str, Any] = {"jac": lambda t, x: _jacobian(slope, t, x)} if run.stiff else {}
+    solution = solve_ivp(
+        slope,
+        (0.0, float(time[-1])),
+        x0,
+        method="Radau" if run.stiff else "DOP853",
+        t_eval=time,
+        rtol=tolerance,
+        atol=tolerance,
+        max_step=longest,
+        **implicit,
+    )
+    if not solution.success:
+        fault = Fault(str(solution.message), f"t = {solution.t[-1] if len(solution.t) else 0:g} s")
+        raise ValidationError(f"{definition.name} cannot be simulated to {float(time[-1]):g} s:", [fault])
+    return np.asarray(solution.y.T)
+
+
+def _jacobian(f: Slope, t: float, x: Floats) -> Floats:
+    """Return ∂x'/∂x by forward differences, shape (n, n); SciPy's own step grows without bound for idle states."""
+    steps = 1e-7 * np.maximum(1.0, np.abs(x))
+    base = f(t, x)
+    return np.array([(f(t, x + step * unit) - base) / step for step, unit in zip(steps, np.eye(len(x)), strict=True)]).T
+
+
+def describe_variables(equations: EquationsOfMotion, definition: Declarations) -> dict[str, str]:
+    """Return FMU name → unit of the states in their order, then of the outputs."""
+    states, _, _ = visualization.variables(definition, equations)
+    return {s.name: s.unit for s in states} | {o.name: o.unit for o in equations.outputs}

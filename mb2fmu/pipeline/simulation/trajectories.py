@@ -1,0 +1,374 @@
+"""Variables over time from a simulation, and their export: tables, plots, a page in motion."""
+
+from __future__ import annotations
+
+import csv
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, ToolError, ValidationError
+from mb2fmu.fmu.package.publishing import write_whole
+from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.model.variables import Output, Quantity
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+    from mb2fmu.visualization import Drawing, Motion, Signals
+
+Floats = npt.NDArray[np.float64]
+
+
+_NAMED = 6
+"""Variables that a result names where it is printed."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MotionPage:
+    """A page in which a mechanism moves; ``save`` it, or show it in a notebook."""
+
+    name: str
+    content: bytes
+
+    def __repr__(self) -> str:
+        """Return a line: its content, and how to see it."""
+        return f"<MotionPage {self.name}: {len(self.content):,} bytes; save it with .save('{self.name}.html')>"
+
+    def save(self, path: Path | str) -> Path:
+        """Write the page, whole or not at all."""
+        write_whole(Path(path), self.content)
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        """Return the page, for notebooks."""
+        return notebook_display.html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A variable that leaves the range that was declared for it.
+
+    Attributes:
+        name: Of the variable.
+        unit: Of the numbers.
+        bound: The bound that it crosses.
+        time: The first time of the result at which it is beyond, s.
+        farthest: Its value farthest beyond.
+    """
+
+    name: str
+    unit: str
+    bound: float
+    time: float
+    farthest: float
+
+    def __str__(self) -> str:
+        """Return a line for the terminal."""
+        above = self.farthest > self.bound
+        side, limit, way = ("above", "largest", "up") if above else ("below", "smallest", "down")
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        return (
+            f"{self.name} is {side} {self.bound:g}{unit}, the {limit} value that is declared for it, "
+            f"from t = {self.time:g} s on: {way} to {self.farthest:.6g}{unit}"
+        )
+
+
+class Trajectories(ABC):
+    """Common part of simulations of models and of units.
+
+    Attributes:
+        name: Of the model.
+        signals: Variables, by their FMU names, over ``time``.
+        time: In s, shape (n_t,).
+    """
+
+    __slots__ = ()
+    name: str
+    signals: Signals
+    time: Floats
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return self.signals.names
+
+    @property
+    def units(self) -> dict[str, str]:
+        """FMU name → unit."""
+        return dict(zip(self.signals.names, self.signals.units, strict=True))
+
+    @property
+    def _table(self) -> Floats:
+        """All variables, shape (n_t, n)."""
+        return self.signals.values
+
+    def __getitem__(self, name: str) -> Floats:
+        """Return one variable over time, shape (n_t,).
+
+        Raises:
+            KeyError: Naming what there is.
+        """
+        if name not in self.names:
+            raise KeyError(f"{name} is none of {', '.join(self.names)}")
+        return np.asarray(self._table[:, self.names.index(name)])
+
+    def __repr__(self) -> str:
+        """Return a line: the model, its times and variables."""
+        names = ", ".join(self.names[:_NAMED]) + (f" and {len(self.names) - _NAMED} more" * (len(self.names) > _NAMED))
+        times = f"{len(self.time):,} times from {self.time[0]:g} to {self.time[-1]:g} s"
+        return f"<{type(self).__name__} {self.name}: {times}; {names}>"
+
+    def _repr_html_(self) -> str:
+        """Return plots of the variables, for notebooks."""
+        return notebook_display.html(self)
+
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame``: a column per variable, index ``time``; ``attrs["units"]`` has the units.
+
+        Raises:
+            ToolError: If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise _missing("pandas", "pandas") from error
+        frame = pd.DataFrame(self._table, index=pd.Index(self.time, name="time"), columns=list(self.names))
+        frame.attrs["units"] = self.units
+        return frame
+
+    def to_csv(self, path: Path | str | None = None) -> str:
+        """Return a table with a head ``time,theta [rad],…``; it is also written to ``path`` if given.
+
+        Numbers read back to the same bits. ``mb2fmu validate --data`` reads it.
+        """
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        heads = (f"{name} [{unit}]" if unit != "1" else name for name, unit in self.units.items())
+        writer.writerow(["time", *heads])
+        for t, row in zip(self.time.tolist(), self._table.tolist(), strict=True):
+            writer.writerow([repr(t), *map(repr, row)])
+        if path is not None:
+            write_whole(Path(path), text.getvalue().encode())
+        return text.getvalue()
+
+    def to_parquet(self, path: Path | str) -> None:
+        """Write a Parquet file: columns as of :meth:`to_pandas`, each with its unit in its metadata.
+
+        Raises:
+            ToolError: If pyarrow is not installed.
+        """
+        write_whole(Path(path), parquet_file(self.time, self.units, self._table))
+
+    def plot(self, *names: str, save: Path | str | None = None) -> Figure:
+        """Plot variables over time, one panel per unit.
+
+        Args:
+            names: FMU names; none: those that :meth:`interesting` gives.
+            save: Also write it there, as the suffix says: .svg, .png, .pdf.
+
+        Raises:
+            ValidationError: For every name that is none.
+        """
+        from mb2fmu.report.figures.figure_panels import panels
+        from mb2fmu.report.figures.figure_style import drawn
+
+        wanted = names or self.interesting()
+        self.check(wanted)
+        chosen = [(name, self.units[name], self[name]) for name in wanted]
+        figure = panels(self.name, self.time, chosen)
+        if save is not None:
+            write_whole(Path(save), drawn(figure, Path(save).suffix.lower().lstrip(".") or "svg"))
+        return figure
+
+    @property
+    @abstractmethod
+    def ranges(self) -> Mapping[str, tuple[float | None, float | None]]:
+        """Variable → smallest and largest value that are declared for it; None: there is none."""
+
+    def departures(self) -> Iterator[Departure]:
+        """Yield where variables leave the ranges that are declared for them, by more than a millionth of their own."""
+        for name, bounds in self.ranges.items():
+            if name not in self.names:
+                continue
+            values = self[name]
+            margin = 1e-6 * float(np.ptp(values))
+            for sign, bound in zip((-1.0, 1.0), bounds, strict=True):
+                if bound is None:
+                    continue
+                beyond = sign * (values - bound)
+                if np.any(far := beyond > margin):
+                    row = int(np.argmax(beyond))
+                    time = float(self.time[int(np.argmax(far))])
+                    yield Departure(name, self.units[name], bound, time, float(values[row]))
+
+    def interesting(self, most: int = 4) -> tuple[str, ...]:
+        """Return the variables that deserve a first look: moving ones, outputs before states, at most two of a unit."""
+        from mb2fmu.visualization.default_plots import interesting
+
+        return interesting(self.signals, most)
+
+    def check(self, names: Sequence[str]) -> None:
+        """Refuse unknown names.
+
+        Raises:
+            ValidationError: With every fault.
+        """
+        faults = [
+            Fault(f"there is no variable {name}", remedy=f"there are {', '.join(self.names)}")
+            for name in names
+            if name not in self.names
+        ]
+        if faults:
+            raise ValidationError("this cannot be shown:", faults)
+
+    @abstractmethod
+    def drawing(self) -> Drawing:
+        """Return the mechanism in motion, for ``animation``.
+
+        Raises:
+            Mb2FmuError: If nothing says what it looks like.
+        """
+
+    def animate(self, *shown: str) -> MotionPage:
+        """Return a page in which it moves, with the variables ``shown`` in its plot.
+
+        Raises:
+            Mb2FmuError: If nothing says what it looks like.
+        """
+        from mb2fmu import visualization
+
+        self.check(shown)
+        return MotionPage(
+            self.name, visualization.page(self.drawing(), self.signals, shown=shown or self.interesting())
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Simulated(Trajectories):
+    """Motion of a model by its own equations, without any unit.
+
+    Attributes:
+        derivation: Model, mechanism, equations, program.
+        motion: States and inputs over time.
+        signals: States, outputs and inputs, by their FMU names.
+    """
+
+    derivation: Derivation
+    motion: Motion
+    signals: Signals
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the model."""
+        return self.derivation.definition.name
+
+    @property
+    def time(self) -> Floats:  # type: ignore[override]
+        """Times in s, shape (n_t,)."""
+        return self.motion.time
+
+    @property
+    def ranges(self) -> Mapping[str, tuple[float | None, float | None]]:
+        """Ranges of the model's variables."""
+        d = self.derivation.definition
+        outputs = (each for each in self.derivation.checked.outputs if isinstance(each, Output))
+        items: tuple[Quantity, ...] = (*d.coordinates, *d.speeds, *d.auxiliary_states, *d.inputs, *outputs)
+        return {each.name: (each.minimum, each.maximum) for each in items}
+
+    def drawing(self) -> Drawing:
+        """Return the mechanism in motion."""
+        from mb2fmu import visualization
+        from mb2fmu.pipeline.display.motion_drawings import scene_needed
+
+        return visualization.draw(scene_needed(self.derivation), self.motion)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SimulatedUnit(Trajectories):
+    """Motion of a unit that fmpy has run.
+
+    Attributes:
+        name: Of its model.
+        path: The archive; of a model with events one that was made for the run and is no longer there.
+        files: What is in it.
+        kind: ``CoSimulation`` or ``ModelExchange``.
+        time: Communication points in s, shape (n_t,).
+        signals: Its outputs and other variables that change, by name.
+        inputs: What it was given, shape (n_t, n_r); row k holds up to ``time[k + 1]``.
+        input_names: One per column.
+        parameters: FMU name → value that was set.
+        ranges: Variable → ``min`` and ``max`` as the unit declares them.
+    """
+
+    name: str
+    path: Path
+    files: FileTree
+    kind: str
+    time: Floats
+    signals: Signals
+    inputs: Floats
+    input_names: tuple[str, ...]
+    parameters: dict[str, float]
+    ranges: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+
+    def drawing(self) -> Drawing:
+        """Return the mechanism in motion, as the scene in the unit shows it.
+
+        Raises:
+            PackageError: If the unit does not say what it looks like.
+        """
+        from mb2fmu import visualization
+        from mb2fmu.pipeline.display.motion_drawings import scene_in
+
+        scene = scene_in(self.files, self.path.name)
+        given = dict(zip(self.input_names, self.inputs.T, strict=True))
+        n = len(self.time)
+
+        def column(name: str, start: float) -> Floats:
+            """Return a variable over time: simulated, given, or constant at its value."""
+            if name in self.names:
+                return self[name]
+            return np.asarray(given.get(name, np.full(n, self.parameters.get(name, start))))
+
+        states = np.array([column(v.name, v.start) for v in scene.states]).reshape(len(scene.states), n).T
+        inputs = np.array([column(v.name, v.start) for v in scene.inputs]).reshape(len(scene.inputs), n).T
+        parameters = np.array([self.parameters.get(v.name, v.start) for v in scene.parameters])
+        return visualization.draw(scene, visualization.Motion(self.time, states, inputs, parameters))
+
+
+def parquet_file(time: Floats, units: Mapping[str, str], table: Floats) -> bytes:
+    """Return a table over time as a Parquet file, each column with its unit in its metadata.
+
+    Args:
+        time: In s, shape (n_t,).
+        units: Name → unit of each column, in order.
+        table: Shape (n_t, n).
+
+    Raises:
+        ToolError: If pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise _missing("pyarrow", "parquet") from error
+    fields = [pa.field("time", pa.float64(), metadata={"unit": "s"})]
+    fields += [pa.field(name, pa.float64(), metadata={"unit": unit}) for name, unit in units.items()]
+    sink = io.BytesIO()
+    pq.write_table(pa.table([time, *np.ascontiguousarray(table.T)], schema=pa.schema(fields)), sink)
+    return sink.getvalue()
+
+
+def _missing(package: str, extra: str) -> ToolError:
+    """Return the error that names an extra which a table's format needs, and how to install it."""
+    fault = Fault(f"{package} is not installed", remedy=f"pip install 'mb2fmu[{extra}]', or pip install {package}")
+    return ToolError("this table cannot be made:", [fault])

@@ -1,0 +1,257 @@
+"""Turn a plan into a folder of results: get the unit, choose and run cases, summarize them in a page."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mb2fmu.analysis.studies.case_runner import Answer
+from mb2fmu.analysis.studies.case_scheduling import Effort, Engine, InProcess, run_cases
+from mb2fmu.analysis.studies.study_cases import Signal, Study, resolve
+from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, examine_plan, names_no_source
+from mb2fmu.analysis.studies.study_store import INDICES, INPUTS, SUMMARY, Store
+from mb2fmu.analysis.studies.trajectory_files import zarr_package
+from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
+from mb2fmu.fmu.package.fmu_archive import archived
+from mb2fmu.pipeline.derivation.model_derivation import derive
+from mb2fmu.pipeline.derivation.pipeline_results import Observer
+from mb2fmu.pipeline.simulation.input_signals import InputValue, read_inputs
+from mb2fmu.temporary_files import work_folder
+
+if TYPE_CHECKING:
+    from mb2fmu.audit.description.description_records import Description
+    from mb2fmu.validation.data.data_tables import Table
+    from mb2fmu.validation.runs.fmu_description import UnitDescription
+
+Told = Callable[[int, int, int], None]
+"""Is told how many cases are done, how many there are, how many failed."""
+HERE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOutcome:
+    """Result of a study.
+
+    Attributes:
+        folder: Of the results.
+        study: What was run.
+        cases: How many.
+        failed: How many of them.
+        summary: The page.
+        effort: What the cases of this run took, in words; empty if none was run.
+        overhead: Time of workers beside the cases, as a part of the cases' own; None if none was run.
+    """
+
+    folder: Path
+    study: Study
+    cases: int
+    failed: int
+    summary: Path
+    effort: str = ""
+    overhead: float | None = None
+
+    @property
+    def spread(self) -> str:
+        """Say which parameters vary by default where the plan names none; empty otherwise."""
+        part = self.study.plan.spread
+        return f"Vary by {part:.3g} of their values: {', '.join(self.study.varied)}" if part else ""
+
+
+def run_study(
+    plan: Path | str | Mapping[str, Any],
+    folder: Path | str,
+    *,
+    scheduler: str = "local",
+    workers: int | None = None,
+    resume: bool = False,
+    client: Any = None,
+    told: Told | None = None,
+    observer: Observer | None = None,
+) -> StudyOutcome:
+    """Run all cases of a plan; finished cases are kept, however this ends.
+
+    Args:
+        plan: A TOML file, see docs/studies.md, or what such a file would say, seen from the working directory.
+        folder: For results; made if it is not there.
+        scheduler: ``local`` (processes of this machine), ``none`` (in this process), or the address of a scheduler of
+            dask.distributed.
+        workers: Of ``local``: how many processes; None: one per processor.
+        resume: Go on with the study that is in the folder.
+        client: A ``distributed.Client`` that is there already, instead of ``scheduler``.
+        told: Is told of progress.
+        observer: Is told of the stages before.
+
+    Raises:
+        AnalysisError: With every fault of the plan; if the folder has another study, or one is being run in it.
+        ToolError: If no scheduler answers, or it is gone; finished cases are kept.
+    """
+    written = plan if isinstance(plan, Mapping) else _read(Path(plan))
+    checked, faults = examine_plan(written)
+    if checked.trajectory_format == "zarr":
+        zarr_package()  # told before anything runs
+    base = Path() if isinstance(plan, Mapping) else Path(plan).parent
+    study, name, content = _prepared(base, checked, observer, faults)
+    store = Store(Path(folder), study, (name, content), written)
+    with store.sole():
+        store.begin(resume=resume)
+        say = told or (lambda _done, _n, _failed: None)
+        left = np.flatnonzero(~store.done).tolist()
+        say(int(store.done.sum()), len(store.done), store.failed)
+        try:
+            if left:
+                with _engine(study, content, scheduler, workers, client) as engine:
+                    store.effort = _run(engine, store, left, say)
+        finally:
+            store.flush()
+            store.leave_nothing()
+        if not store.complete:
+            store.finish()
+        return _summed_up(store, study, name, content)
+
+
+def _run(engine: Engine, store: Store, left: Sequence[int], say: Told) -> Effort:
+    """Run the cases that are left, and keep each result as it comes."""
+
+    def take(cases: tuple[int, ...], answer: Answer) -> None:
+        store.add(cases, answer)
+        say(int(store.done.sum()), len(store.done), store.failed)
+
+    begin = time.perf_counter()
+    spent, workers = run_cases(engine, left, take, len(store.study.results))
+    return Effort(time.perf_counter() - begin, spent, workers)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """Read the plan's file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        fault = Fault(what, str(path), "is it the right path, and text in UTF-8?")
+    except tomllib.TOMLDecodeError as error:
+        fault = Fault(str(error), str(path), 'names with dots are quoted: "elbow.angle" = …; see docs/studies.md')
+    raise AnalysisError("the plan cannot be read:", [fault])
+
+
+def _prepared(
+    base: Path, plan: StudyPlan, observer: Observer | None, earlier: Sequence[Fault] = ()
+) -> tuple[Study, str, bytes]:
+    """Return the study, and the unit's file name and archive; raise with earlier faults, too."""
+    from mb2fmu import validation
+    from mb2fmu.audit.description.description_import import read_description
+    from mb2fmu.fmu.package.fmu_archive import unarchived
+    from mb2fmu.validation.runs.fmu_description import read_description as unit_description
+
+    if names_no_source(plan, earlier):
+        raise AnalysisError("the plan cannot be used:", earlier)
+    faults = list(earlier)
+    table: Table | None = None
+    if plan.table:
+        try:
+            table = validation.read_table(base / plan.table)
+        except Mb2FmuError as error:
+            faults += error.faults
+    try:
+        name, content, defaults = _unit(base, plan, observer)
+    except Mb2FmuError as error:
+        if not faults:
+            raise
+        raise type(error)(error.headline, [*faults, *error.faults]) from error
+    tree = unarchived(content, name)
+    described: Description = read_description(tree["modelDescription.xml"])
+    unit: UnitDescription = unit_description(tree)
+    return resolve(plan, described, unit, table, defaults, _signals, faults), name, content
+
+
+def _unit(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[str, bytes, Mapping[str, Signal]]:
+    """Return name and archive of the unit, made from the model if one is given; and its inputs' signals."""
+    path = base / plan.source
+    if plan.of_unit:
+        try:
+            return path.name, path.read_bytes(), {}
+        except OSError as error:
+            raise AnalysisError("the plan cannot be used:", [Fault(error.strerror or str(error), str(path))]) from error
+    from mb2fmu import validation
+    from mb2fmu.pipeline.fmu_build.core_fmu import build
+
+    source = path if path.exists() else Path(plan.source)  # the name of a model that comes with mb2fmu
+    derivation = derive(source, arguments=plan.arguments, observer=observer)
+    built = build(derivation, observer=observer)
+    definition = derivation.definition
+    run = definition.experiment
+    run = replace(run, stop=plan.stop or run.stop, step=plan.step or run.step)
+    given = validation.conditions(replace(definition, experiment=run))
+    defaults: dict[str, Signal] = {}
+    for column, name in enumerate(given.input_names):
+        values = given.inputs[:, column].tolist()
+        defaults[name] = lambda t, values=values: values[min(int(t / run.step + 0.5), len(values) - 1)]  # type: ignore[misc]
+    return f"{definition.name}.fmu", archived(built.core), defaults
+
+
+def _signals(given: Mapping[str, Value], units: Mapping[str, str], stop: float) -> Mapping[str, Signal]:
+    """Return the plan's inputs as functions of time."""
+    inputs: Mapping[str, InputValue] = dict(given)
+    return {signal.name: signal.at for signal in read_inputs(inputs, (), units, stop)}
+
+
+@contextmanager
+def _engine(study: Study, content: bytes, scheduler: str, workers: int | None, client: Any) -> Iterator[Engine]:
+    """Provide the engine that runs the cases; it is removed at the end."""
+    from mb2fmu.fmu.package.fmu_archive import unarchived
+    from mb2fmu.fmu.package.publishing import write_tree
+
+    with work_folder("run the cases") as folder:
+        if client is None and scheduler == HERE:
+            (folder / "resources").mkdir()
+            write_tree(unarchived(content, "unit"), folder)
+            yield InProcess(study.job, folder, study.cases)
+            return
+        try:
+            from mb2fmu.analysis.studies.dask_workers import DaskWorkers, connected
+        except ImportError as error:
+            remedy = "pip install 'mb2fmu[study]', or write --scheduler none: in this process, one after the other"
+            raise ToolError(
+                "the study cannot be run:", [Fault(f"{error.name} is not installed", remedy=remedy)]
+            ) from error
+        if client is not None:
+            engine = DaskWorkers(client, content, study.job, study.cases)
+            try:
+                yield engine
+            finally:
+                engine.close()
+            return
+        with connected(scheduler, workers, folder) as made:
+            engine = DaskWorkers(made, content, study.job, study.cases, own=scheduler == "local")
+            try:
+                yield engine
+            finally:
+                engine.close()
+
+
+def _summed_up(store: Store, study: Study, name: str, content: bytes) -> StudyOutcome:
+    """Write the page."""
+    from mb2fmu.fmu.package.publishing import write_whole
+    from mb2fmu.pipeline.study_runs.study_summary import index_table, input_table, sensitivities, summary
+
+    cases, values, messages = store.results()
+    facts = {"Unit": name, "SHA-256 of the unit": hashlib.sha256(content).hexdigest()}
+    effort = "" if store.effort is None else store.effort.words()
+    facts |= {"Run": effort} if effort else {}
+    found = sensitivities(study, values) if len(cases) == len(study.cases) else {}
+    if found:
+        write_whole(store.folder / INDICES, index_table(study, found))
+    given = input_table(study)
+    if given:
+        write_whole(store.folder / INPUTS, given)
+    page = summary(study, store.folder / name, cases, values, messages, facts, found)
+    write_whole(store.folder / SUMMARY, page)
+    overhead = None if store.effort is None else store.effort.overhead
+    return StudyOutcome(store.folder, study, len(study.cases), store.failed, store.folder / SUMMARY, effort, overhead)

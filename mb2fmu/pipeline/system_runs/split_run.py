@@ -1,0 +1,159 @@
+"""``split``: turn one model into several units, and the file that couples them.
+
+Path → Derivation (the whole) → Cut → Parts → units, system file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mb2fmu.fmu import package
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation, Observer
+from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
+from mb2fmu.pipeline.fmu_build.core_fmu import build
+from mb2fmu.pipeline.run_and_report import report_pages
+from mb2fmu.systems.splitting import Cut, Part, Settings, Way, cut, joints_among, parts, usual_way
+from mb2fmu.systems.splitting.exchanged_forces import identifier
+from mb2fmu.systems.splitting.splitting_settings import fitting
+from mb2fmu.systems.splitting.system_script import SystemRun, system_file
+
+TIGHTEST = 1e-11
+
+
+@dataclass(frozen=True)
+class Split:
+    """A model cut into units.
+
+    Attributes:
+        settings: The numbers of what it was cut by.
+        cut: Where.
+        parts: One per unit.
+        units: Their archives.
+        system: The file that couples them.
+    """
+
+    settings: Settings
+    cut: Cut
+    parts: tuple[Part, ...]
+    units: tuple[Path, ...]
+    system: Path
+
+
+def split(
+    model: AnyModel,
+    at: Sequence[str],
+    folder: Path | str,
+    *,
+    way: Way | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    settings: Settings | None = None,
+    step: float = 0.001,
+    observer: Observer | None = None,
+) -> Split:
+    """Cut a model into units and write them with the file that couples them.
+
+    Args:
+        model: A model's file, if the whole is to be the truth.
+        at: Names of joints or points, of loads, or of constraints.
+        folder: Where to write ``<Model>_<part>.fmu`` and ``system.py``.
+        way: See :class:`~mb2fmu.systems.splitting.Cut`; None: the usual one.
+        arguments: Of the model file's function.
+        settings: Numbers of filters, bushings and lines.
+        step: Communication step in s of the system file.
+        observer: Is told of each stage.
+
+    Raises:
+        CouplingError: If the model cannot be cut so.
+    """
+    whole = derive(model, arguments=arguments, observer=observer)
+    known = started(whole, at, way, settings or Settings(), step)
+    made = cut(whole.mechanism, at, way, known)
+    finished = parts(made, known)
+    files = {f"{part.definition.name}.fmu": _unit(part, observer) for part in finished}
+    experiment = whole.definition.experiment
+    loop = made.kind == "joint" and made.way == "force"
+    delay = known.delay if made.way == "line" else 0.0
+    run = SystemRun(experiment.stop, step, min(experiment.tolerance, TIGHTEST), loop, delay, _bonds(made))
+    files["system.py"] = system_file(
+        f"{whole.definition.name}Cut",
+        f"{whole.definition.name}, cut at {', '.join(at)}",
+        finished,
+        _way_to(whole, Path(folder)),
+        arguments or {},
+        run,
+    ).encode()
+    package.write_tree(FileTree(files), Path(folder))
+    units = tuple(Path(folder) / f"{part.definition.name}.fmu" for part in finished)
+    return Split(known, made, finished, units, Path(folder) / "system.py")
+
+
+def _unit(part: Part, observer: Observer | None) -> bytes:
+    """Build the unit of a part, like ``pipeline.export``; nothing is written before all parts exist."""
+    built = build(derive(part.definition, observer=observer), observer=observer)
+    return package.archived(report_pages.described(built))
+
+
+def started(whole: Derivation, at: Sequence[str], way: Way | None, settings: Settings, step: float = 0.001) -> Settings:
+    """Return the settings with start values of the whole, and with choices for unspecified elements."""
+    rates, starts = _start(whole)
+    known = replace(settings, accelerations=rates, starts=starts)
+    if (way or usual_way(whole.mechanism, at)) not in {"bushing", "line"}:
+        return known
+    period = known.delay if way == "line" else step
+    known = fitting(known, whole.mechanism, _sides(whole, at), period)
+    return replace(known, reactions=_reactions(whole, at, known))
+
+
+def _sides(whole: Derivation, at: Sequence[str]) -> list[int]:
+    """Return the number of the part of each body, joints cut."""
+    joints = joints_among(whole.mechanism, at)
+    cuts = [cut(whole.mechanism, [name]).bodies for name in joints] or [cut(whole.mechanism, at, "bushing").bodies]
+    numbers: dict[tuple[int, ...], int] = {}
+    return [numbers.setdefault(sides, len(numbers)) for sides in zip(*cuts, strict=True)]
+
+
+def _bonds(made: Cut) -> tuple[tuple[str, str, str], ...]:
+    """Return powers over opened joints, by the names of parts and outputs."""
+    part = {output: made.names[made.owners[state]] for output, state in made.told.items()}
+    return tuple(
+        (name, f"{part[f1]}.{f1} * {part[v1]}.{v1}", f"{part[f2]}.{f2} * {part[v2]}.{v2}")
+        for name, f1, v1, f2, v2 in made.powers
+    )
+
+
+def _reactions(whole: Derivation, at: Sequence[str], known: Settings) -> dict[str, tuple[float, ...]]:
+    """Compute the force and torque that each joint transmits to its outer side at the start, by joint."""
+    from mb2fmu.pipeline.simulation.model_callable import right_hand_side
+
+    found = {}
+    for name in joints_among(whole.mechanism, at):
+        behind = parts(cut(whole.mechanism, [name]), known)[1]
+        f: RightHandSide = right_hand_side(derive(behind.definition))
+        y = dict(zip(f.output_names, f.outputs(0.0, f.x0, f.r0).ravel(), strict=True))
+        stem = identifier(name)
+        found[name] = tuple(
+            float(y.get(f"{stem}_{kind}.{axis}", 0.0)) for kind in ("force", "torque") for axis in "xyz"
+        )
+    return found
+
+
+def _start(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
+    """Return u' of the whole at its start, and its states, by symbol."""
+    from mb2fmu.pipeline.simulation.model_callable import right_hand_side
+
+    f: RightHandSide = right_hand_side(whole)
+    symbols = whole.program.layout.states
+    rates = dict(zip(symbols, f(0.0, f.x0, f.r0), strict=True))
+    starts = dict(zip(symbols, map(float, f.x0), strict=True))
+    return {u.name: float(rates[u.name]) for u in whole.mechanism.u if u.name in rates}, starts
+
+
+def _way_to(whole: Derivation, folder: Path) -> str:
+    """Return the path of the model's file as seen from the folder."""
+    source = whole.definition.source
+    return "" if source is None else package.way_between(folder, source)

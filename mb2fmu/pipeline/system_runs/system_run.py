@@ -1,0 +1,425 @@
+"""Systems: implementation of ``pipeline.couple``.
+
+Path → CoupledSystem → units (exported, or as they are) → Joined → SystemMotion → files, report
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
+from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
+from mb2fmu.fmu import package
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.model.model_loading import load_promised
+from mb2fmu.pipeline.derivation.event_support import needs_events
+from mb2fmu.pipeline.derivation.model_derivation import derive
+from mb2fmu.pipeline.derivation.pipeline_results import Observer, Timing
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.simulation.model_callable import right_hand_side, start_values
+from mb2fmu.pipeline.simulation.model_simulation import describe_variables, simulate_derived
+from mb2fmu.pipeline.simulation.trajectories import parquet_file
+from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolved_path
+from mb2fmu.systems.exports.fmpy_script import fmpy_script
+from mb2fmu.systems.exports.foreign_masters import MASTERS, Answer, ask_others
+from mb2fmu.systems.exports.osp_files import osp_files
+from mb2fmu.systems.fmu_component import Component, read_component
+from mb2fmu.systems.reference_comparison import Deviation, deviations
+from mb2fmu.systems.resolved_system import converted_inputs
+from mb2fmu.systems.ssp.ssp_archive import SspVersion, ssp_files
+from mb2fmu.systems.ssp.ssp_import import ForeignRun, read_ssp
+from mb2fmu.systems.system_picture import system_picture
+from mb2fmu.systems.system_report import system_page
+from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
+from mb2fmu.systems.wired_system import CouplingError, Joined
+from mb2fmu.systems.wiring import join, name_faults
+from mb2fmu.temporary_files import work_folder
+
+if TYPE_CHECKING:
+    from mb2fmu.model import Declarations
+    from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+
+Floats = npt.NDArray[np.float64]
+
+TRUTH = 1e-11
+"""Relative tolerance with which the whole model is integrated."""
+_ON_THE_GRID = 1e-7
+"""Part of a step by which a communication point misses a multiple of it at most."""
+
+
+@dataclass(frozen=True)
+class Coupled:
+    """A system that was run, and the files that were written.
+
+    Attributes:
+        joined: Its checked connections.
+        motion: What it did.
+        deviations: Against the whole model; () if none is given.
+        answers: Of other masters on the same files.
+        files: What was written.
+        timings: Of the stages.
+    """
+
+    joined: Joined
+    motion: SystemMotion
+    deviations: tuple[Deviation, ...]
+    answers: tuple[Answer, ...]
+    files: tuple[Path, ...]
+    timings: tuple[Timing, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True if every variable is within the stated bound of the whole model, or no bound is stated."""
+        bound = self.joined.system.run.bound
+        return bound is None or all(each.relative <= bound for each in self.deviations)
+
+    def to_json(self) -> str:
+        """Return the verdict in numbers: errors in their variables' units and relative, energy defects in J."""
+        motion, bound = self.motion, self.joined.system.run.bound
+        whole: dict[str, Any] = {
+            "system": self.joined.system.name,
+            "passed": self.passed if bound is not None and self.deviations else None,
+            "bound": bound,
+            "deviations": [
+                {
+                    "name": each.name,
+                    "whole": each.whole,
+                    "unit": each.unit,
+                    "error": each.error,
+                    "relative": each.relative,
+                }
+                for each in self.deviations
+            ],
+            "energy_defects": {name: float(motion.defects[-1, k]) for k, name in enumerate(motion.bonds)},
+            "masters": [
+                {"master": each.master, "values": dict(each.values), "failure": each.failure, "note": each.note}
+                for each in self.answers
+            ],
+            "steps": motion.tally["steps"],
+            "passes": motion.tally["all_passes"],
+            "notes": [*self.joined.notes, *motion.tally["notes"]],
+            "files": [str(path) for path in self.files],
+            "seconds": {each.stage: round(each.seconds, 3) for each in self.timings},
+        }
+        return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def load_system(path: Path | str, arguments: Mapping[str, Any] | None = None) -> CoupledSystem:
+    """Return the system that a file's function (annotated ``-> CoupledSystem``) returns."""
+    return load_promised(path, arguments or {}, CoupledSystem)
+
+
+def joined_system(
+    system: CoupledSystem | Path | str,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    observer: Observer | None = None,
+) -> Joined:
+    """Return a joined system: path → CoupledSystem → units; units of models are exported to a temporary folder.
+
+    Raises:
+        CouplingError: With everything that is wrong with names, connections, units of measure, loops.
+    """
+    if isinstance(system, Path | str) and Path(system).suffix == ".ssp":
+        with work_folder("lay out the units") as folder:
+            return joined_system(read_ssp(Path(system), folder, _foreign_run(arguments or {})), observer=observer)
+    given = system if isinstance(system, CoupledSystem) else load_system(system, arguments)
+    with work_folder("build the units") as folder:
+        return join(given, _components(given, folder, observer))
+
+
+def _components(system: CoupledSystem, folder: Path, observer: Observer | None) -> list[Component]:
+    """Return all units; faults of several are told together, with their lines.
+
+    Raises:
+        CouplingError: With every fault of models and archives, and of names and numbers.
+        ToolError: If a tool outside fails.
+    """
+    found, faults = [], []
+    for number, declared in enumerate(system.components):
+        try:
+            found.append(_component(system, declared, folder / str(number), observer))
+        except ToolError:
+            raise
+        except Mb2FmuError as error:
+            told = error.faults or (Fault(str(error)),)
+            where = f"{declared.where}, {declared.name}"
+            faults += [
+                Fault(f"{each.where}: {each.what}" if each.where else each.what, where, each.remedy) for each in told
+            ]
+    if faults:
+        others = list(name_faults(system))  # without units nothing can be said of connections, but of these
+        what = "cannot be coupled" if others else "has components that cannot be read or exported"
+        raise CouplingError(f"{system.name} {what}:", [*others, *faults])
+    return found
+
+
+def _foreign_run(arguments: Mapping[str, Any]) -> ForeignRun:
+    """Return how an archive's system is run, from arguments that may be text; raise for unknown ones."""
+    types: dict[str, Callable[[Any], Any]] = {"step": float, "stop": float, "order": int, "passes": int, "loops": str}
+    faults = [
+        Fault(f"{name!r} cannot be set", "--set", f"set {', '.join(types)}") for name in arguments if name not in types
+    ]
+    values = {}
+    for name, value in arguments.items():
+        try:
+            values[name] = types.get(name, str)(value)
+        except ValueError:
+            faults.append(Fault(f"{name} = {value!r} is no number", "--set", "write a number"))
+    if values.get("loops", "refuse") not in {"refuse", "solve"}:
+        faults.append(Fault(f"loops = {values['loops']!r}", "--set", "take refuse or solve"))
+    if faults:
+        raise CouplingError("the system cannot be run so:", faults)
+    return ForeignRun(**values)
+
+
+def _component(
+    system: CoupledSystem, declared: DeclaredComponent, folder: Path, observer: Observer | None
+) -> Component:
+    """Read a component's unit; export it into `folder` first unless its source is an FMU."""
+    from mb2fmu.pipeline import export
+
+    name = declared.name
+    source = resolved_path(declared.source, system.source)
+    if isinstance(source, Path) and source.suffix == ".fmu":
+        return read_component(name, source)
+    exported = export(source, folder, arguments=declared.arguments, observer=observer, fmi=declared.fmi)
+    return read_component(name, exported.path)
+
+
+def _check_request(masters: Sequence[str], *, parquet: bool) -> None:
+    """Raise before any run for unknown masters, and for Parquet without pyarrow."""
+    unknown = [name for name in masters if name not in MASTERS]
+    if unknown:
+        raise CouplingError(
+            "no such master:",
+            [Fault(f"{n!r} is not known", "--masters", f"name {', '.join(MASTERS)}") for n in unknown],
+        )
+    if parquet:
+        parquet_file(np.zeros(0), {}, np.zeros((0, 0)))
+
+
+def couple(
+    system: CoupledSystem | Path | str,
+    folder: Path | str,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    masters: Sequence[str] = (),
+    parquet: bool = False,
+    ssp: SspVersion = "1.0",
+    observer: Observer | None = None,
+) -> Coupled:
+    """Couple units, run them, write files for other masters and a report.
+
+    Args:
+        system: A system, the file that has its function, or an ``.ssp``.
+        folder: Where to write ``NAME.ssp``, ``NAME.html``, ``NAME.svg``, ``NAME.csv``, ``NAME_fmpy.py``, and the folder
+            ``NAME`` with the units and ``OspSystemStructure.xml``.
+        arguments: Of the file's function.
+        masters: Others that are asked on the same files: keys of ``systems.other_masters.MASTERS``.
+        parquet: Also write the results as Parquet, ``NAME.parquet``.
+        ssp: Version of the ``.ssp``; most importers read 1.0 alone.
+        observer: Is told of each stage.
+
+    Raises:
+        CouplingError: If the system is wrong, or its coupling is foretold to explode; nothing is written.
+        SystemRunError: If a component fails in mid-run; files and results up to there are written all the same.
+    """
+    _check_request(masters, parquet=parquet)
+    stage = Stopwatch(observer)
+    joined = joined_system(system, arguments=arguments, observer=observer)
+    target, name = Path(folder), joined.system.name
+    files = _files(joined, ssp)
+    archive = target / f"{name}.ssp"
+    if isinstance(system, Path | str) and Path(system).suffix == ".ssp":  # what was read is not written again
+        archive = Path(system)
+        files = FileTree({key: files[key] for key in files if key != f"{name}.ssp"})
+    try:
+        with stage("run the system"):
+            motion = simulate_system(joined, _advanced(observer, "run the system"))
+    except SystemRunError as error:
+        package.write_tree(files.joined(_results(name, error.motion, parquet=parquet)), target)
+        raise
+    with stage("write the system"):  # kept, whatever the whole says
+        written = list(package.write_tree(files.joined(_results(name, motion, parquet=parquet)), target))
+    truth: tuple[Deviation, ...] = ()
+    if joined.system.whole is not None:
+        with stage("run the whole"):
+            truth = _held_against_whole(joined, motion, observer)
+    answers: tuple[Answer, ...] = ()
+    if masters:
+        run = joined.system.run
+        with stage("ask other masters"):
+            wanted = [each.name for each in truth] or list(motion.names)
+            answers = ask_others(
+                masters, archive, target / name, run.stepping.step, run.stop, wanted, converted_inputs(joined.wiring)
+            )
+    with stage("report"):
+        page = system_page(joined, motion, truth, answers)
+    written += package.write_tree(FileTree({f"{name}.html": page}), target)
+    return Coupled(joined, motion, truth, answers, tuple(written), stage.timings)
+
+
+def _advanced(observer: Observer | None, stage: str) -> Callable[[float], None] | None:
+    """Tell an observer with a method ``advanced`` which part of a stage is done."""
+    told: Callable[[str, float], None] | None = getattr(observer, "advanced", None)
+    return None if told is None else partial(told, stage)
+
+
+def _files(joined: Joined, ssp: SspVersion) -> FileTree:
+    """Return what a system is published with: SSP archive, OSP folder, picture, and script for fmpy."""
+    name = joined.system.name
+    return FileTree(
+        {
+            f"{name}.ssp": package.archived(ssp_files(joined, ssp)),
+            f"{name}.svg": system_picture(joined.wiring, f"{name}: units and what flows between them").encode(),
+            f"{name}_fmpy.py": fmpy_script(joined, f"{name}/").encode(),
+        }
+    ).joined(osp_files(joined).under(name))
+
+
+def _results(name: str, motion: SystemMotion, *, parquet: bool) -> FileTree:
+    """Return the results of a run, as far as it came."""
+    files = {f"{name}.csv": table(motion)}
+    if parquet:
+        units = dict(zip(motion.names, motion.units, strict=True)) | dict.fromkeys(_defects(motion), "J")
+        values = np.concatenate([motion.values, motion.defects], axis=1)
+        files[f"{name}.parquet"] = parquet_file(motion.time, units, values)
+    return FileTree(files)
+
+
+def _defects(motion: SystemMotion) -> list[str]:
+    """Return the heading of the energy defect column of each bond, in J."""
+    return [f"defect of {bond} in J" for bond in motion.bonds]
+
+
+def table(motion: SystemMotion) -> bytes:
+    """Return results as CSV: time, outputs, energy defects of bonds; numbers read back to the same bits."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["time", *motion.names, *_defects(motion)])
+    for time, values, defects in zip(motion.time, motion.values, motion.defects, strict=True):
+        writer.writerow([repr(float(each)) for each in (time, *values, *defects)])
+    return stream.getvalue().encode()
+
+
+def _held_against_whole(joined: Joined, motion: SystemMotion, observer: Observer | None) -> tuple[Deviation, ...]:
+    """Return the system's deviations from the whole model, at communication points.
+
+    Where the whole has events only those that are multiples of the step count: others are where a unit ended a step by
+    an event, which the whole has at another instant, before or after, and just there all that jumps would differ.
+    """
+    declared = joined.system.whole
+    assert declared is not None
+    source = resolved_path(declared.source, joined.system.source)
+    derivation = derive(source, arguments=declared.arguments, observer=observer)
+    stepping = joined.system.run.stepping
+    if needs_events(derivation) and stepping.accuracy is None:
+        motion = _at_multiples(motion, stepping.step)
+    found = whole_motion(derivation, motion.time, where=declared.where)
+    faults = [
+        Fault(f"the whole has no variable {whole}", declared.where, f"it has {', '.join(sorted(found))}")
+        for whole in declared.same.values()
+        if whole not in found
+    ]
+    faults += [
+        Fault(f"the system has no output {own}", declared.where, f"it has {', '.join(motion.names)}")
+        for own in declared.same
+        if own not in motion.names
+    ]
+    if faults:
+        raise CouplingError(f"{joined.system.name} cannot be held against its whole:", faults)
+    return deviations(motion, declared.same, found)
+
+
+def _at_multiples(motion: SystemMotion, step: float) -> SystemMotion:
+    """Return the motion at multiples of the communication step."""
+    steps = motion.time / step
+    rows = np.flatnonzero(np.abs(steps - np.round(steps)) < _ON_THE_GRID)
+    rows = rows[np.diff(np.round(steps[rows]), append=np.inf) > 0]  # of an event just there the last point counts
+    return replace(
+        motion, time=motion.time[rows], values=motion.values[rows], defects=motion.defects[rows],
+        energies=motion.energies[rows],
+    )  # fmt: skip
+
+
+def whole_motion(derivation: Derivation, time: Floats, tolerance: float = TRUTH, where: str = "") -> dict[str, Floats]:
+    """Return states and outputs of a model at given times, by FMU name; inputs keep their start values.
+
+    By the model's own equations; a model with events, contacts or friction that sticks by its unit, which finds them,
+    with the tolerance of the model's own experiment.
+
+    Args:
+        derivation: Of the model.
+        time: In s, rising, shape (n_t,); of a model with events at equal distances from 0 on.
+        tolerance: Relative.
+        where: Of the declaration, for messages.
+
+    Raises:
+        CouplingError: If a model with events is asked for at times of unequal distances.
+        ValidationError: If the integration stops early, or x' has no value at the start.
+    """
+    if needs_events(derivation):
+        return _unit_motion(derivation, time, where)
+    f = right_hand_side(derivation)
+    require_slope(f"{derivation.definition.name} cannot be simulated:", f.states, f(0.0, f.x0, f.r0))
+    x = _states(derivation.definition, lambda t, x: f(t, x, f.r0), np.asarray(f.x0), time, tolerance)
+    inputs = np.tile(f.r0, (len(time), 1))
+    y = f.outputs(time, x, inputs).reshape(len(time), -1)
+    names = describe_variables(derivation.equations, derivation.definition)
+    return dict(zip(names, np.concatenate([x, y], axis=1).T, strict=True))
+
+
+def _states(
+    definition: Declarations, f: Callable[[float, Floats], Floats], x0: Floats, time: Floats, tolerance: float
+) -> Floats:
+    """Return states at given times, shape (n_t, n_x).
+
+    Steps end at these times: between steps DOP853 knows its states to seventh order only, which was a thousand times
+    worse than its tolerance in the rates of an excavator's arm (2.8e-8 of their size at 1e-13). Radau's stiff steps are
+    as short as its interpolant wants them anyway.
+
+    Raises:
+        ValidationError: If the integration stops early.
+    """
+    from scipy.integrate import solve_ivp
+
+    stiff = definition.experiment.stiff
+    method: Literal["Radau", "DOP853"] = "Radau" if stiff else "DOP853"
+    legs = [time] if stiff else [time[k : k + 2] for k in range(len(time) - 1)]
+    found, last = [x0], None
+    for leg in legs:
+        span = (float(leg[0]), float(leg[-1]))
+        first = None if last is None else min(last, span[1] - span[0])
+        solution = solve_ivp(
+            f, span, found[-1], method=method, rtol=tolerance, atol=tolerance, first_step=first,
+            t_eval=leg if stiff else None,
+        )  # fmt: skip
+        if not solution.success:
+            at = f"t = {solution.t[-1] if len(solution.t) else span[0]:g} s"
+            raise ValidationError(f"{definition.name} cannot be simulated:", [Fault(str(solution.message), at)])
+        found += list(solution.y.T[1:]) if stiff else [solution.y[:, -1]]
+        last = float(np.max(np.diff(solution.t)))
+    return np.array(found)
+
+
+def _unit_motion(derivation: Derivation, time: Floats, where: str) -> dict[str, Floats]:
+    """Return the motion of the whole by the model's own unit."""
+    steps = np.diff(time)
+    if np.ptp(steps) > 1e-9 * steps[0]:
+        fault = Fault("the whole has events, and is known at equal steps only", where, "leave accuracy= out")
+        raise CouplingError("the system cannot be held against its whole:", [fault])
+    values = start_values(derivation)[1].tolist()
+    held = dict(zip((each.name for each in derivation.definition.inputs), values, strict=True))
+    found = simulate_derived(derivation, inputs=held, stop=float(time[-1]), step=float(time[-1]) / len(steps))
+    return {name: found[name] for name in found.names}
