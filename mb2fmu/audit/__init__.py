@@ -28,10 +28,10 @@ __all__ = [
 
 _HOMES = {
     "auditing": ("audit",),
-    "finding": ("SEVERITIES", "Finding", "Rule", "Severity", "rules"),
-    "outcome": ("AuditResult",),
-    "policy": ("Policy", "read_policy"),
-    "recorded_run": ("Recorded", "beside", "read_recorded"),
+    "findings": ("SEVERITIES", "Finding", "Rule", "Severity", "rules"),
+    "audit_result": ("AuditResult",),
+    "audit_policy": ("Policy", "read_policy"),
+    "recorded_reference": ("Recorded", "beside", "read_recorded"),
 }
 
 

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["Claim", "Provenance", "claim_of", "describe", "figure", "render"]
 
 _HOMES = {
-    "Claim": "belonging",
-    "claim_of": "belonging",
-    "Provenance": "content",
-    "describe": "description_page",
-    "figure": "single_figure",
+    "Claim": "pages.report_identity",
+    "claim_of": "pages.report_identity",
+    "Provenance": "pages.report_content",
+    "describe": "pages.description_page",
+    "figure": "figures.validation_figure",
 }
 
 
@@ -38,6 +38,6 @@ def __getattr__(name: str) -> object:
     """Import a public name on first use: the auditor's output needs none of them, nor SymPy."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'page_rendering')}"), name)
+    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'pages.validation_page')}"), name)
     globals()[name] = value
     return value

@@ -35,14 +35,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Component": "component",
-    "read_component": "component",
+    "Component": "fmu_component",
+    "read_component": "fmu_component",
     "CoupledSystem": "coupled_system",
-    "Stepping": "coupling",
+    "Stepping": "resolved_system",
     "SystemMotion": "system_simulation",
     "SystemRunError": "system_simulation",
     "simulate_system": "system_simulation",
-} | dict.fromkeys(("CouplingError", "Joined", "join"), "joining")
+} | dict.fromkeys(("CouplingError", "Joined", "join"), "wiring")
 
 
 def __getattr__(name: str) -> object:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mb2fmu.audit import audit
-from mb2fmu.audit import finding as audited
+from mb2fmu.audit import findings as audited
 from mb2fmu.audit import rules as all_rules
 from mb2fmu.audit.checkers import Finding, check_conformance
 from mb2fmu.audit.description.description_import import read_description

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from mb2fmu.systems import foreign
 from mb2fmu.systems.reference_comparison import Deviation
 
 TIME_LIMIT = 120.0
@@ -27,7 +26,7 @@ class OtherMaster:
     Attributes:
         name: For the report.
         module: What must be installed.
-        script: In ``foreign``.
+        script: Beside this file.
         takes: ``ssp`` or ``osp``.
         converts: It does the linear transformations of connections.
     """
@@ -105,7 +104,7 @@ def _asked(master: OtherMaster, ssp: Path, osp: Path, step: float, stop: float, 
     """Run the system in another master, in a process of its own; the answer has values or the reason."""
     if importlib.util.find_spec(master.module) is None:
         return Answer(master.name, {}, f"not asked: the package {master.module} is not installed")
-    script = Path(foreign.__file__).with_name(master.script)
+    script = Path(__file__).with_name(master.script)
     source = ssp if master.takes == "ssp" else osp
     command = [sys.executable, "-P", str(script), str(source.resolve()), repr(step), repr(stop), *names]
     try:

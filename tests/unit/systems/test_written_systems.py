@@ -22,7 +22,7 @@ from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.system_runs.system_run import couple
 from mb2fmu.systems import CoupledSystem, Joined, join, read_component
-from mb2fmu.systems import foreign as foreign_scripts
+from mb2fmu.systems.exports import foreign_masters
 from mb2fmu.systems.exports.fmpy_script import fmpy_script
 from mb2fmu.systems.exports.foreign_masters import ask_others
 from mb2fmu.systems.exports.osp_files import FILE, osp_files
@@ -64,7 +64,7 @@ def written(joined: Joined, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def foreign(script: str, source: Path) -> float:
-    command = [sys.executable, "-P", str(Path(foreign_scripts.__file__).with_name(script)), str(source), "0.001", "1.0"]
+    command = [sys.executable, "-P", str(Path(foreign_masters.__file__).with_name(script)), str(source), "0.001", "1.0"]
     done = subprocess.run([*command, "left.x"], capture_output=True, text=True, timeout=120, check=True)
     (line,) = [each for each in done.stdout.splitlines() if each.startswith("{")]
     return float(json.loads(line)["left.x"])

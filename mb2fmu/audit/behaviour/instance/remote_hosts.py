@@ -1,6 +1,6 @@
 """Hosts for units that cannot be loaded here: wine, or valgrind; and their requirements.
 
-The program ``far/far_host.c`` is compiled once for each, and kept with a folder that wine has set up in the user's
+The program ``remote_host/remote_host.c`` is compiled once for each, and kept with a folder that wine has set up in the user's
 cache. Each trial gets a copy of that folder without what Windows brings, which is only read.
 """
 
@@ -21,7 +21,7 @@ from mb2fmu.errors import Fault, ToolError
 if TYPE_CHECKING:
     from xml.etree import ElementTree as ET
 
-SOURCE = Path(__file__).parent.parent / "far" / "far_host.c"
+SOURCE = Path(__file__).parent / "remote_host" / "remote_host.c"
 HERE, WINE, VALGRIND = "here", "wine", "valgrind"
 OWN = "auditor"
 """Folder of a trial that is the auditor's, not the unit's."""
@@ -39,7 +39,7 @@ class FarHost:
     Attributes:
         name: ``wine`` or ``valgrind``.
         launcher: Path of that tool.
-        program: Path of ``far_host``.
+        program: Path of ``remote_host``.
         prefix: Folder that wine has set up; empty for valgrind.
         version: What wine calls itself.
     """
@@ -104,7 +104,7 @@ def _digest(content: bytes) -> str:
 
 
 def _program(target: str) -> Path:
-    """Return the program ``far_host`` for a platform, compiled if needed.
+    """Return the program ``remote_host`` for a platform, compiled if needed.
 
     Raises:
         ToolError: If it cannot be compiled.
@@ -113,7 +113,7 @@ def _program(target: str) -> Path:
 
     # "native" alone means this very processor, whose newest instructions valgrind does not know.
     words = ("-target", target, "-mcpu=baseline", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-sanitize=all")
-    place = _cache() / f"far_host-{_digest(SOURCE.read_bytes() + ' '.join(words).encode())}.exe"
+    place = _cache() / f"remote_host-{_digest(SOURCE.read_bytes() + ' '.join(words).encode())}.exe"
     if not place.exists():
         with work_folder("compile the host of the unit", place.parent) as folder:
             made = folder / place.name

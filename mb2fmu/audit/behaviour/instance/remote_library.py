@@ -1,4 +1,4 @@
-"""A library in another process, called as if ctypes had loaded it here: see ``far/far_host.c``.
+"""A library in another process, called as if ctypes had loaded it here: see ``remote_host/remote_host.c``.
 
 Arguments are those that ``instance.py`` gives to ctypes: numbers, arrays, references, FMI's callbacks. Arrays go there
 and come back whole, with the margins by which writing beyond them is seen. When the process dies this one dies in the
@@ -46,7 +46,7 @@ class FarLibrary:
     """A library loaded by another process; its functions are attributes, as of ``ctypes.CDLL``.
 
     Args:
-        command: Runs ``far_host``.
+        command: Runs ``remote_host``.
         path: Of the library, as that process names it.
         environment: Of that process.
 

@@ -1,0 +1,98 @@
+"""Derivatives of whole units: forward against differences, backward against forward, and what they cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mechanisms import State, mechanism_of, moving_pivot, pendulum_with_reactions, random_states
+
+from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_reverse, jacobian
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, NativeProgram, with_derivatives
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.program import operation_count
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.mechanism import read
+from mb2fmu.model import check, load
+
+MODELS = Path(__file__).parents[4] / "models"
+NAMES = ("double_pendulum", "rolling_disc", "turntable_ball", "muscle_arm")
+
+
+def _mechanism(name: str):
+    if name == "moving_pivot":
+        return mechanism_of(moving_pivot())
+    if name == "reactions":
+        return mechanism_of(pendulum_with_reactions()[0])
+    return read(check(load(MODELS / f"{name}.py")))
+
+
+def _values(native: NativeProgram, state: State) -> np.ndarray:
+    arguments = (state.t, state.x, state.r, state.p)
+    return np.concatenate([np.atleast_1d(evaluator(native.program, name)(*arguments)) for name in RESULTS])
+
+
+def _shifted(state: State, direction: np.ndarray, h: float) -> State:
+    n, r = len(state.x), len(state.r)
+    parts = np.split(h * direction, [1, 1 + n, 1 + n + r])
+    return State(state.t + float(parts[0][0]), state.x + parts[1], state.r + parts[2], state.p + parts[3])
+
+
+@pytest.mark.parametrize("name", [*NAMES, "moving_pivot", "reactions"])
+def test_tangent_adjoint_and_jacobian(name):
+    mechanism = _mechanism(name)
+    native = with_derivatives(lower(formulate(mechanism, "tmt")))
+    program = native.program
+    generator = np.random.default_rng(3)
+    tangent, adjoint = evaluator(program, "tangent"), evaluator(program, "adjoint")
+    jacobian, slopes = evaluator(program, "jacobian"), evaluator(program, "jacobian_time")
+    padding = len(program.layout.seeds)
+
+    def padded(values: np.ndarray) -> np.ndarray:
+        return np.concatenate([values, np.zeros(padding - len(values))])
+
+    for state in random_states(mechanism, 3, seed=5):
+        arguments = (state.t, state.x, state.r, state.p, ())
+        size = 1 + len(state.x) + len(state.r) + len(state.p)
+        seed = generator.uniform(-1, 1, size)
+        forward = tangent(*arguments, padded(seed))
+        h = 1e-6
+        difference = (_values(native, _shifted(state, seed, h)) - _values(native, _shifted(state, seed, -h))) / (2 * h)
+        assert np.allclose(forward, difference, rtol=1e-6, atol=1e-6 * np.max(np.abs(difference)))
+        weights = generator.uniform(-1, 1, len(forward))
+        gradient = adjoint(*arguments, padded(weights))
+        # weights · (J seed) = (Jᵀ weights) · seed, to rounding
+        scale = np.abs(weights) @ np.abs(forward) + 1
+        assert abs(weights @ forward - gradient @ seed) < 1e-11 * scale
+        dense = np.zeros((len(state.x), len(state.x)))
+        dense[native.rows, native.columns] = jacobian(*arguments)
+        in_time = np.zeros(len(state.x))
+        in_time[native.time_rows] = slopes(*arguments)
+        only_state = np.concatenate([[0.0], seed[1 : 1 + len(state.x)], np.zeros(size - 1 - len(state.x))])
+        expected = tangent(*arguments, padded(only_state))[: len(state.x)]
+        assert np.allclose(dense @ only_state[1 : 1 + len(state.x)], expected, rtol=1e-10, atol=1e-10)
+        only_time = np.concatenate([[1.0], np.zeros(size - 1)])
+        assert np.allclose(in_time, tangent(*arguments, padded(only_time))[: len(state.x)], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["double_pendulum", "n_link_pendulum"])
+def test_derivatives_stay_proportional(name):
+    program = with_derivatives(lower(formulate(_mechanism(name), "tmt"))).program
+    cost = {entry: sum(operation_count(program, entry).values()) for entry in ("outputs", "tangent", "adjoint")}
+    whole = sum(sum(operation_count(program, entry).values()) for entry in ("rhs", "outputs"))
+    assert cost["tangent"] <= 3 * whole
+    assert cost["adjoint"] <= 5 * whole
+
+
+def test_derivatives_of_a_recursion_cost_a_small_multiple() -> None:
+    """By counted operations: one directional derivative at most 3 times x', one adjoint at most 5 times."""
+    model = load(MODELS / "chain.py", {"n": 6})
+    program = lower(formulate(read(check(model)), "recursive-articulated"))
+    x_dot = operation_count(program, "rhs").total()
+    assert operation_count(differentiate_forward(program, "rhs"), "jvp_rhs").total() <= 3 * x_dot
+    assert operation_count(differentiate_reverse(program, "rhs"), "vjp_rhs").total() <= 5 * x_dot
+    written_out = jacobian(program, "rhs", ("states",))
+    cost = operation_count(written_out.program, written_out.entry).total()
+    assert cost <= len(program.layout.states) * x_dot  # a third of one tangent per column: columns share what they can

@@ -1,0 +1,67 @@
+"""Value references, and how the version of the standard may be written."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import mb2fmu
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import with_derivatives
+from mb2fmu.errors import EmitError, InterfaceError
+from mb2fmu.fmu import interface
+from mb2fmu.fmu.emit_c import emit
+from mb2fmu.fmu.interface.fmu_interface import Target
+from mb2fmu.fmu.interface.model_structure import structure
+from mb2fmu.pipeline.derivation import pipeline_options
+
+MODEL = Path(__file__).parents[4] / "models" / "double_pendulum.py"
+
+
+@pytest.fixture(scope="module")
+def derivation():
+    return mb2fmu.derive(MODEL)
+
+
+def described(derivation, fmi):
+    target = Target(fmi, "native")
+    return interface.describe(derivation.definition, derivation.equations, derivation.program, target)
+
+
+def test_references_of_fmi_3_are_places_counted_from_1(derivation):
+    """OMSimulator takes dependencies, which are value references there, for such places: 0 would be none."""
+    variables = described(derivation, "3").variables
+    assert [variable.value_reference for variable in variables] == list(range(1, len(variables) + 1))
+    assert variables[0].name == "time"
+    known = interface.fmi3_view.model_structure(described(derivation, "3"))
+    assert known == structure(
+        described(derivation, "3"),
+        {variable.name: i for i, variable in enumerate(variables, start=1)},
+        ("time", "input", "state", "parameter"),
+    )
+
+
+def test_those_of_fmi_2_begin_with_0(derivation):
+    variables = described(derivation, "2").variables
+    assert [variable.value_reference for variable in variables] == list(range(len(variables)))
+
+
+def test_gaps_are_refused(derivation):
+    made = described(derivation, "3")
+    shifted = tuple(dataclasses.replace(v, value_reference=2 * v.value_reference) for v in made.variables)
+    with pytest.raises(EmitError, match="without gaps"):
+        emit(with_derivatives(derivation.program), dataclasses.replace(made, variables=shifted))
+
+
+@pytest.mark.parametrize(
+    ("written", "version"), [("2", "2"), (2, "2"), ("2.0", "2"), ("3", "3"), (3, "3"), ("3.0", "3")]
+)
+def test_versions_may_be_written_as_numbers(written, version):
+    assert pipeline_options.major_version({"fmi": written}) == version
+
+
+@pytest.mark.parametrize("written", [1, "1.0", True, 2.0, None, "3.1", [3]])
+def test_other_versions_are_refused(written, derivation):
+    with pytest.raises(InterfaceError, match=r"units of FMI 2\.0 and 3\.0, not of"):
+        mb2fmu.build(derivation, fmi=written)

@@ -1,0 +1,260 @@
+"""Reading: nothing of the user's is changed, contradictions are found, legal idioms are not mistaken for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy as sm
+from mechanisms import cart_with_pathways, mechanism_of, model_of, moving_pivot, sympy_rolling_disc
+from rescaling import rescale
+from sympy.physics import mechanics as me
+
+from mb2fmu import pipeline
+from mb2fmu.errors import FormulationError, MechanismError
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.model.model import Parts
+
+MODELS = Path(__file__).parents[5] / "models"
+
+
+def _rod(*, omega_factor: float = 1, velocity_factor: float = 1, mass: float = 1.0, equations: int = 1):
+    m, l = sm.symbols("m l")
+    q, u = me.dynamicsymbols("q u")
+    N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
+    A.orient_axis(N, N.z, q)
+    A.set_ang_vel(N, omega_factor * u * N.z)
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", l * A.x)
+    P.set_vel(N, velocity_factor * l * u * A.y)
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=[q],
+        u=[u],
+        kinematic_equations=[q.diff() - u] * equations,
+        bodies=[me.Particle("bob", P, m)],
+    )
+    return model_of("Rod", parts, [q], [u], m=mass, l=0.5)
+
+
+def test_sympy_objects_stay_as_they_are():
+    model = cart_with_pathways()
+    system = model.mechanics
+    before = {
+        body: (dict(body.masscenter._vel_dict), dict(body.frame._ang_vel_dict), dict(body.frame._dcm_dict))
+        for body in system.bodies
+    }
+    mechanism_of(model)
+    after = {
+        body: (dict(body.masscenter._vel_dict), dict(body.frame._ang_vel_dict), dict(body.frame._dcm_dict))
+        for body in system.bodies
+    }
+    assert before == after
+
+
+def test_consistent_kinematics_pass():
+    mechanism = mechanism_of(_rod())
+    assert mechanism.points[mechanism.bodies[0].masscenter].located
+
+
+def test_a_negative_mass_is_named():
+    with pytest.raises(MechanismError, match="the mass of body bob is negative: m = -1") as error:
+        mechanism_of(_rod(mass=-1.0))
+    assert "u moves no mass and no inertia" in str(error.value)
+    with pytest.raises(MechanismError, match="u moves no mass and no inertia") as error:
+        mechanism_of(_rod(mass=0.0))
+    assert "negative:" not in str(error.value)
+
+
+@pytest.mark.parametrize("factor", [3, -1, 1.0001])
+def test_angular_velocity_that_contradicts_the_orientation_is_refused(factor):
+    with pytest.raises(MechanismError, match="angular velocity of frame A") as error:
+        mechanism_of(_rod(omega_factor=factor))
+    assert "set_ang_vel" in str(error.value)
+
+
+@pytest.mark.parametrize("factor", [2, -1, 1.0001])
+def test_velocity_that_contradicts_the_position_is_refused(factor):
+    with pytest.raises(MechanismError, match="velocity of point P"):
+        mechanism_of(_rod(velocity_factor=factor))
+
+
+def test_both_contradictions_are_reported_at_once():
+    with pytest.raises(MechanismError) as error:
+        mechanism_of(_rod(omega_factor=3, velocity_factor=2))
+    assert len(error.value.faults) == 2
+
+
+@pytest.mark.parametrize("mass", [0.0, -1.0])
+def test_mass_matrix_that_is_not_positive_definite_is_refused(mass):
+    with pytest.raises(MechanismError, match="mass matrix") as error:
+        mechanism_of(_rod(mass=mass))
+    assert "u " in error.value.faults[-1].what
+
+
+def test_contact_point_without_a_place_is_a_legal_idiom():
+    mechanism = mechanism_of(sympy_rolling_disc())
+    assert mechanism.given_by_constraint == ("centre",)
+    assert not mechanism.points[mechanism.bodies[0].masscenter].located
+
+
+def test_prescribed_motion_in_time_is_seen():
+    assert mechanism_of(moving_pivot()).rheonomic
+    assert not mechanism_of(_rod()).rheonomic
+
+
+def _sleigh(start: float, kind: str):
+    m = sm.Symbol("m")
+    x, y, a, vx, vy, w = me.dynamicsymbols("x y a vx vy w")
+    N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
+    A.orient_axis(N, N.z, a)
+    O = me.Point("O")
+    P = O.locatenew("P", x * N.x + y * N.y)
+    body = me.RigidBody("sleigh", P, A, m, (me.inertia(A, m, m, m), P))
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=[x, y, a],
+        u=[vx, w, vy],
+        kinematic_equations=[x.diff() - vx, y.diff() - vy, a.diff() - w],
+        bodies=[body],
+        velocity_constraints=[-sm.sin(a) * vx + sm.cos(a) * vy],
+        u_dependent=[vy],
+    )
+    model = model_of("Sleigh", parts, [x, y, a], [vx, w], m=1.0)
+    model.declared[-2:] = []
+    model.speed(vx, 1.0)
+    model.speed(w, 0.3)
+    model.speed(vy, start, kind=kind)
+    return model
+
+
+def test_fixed_start_that_contradicts_a_constraint_is_refused():
+    with pytest.raises(MechanismError, match=r"fixed start value 0\.5 of vy") as error:
+        mechanism_of(_sleigh(0.5, "fixed"))
+    assert "guess" in error.value.faults[0].remedy
+
+
+def test_fixed_start_that_obeys_a_constraint_and_any_guess_pass():
+    exact = float(sm.tan(0.2))  # the third coordinate starts at 0.2
+    assert mechanism_of(_sleigh(exact, "fixed")).u_independent == (0, 1)
+    assert mechanism_of(_sleigh(0.5, "guess")).u_independent == (0, 1)
+
+
+def test_velocity_constraint_that_is_not_linear_is_refused():
+    model = _sleigh(0.0, "guess")
+    parts = model.mechanics
+    quadratic = [constraint + parts.u[0] ** 2 for constraint in parts.velocity_constraints]
+    model.mechanics = Parts(**{**{k: getattr(parts, k) for k in parts.__slots__}, "velocity_constraints": quadratic})
+    with pytest.raises(MechanismError, match="not linear"):
+        mechanism_of(model)
+
+
+def test_constraint_force_that_moves_the_mechanism_is_refused():
+    q, u, push = me.dynamicsymbols("q u push")
+    N = me.ReferenceFrame("N")
+    O = me.Point("O")
+    P = O.locatenew("P", q * N.x)
+    slider = me.Particle("slider", P, sm.Symbol("m"))
+    side = me.dynamicsymbols("side")
+    P.set_vel(N, u * N.x + side * N.y)
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=[q],
+        u=[u],
+        kinematic_equations=[q.diff() - u],
+        bodies=[slider],
+        loads=[(P, push * N.x)],
+        u_auxiliary=[side],
+    )
+    model = model_of("Slider", parts, [q], [u], m=1.0)
+    model.constraint_force(push)
+    with pytest.raises(MechanismError, match="push is declared a constraint force"):
+        mechanism_of(model)
+
+
+def test_a_constraint_force_whose_auxiliary_speed_moves_no_point_is_asked_of_its_constraint():
+    """A way that scripts have: the row plus an auxiliary speed, and the unknown force where the row holds a point."""
+    x, y, u, v, ua, push = me.dynamicsymbols("x y u v ua push")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    rates = [x.diff() - u, y.diff() - v]
+    more = {"u_dependent": [u], "u_auxiliary": [ua], "velocity_constraints": [u + ua]}
+    kane = me.KanesMethod(N, [x, y], [v], rates, **more)
+    kane.kanes_equations([me.Particle("p", P, sm.Symbol("m"))], [(P, push * N.x)])
+    model = model_of("Row", kane, [x, y], [v, u], m=1.0)
+    model.constraint_force(push, "N")
+    with pytest.raises(MechanismError) as caught:
+        mechanism_of(model)
+    (fault,) = caught.value.faults
+    assert "push is declared a constraint force, but it moves the mechanism" in fault.what
+    assert "model.constraint(row, multiplier=push, acts=[…])" in fault.remedy
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_pivot_with_auxiliary_speeds_is_the_origin(joined):
+    """SymPy's own way to bring a pin's force to light; a point at rest beside it is not needed."""
+    m, l, g = sm.symbols("m l g")
+    q, u, aux, R = me.dynamicsymbols("q u u_a R")
+    N, A, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
+    A.orient_axis(N, N.z, q)
+    A.set_ang_vel(N, u * N.z)
+    if joined:
+        F = me.Point("F")
+        F.set_vel(N, 0)
+        O.set_pos(F, 0)
+    O.set_vel(N, aux * N.y)
+    P = O.locatenew("P", l * A.x)
+    P.v2pt_theory(O, N, A)
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], u_auxiliary=[aux])
+    kane.kanes_equations([me.Particle("bob", P, m)], [(O, R * N.y), (P, -m * g * N.y)])
+    model = model_of("Rod", kane, [q], [u], m=2.0, l=0.5, g=9.81)
+    model.constraint_force(R, "N")
+    model.output("pin", R, "N")
+    model.output_position("bob", P)
+    model.output_potential_energy()
+    found = pipeline.rhs(model)
+    state = np.array([0.3, 0.7])
+    outputs = dict(zip(found.output_names, found.outputs(0.0, state), strict=True))
+    assert found(0.0, state)[1] == pytest.approx(-9.81 * np.cos(0.3) / 0.5, rel=1e-12)
+    upwards = -0.5 * 0.7**2 * np.sin(0.3) - 9.81 * np.cos(0.3) ** 2
+    assert outputs["pin"] == pytest.approx(2.0 * (9.81 + upwards), rel=1e-12)
+    assert outputs["bob.x"] == pytest.approx(0.5 * np.cos(0.3), rel=1e-12)
+    assert outputs["bob.y"] == pytest.approx(0.5 * np.sin(0.3), rel=1e-12)
+    assert outputs["potential_energy"] == pytest.approx(2.0 * 9.81 * 0.5 * np.sin(0.3), rel=1e-12)
+
+
+@pytest.mark.parametrize("auxiliary", [False, True])
+@pytest.mark.parametrize("place", ["contact", "centre"])
+def test_where_a_wheel_touches_the_ground_is_no_origin(auxiliary, place):
+    """The contact has velocity zero, or auxiliary speeds, and moves. Seen: its position was put out as zero."""
+    q, u, aux, R = me.dynamicsymbols("q u u_a R")
+    r, m = sm.symbols("r m")
+    N, W, C = me.ReferenceFrame("N"), me.ReferenceFrame("W"), me.Point("C")
+    W.orient_axis(N, N.z, q)
+    W.set_ang_vel(N, u * N.z)
+    C.set_vel(N, aux * N.x if auxiliary else 0)
+    centre = C.locatenew("G", r * N.y)
+    centre.v2pt_theory(C, N, W)
+    wheel = me.RigidBody("wheel", centre, W, m, (me.inertia(W, 0, 0, m * r**2), centre))
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], u_auxiliary=[aux] if auxiliary else [])
+    kane.kanes_equations([wheel], [(C, R * N.x)] if auxiliary else [])
+    model = model_of("Wheel", kane, [q], [u], r=0.5, m=1.0)
+    if auxiliary:
+        model.constraint_force(R, "N")
+    model.output_position("place", C if place == "contact" else centre)
+    with pytest.raises(FormulationError, match="cannot be told"):
+        formulate(mechanism_of(model), "kane")
+
+
+@pytest.mark.parametrize("scale", [{"length": 1e6}, {"length": 1e-6}, {"mass": 1e6}, {"time": 1e-6}])
+def test_unknown_forces_are_judged_alike_at_every_scale(scale):
+    """Seen: with lengths of 1e6 m a tension "moved the mechanism", by round-off of much larger weights."""
+    model = pipeline.load(MODELS / "double_simple_pendulum.py")
+    assert mechanism_of(rescale(model, **scale)).constraint_forces

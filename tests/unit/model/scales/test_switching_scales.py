@@ -1,0 +1,87 @@
+"""Sizes of what switches look at: natural magnitudes of units that nobody has written down."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanisms import mechanism_of
+from rescaling import rescale
+
+from mb2fmu import Model, derive
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.events import freeze, switches_of
+from mb2fmu.model import check, load
+from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.model.scales.switching_scales import surface_sizes
+from mb2fmu.pipeline.derivation.event_support import with_modes
+from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
+from mb2fmu.validation.reference.reference_run import comparable, numeric_equations
+
+MODELS = Path(__file__).parents[4] / "models"
+POWERS = st.sampled_from([1e-6, 1e-3, 1.0, 1e3, 1e6])
+
+
+@pytest.fixture(scope="module")
+def declared():
+    """A checked model: h in m and v in m/s are its states; restitution, gravity and more its parameters."""
+    return check(load(MODELS / "bouncing_ball.py"))
+
+
+@pytest.mark.parametrize(
+    ("surface", "unit"),
+    [
+        (lambda h, v, t: h * (v * t > -1.0), "m"),
+        (lambda h, v, t: 3.0 * h**2 * v + h**3 / t, "m3/s"),
+        (lambda h, v, t: math.sqrt(h) - 2.0 * math.sqrt(v * t), "m(1/2)"),
+        (lambda h, v, t: t + h / v, "s"),
+        (lambda h, v, t: h / (v * t) - 1.0, "1"),
+        (lambda h, v, t: h - 0.3 * v / v - t / t, None),
+        (lambda h, v, t: 0.0 * h * v * t, None),
+        (lambda h, v, t: math.inf * (h + v + t), None),
+        (lambda h, v, t: math.acos(3.0 + h * v * t), None),
+    ],
+)
+def test_a_unit_is_found_by_changing_units(declared, surface, unit):
+    states = (*declared.coordinates, *declared.speeds)
+    (found,) = surface_sizes(declared, states, lambda t, x, *_: [surface(*x, t)], 1)
+    natural = natural_units(declared)
+    wanted = 1.0
+    if unit:
+        wanted = math.sqrt(natural.magnitude("m")) if unit == "m(1/2)" else natural.magnitude(unit)
+    assert found == 2.0 ** round(math.log2(wanted))
+
+
+def divided(model: Model) -> dict[str, float]:
+    """Switches of a unit, and what their surfaces are divided by; those that are zero at the start are left out."""
+    derivation = derive(model)
+    frozen, sized = freeze(derivation.program), with_modes(derivation)
+    names = [switch.name for switch in switches_of(frozen)]
+    assert names == [switch.name for switch in switches_of(sized)]
+    layout = sized.layout
+    free = [p.value for p in derivation.definition.parameters if not p.calculated]
+    at = (0.0, [0.3] * len(layout.states), [0.0] * len(layout.inputs), free, [1.0] * len(layout.memory))
+    before, after = (evaluator(each, "surfaces")(*at) for each in (frozen, sized))
+    return {n: a / b for n, a, b in zip(names, before, after, strict=False) if b}
+
+
+@settings(deadline=None, max_examples=5)
+@given(length=POWERS, mass=POWERS, time=POWERS)
+def test_sizes_follow_units(length, mass, time):
+    known = divided(load(MODELS / "bouncing_ball.py"))
+    found = divided(rescale(load(MODELS / "bouncing_ball.py"), length=length, mass=mass, time=time))
+    assert found.keys() == known.keys() != set()
+    for name, size in found.items():
+        assert length / 2 <= size / known[name] <= length * 2
+
+
+def test_unit_and_reference_have_the_same_sizes():
+    """Gaps of a contact that is open, forces of one that rests, and speeds: one expression may be any of them."""
+    known = divided(load(MODELS / "woodpecker.py"))
+    read = mechanism_of(load(MODELS / "woodpecker.py"))
+    numeric = numeric_equations(comparable(reference_equations(read, None).equations), read.declared)
+    assert {*known.values()} <= {*numeric.sizes}
+    assert len({*known.values()}) >= 3

@@ -1,0 +1,113 @@
+"""Events, declared values and outputs as they were read, held against the model's own expressions: faults are found."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sympy as sm
+from planted import touch_reading
+from planted.fault import Subject
+from strangers import quaternion_with_a_dependent_rate
+
+from mb2fmu import pipeline
+from mb2fmu.mechanics.mechanism.records.requested_quantities import WrittenOutput
+from mb2fmu.model.functions import StickingSign
+from mb2fmu.pipeline.derivation.model_derivation import read_model
+from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.validation.independent_checks import events_rung, values_rung
+from mb2fmu.validation.source_checks.event_import_check import margin
+from mb2fmu.validation.source_checks.source_accelerations import own_motions
+
+MODELS = Path(__file__).resolve().parents[4] / "models"
+
+
+def said(checked, mechanism):
+    """The rungs of what was read."""
+    made = own_motions(checked, mechanism)
+    return [*events_rung(made, checked), values_rung(checked, mechanism)]
+
+
+def first_of_each_kind(name):
+    """The right reading, and one fault of each kind."""
+    path = MODELS / f"{name}.py"
+    checked, mechanism = read_model(path, None, Stopwatch(None))
+    subject = Subject(name, lambda: pipeline.load(path))
+    subject.__dict__["read"] = mechanism  # no unit is needed
+    kinds = {}
+    for mutant in touch_reading.mutants(subject):
+        kinds.setdefault(mutant.kind, mutant)
+    return checked, mechanism, kinds
+
+
+@pytest.mark.parametrize("name", ["bouncing_ball", "sampled_cart_pole", "rocking_block", "gripper", "rolling_disc"])
+def test_what_was_read_is_as_the_model_says(name):
+    checked, mechanism, _ = first_of_each_kind(name)
+    rungs = said(checked, mechanism)
+    assert [rung.verdict for rung in rungs] == ["passed"] * len(rungs), rungs
+    assert rungs[0].ratio < 1e-2
+
+
+def test_the_rate_of_a_quaternions_length_is_no_speed():
+    """A dependent speed of SymPy's way to write quaternions is left out by the reading, rightly."""
+    checked, mechanism = read_model(quaternion_with_a_dependent_rate(), None, Stopwatch(None))
+    assert len(mechanism.declared.speeds) < len(checked.speeds)
+    assert values_rung(checked, mechanism).verdict == "passed"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("bouncing_ball", {"what an event sets", "condition of an event", "value as read", "unit as read"}),
+        ("sampled_cart_pole", {"what an event sets", "condition of an event", "signal as read"}),
+        ("rolling_disc", {"request of position", "request of multiplier", "unit as read"}),
+        ("gripper", {"gap of a contact", "rate of a gap", "restitution", "row of a latch", "condition of a latch"}),
+        ("slider_crank_clearance", {"friction of a contact", "slip of a contact", "rate of a gap"}),
+    ],
+)
+def test_faults_of_reading_are_found(name, expected):
+    checked, mechanism, kinds = first_of_each_kind(name)
+    signals = mechanism.declared.experiment.signals
+    expected = expected - (set() if signals else {"signal as read"})
+    assert expected <= kinds.keys()
+    for kind in sorted(expected):
+        rungs = said(checked, kinds[kind].change(mechanism))
+        assert "failed" in [rung.verdict for rung in rungs], (kind, kinds[kind].place)
+
+
+@pytest.mark.parametrize("name", ["clutch_line", "stick_slip_belt"])
+def test_outputs_are_compared_as_they_are_while_something_sticks(name):
+    checked, mechanism, _ = first_of_each_kind(name)
+    right, _ = said(checked, mechanism)
+    assert right.verdict == "passed"
+    wrong = 0
+    for i, output in enumerate(mechanism.outputs):
+        if isinstance(output, WrittenOutput) and output.expression.has(StickingSign):
+            other = replace(output, expression=output.expression * sm.Float("1.03"))
+            outputs = (*mechanism.outputs[:i], other, *mechanism.outputs[i + 1 :])
+            found, _ = said(checked, replace(mechanism, outputs=outputs))
+            assert found.verdict == "failed", output.name
+            assert output.name in found.worst
+            wrong += 1
+    assert wrong >= 1
+
+
+def test_another_limit_of_what_sticks_is_found():
+    checked, mechanism, _ = first_of_each_kind("clutch_line")
+
+    def looser(output):
+        if not isinstance(output, WrittenOutput):
+            return output
+        expression = output.expression.replace(StickingSign, lambda slip, ratio: StickingSign(slip, 1.03 * ratio))
+        return replace(output, expression=expression)
+
+    found, _ = said(checked, replace(mechanism, outputs=tuple(map(looser, mechanism.outputs))))
+    assert found.verdict == "failed"
+
+
+def test_conditions_have_margins():
+    a, b = sm.symbols("a b")
+    inside = margin(sm.And(a > 1, sm.Not(b >= 2)))
+    assert [inside.subs({a: 3, b: x}) for x in (0, 1, 3)] == [2, 1, -1]
+    assert margin(sm.Or(a < 0, b <= a)).subs({a: 4, b: 1}) == 3
+    assert margin(sm.true) == 1
+    assert margin(sm.Eq(a, b)).subs({a: 1, b: 1}) == 1
