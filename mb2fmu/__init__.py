@@ -13,6 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from mb2fmu.version import __version__
+
 if TYPE_CHECKING:
     from mb2fmu.analysis.studies.output_reductions import FirstCrossing, Largest
     from mb2fmu.errors import Mb2FmuError
@@ -63,7 +65,6 @@ if TYPE_CHECKING:
     )
     from mb2fmu.systems import CoupledSystem
 
-__version__ = "0.1.0"
 __all__ = [
     "Backlash",
     "Box",

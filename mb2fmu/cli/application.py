@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from mb2fmu import __version__
 from mb2fmu.cli.animate_command import animate
 from mb2fmu.cli.audit_command import audit
 from mb2fmu.cli.command_options import (
@@ -53,6 +52,7 @@ from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.targets import SOURCE_TARGETS
 from mb2fmu.temporary_files import FULL, disk_fault
+from mb2fmu.version import __version__
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline import Exported

@@ -21,7 +21,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
-import mb2fmu
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.model import Model
 
@@ -105,7 +104,7 @@ def _word(promised: type) -> str:
 
 def shipped_models() -> Path:
     """Return the folder of the models that come with mb2fmu: in the package, or beside it in the repository."""
-    package = Path(mb2fmu.__file__).parent
+    package = Path(__file__).parents[1]
     installed = package / "shipped_models"
     return installed if installed.is_dir() else package.parent / "models"
 

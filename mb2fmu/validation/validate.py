@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mb2fmu import __version__
 from mb2fmu.errors import ValidationError
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.observable_quantities import diagnosed_outputs
@@ -54,6 +53,7 @@ from mb2fmu.validation.result import (
 )
 from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind, read_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Driven, check_variables, drive
+from mb2fmu.version import __version__
 
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.operations import OPERATIONS, Op, having
+from mb2fmu.model.operations import OPERATIONS, Op, having
 
 FLAT = having(lambda row: row.flat)
 """Operations whose derivative is 0 wherever it exists."""

@@ -23,7 +23,7 @@ from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUP, ProgramCopy
 from mb2fmu.compiler.program.result_dependencies import Group
-from mb2fmu.operations import having
+from mb2fmu.model.operations import having
 
 _EDGES = frozenset(map(int, having(lambda row: row.hazard == "edge")))
 """Operations that have a finite value, but no finite slope, at the end of where they are defined."""

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.operations import LEAVES, OPERATIONS, Op, having
+from mb2fmu.model.operations import LEAVES, OPERATIONS, Op, having
 
 __all__ = [
     "BINARY", "LEAVES", "TERNARY", "UNARY", "Block", "Entry", "Layout", "Op", "Program", "System", "Table",

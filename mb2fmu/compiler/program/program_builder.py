@@ -26,7 +26,7 @@ from mb2fmu.compiler.program.constant_folding import evaluate
 from mb2fmu.compiler.program.factoring import factored_sum
 from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, System, Table
 from mb2fmu.compiler.program.switch_nodes import MarkedNodes
-from mb2fmu.operations import having
+from mb2fmu.model.operations import having
 
 _ODD, _EVEN = having(lambda row: row.parity == "odd"), having(lambda row: row.parity == "even")
 _COMMUTATIVE = having(lambda row: row.symmetric)

@@ -30,7 +30,6 @@ from typing import get_args
 
 import numpy as np
 
-from mb2fmu import __version__
 from mb2fmu.compiler.events import SwitchKind, switches_of
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.compiler.program.result_dependencies import Kind as ReadKind
@@ -59,6 +58,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 from mb2fmu.units import derivative_unit, display_conversion, parse_unit
+from mb2fmu.version import __version__
 
 PYTHON_UNIT = Target()
 NO_TOKEN = str(uuid.UUID(int=0))

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from mb2fmu import __version__
 from mb2fmu.fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
 from mb2fmu.fmu.solvers import solver_of_kind
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -16,6 +15,7 @@ from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter,
 from mb2fmu.report.equation_display.mathml import identifier
 from mb2fmu.report.number_format import plain
 from mb2fmu.report.pages.report_content import Fact, VariableRow
+from mb2fmu.version import __version__
 
 _ROLES = {
     "independent": "time",

@@ -12,7 +12,7 @@ import numpy as np
 from mb2fmu.compiler.program.program import Block, Program, Table
 from mb2fmu.compiler.program.reachable_nodes import needed
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.operations import LEAVES, OPERATIONS, Op
+from mb2fmu.model.operations import LEAVES, OPERATIONS, Op
 
 _LINEAR = ("lu_factor", "ldlt_factor")
 _RELATIONS: Mapping[Op, str] = MappingProxyType(
