@@ -36,13 +36,13 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS
 from mb2fmu.compiler.program import operation_count
 from mb2fmu.compiler.program.program import Entry, Program
 from mb2fmu.compiler.program.pruning import prune
+from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import Target, describe
 from mb2fmu.fmu.toolchain import compile_program
 from mb2fmu.fmu.toolchain.compiled_batch import widest
 from mb2fmu.fmu.toolchain.compilers import Variant, compiling, find
 from mb2fmu.fmu.toolchain.platforms import host
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.targets import c
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "performance_chains.md"
@@ -218,7 +218,7 @@ def ours(derivation: Derivation, n: int, folder: Path, builds: Collection[str] =
     native = motion_only(derivation.program)
     target = Target("2", "native")
     interface = describe(derivation.definition, derivation.equations, derivation.program, target)
-    sources = c.emit(native, interface)
+    sources = emit_c.emit(native, interface)
     for path in sources:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -229,7 +229,7 @@ def ours(derivation: Derivation, n: int, folder: Path, builds: Collection[str] =
     for name in builds:
         variant, fast = BUILDS[name]
         flags = [*compiling("zig", host(), fast=fast, variant=variant), f"-I{folder / 'sources'}"]
-        units = [str(folder / "sources" / unit) for unit in c.translation_units(sources)[1:]]
+        units = [str(folder / "sources" / unit) for unit in emit_c.translation_units(sources)[1:]]
         defines = [f"-DN={n}", f"-DPARAMETERS={','.join(map(repr, values))}"]
         program = folder / name
         command = [*find("zig").command, *flags, *defines, str(ROOT / "scripts" / "bench_chain.c"), *units]

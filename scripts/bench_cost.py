@@ -1,4 +1,4 @@
-"""What each operation costs in a compiled unit, among others: the weights of ``mb2fmu/compiler/program/operation_cost.py``.
+"""What each operation costs in a compiled unit, among others: the weights of ``operation_cost.py``.
 
 Into x' of a chain of joints more operations of one kind are put, evenly among what is there, and the program is timed
 with and without them: so an operation costs what it adds, waiting included, not what it takes alone. Everything is

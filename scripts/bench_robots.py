@@ -25,11 +25,11 @@ import pinocchio as pin
 from bench_chain import BUILDS, ROOT, compiled_pinocchio, motion_only, total
 
 from mb2fmu import pipeline
+from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import Target, describe
 from mb2fmu.fmu.toolchain.compilers import compiling, find
 from mb2fmu.fmu.toolchain.platforms import host
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
-from mb2fmu.targets import c
 
 ROBOTS = ("arm", "quadruped", "humanoid", "hand")
 Array = npt.NDArray[np.float64]
@@ -149,7 +149,7 @@ def ours(
     q, v, effort = state
     d = derivation.checked
     interface = describe(derivation.definition, derivation.equations, derivation.program, Target("2", "native"))
-    sources = c.emit(motion_only(derivation.program), interface)
+    sources = emit_c.emit(motion_only(derivation.program), interface)
     for path in sources:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ def ours(
     for name in ("any", "avx2"):
         variant, fast = BUILDS[name]
         flags = [*compiling("zig", host(), fast=fast, variant=variant), f"-I{folder / 'sources'}"]
-        units = [str(folder / "sources" / unit) for unit in c.translation_units(sources)[1:]]
+        units = [str(folder / "sources" / unit) for unit in emit_c.translation_units(sources)[1:]]
         command = [*find("zig").command, *flags, *defines, f"-DMOVED={last}"]
         command += [str(ROOT / "scripts" / "bench_robots.c"), *units, "-o", str(folder / name), "-lm"]
         subprocess.run(command, check=True, timeout=900)

@@ -1,6 +1,6 @@
 """Units that pythonfmu's own command builds, as others make them; without the second free at the end of the process.
 
-pythonfmu 0.7.0 frees one block twice as its host ends (``mb2fmu/fmu/package/pythonfmu_patch.py``): where memory is used in an
+pythonfmu 0.7.0 frees one block twice as its host ends (``pythonfmu_patch.py``): where memory is used in an
 unlucky order the host dies with "corrupted double-linked list" after all work is done. Tests of what such units do
 would be red now and then for it. ``test_python_exits`` shows the fault itself.
 """

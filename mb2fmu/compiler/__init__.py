@@ -1,1 +1,1 @@
-"""TODO compiler"""
+"""TODO compiler."""

@@ -1,1 +1,1 @@
-"""TODO fmu"""
+"""TODO fmu."""

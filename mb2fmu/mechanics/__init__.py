@@ -1,1 +1,1 @@
-"""TODO mechanics"""
+"""TODO mechanics."""

@@ -47,7 +47,7 @@ from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.display.motion_pictures import animate
 from mb2fmu.pipeline.fmu_build.core_fmu import build
 from mb2fmu.pipeline.fmu_build.source_targets import source_code, source_files, written_sources
-from mb2fmu.pipeline.run_and_report import notebook_displays as notebook  # registers how records are shown
+from mb2fmu.pipeline.run_and_report import notebook_displays as notebook_displays  # registers how records are shown
 from mb2fmu.pipeline.run_and_report import publication_rules, report_pages, validation_run
 from mb2fmu.pipeline.run_and_report.page_fmu import living
 from mb2fmu.pipeline.run_and_report.report_pages import report

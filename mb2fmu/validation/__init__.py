@@ -70,8 +70,8 @@ __all__ = [
     "outgrows_symbols",
     "prove_independently",
     "read_table",
+    "reference_files",
     "reference_method",
     "simulate",
-    "stored",
     "validate",
 ]

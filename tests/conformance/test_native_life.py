@@ -114,9 +114,9 @@ def test_the_solver_chosen_at_export_is_the_unit_s(units, solver):
 
 def test_a_compiler_that_fails_is_a_failed_tool(monkeypatch):
     """With its command and all it said."""
-    from mb2fmu.targets import c
+    from mb2fmu.fmu import emit_c
 
-    emit = c.emit_motion
+    emit = emit_c.emit_motion
 
     def broken(program, interface, **options):
         motion = emit(program, interface, **options)

@@ -12,8 +12,7 @@ from planted.fault import Mutant, Subject, subjects
 from planted.planting import all_mutants
 from planted.unit_verdict import _derived, judge
 
-from mb2fmu.fmu import interface
-from mb2fmu.targets import c
+from mb2fmu.fmu import emit_c, interface
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +98,7 @@ def test_every_fault_of_the_runtime_has_its_place(models, fmi):
     d = subject.derivation
     target = interface.Target(fmi=fmi, backend="native", solver=None)
     described = interface.describe(d.definition, d.equations, d.program, target)
-    right = c.emit_motion(d.program, described, adjoint=True)
+    right = emit_c.emit_motion(d.program, described, adjoint=True)
     found = [*runtime.mutants(subject), *(m for m in conditional.mutants(subject) if m.level == "sources")]
     assert len({m.kind for m in found}) >= 8
     for mutant in found:

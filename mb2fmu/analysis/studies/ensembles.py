@@ -340,7 +340,7 @@ def _fixed_steps(
     keep: bool,
     select: Sequence[int],
 ) -> Moved:
-    """Return the classical method of order 4 with equal steps, by the arithmetic of ``fmu/emit_c/runtime/solver_rk4.c``."""
+    """Return the classical method of order 4 with equal steps, with the arithmetic of ``runtime/solver_rk4.c``."""
     n, points = len(x), course.points
     pieces = 1 if internal is None else max(int(np.ceil(course.step / internal * (1.0 - 1e-9))), 1)
     h = course.step / pieces

@@ -247,7 +247,7 @@ class SolverSettings:
     """How a co-simulation unit integrates.
 
     Attributes:
-        kind: Of a row of :data:`mb2fmu.fmu.solvers.SOLVERS`. Units of Python have ``explicit``, ``implicit`` and ``fixed``.
+        kind: Of a row of :data:`mb2fmu.fmu.solvers.SOLVERS`. Python FMUs have ``explicit``, ``implicit`` and ``fixed``.
         tolerance: Relative.
         internal_step: Largest step of the solvers with fixed steps in s; None: the communication step.
     """

@@ -7,7 +7,7 @@ Promises: a record that exists has matching shapes, and uses no symbol before it
 Must not: form equations, which is what ``formulation`` does, or know how they are evaluated.
 """
 
-from mb2fmu.mechanics.equations import latex_display as display  # registers how notebooks show equations
+from mb2fmu.mechanics.equations import latex_display as latex_display  # registers how notebooks show equations
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method, Treatment
 
 __all__ = ["EquationsOfMotion", "Method", "Treatment"]

@@ -1,1 +1,1 @@
-"""TODO model/checks"""
+"""TODO model/checks."""

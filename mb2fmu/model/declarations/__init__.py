@@ -1,1 +1,1 @@
-"""TODO model/declarations"""
+"""TODO model/declarations."""

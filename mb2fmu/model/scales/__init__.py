@@ -1,1 +1,1 @@
-"""TODO model/scales"""
+"""TODO model/scales."""

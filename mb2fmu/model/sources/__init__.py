@@ -1,1 +1,1 @@
-"""TODO model/sources"""
+"""TODO model/sources."""

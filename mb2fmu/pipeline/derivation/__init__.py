@@ -1,1 +1,1 @@
-"""TODO pipeline/derivation"""
+"""TODO pipeline/derivation."""

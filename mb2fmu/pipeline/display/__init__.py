@@ -1,1 +1,1 @@
-"""TODO pipeline/display"""
+"""TODO pipeline/display."""

@@ -1,1 +1,1 @@
-"""TODO pipeline/fmu_build"""
+"""TODO pipeline/fmu_build."""

@@ -19,8 +19,7 @@ from mb2fmu.pipeline.fmu_build.model_scene import appearance
 def build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: Observer | None) -> Build:
     """Describe, emit and compile the unit in C; compilers run while derivatives are formed and pictures drawn."""
     from mb2fmu import analysis
-    from mb2fmu.fmu import emit_xml, interface, package, toolchain
-    from mb2fmu.targets import c
+    from mb2fmu.fmu import emit_c, emit_xml, interface, package, toolchain
 
     native_platforms, component = toolchain.split_component(options.get("platforms", "host"))
     platforms = toolchain.parse(native_platforms) if native_platforms or not component else ()
@@ -36,14 +35,14 @@ def build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions
     order = toolchain.Order(described.model_identifier, compiler, fast)
     with toolchain.Compilation(order, platforms, Compiling(observer) if observer else None) as compilation:
         with stage("emit"):
-            motion = c.emit_motion(program, described, adjoint=adjoint)
+            motion = emit_c.emit_motion(program, described, adjoint=adjoint)
             compilation.begin(motion.sources)
         with stage("differentiate"):
             native = derivatives.with_derivatives(program, adjoint=adjoint)
         with stage("emit the derivatives"):
-            sources = motion.sources.joined(c.emit_derivatives(native, described, motion))
+            sources = motion.sources.joined(emit_c.emit_derivatives(native, described, motion))
             compilation.begin(sources)
-            description = emit_xml.emit(described, c.translation_units(sources))
+            description = emit_xml.emit(described, emit_c.translation_units(sources))
         with stage("draw"):
             looks = appearance(derivation)
             drawn = package.pictures(described, looks.diagram)
@@ -52,7 +51,7 @@ def build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions
         if component:
             with stage(f"compile for {toolchain.COMPONENT}"):
                 binaries = binaries.joined(_component(sources, described.model_identifier))
-            description = description.joined(c.component_manifest())
+            description = description.joined(emit_c.component_manifest())
     with stage("build"):
         core = package.build_native(sources, binaries, description, described, drawn=drawn, compiler=compiler)
         core = core.joined(looks.files)
@@ -82,9 +81,8 @@ def _refuse_component(options: BuildOptions) -> None:
 
 def _component(sources: FileTree, identifier: str) -> FileTree:
     """Return the unit as a component of WebAssembly: ``binaries/wasm32-wasip2/<identifier>.wasm``."""
-    from mb2fmu.fmu import toolchain
-    from mb2fmu.targets import c
+    from mb2fmu.fmu import emit_c, toolchain
 
-    tree, units = c.emit_component(sources)
-    content = toolchain.compile_component(tree, units, c.WORLD)
+    tree, units = emit_c.emit_component(sources)
+    content = toolchain.compile_component(tree, units, emit_c.WORLD)
     return FileTree({f"binaries/{toolchain.COMPONENT}/{identifier}.wasm": content})

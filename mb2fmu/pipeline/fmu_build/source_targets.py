@@ -49,11 +49,11 @@ def _c(derivation: Derivation) -> FileTree:
     """Print plain C99: x', outputs, Jacobian and the unit's own solver, with the bits of the unit."""
     from mb2fmu import validation
     from mb2fmu.compiler import derivatives
-    from mb2fmu.targets import c
+    from mb2fmu.fmu import emit_c
 
     run = validation.conditions(derivation.definition)
-    experiment = c.HeldInputs(run.step, len(run.inputs), _held(run))
-    return c.emit_standalone(derivatives.with_derivatives(derivation.program), described(derivation), experiment)
+    experiment = emit_c.HeldInputs(run.step, len(run.inputs), _held(run))
+    return emit_c.emit_standalone(derivatives.with_derivatives(derivation.program), described(derivation), experiment)
 
 
 def _matlab(derivation: Derivation) -> FileTree:

@@ -1,1 +1,1 @@
-"""TODO pipeline/run_and_report"""
+"""TODO pipeline/run_and_report."""

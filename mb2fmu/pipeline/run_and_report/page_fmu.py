@@ -22,15 +22,14 @@ def living(built: Build) -> LiveUnit | None:
     Raises:
         ToolError: If the compiler fails.
     """
-    from mb2fmu.fmu import toolchain
+    from mb2fmu.fmu import emit_c, toolchain
     from mb2fmu.pipeline.derivation.event_support import with_modes
-    from mb2fmu.targets import c
     from mb2fmu.visualization.interactive_fmu import LARGEST, LiveUnit, knob
 
     described = built.interface
     if described.target.backend != "native":
         return None
-    module = toolchain.compile_web(c.emit_web(built.sources, with_modes(built.derivation), described))
+    module = toolchain.compile_web(emit_c.emit_web(built.sources, with_modes(built.derivation), described))
     if module is None or len(module) > LARGEST:
         return None
 

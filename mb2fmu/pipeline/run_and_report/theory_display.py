@@ -49,10 +49,7 @@ def quantities(
         Mb2FmuError: The class of the stage that found fault; ``FormulationError`` with every kind that there is not,
             or that this mechanism does not have.
     """
-    from mb2fmu.report.equation_display import (
-        quantity_blocks,
-        quantity_text,  # noqa: F401  register how they are shown
-    )
+    from mb2fmu.report.equation_display import quantity_blocks, quantity_text  # noqa: F401  register their displays
 
     stage = Stopwatch(observer)
     _, read = read_model(model, arguments, stage)

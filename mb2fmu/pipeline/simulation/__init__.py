@@ -1,1 +1,1 @@
-"""TODO pipeline/simulation"""
+"""TODO pipeline/simulation."""

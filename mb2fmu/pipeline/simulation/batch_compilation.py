@@ -102,9 +102,8 @@ def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
 
 def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: Solver) -> UnitMotion:
     """Return the model's unit, loaded, in a C loop."""
-    from mb2fmu.fmu import toolchain
+    from mb2fmu.fmu import emit_c, toolchain
     from mb2fmu.pipeline.fmu_build.core_fmu import build
-    from mb2fmu.targets import c
 
     built = build(derivation, fmi="2", solver=solver)
     references = {variable.name: variable.value_reference for variable in built.interface.variables}
@@ -116,7 +115,7 @@ def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: Solver) -> 
         "outputs": ensemble.output_names,
     }
     (content,) = built.binaries.files.values()
-    loop = toolchain.load_library(c.unit_runs(), "unit_runs", often=True)
+    loop = toolchain.load_library(emit_c.unit_runs(), "unit_runs", often=True)
     return UnitMotion(toolchain.loaded(content, "unit"), loop, places_of(built.interface.token, references, names))
 
 

@@ -1,1 +1,1 @@
-"""TODO pipeline/study_runs"""
+"""TODO pipeline/study_runs."""

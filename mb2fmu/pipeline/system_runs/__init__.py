@@ -1,1 +1,1 @@
-"""TODO pipeline/system_runs"""
+"""TODO pipeline/system_runs."""

@@ -1,1 +1,1 @@
-"""TODO report/equation_display"""
+"""TODO report/equation_display."""

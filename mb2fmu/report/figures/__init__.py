@@ -1,1 +1,1 @@
-"""TODO report/figures"""
+"""TODO report/figures."""

@@ -1,1 +1,1 @@
-"""TODO report/pages"""
+"""TODO report/pages."""

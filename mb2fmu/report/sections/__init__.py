@@ -1,1 +1,1 @@
-"""TODO report/sections"""
+"""TODO report/sections."""

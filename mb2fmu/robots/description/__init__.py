@@ -1,1 +1,1 @@
-"""TODO robots/description"""
+"""TODO robots/description."""

@@ -1,1 +1,1 @@
-"""TODO robots/file_formats"""
+"""TODO robots/file_formats."""

@@ -1,1 +1,1 @@
-"""TODO robots/joints"""
+"""TODO robots/joints."""

@@ -1,1 +1,1 @@
-"""TODO robots/outputs"""
+"""TODO robots/outputs."""

@@ -1,1 +1,1 @@
-"""TODO robots/tree"""
+"""TODO robots/tree."""

@@ -1,1 +1,1 @@
-"""TODO systems/exports"""
+"""TODO systems/exports."""

@@ -68,7 +68,7 @@ class Delays:
                 found[k] = self._between(then)[k]
         return found
 
-    def input_extrapolation(self, time: float, size: float) -> Floats:
+    def courses(self, time: float, size: float) -> Floats:
         """Return the targets' courses over a step: lines between arriving values at its ends, shape (n_targets, 3)."""
         return input_extrapolation.fitted((0.0, size), np.array([self.arriving(time), self.arriving(time + size)]))
 

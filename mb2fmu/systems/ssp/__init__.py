@@ -1,1 +1,1 @@
-"""TODO systems/ssp"""
+"""TODO systems/ssp."""

@@ -1,6 +1,6 @@
 """Modes of a program whose switches are frozen, and its events, as discrete variables and one clause of Modelica.
 
-Equations read ``pre(mode)``: the mode in force. The clause does at an event what ``fmu/emit_c/runtime/events.c`` does in a
+Equations read ``pre(mode)``: the mode in force. The clause does at an event what ``runtime/events.c`` does in a
 unit, one thing in each iteration of the event, until nothing is left to do:
 
     1  change     the mode whose margin is the most negative one

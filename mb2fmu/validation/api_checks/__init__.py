@@ -1,1 +1,1 @@
-"""TODO validation/api_checks"""
+"""TODO validation/api_checks."""

@@ -1,1 +1,1 @@
-"""TODO validation/bounds"""
+"""TODO validation/bounds."""

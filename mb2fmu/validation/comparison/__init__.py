@@ -1,1 +1,1 @@
-"""TODO validation/comparison"""
+"""TODO validation/comparison."""

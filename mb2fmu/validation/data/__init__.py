@@ -1,1 +1,1 @@
-"""TODO validation/data"""
+"""TODO validation/data."""

@@ -1,1 +1,1 @@
-"""TODO validation/evaluation_plans"""
+"""TODO validation/evaluation_plans."""

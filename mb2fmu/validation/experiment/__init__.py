@@ -1,1 +1,1 @@
-"""TODO validation/experiment"""
+"""TODO validation/experiment."""

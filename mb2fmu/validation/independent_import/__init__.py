@@ -1,1 +1,1 @@
-"""TODO validation/independent_import"""
+"""TODO validation/independent_import."""

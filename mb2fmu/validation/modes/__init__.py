@@ -1,1 +1,1 @@
-"""TODO validation/modes"""
+"""TODO validation/modes."""

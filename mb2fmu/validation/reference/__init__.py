@@ -1,1 +1,1 @@
-"""TODO validation/reference"""
+"""TODO validation/reference."""

@@ -105,7 +105,7 @@ def travel(
     budget: int,
     seen: StepLog | None = None,
 ) -> Floats:
-    """Return (x, W) at each communication point; arguments as of :meth:`mb2fmu.validation.reference.trajectory_integration.Journey.travel`.
+    """Return (x, W) at each communication point; arguments as of :meth:`.trajectory_integration.Journey.travel`.
 
     W takes the work of events, too: what the kinetic energy jumps by. ``seen`` takes the events and modes.
     """

@@ -48,7 +48,7 @@ def radau_matrix(stages: int) -> tuple[Floats, Floats]:
 def integrate_stiff(
     slopes: HeldSlopes, time: Floats, start: Floats, tolerance: float, scales: Floats, budget: int
 ) -> Floats:
-    """Integrate stiff equations as :func:`mb2fmu.validation.reference.smooth_integration.integrate`; ``budget`` counts steps.
+    """Integrate stiff equations as :func:`.smooth_integration.integrate`; ``budget`` counts steps.
 
     Raises:
         ValidationError: If the step size vanishes or the budget is spent.

@@ -1,1 +1,1 @@
-"""TODO validation/reference_equations"""
+"""TODO validation/reference_equations."""

@@ -1,6 +1,6 @@
 """The reference of mechanisms with bodies: Newton-Euler equations in numbers, from ``Mechanism`` records.
 
-The accelerations come from :class:`mb2fmu.mechanics.mechanism.numeric.numeric_mechanism.NumericMechanism`, or compiled from ``bodies.c``:
+The accelerations come from :class:`.numeric_mechanism.NumericMechanism`, or compiled from ``bodies.c``:
 no formulation and no symbolic composition between bodies. Outputs and energies are read off the same motion
 (``instruments``).
 """

@@ -1,1 +1,1 @@
-"""TODO validation/runs"""
+"""TODO validation/runs."""

@@ -31,7 +31,7 @@ class UnitVariable:
     """A variable of an FMU.
 
     Attributes:
-        reference: Its value reference; of an element of an array what :func:`mb2fmu.fmu.runner.array_elements.element` makes.
+        reference: Its value reference; of an element of an array what :func:`.array_elements.element` makes.
         real: It is a scalar of doubles.
         causality: As the standards name it.
         variability: As the standards name it.

@@ -1,1 +1,1 @@
-"""TODO validation/source_checks"""
+"""TODO validation/source_checks."""

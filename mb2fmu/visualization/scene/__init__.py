@@ -1,1 +1,1 @@
-"""TODO visualization/scene"""
+"""TODO visualization/scene."""

@@ -1,1 +1,1 @@
-"""TODO audit/behaviour/instance"""
+"""TODO audit/behaviour/instance."""

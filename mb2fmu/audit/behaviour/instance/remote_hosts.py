@@ -1,6 +1,6 @@
 """Hosts for units that cannot be loaded here: wine, or valgrind; and their requirements.
 
-The program ``remote_host/remote_host.c`` is compiled once for each, and kept with a folder that wine has set up in the user's
+The program ``remote_host/remote_host.c`` is compiled once for each, and kept with a folder of wine in the user's
 cache. Each trial gets a copy of that folder without what Windows brings, which is only read.
 """
 

@@ -1,1 +1,1 @@
-"""TODO audit/behaviour/process"""
+"""TODO audit/behaviour/process."""

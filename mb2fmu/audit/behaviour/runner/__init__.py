@@ -1,1 +1,1 @@
-"""TODO audit/behaviour/runner"""
+"""TODO audit/behaviour/runner."""

@@ -1,1 +1,1 @@
-"""TODO audit/behaviour/trials"""
+"""TODO audit/behaviour/trials."""

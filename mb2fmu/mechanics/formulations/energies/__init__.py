@@ -1,1 +1,1 @@
-"""TODO mechanics/formulations/energies"""
+"""TODO mechanics/formulations/energies."""

@@ -1,1 +1,1 @@
-"""TODO mechanics/formulations/outputs"""
+"""TODO mechanics/formulations/outputs."""

@@ -1,1 +1,1 @@
-"""TODO mechanics/mechanism/assembly"""
+"""TODO mechanics/mechanism/assembly."""

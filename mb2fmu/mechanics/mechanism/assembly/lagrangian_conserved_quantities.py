@@ -46,7 +46,7 @@ class ConservedOfLagrangian:
         self.kept: tuple[Kept, ...] = tuple(self._found())
 
     def at(self, t: float, q: Floats, u: Floats, z: Floats, r: Floats, free: Floats) -> tuple[Floats, Floats]:
-        """Return values and sizes, as :meth:`mb2fmu.mechanics.mechanism.assembly.conserved_quantities.ConservedQuantities.at`."""
+        """Return values and sizes, as :meth:`.conserved_quantities.ConservedQuantities.at`."""
         values, sizes = self._values([t, *q, *u, *z, *r, *self._numeric.parameters(free)])
         places = [kept.place for kept in self.kept]
         return values[places], sizes[places]

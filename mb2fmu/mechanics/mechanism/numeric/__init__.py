@@ -1,1 +1,1 @@
-"""TODO mechanics/mechanism/numeric"""
+"""TODO mechanics/mechanism/numeric."""

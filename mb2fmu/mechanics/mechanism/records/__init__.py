@@ -1,1 +1,1 @@
-"""TODO mechanics/mechanism/records"""
+"""TODO mechanics/mechanism/records."""

@@ -1,1 +1,1 @@
-"""TODO mechanics/mechanism/symbolic"""
+"""TODO mechanics/mechanism/symbolic."""

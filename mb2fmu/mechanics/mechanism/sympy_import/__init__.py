@@ -1,1 +1,1 @@
-"""TODO mechanics/mechanism/sympy_import"""
+"""TODO mechanics/mechanism/sympy_import."""
