@@ -123,7 +123,7 @@ def test_a_compiler_that_fails_is_a_failed_tool(monkeypatch):
         sources = FileTree({**motion.sources.files, "sources/unit.c": b"this is no C\n"})
         return dataclasses.replace(motion, sources=sources)
 
-    monkeypatch.setattr(c, "emit_motion", broken)
+    monkeypatch.setattr(emit_c, "emit_motion", broken)
     derivation = pipeline.derive(ROOT / "models" / "simple_pendulum.py")
     with pytest.raises(ToolError) as caught:
         pipeline.build(derivation)

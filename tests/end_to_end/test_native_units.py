@@ -73,7 +73,7 @@ def test_a_unit_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypat
         files[name] = files[name].replace(include, include + bias, 1)
         return dataclasses.replace(motion, sources=FileTree(files))
 
-    monkeypatch.setattr(c, "emit_motion", biased)
+    monkeypatch.setattr(emit_c, "emit_motion", biased)
     exported = pipeline.export(MODEL, tmp_path)
     monkeypatch.undo()
     assert package.unpack(exported.path)
