@@ -18,7 +18,8 @@ from mb2fmu.mechanics.mechanism import Mechanism, read
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
 from mb2fmu.model import check
-from mb2fmu.model.model import Mechanics, Model
+from mb2fmu.model.model import Model
+from mb2fmu.model.sources.mechanics_source import Mechanics
 
 Array = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.checks.definition_checks import out_of_bounds
+from mb2fmu.model.checks.bound_checks import out_of_bounds
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.value_overrides import Value, number_in
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed

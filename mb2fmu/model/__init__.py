@@ -14,10 +14,12 @@ Must not: form equations, compute velocities, know of FMUs beyond the rules for 
 from mb2fmu.model.checks.definition_checks import check
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
 from mb2fmu.model.declarations.shapes import Box, Cylinder, Ellipsoid, Mesh, Sphere
-from mb2fmu.model.model import Mechanics, Model, ModelDefinition, OutputRequest
+from mb2fmu.model.model import Model, OutputRequest
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models
 from mb2fmu.model.model_template import write_template
 from mb2fmu.model.sources.free_rotation import orient_by_quaternion
+from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts import Parts
 
 __all__ = [

@@ -7,32 +7,26 @@ over as they are.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self
 
 import sympy as sm
-from sympy.physics.mechanics import JointsMethod, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
+from sympy.physics.mechanics import JointsMethod
 
-from mb2fmu.errors import ModelError
 from mb2fmu.model.declarations.added_loads import Additions
 from mb2fmu.model.declarations.appearance import Looks
 from mb2fmu.model.declarations.declared_arrays import DeclaredArray
-from mb2fmu.model.declarations.declared_contacts import DeclaredContact
-from mb2fmu.model.declarations.declared_events import DeclaredEvent, OwnEvents
-from mb2fmu.model.declarations.declared_latches import DeclaredLatch
-from mb2fmu.model.declarations.declared_loops import DeclaredLoop, Loops
+from mb2fmu.model.declarations.declared_events import OwnEvents
+from mb2fmu.model.declarations.declared_loops import Loops
 from mb2fmu.model.declarations.declared_outputs import Outputs
 from mb2fmu.model.declarations.declared_terminals import Connections, DeclaredTerminal
-from mb2fmu.model.declarations.model_declarations import Declarations, Experiment, Number, Signal, communication_step
+from mb2fmu.model.declarations.model_declarations import Experiment, Number, Signal, communication_step
 from mb2fmu.model.declarations.output_requests import OutputKind, OutputRequest
-from mb2fmu.model.declarations.shapes import Look
 from mb2fmu.model.naming import plain_latex
 from mb2fmu.model.source_location import caller
+from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts import Parts, method_of_joints
-from mb2fmu.model.sources.record_mechanics import RecordedMechanics
 from mb2fmu.model.value_overrides import Value, with_values
 from mb2fmu.model.variables import (
     AuxiliaryState,
@@ -53,71 +47,12 @@ __all__ = [
     "Experiment",
     "Mechanics",
     "Model",
-    "ModelDefinition",
     "Number",
     "OutputKind",
     "OutputRequest",
     "Parts",
     "Signal",
 ]
-
-Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelDefinition(Declarations):
-    """A checked model: every symbol declared once, every name legal and unique, every unit known.
-
-    Attributes:
-        mechanics: As handed over, with the loads that were added.
-        constraint_forces: In order of declaration.
-        constraints: What is said of constraints, in order of declaration.
-        outputs: Expressions and requests, in order of declaration.
-        potential_energy: Given by the user; None: found from gravity, springs and the bodies' potential energies.
-        looks: Shapes, traced points and arrows, in order of declaration.
-        ground: Inertial frame and origin for pictures, where the mechanics (a Lagrangian alone) have none.
-        loops: Closed forms of loops that the model says itself.
-        events: That the model says itself, in order of declaration.
-        contacts: Unilateral ones, in order of declaration.
-        known_potentials: (loads that were added, their potential energy together in J), as elements tell it.
-        loads_of_elements: (load that was added, name of the element that added it).
-        latches: In order of declaration.
-
-    Raises:
-        ModelError: If a symbol or a name stands in it twice.
-    """
-
-    mechanics: Mechanics
-    constraint_forces: tuple[ConstraintForce, ...]
-    outputs: tuple[Output | OutputRequest, ...]
-    potential_energy: sm.Expr | None
-    constraints: tuple[Constraint, ...] = ()
-    looks: tuple[Look, ...] = ()
-    ground: tuple[ReferenceFrame, Point] | None = None
-    loops: tuple[DeclaredLoop, ...] = ()
-    events: tuple[DeclaredEvent, ...] = ()
-    contacts: tuple[DeclaredContact, ...] = ()
-    known_potentials: tuple[tuple[tuple[Any, ...], sm.Expr], ...] = ()
-    loads_of_elements: tuple[tuple[Any, str], ...] = ()
-    latches: tuple[DeclaredLatch, ...] = ()
-
-    def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:
-        """Return declarations as plain data, for all stages after the reading.
-
-        Args:
-            dependent: Names of the coordinates and speeds that the mechanics name as dependent.
-            origin: What the mechanism was read from, a noun phrase.
-        """
-        plain = {item.name: getattr(self, item.name) for item in fields(Declarations)}
-        return Declarations(**plain | {"dependent": dependent, "origin": origin})
-
-    def __post_init__(self) -> None:
-        declared: tuple[Any, ...] = (*self.quantities, *self.constraint_forces)
-        symbols = Counter(record.symbol for record in declared)
-        names = Counter(record.name for record in (*declared, *self.outputs))
-        doubles = {str(key) for key, count in (symbols | names).items() if count > 1}
-        if doubles:
-            raise ModelError(f"the definition of {self.name} has {', '.join(sorted(doubles))} twice")
 
 
 class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):

@@ -7,16 +7,25 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.declarations.model_declarations import Experiment
+from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 from mb2fmu.units import display_conversion
 
-if TYPE_CHECKING:
-    from mb2fmu.model.model import Model
 
-AnyModel = TypeVar("AnyModel", bound="Model")
+class _WithDeclarations(Protocol):
+    """The attributes of a ``Model`` that are read and replaced here."""
+
+    name: str
+    declared: list[Quantity | OutputRequest]
+    default_experiment: Experiment
+    given: Mapping[str, float]
+
+
+AnyModel = TypeVar("AnyModel", bound=_WithDeclarations)
 Value = float | str
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*\Z")
@@ -68,7 +77,7 @@ def with_values(model: AnyModel, values: Mapping[str, Value]) -> AnyModel:
             remedy = f"write {name}=NUMBER in {item.unit}, or with a unit: {name}='NUMBER UNIT'"
             faults.append(Fault(f"{name} cannot be set: {error}", item.where, remedy))
     if faults:  # what only lies out of its bounds is told by the checks of the model, with all that these find
-        from mb2fmu.model.checks.definition_checks import out_of_bounds
+        from mb2fmu.model.checks.bound_checks import out_of_bounds
 
         faults += [fault for name, number in numbers.items() for fault in out_of_bounds(settable[name], number)]
         raise ModelError(f"{model.name} cannot be set as asked:", faults)

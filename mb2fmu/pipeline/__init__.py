@@ -25,7 +25,8 @@ from typing import Any, Unpack
 
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package.publishing import write_whole as write
-from mb2fmu.pipeline.derivation.model_derivation import DerivableModel, derive, load
+from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
+from mb2fmu.pipeline.derivation.model_derivation import DerivableModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import (
     BuildOptions,
     FormulationOptions,
@@ -53,7 +54,7 @@ from mb2fmu.pipeline.run_and_report.page_fmu import living
 from mb2fmu.pipeline.run_and_report.report_pages import report
 from mb2fmu.pipeline.run_and_report.theory_display import graph, quantities
 from mb2fmu.pipeline.run_and_report.validation_run import measure, validate
-from mb2fmu.pipeline.simulation.model_callable import Model, rhs, right_hand_side, start_values
+from mb2fmu.pipeline.simulation.model_callable import Model, load, rhs
 from mb2fmu.pipeline.simulation.model_simulation import simulate
 from mb2fmu.pipeline.simulation.trajectories import Simulated, SimulatedUnit
 from mb2fmu.pipeline.study_runs.point_analyses import linearize, sensitivities, sweep

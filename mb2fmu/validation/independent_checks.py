@@ -19,7 +19,7 @@ from typing import Any, Literal
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.scales.characteristic_units import natural_units
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.independent_import.robot_accelerations import WAY as ROBOTS

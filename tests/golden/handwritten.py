@@ -35,7 +35,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     OutputExpression,
     VelocityConstraints,
 )
-from mb2fmu.model.model import Experiment, ModelDefinition
+from mb2fmu.model.model import Experiment
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 STATES = ("q", "u")

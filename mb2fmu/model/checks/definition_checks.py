@@ -15,23 +15,25 @@ from sympy.physics.mechanics.joint import Joint
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.checks.array_checks import array_faults, resolved_arrays
+from mb2fmu.model.checks.bound_checks import out_of_bounds
 from mb2fmu.model.checks.calculated_parameters import ordered_parameters
 from mb2fmu.model.checks.completeness import mechanics_faults
+from mb2fmu.model.checks.contact_checks import contact_faults
+from mb2fmu.model.checks.event_checks import event_faults
 from mb2fmu.model.checks.experiment_checks import experiment_faults
 from mb2fmu.model.checks.expression_contents import contents
+from mb2fmu.model.checks.latch_checks import latch_faults
+from mb2fmu.model.checks.load_checks import addition_faults, complete
+from mb2fmu.model.checks.loop_checks import loop_faults
 from mb2fmu.model.checks.symbol_checks import symbol_faults
 from mb2fmu.model.checks.symbol_usage import uses
+from mb2fmu.model.checks.terminal_checks import resolved, terminal_faults
 from mb2fmu.model.checks.text_checks import LONGEST_NAME, text_faults
-from mb2fmu.model.declarations.added_loads import addition_faults, complete
-from mb2fmu.model.declarations.declared_arrays import array_faults, resolved_arrays
-from mb2fmu.model.declarations.declared_contacts import contact_faults
-from mb2fmu.model.declarations.declared_events import event_faults
-from mb2fmu.model.declarations.declared_latches import latch_faults
-from mb2fmu.model.declarations.declared_loops import loop_faults
-from mb2fmu.model.declarations.declared_terminals import resolved, terminal_faults
 from mb2fmu.model.declarations.shapes import Arrow, look_faults
 from mb2fmu.model.declarations.shared_clock import counted_together
-from mb2fmu.model.model import Model, ModelDefinition, OutputRequest
+from mb2fmu.model.model import Model, OutputRequest
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names, suggested_name
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.record_mechanics import (
@@ -226,20 +228,6 @@ def _number_faults(item: Quantity) -> Iterator[Fault]:
         yield from out_of_bounds(item, start)
     if item.nominal is not None and item.nominal <= 0.0:
         yield Fault(f"the nominal of {item.name} is {item.nominal}", item.where, "a typical magnitude is > 0")
-
-
-def out_of_bounds(item: Quantity, value: float) -> Iterator[Fault]:
-    """Yield a fault if a value, in the quantity's unit, lies outside of its bounds."""
-    low, high = item.minimum, item.maximum
-    if not _within(value, low, high):
-        span = f"[{'-∞' if low is None else low}, {'∞' if high is None else high}]"
-        remedy = "change the value or the bounds; all are in the unit, not in the display unit"
-        yield Fault(f"{item.name} = {value} lies outside of its bounds {span}", item.where, remedy)
-
-
-def _within(number: float, low: float | None, high: float | None) -> bool:
-    """Return whether a number keeps its bounds; values that are not numbers have faults elsewhere."""
-    return not (math.isfinite(number) and ((low is not None and number < low) or (high is not None and number > high)))
 
 
 def _start(item: Quantity) -> float | None:

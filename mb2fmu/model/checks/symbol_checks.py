@@ -14,9 +14,9 @@ from sympy.physics.mechanics import LagrangesMethod
 from mb2fmu.errors import Fault
 from mb2fmu.model.checks.completeness import written
 from mb2fmu.model.checks.expression_contents import contents, rate_in_time
+from mb2fmu.model.checks.latch_checks import latch_expressions
 from mb2fmu.model.checks.symbol_usage import Role, Use
 from mb2fmu.model.declarations.declared_events import event_expressions
-from mb2fmu.model.declarations.declared_latches import latch_expressions
 from mb2fmu.model.model import Model
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics

@@ -19,8 +19,9 @@ from sympy.physics.mechanics.pathway import PathwayBase
 from sympy.physics.mechanics.wrapping_geometry import WrappingGeometryBase
 from sympy.physics.vector import Dyadic, Vector
 
-from mb2fmu.model.model import Mechanics, OutputRequest
+from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics
 
 _NEIGHBOURS = {"dcm": "_dcm_dict", "omega": "_ang_vel_dict", "position": "_pos_dict"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -19,17 +19,15 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.source_location import caller
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.model.sources.record_mechanics import RecordedLoad, RecordedMechanics
-from mb2fmu.model.variables import AuxiliaryState, Input, Parameter
-from mb2fmu.units import compatible
 
 if TYPE_CHECKING:
-    from mb2fmu.model.model import Mechanics, Model
+    from mb2fmu.model.sources.mechanics_source import Mechanics
 
 
 class Element(Protocol):
     """Protocol of ``model.add``: an object that adds its own loads, parameters, events and outputs to a model."""
 
-    def add_to(self, model: Model) -> Iterable[Fault]:
+    def add_to(self, model: Any) -> Iterable[Fault]:
         """Declare all parts of the element; if any part is wrong, report the faults and declare nothing."""
 
 
@@ -92,7 +90,7 @@ class Additions:
         outside, name = self._adding, getattr(element, "name", None)
         self._adding = (*outside, name) if isinstance(name, str) else outside
         try:
-            self.element_faults += element.add_to(self)  # type: ignore[arg-type] # a Model
+            self.element_faults += element.add_to(self)
         finally:
             self._adding = outside
         return element
@@ -128,51 +126,6 @@ class Additions:
         if not self.takes_bodies:
             raise TypeError(f"{type(self.mechanics).__name__} takes no bodies")
         self.added_bodies += bodies
-
-
-def addition_faults(model: Model) -> Iterator[Fault]:
-    """Yield the faults of what was added."""
-    yield from model.element_faults
-    remedy = "give (point or frame, vector), or an actuator of SymPy"
-    if isinstance(model.mechanics, RecordedMechanics):
-        loads = [added.load for added in model.added_loads if isinstance(added.load, RecordedLoad)]
-        loads += model.mechanics.loads
-        yield from model.mechanics.load_faults(loads)
-        yield from _unit_faults(model, loads)
-        remedy = "give (joint, effort), or what the mechanics' force and torque return"
-    for added in model.added_loads:
-        if not _fits(added.load, model.mechanics):
-            yield Fault(f"{added.load!r} cannot be added as a load", added.where, remedy)
-
-
-def _unit_faults(model: Model, loads: Iterable[RecordedLoad]) -> Iterator[Fault]:
-    """Yield each component that is a declared quantity of another dimension than a force or torque."""
-    declared = {item.symbol: item for item in model.declared if isinstance(item, Input | Parameter | AuxiliaryState)}
-    for load in loads:
-        wanted = "N" if load.word == "force" else "N.m"
-        for component in load.components if isinstance(load.components, tuple) else ():
-            item = declared.get(component) or declared.get(-component if isinstance(component, sm.Expr) else component)
-            if item is not None and not _measures(item.unit, wanted):
-                what = f"a component of {load} is {item.name}, which is in {item.unit}, not in {wanted}"
-                yield Fault(what, load.where, f"declare {item.name} in {wanted}, or multiply it by what makes it one")
-
-
-def _measures(unit: str, wanted: str) -> bool:
-    """Return whether a unit is of a dimension; one that cannot be read has a fault elsewhere."""
-    try:
-        return compatible(unit, wanted)
-    except ValueError:
-        return True
-
-
-def complete(model: Model) -> Model:
-    """Return the model with all loads and bodies in its mechanics; the same model where nothing can be added."""
-    loads = [added.load for added in model.added_loads if _fits(added.load, model.mechanics)]
-    if not loads and not model.added_bodies:
-        return model
-    whole = copy.copy(model)
-    whole.mechanics = with_loads(with_bodies(model.mechanics, model.added_bodies), loads)
-    return whole
 
 
 def with_bodies(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics:
@@ -233,7 +186,7 @@ def _placed(load: Any) -> tuple[Any, Any]:
     return (load[0].masscenter, load[1]) if isinstance(load[0], BodyBase) else load
 
 
-def _fits(load: Any, mechanics: Mechanics) -> bool:
+def fits(load: Any, mechanics: Mechanics) -> bool:
     """Return whether a load can be added to the mechanics."""
     if isinstance(mechanics, RecordedMechanics):
         if isinstance(load, RecordedLoad):

@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy as sm
 from sympy.physics.mechanics import Dyadic, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.model import Mechanics
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedMechanics, RecordedPoint
 
 Expressions = tuple[sm.Expr, ...]
+Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,17 +22,18 @@ AnyModel = mb2fmu.model.Model | Path | str
 DerivableModel = AnyModel | ModelDefinition
 
 
-def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> mb2fmu.model.Model:
+def load(
+    path: Path | str, arguments: Mapping[str, Any] | None = None, kind: type[mb2fmu.model.Model] = mb2fmu.model.Model
+) -> mb2fmu.model.Model:
     """Return the model of a model file's function, or of a robot description.
 
     Args:
         path: Python, or URDF.
         arguments: Replace the function's defaults, or the robot's settings.
+        kind: Class of the model of a robot description.
     """
     if robots.is_robot_file(path):
-        from mb2fmu.pipeline.simulation.model_callable import Model
-
-        return robots.load_robot(path, arguments or {}, Model)
+        return robots.load_robot(path, arguments or {}, kind)
     return mb2fmu.model.load(Path(path), arguments or {})
 
 

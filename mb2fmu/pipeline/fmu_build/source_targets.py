@@ -16,9 +16,9 @@ from mb2fmu.compiler.program.program import Entry, Program
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import write_tree
+from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.event_support import needs_events, sticking, with_modes
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.pipeline.simulation.model_callable import start_values
 from mb2fmu.targets import SOURCE_TARGETS
 
 if TYPE_CHECKING:

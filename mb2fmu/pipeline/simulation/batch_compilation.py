@@ -14,13 +14,13 @@ from mb2fmu.analysis.studies.ensembles import Batch, Ensemble, Motion, Solver
 from mb2fmu.analysis.studies.fmu_batch_run import UnitMotion, places_of
 from mb2fmu.compiler import events
 from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.fmu_build.source_targets import described
 from mb2fmu.pipeline.simulation.event_sensitivities import why_not, with_derivatives
-from mb2fmu.pipeline.simulation.model_callable import start_values
 
 if TYPE_CHECKING:
     from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 import mb2fmu.model
 from mb2fmu import robots
-from mb2fmu.compiler import evaluation
 from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.pipeline.derivation import model_derivation
+from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 
 if TYPE_CHECKING:
@@ -68,55 +68,18 @@ class Model(mb2fmu.model.Model):
         return rhs(self, method=method)
 
 
+def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> mb2fmu.model.Model:
+    """Return the model of a model file's function, or of a robot description, which then has the methods of this class.
+
+    Args:
+        path: Python, or URDF.
+        arguments: Replace the function's defaults, or the robot's settings.
+    """
+    return model_derivation.load(path, arguments, Model)
+
+
 def rhs(
     model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
 ) -> RightHandSide:
     """Return the equations of motion of a model as a NumPy callable; arguments as for :func:`derive`."""
     return right_hand_side(derive(model, arguments=arguments, **options))
-
-
-def start_values(derivation: Derivation) -> tuple[Floats, Floats, Floats]:
-    """Return start values x0 of the states (independent q and u, z), r0 of the inputs, p0 of the free parameters."""
-    definition, equations = derivation.definition, derivation.equations
-    q = [definition.coordinates[i].start for i in equations.q_independent]
-    u = [definition.speeds[i].start for i in equations.u_independent]
-    x0 = [*q, *u, *(state.start for state in definition.auxiliary_states)]
-    r0 = [signal.start for signal in definition.inputs]
-    return (
-        np.array(x0),
-        np.array(r0),
-        np.array([p.value for p in definition.parameters if not p.calculated], dtype=float),
-    )
-
-
-def _names(derivation: Derivation) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return FMU names of states, inputs and free parameters, in the order of :func:`start_values`."""
-    definition, equations = derivation.definition, derivation.equations
-    q = [definition.coordinates[i].name for i in equations.q_independent]
-    u = [definition.speeds[i].name for i in equations.u_independent]
-    return (
-        (*q, *u, *(state.name for state in definition.auxiliary_states)),
-        tuple(signal.name for signal in definition.inputs),
-        tuple(parameter.name for parameter in definition.parameters if not parameter.calculated),
-    )
-
-
-def right_hand_side(derivation: Derivation) -> RightHandSide:
-    """Return the equations of motion of a derivation as a NumPy callable."""
-    program = derivation.program
-    x0, r0, p0 = start_values(derivation)
-    evaluate = evaluation.evaluator(program, "rhs")
-    states, inputs, parameters = _names(derivation)
-    return RightHandSide(
-        states=states,
-        inputs=inputs,
-        parameters=parameters,
-        x0=x0,
-        r0=r0,
-        p0=p0,
-        evaluate=evaluate,
-        evaluate_outputs=evaluation.evaluator(program, "outputs", memory=evaluate.memory),
-        output_names=program.entries["outputs"].labels,
-        program=program,
-        memory=evaluate.memory,
-    )

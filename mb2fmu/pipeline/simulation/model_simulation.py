@@ -16,12 +16,12 @@ from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.value_overrides import Value
+from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, Observer
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
-from mb2fmu.pipeline.simulation.model_callable import right_hand_side, start_values
 from mb2fmu.pipeline.simulation.simulation_times import stop_and_step
 from mb2fmu.pipeline.simulation.trajectories import Simulated, SimulatedUnit
 from mb2fmu.temporary_files import work_folder

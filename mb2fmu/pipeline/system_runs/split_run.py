@@ -128,7 +128,7 @@ def _bonds(made: Cut) -> tuple[tuple[str, str, str], ...]:
 
 def _reactions(whole: Derivation, at: Sequence[str], known: Settings) -> dict[str, tuple[float, ...]]:
     """Compute the force and torque that each joint transmits to its outer side at the start, by joint."""
-    from mb2fmu.pipeline.simulation.model_callable import right_hand_side
+    from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side
 
     found = {}
     for name in joints_among(whole.mechanism, at):
@@ -144,7 +144,7 @@ def _reactions(whole: Derivation, at: Sequence[str], known: Settings) -> dict[st
 
 def _start(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
     """Return u' of the whole at its start, and its states, by symbol."""
-    from mb2fmu.pipeline.simulation.model_callable import right_hand_side
+    from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side
 
     f: RightHandSide = right_hand_side(whole)
     symbols = whole.program.layout.states

@@ -22,11 +22,11 @@ from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.model.model_loading import load_promised
+from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import Observer, Timing
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.pipeline.simulation.model_callable import right_hand_side, start_values
 from mb2fmu.pipeline.simulation.model_simulation import describe_variables, simulate_derived
 from mb2fmu.pipeline.simulation.trajectories import parquet_file
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolved_path

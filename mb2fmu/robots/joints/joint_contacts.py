@@ -19,7 +19,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.contact_import import (
     sliding_as_they_open,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.latch_import import held_already, held_twice, read_latches
-from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.model_definition import ModelDefinition
 
 
 def contact_symbols(definition: ModelDefinition) -> list[sm.Expr]:

@@ -27,7 +27,8 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import InverseDynam
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_own_events
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import Numbers, read_outputs
 from mb2fmu.model.checks.expression_contents import rate_in_time
-from mb2fmu.model.model import ModelDefinition, OutputRequest
+from mb2fmu.model.model import OutputRequest
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources.record_mechanics import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
 from mb2fmu.robots.description.robot_description import Array, Pose
 from mb2fmu.robots.joints.joint_contacts import contact_symbols, read_joint_contacts

@@ -5,7 +5,8 @@ with, or that loads contain, become its inputs; what the others need of it becom
 terminal.
 """
 
-from mb2fmu.systems.splitting.mechanism_cut import WAYS, Cut, Way, cut, joints_among, usual_way
+from mb2fmu.systems.splitting.cut_records import Cut, Way
+from mb2fmu.systems.splitting.mechanism_cut import WAYS, cut, joints_among, usual_way
 from mb2fmu.systems.splitting.part_mechanisms import Part, parts
 from mb2fmu.systems.splitting.splitting_settings import Settings
 

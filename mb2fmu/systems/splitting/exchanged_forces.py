@@ -24,7 +24,7 @@ from mb2fmu.model.declarations.declared_terminals import Connected
 from mb2fmu.systems.splitting.moving_states import points_of, turned_frames
 
 if TYPE_CHECKING:
-    from mb2fmu.systems.splitting.mechanism_cut import Cut
+    from mb2fmu.systems.splitting.cut_records import Cut
 
 AXES = "xyz"
 _SAMPLES = 3

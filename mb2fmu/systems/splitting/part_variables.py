@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy as sm
 
@@ -17,9 +17,8 @@ from mb2fmu.systems.splitting.exchanged_forces import identifier
 from mb2fmu.systems.splitting.record_selection import Selection
 
 if TYPE_CHECKING:
-    from mb2fmu.systems.splitting.part_mechanisms import Draft
+    from mb2fmu.systems.splitting.part_draft import ACCELERATION, VALUE, Draft
 
-VALUE, RATE, ACCELERATION = range(3)
 Pair = tuple[sm.Symbol, sm.Symbol]
 
 

@@ -15,7 +15,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.checks.expression_contents import rate_in_time
-from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedPoint
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 from mb2fmu.robots import MJCF, URDF, RobotMechanics

@@ -11,7 +11,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
 from mb2fmu.model.declarations.output_requests import OutputRequest
-from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.model_definition import ModelDefinition
 
 _POINTS = {"position", "distance", "velocity", "acceleration", "relative_velocity"}
 _FRAMES = {"angular_velocity", "angular_acceleration", "orientation"}

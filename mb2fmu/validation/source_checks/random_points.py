@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import sympy as sm
 
-from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.variables import Coordinate, Input, Quantity, Speed
 from mb2fmu.validation.source_checks.source_constraints import OwnConstraints, independence
 from mb2fmu.validation.source_checks.source_objects import Handed

@@ -18,7 +18,7 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 
-from mb2fmu.model.model import Mechanics
+from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.validation.source_checks.source_kinematics import mixed
 from mb2fmu.validation.source_checks.source_objects import Handed, tree

@@ -18,8 +18,7 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector, dynamicsymbols
 
-from mb2fmu.model.model import Mechanics
-from mb2fmu.model.sources.mechanics_source import origin, pivot
+from mb2fmu.model.sources.mechanics_source import Mechanics, origin, pivot
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.model.sources.sympy_cache_guard import frames_in, restored
 

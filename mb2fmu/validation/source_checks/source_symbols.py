@@ -14,7 +14,7 @@ from sympy.printing.numpy import NumPyPrinter
 
 from mb2fmu.mechanics.mechanism.records.plain_symbols import translate
 from mb2fmu.model.functions import TableValue
-from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.validation.evaluation_plans.scalar_functions import NAMESPACE, scalar_function
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import distinct
 from mb2fmu.validation.source_checks.source_objects import Handed

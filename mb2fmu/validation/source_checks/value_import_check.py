@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.variables import Parameter, Speed
 
 _LIMITS = ("unit", "minimum", "maximum", "nominal")

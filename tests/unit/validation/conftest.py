@@ -17,7 +17,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
     OutputExpression,
 )
-from mb2fmu.model.model import Experiment, ModelDefinition
+from mb2fmu.model.model import Experiment
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 t, q, u, q1, q2, u1, u2, a, a1, a2, g, w, tau, z = sm.symbols("t q u q1 q2 u1 u2 a a1 a2 g w tau z")

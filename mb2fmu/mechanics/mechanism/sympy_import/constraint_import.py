@@ -20,8 +20,8 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceApplicatio
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, directional_derivative, time_derivative
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import Group, of_unit_length, vanishes
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import Trees
-from mb2fmu.model.model import Mechanics
 from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.variables import Constraint
 
 HEADLINE = "the constraints cannot be used:"

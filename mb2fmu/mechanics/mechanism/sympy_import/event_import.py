@@ -9,7 +9,7 @@ import sympy as sm
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import OwnEvent
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
-from mb2fmu.model.model import ModelDefinition
+from mb2fmu.model.model_definition import ModelDefinition
 
 
 def read_own_events(

@@ -65,7 +65,8 @@ from mb2fmu.mechanics.mechanism.sympy_import.output_import import Numbers, read_
 from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast
 from mb2fmu.model.checks.expression_contents import rate_in_time
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.model import ModelDefinition, OutputRequest, Parts
+from mb2fmu.model.model import OutputRequest, Parts
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.variables import Coordinate, Speed
 

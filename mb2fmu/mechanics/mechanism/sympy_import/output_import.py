@@ -22,7 +22,8 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import (
 )
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_row
 from mb2fmu.model.declarations.output_requests import OutputKind
-from mb2fmu.model.model import ModelDefinition, OutputRequest
+from mb2fmu.model.model import OutputRequest
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.variables import Output, Quantity
 
 _KNOWN_OF_LAGRANGIAN = frozenset(

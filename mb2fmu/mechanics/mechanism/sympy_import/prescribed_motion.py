@@ -21,7 +21,8 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import quaternion
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import oriented_frames
 from mb2fmu.model.checks.expression_contents import contents, rate_in_time
 from mb2fmu.model.checks.symbol_usage import uses
-from mb2fmu.model.model import ModelDefinition, OutputRequest
+from mb2fmu.model.model import OutputRequest
+from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Output
 
