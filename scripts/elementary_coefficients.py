@@ -19,7 +19,7 @@ from pathlib import Path
 import mpmath as mp
 
 mp.mp.dps = 60
-TARGET = Path(__file__).parent.parent / "mb2fmu" / "emit" / "c" / "runtime" / "elementary_coefficients.h"
+TARGET = Path(__file__).parent.parent / "mb2fmu" / "fmu" / "emit_c" / "runtime" / "elementary_coefficients.h"
 
 Function = Callable[[mp.mpf], mp.mpf]
 

@@ -27,7 +27,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     UnitDefinition,
 )
 
-RUNTIME = Path(__file__).parents[1] / "mb2fmu" / "emit" / "c" / "runtime"
+RUNTIME = Path(__file__).parents[1] / "mb2fmu" / "fmu" / "emit_c" / "runtime"
 WARNINGS = [
     *("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow"),
     *("-Wstrict-prototypes", "-Wmissing-prototypes", "-Werror"),

@@ -19,16 +19,16 @@ PACKAGE = ROOT / "mb2fmu"
 # The stages that exist for disk, clock, subprocesses and environment. Templates are package data, read by resources.
 WORLDLY = (
     "audit",
-    "driving",
-    "toolchain",
-    "package",
+    "fmu/runner",
+    "fmu/toolchain",
+    "fmu/package",
     "validation",
     "cli/application.py",
     "cli/fit_command.py",
     "cli/progress.py",
     "__main__.py",
     "pipeline/run_and_report/publication_rules.py",
-    "scratch.py",
+    "temporary_files.py",
     "pipeline/fmu_build/model_scene.py",
     "pipeline/run_and_report/report_pages.py",
     "pipeline/derivation/stopwatch.py",
@@ -51,7 +51,7 @@ WORLDLY = (
     "robots/file_formats/package_paths.py",
 )
 # What runs inside of a unit is shipped, not run here.
-SHIPPED = ("emit/python/runtime",)
+SHIPPED = ("fmu/emit_python/runtime",)
 OUTSIDE = {"os", "subprocess", "shutil", "tempfile", "time", "datetime", "socket", "random", "uuid.uuid1", "platform"}
 TOUCHING = {
     "open",

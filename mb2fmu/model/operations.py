@@ -4,7 +4,7 @@ A new function is a member of :class:`Op` and a row. From the row come: arity an
 derivative and where it does not exist (``derivatives``), which class of SymPy it is (``lowering``), its code in C for
 one instance and for many, in MATLAB and in Python, its value with any number of digits, its name in reports, its cost,
 and the line that the documentation has for it. ``python_runtime.py`` has the three functions of Python that
-``python`` names; ``c_file`` is a file of ``emit/c/operations`` with the function that ``c`` calls, if it is not one of
+``python`` names; ``c_file`` is a file of ``fmu/emit_c/operations`` with the function that ``c`` calls, if it is not one of
 ``runtime/elementary.h``. Tests over all rows hold these against each other.
 """
 
@@ -141,7 +141,7 @@ class Operation:
         infix: The sign between its operands, in all languages.
         python: Name of the function of the Python runtime.
         c: C expression of its operands ``{0}``, ``{1}``, ``{2}``.
-        c_file: File of ``emit/c/operations`` with the function that ``c`` calls; units that do not use it do not
+        c_file: File of ``fmu/emit_c/operations`` with the function that ``c`` calls; units that do not use it do not
             have it. Empty: the runtime has it.
         of_lanes: ``runtime/batch.h`` has a function ``mb2fmu_each_…`` of its own for all lanes at once.
         matlab: MATLAB expression of its operands.

@@ -1,7 +1,7 @@
 """Backends: from a program and an interface to files. Each backend is a folder, independent of the others.
 
-Input: ``Program`` and ``FmuInterface``. Output: ``FileTree``. ``emit/c`` and ``emit/python`` print the equations of
-units, ``emit/xml`` the description; the others are source targets, for use without FMI.
+Input: ``Program`` and ``FmuInterface``. Output: ``FileTree``. ``fmu/emit_c`` and ``fmu/emit_python`` print the equations of
+units, ``fmu/emit_xml`` the description; the others are source targets, for use without FMI.
 
 Promises: equal input gives equal bytes; numbers read back to the same bits.
 

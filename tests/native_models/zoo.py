@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import mb2fmu.targets
+import mb2fmu.fmu.emit_c
 from mb2fmu.fmu.solvers import SOLVERS
 
 HERE = Path(__file__).parent
-RUNTIME = Path(mb2fmu.targets.__file__).parent / "c" / "runtime"
+RUNTIME = Path(mb2fmu.fmu.emit_c.__file__).parent / "runtime"
 STRICT = [
     "-std=c99",
     *(f"-W{word}" for word in ("all", "extra", "pedantic", "conversion", "shadow", "strict-prototypes")),

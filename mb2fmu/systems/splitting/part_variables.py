@@ -14,10 +14,8 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import Observable, 
 from mb2fmu.model.declarations.declared_terminals import DeclaredMember, DeclaredTerminal
 from mb2fmu.model.variables import AuxiliaryState, Input, Parameter
 from mb2fmu.systems.splitting.exchanged_forces import identifier
+from mb2fmu.systems.splitting.part_draft import ACCELERATION, VALUE, Draft
 from mb2fmu.systems.splitting.record_selection import Selection
-
-if TYPE_CHECKING:
-    from mb2fmu.systems.splitting.part_draft import ACCELERATION, VALUE, Draft
 
 Pair = tuple[sm.Symbol, sm.Symbol]
 
