@@ -4,7 +4,7 @@ A new function is a member of :class:`Op` and a row. From the row come: arity an
 derivative and where it does not exist (``derivatives``), which class of SymPy it is (``lowering``), its code in C for
 one instance and for many, in MATLAB and in Python, its value with any number of digits, its name in reports, its cost,
 and the line that the documentation has for it. ``python_runtime.py`` has the three functions of Python that
-``python`` names; ``c_file`` is a file of ``fmu/emit_c/operations`` with the function that ``c`` calls, if it is not one of
+``python`` names; ``c_file`` is a file of ``emit_c/operations`` with the function that ``c`` calls, if it is not one of
 ``runtime/elementary.h``. Tests over all rows hold these against each other.
 """
 

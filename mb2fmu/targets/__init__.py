@@ -1,7 +1,7 @@
-"""Backends: from a program and an interface to files. Each backend is a folder, independent of the others.
+"""Targets: equations as source code of other languages, for use without FMI. Each target is a folder and a row.
 
-Input: ``Program`` and ``FmuInterface``. Output: ``FileTree``. ``fmu/emit_c`` and ``fmu/emit_python`` print the equations of
-units, ``fmu/emit_xml`` the description; the others are source targets, for use without FMI.
+Input: ``Program`` and facts about its variables. Output: ``FileTree``. The target ``c`` is that of FMUs,
+``mb2fmu.fmu.emit_c``.
 
 Promises: equal input gives equal bytes; numbers read back to the same bits.
 

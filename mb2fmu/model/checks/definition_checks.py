@@ -15,9 +15,9 @@ from sympy.physics.mechanics.joint import Joint
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.calculated_parameters import ordered_parameters
 from mb2fmu.model.checks.array_checks import array_faults, resolved_arrays
 from mb2fmu.model.checks.bound_checks import out_of_bounds
-from mb2fmu.model.checks.calculated_parameters import ordered_parameters
 from mb2fmu.model.checks.completeness import mechanics_faults
 from mb2fmu.model.checks.contact_checks import contact_faults
 from mb2fmu.model.checks.event_checks import event_faults

@@ -234,7 +234,12 @@ def _drive(
     time_limit: float,
 ) -> Driven:
     """Run the driver and read its results; every failure becomes a ToolError with the FMU's messages."""
-    command = [sys.executable, "-P", str(Path(runner.__file__).with_name("driver.py")), str(folder / "request.json")]
+    command = [
+        sys.executable,
+        "-P",
+        str(Path(runner.__file__).with_name("fmu_driver.py")),
+        str(folder / "request.json"),
+    ]
     headline = f"running {fmu.name} in fmpy failed:"
     try:
         done = subprocess.run(  # noqa: S603  our own interpreter and driver

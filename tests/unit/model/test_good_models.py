@@ -12,7 +12,7 @@ from sympy.physics.biomechanics import FirstOrderActivationDeGroote2016, Musculo
 from mb2fmu.errors import ModelError
 from mb2fmu.mechanics import mechanism
 from mb2fmu.model import Model, check
-from mb2fmu.model.checks.calculated_parameters import ordered_parameters
+from mb2fmu.model.calculated_parameters import ordered_parameters
 from mb2fmu.model.functions import LookupTable
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.variables import Output, Parameter

@@ -32,7 +32,7 @@ def system(*links: tuple[str, str], **options: object) -> CoupledSystem:
 def told(given: CoupledSystem, components: list[Component]) -> str:
     with pytest.raises(CouplingError) as error:
         join(given, components)
-    assert all(fault.where.startswith("test_joining.py:") for fault in error.value.faults)
+    assert all(fault.where.startswith("test_wiring.py:") for fault in error.value.faults)
     return str(error.value)
 
 

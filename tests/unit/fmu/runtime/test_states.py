@@ -72,7 +72,7 @@ def test_a_state_goes_on_in_another_process(fresh):
     script = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[3])!r})
-from unit.native.test_states import *
+from unit.fmu.runtime.test_states import *
 unit = Unit(load({str(build(unit.fmi))!r}), {unit.fmi}, CS).instantiate()
 assert unit.restore(sys.stdin.buffer.read()) == OK
 print(b"".join(driven(unit, 5, 5)).hex())

@@ -18,7 +18,7 @@ def test_members_are_named_by_symbols_or_by_names(pendulum):
         DeclaredMember("x", "tip.x", "outflow"),
         DeclaredMember("c", names[pendulum.q]),
     )
-    assert hand.where.startswith("test_connections.py:")
+    assert hand.where.startswith("test_declared_terminals.py:")
 
 
 def test_every_fault_of_a_terminal_is_told(pendulum, faults_of):

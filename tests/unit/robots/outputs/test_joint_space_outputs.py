@@ -8,8 +8,8 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from unit.robots.joints.test_inverse_dynamics import GEAR, SPRINGS
 from unit.robots.robot_texts import ARM, joint, link, robot
-from unit.robots.test_inverse_dynamics import GEAR, SPRINGS
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
