@@ -32,7 +32,7 @@ from mb2fmu.mechanics import formulations
 ROOT = Path(__file__).parents[1]
 MODELS = ("four_bar", "msl_planar_four_bar", "crank_slider", "transmission", "bowl", "andrews")
 LOOPS = (1, 2, 5, 10, 20, 50, 100)
-TREATMENTS = tuple(t for t in get_args(formulations.Constraints) if t != "auto")
+TREATMENTS = tuple(t for t in get_args(formulations.TreatmentOption) if t != "auto")
 
 
 def four_bars(n: int) -> Model:

@@ -71,7 +71,7 @@ def ball(*, strikes: bool) -> Model:
     """The bouncing ball among the models; without its event if it does not strike."""
     model = load(ROOT / "models" / "bouncing_ball.py")
     if not strikes:
-        model.own_events.clear()
+        model.declared_events.clear()
     return model
 
 

@@ -107,7 +107,7 @@ def names_in_file(derivation: pipeline.Derivation) -> Mapping[str, str]:
     """Name of a joint in our variables → its name in the file, which may have signs that FMI does not allow."""
     robot = derivation.checked.mechanics
     assert isinstance(robot, RobotMechanics)
-    return {each.name: robot.tree.parts[i].moved_by.name for i, each in robot.variables.items()}
+    return {each.name: robot.tree.parts[i].moving_joint.name for i, each in robot.variables.items()}
 
 
 def at(name: str, model: pin.Model, places: Sequence[int], names: Mapping[str, str]) -> int:

@@ -96,7 +96,7 @@ def _gallery() -> Iterator[tuple[str, str | bytes]]:
         name = path.stem
         if not _wanted(name, "MB2FMU_GALLERY"):
             continue
-        definition = model.check(model.load(path))
+        definition = model.check_model(model.load(path))
         docstring = path.read_text(encoding="utf-8").split('"""')[1]
         title, _, rest = docstring.partition("\n")
         yield f"gallery/{name}.svg", definition.diagram
@@ -140,14 +140,14 @@ _MANY = 10
 
 def _tags(definition: ModelDefinition, docstring: str) -> list[str]:
     """Tags by what the mechanism is, and by what its text says of results."""
-    read, text = mechanism.read(definition), " ".join(docstring.split())
+    read, text = mechanism.read_mechanism(definition), " ".join(docstring.split())
     rows = len(read.velocity_constraints.names) if read.velocity_constraints is not None else 0
     units_of_length = 1 if read.quaternions and rows else 0
     holds = {
         "loops": len(read.bodies) > 1 and bool(read.holonomic),
         "nonholonomic": rows > len(read.holonomic) + units_of_length * len(read.quaternions),
         "quaternions": bool(read.quaternions),
-        "events": read.has_own_events or any(each.has(*_SWITCHES) for each in _expressions(read.loads)),
+        "events": read.has_event_sources or any(each.has(*_SWITCHES) for each in _expressions(read.loads)),
         "robots": "robot" in text or "excavator" in text,
         "many bodies": len(read.bodies) >= _MANY,
         "published results": "ublished" in text,

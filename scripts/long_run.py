@@ -219,7 +219,7 @@ def by_dop853(path: Path, watch: Watch, span: Span) -> Iterator[str]:
 RUNNERS = {"CoSimulation": co_simulation, "CVODE": by_cvode, "DOP853": by_dop853}
 
 
-def run(name: str, runner: str, constraints: formulations.Constraints, span: Span) -> bool:
+def run(name: str, runner: str, constraints: formulations.TreatmentOption, span: Span) -> bool:
     """One unit; True if it kept everything."""
     with tempfile.TemporaryDirectory() as folder:
         exported = pipeline.export(ROOT / "models" / f"{name}.py", Path(folder), constraints=constraints)
@@ -246,7 +246,7 @@ def main() -> int:
     parser.add_argument("--tolerance", type=float, default=1e-10, help="relative (%(default)g)")
     parser.add_argument("--kind", choices=("CoSimulation", "ModelExchange"), default="CoSimulation")
     parser.add_argument("--integrator", choices=("CVODE", "DOP853"), default="CVODE", help="of Model Exchange")
-    parser.add_argument("--constraints", choices=get_args(formulations.Constraints), default="auto")
+    parser.add_argument("--constraints", choices=get_args(formulations.TreatmentOption), default="auto")
     parser.add_argument("--rate", type=float, help="parameter constraints.rate of the unit, 1/s")
     given = parser.parse_args()
     names = given.names or ["four_bar", "rolling_disc"]

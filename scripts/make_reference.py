@@ -22,9 +22,11 @@ def fresh(name: str) -> Trajectory:
     Raises:
         Mb2FmuError: If the model is wrong or cannot be integrated.
     """
-    read = mechanism.close_loops(mechanism.read(model.check(model.load(ROOT / "models" / f"{name}.py"))))
+    read = mechanism.close_loops(
+        mechanism.read_mechanism(model.check_model(model.load(ROOT / "models" / f"{name}.py")))
+    )
     definition = read.declared  # its start values are on the constraints
-    used, _ = formulations.choose(read)
+    used, _ = formulations.choose_formulation(read)
     reference = reference_equations(read, used)
     return reference_files.excerpt(make_reference(definition, reference.equations, mechanism=reference.mechanism))
 

@@ -9,8 +9,8 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Clutch, CoulombFriction, Impact, Model, OneWayClutch, pre, sticking_sign
 from mb2fmu.mechanics import formulations
-from mb2fmu.mechanics.mechanism import read
-from mb2fmu.model import check
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import check_model
 from mb2fmu.validation.reference.reference_run import Reference, make_reference
 
 
@@ -49,8 +49,8 @@ def ball(restitution: float = 0.7, start: float = 1.22625) -> Model:
 
 
 def reference_of(model: Model) -> Reference:
-    definition = check(model)
-    return make_reference(definition, formulations.formulate(read(definition), "lagrange"))
+    definition = check_model(model)
+    return make_reference(definition, formulations.formulate(read_mechanism(definition), "lagrange"))
 
 
 def dropped() -> Model:

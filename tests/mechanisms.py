@@ -14,10 +14,10 @@ from mb2fmu.compiler.evaluation import Evaluator, evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.mechanism import Mechanism, read
+from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
-from mb2fmu.model import check
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
+from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
 from mb2fmu.model.sources.mechanics_source import Mechanics
 
@@ -48,7 +48,7 @@ def model_of(name: str, mechanics: Mechanics, q: Sequence[sm.Expr], u: Sequence[
 
 def mechanism_of(model: Model) -> Mechanism:
     """Checked and read."""
-    return read(check(model))
+    return read_mechanism(check_model(model))
 
 
 def random_states(mechanism: Mechanism, count: int, seed: int = 0, spread: float = 1.0) -> list[State]:
@@ -58,7 +58,7 @@ def random_states(mechanism: Mechanism, count: int, seed: int = 0, spread: float
     q = np.array([c.start for c in d.coordinates])
     z = np.array([s.start for s in d.auxiliary_states])
     r = np.array([i.start for i in d.inputs])
-    p = np.array(parameter_values(mechanism))
+    p = np.array(free_parameter_values(mechanism))
     independent = range(len(mechanism.u)) if mechanism.holonomic else mechanism.u_independent  # all speeds are states
     n = len(independent)
     u = np.zeros(n) if spread == 1.0 else np.array([d.speeds[i].start for i in independent])

@@ -26,7 +26,7 @@ from mb2fmu.compiler.program import operation_count
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
 
 Floats = npt.NDArray[np.float64]
@@ -51,7 +51,7 @@ def with_nominals(definition: Declarations, equations: EquationsOfMotion, progra
         equations: Which coordinates and speeds are states.
         program: The lowered equations.
     """
-    d, natural = definition, natural_units(definition)
+    d, natural = definition, estimate_characteristic_units(definition)
     states: list[Coordinate | Speed | AuxiliaryState] = [
         *(d.coordinates[i] for i in equations.q_independent),
         *(d.speeds[i] for i in equations.u_independent),

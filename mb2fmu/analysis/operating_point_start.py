@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.checks.bound_checks import out_of_bounds
+from mb2fmu.model.checks.bound_checks import bound_faults
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.value_overrides import Value, number_in
+from mb2fmu.model.value_overrides import OverrideValue, parse_number
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
 
 Floats = npt.NDArray[np.float64]
@@ -51,7 +51,7 @@ class Start:
 def start_at(
     definition: Declarations,
     equations: EquationsOfMotion,
-    at: Mapping[str, Value],
+    at: Mapping[str, OverrideValue],
     trim: Collection[str] = (),
 ) -> Start:
     """Return the model's start values with others put in their place.
@@ -81,12 +81,12 @@ def start_at(
     values: dict[str, float] = {}
     for name, value in at.items():
         try:
-            values[name] = number_in(value, units.get(name, "s"))
+            values[name] = parse_number(value, units.get(name, "s"))
         except ValueError as error:
             faults.append(Fault(f"{name} cannot be set: {error}", remedy="give a finite number"))
     for item in (*states, *d.inputs, *free):
         if item.name in values:
-            faults += out_of_bounds(item, values[item.name])
+            faults += bound_faults(item, values[item.name])
     if faults:
         raise AnalysisError("there is no such operating point:", faults)
 

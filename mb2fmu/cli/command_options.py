@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from mb2fmu.mechanics.formulation_table import METHODS
+from mb2fmu.mechanics.formulation_table import FORMULATIONS
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -112,7 +112,7 @@ def options(*given: Callable[[Command], Command]) -> Callable[[Command], Command
 model_argument = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
 method_option = click.option(
     "--method",
-    type=click.Choice(["auto", *(row.name for row in METHODS)]),
+    type=click.Choice(["auto", *(row.name for row in FORMULATIONS)]),
     default="auto",
     show_default=True,
     help="Formulation of the equations of motion; recursive evaluates link after link and suits many joints.",

@@ -10,7 +10,7 @@ import click
 from mb2fmu.cli.command_options import at_option, debug_option, is_quiet, json_file_option, options, set_option
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
-from mb2fmu.mechanics.formulation_table import METHODS
+from mb2fmu.mechanics.formulation_table import FORMULATIONS
 
 MOST_POINTS = 10_000
 
@@ -53,7 +53,7 @@ def _sweep(model: Path, over: tuple[str, list[float]], plot: Path | None, json_f
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
 @click.option(
     "--method",
-    type=click.Choice(["auto", *(row.name for row in METHODS)]),
+    type=click.Choice(["auto", *(row.name for row in FORMULATIONS)]),
     default="auto",
     show_default=True,
     help="Formulation of the equations of motion.",

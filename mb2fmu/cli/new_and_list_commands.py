@@ -29,9 +29,9 @@ def new(name: str, folder: Path, json_file: Path | None) -> None:
       mb2fmu new crane
       mb2fmu run crane.py
     """
-    from mb2fmu.model.model_template import write_template
+    from mb2fmu.model.model_template import write_model_template
 
-    path = write_template(name.removesuffix(".py"), folder)
+    path = write_model_template(name.removesuffix(".py"), folder)
     if not written_as_json({"model": str(path)}, json_file):
         say(f"{path}: run it with: mb2fmu run {path}")
 
@@ -50,9 +50,9 @@ def list_models(folder: Path | None, json_file: Path | None) -> None:
       mb2fmu list --json
     """
     from mb2fmu.model import list_models as listed_in
-    from mb2fmu.model import shipped_models
+    from mb2fmu.model import shipped_models_folder
 
-    listed = listed_in(folder or shipped_models())
+    listed = listed_in(folder or shipped_models_folder())
     rows = [{"name": model.name, "summary": model.summary, "path": str(model.path)} for model in listed]
     if written_as_json({"models": rows}, json_file):
         return
@@ -63,4 +63,4 @@ def list_models(folder: Path | None, json_file: Path | None) -> None:
     for model in listed:
         say(f"{model.name:{width}}  {model.summary}")
     if folder is None:
-        say(f"\nRun one by its name: mb2fmu run {listed[0].name}. Read them in {shipped_models()}")
+        say(f"\nRun one by its name: mb2fmu run {listed[0].name}. Read them in {shipped_models_folder()}")

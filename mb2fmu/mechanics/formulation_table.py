@@ -1,4 +1,4 @@
-"""``METHODS``: one row per formulation of the equations of motion.
+"""``FORMULATIONS``: one row per formulation of the equations of motion.
 
 A new formulation is a file in ``formulation/``, a row here, its line in the contract of independence (pyproject.toml),
 and a line in docs/theory.md. Choices of the command, messages and the names in reports come from here.
@@ -26,7 +26,7 @@ class FormulationRow:
     variant: str = ""
 
 
-METHODS = (
+FORMULATIONS = (
     FormulationRow("tmt", "the TMT method", "tmt"),
     FormulationRow("kane", "Kane's method", "kane"),
     FormulationRow("lagrange", "Lagrange's method", "lagrange"),
@@ -36,4 +36,4 @@ METHODS = (
 )
 """In the order of preference."""
 
-TITLES = {row.name: row.title for row in METHODS}
+METHOD_TITLES = {row.name: row.title for row in FORMULATIONS}

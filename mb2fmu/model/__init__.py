@@ -1,6 +1,6 @@
 """Model: the user's declarations of a mechanism, and their checks.
 
-Input: a model file (``load``) or a ``Model`` built in Python. Output: ``ModelDefinition`` (``check``), a frozen record.
+Input: a model file (``load``) or a ``Model`` built in Python. Output: ``ModelDefinition`` (``check_model``), a frozen record.
 
 Promises: every fault that can be told without forming equations is raised at once, in one ``ModelError``, in plain
 words, with the line of the declaration and a remedy; a ``ModelDefinition`` has every symbol declared once, names that
@@ -11,13 +11,13 @@ Must not: form equations, compute velocities, know of FMUs beyond the rules for 
 ``loading`` and ``template``.
 """
 
-from mb2fmu.model.checks.definition_checks import check
+from mb2fmu.model.checks.definition_checks import check_model
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
 from mb2fmu.model.declarations.shapes import Box, Cylinder, Ellipsoid, Mesh, Sphere
 from mb2fmu.model.model import Model, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models
-from mb2fmu.model.model_template import write_template
+from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models_folder
+from mb2fmu.model.model_template import write_model_template
 from mb2fmu.model.sources.free_rotation import orient_by_quaternion
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts import Parts
@@ -36,10 +36,10 @@ __all__ = [
     "OutputRequest",
     "Parts",
     "Sphere",
-    "check",
+    "check_model",
     "list_models",
     "load",
     "orient_by_quaternion",
-    "shipped_models",
-    "write_template",
+    "shipped_models_folder",
+    "write_model_template",
 ]

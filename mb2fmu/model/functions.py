@@ -44,7 +44,7 @@ SUPPORTED_FUNCTIONS: dict[str, str] = {
 }
 
 
-class _OneValue(sm.Function):  # type: ignore[misc] # SymPy has no types
+class _EventFunction(sm.Function):  # type: ignore[misc] # SymPy has no types
     """Base of functions whose value is that of a plain expression; only the treatment of events differs."""
 
     is_real = True
@@ -73,13 +73,13 @@ class _OneValue(sm.Function):  # type: ignore[misc] # SymPy has no types
     _ccode = _pythoncode
 
 
-class Pre(_OneValue):
+class Pre(_EventFunction):
     """``pre(x)``: the value of x just before the event, usable in values that an event sets; elsewhere it is x."""
 
     nargs = 1
 
 
-class NoEvent(_OneValue):
+class NoEvent(_EventFunction):
     """``no_event(expression)``: the expression without events; integrators step across its jumps and kinks."""
 
     nargs = 1
@@ -90,7 +90,7 @@ class NoEvent(_OneValue):
         return NoEvent(slope) if slope.free_symbols else slope
 
 
-class StickingSign(_OneValue):
+class StickingSign(_EventFunction):
     """``sticking_sign(v, ratio)``: sign(v); while v is held at zero, the value in [-ratio, ratio] that holds it there.
 
     Dry friction is -F_k sticking_sign(v, F_s/F_k): F_k while it slides, at most F_s while it sticks.
@@ -151,7 +151,7 @@ class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
             raise ValueError(f"table {name}: two columns of one length, at least 2, are needed")
         if not (np.isfinite(xs).all() and np.isfinite(ys).all() and (np.diff(xs) > 0).all()):
             raise ValueError(f"table {name}: abscissae must grow and all numbers be finite")
-        breaks, pieces = _extended(xs, _pieces(xs, ys, kind), extrapolation)
+        breaks, pieces = _extend_pieces(xs, _polynomial_pieces(xs, ys, kind), extrapolation)
         table: Self = super().__new__(cls)
         table.name = name
         table._data = (name, tuple(map(float, xs)), tuple(map(float, ys)), kind, extrapolation)
@@ -258,7 +258,7 @@ class TableValue(sm.Function):  # type: ignore[misc] # SymPy has no types
     _pythoncode = _numpycode = _mpmathcode = _scipycode = _ccode = _printed_as_code
 
 
-def _pieces(x: np.ndarray, y: np.ndarray, kind: TableKind) -> np.ndarray:
+def _polynomial_pieces(x: np.ndarray, y: np.ndarray, kind: TableKind) -> np.ndarray:
     """Return the coefficients of powers 0, 1, … of x − x[i], shape (powers, len(x) − 1)."""
     if kind == "linear":
         return np.array([y[:-1], np.diff(y) / np.diff(x)])
@@ -271,7 +271,7 @@ def _pieces(x: np.ndarray, y: np.ndarray, kind: TableKind) -> np.ndarray:
     raise ValueError(f"a table is linear, cubic or pchip, not {kind}")
 
 
-def _extended(x: np.ndarray, pieces: np.ndarray, extrapolation: Extrapolation) -> tuple[np.ndarray, np.ndarray]:
+def _extend_pieces(x: np.ndarray, pieces: np.ndarray, extrapolation: Extrapolation) -> tuple[np.ndarray, np.ndarray]:
     """Return the polynomials with a straight line added at each end, as wide as the data."""
     if extrapolation not in {"linear", "constant"}:
         raise ValueError(f"a table is continued linear or constant, not {extrapolation}")

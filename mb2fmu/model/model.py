@@ -14,20 +14,20 @@ from typing import Any, Literal, Self
 import sympy as sm
 from sympy.physics.mechanics import JointsMethod
 
-from mb2fmu.model.declarations.added_loads import Additions
-from mb2fmu.model.declarations.appearance import Looks
+from mb2fmu.model.declarations.added_loads import AddedLoadDeclarations
+from mb2fmu.model.declarations.appearance import AppearanceDeclarations
 from mb2fmu.model.declarations.declared_arrays import DeclaredArray
-from mb2fmu.model.declarations.declared_events import OwnEvents
-from mb2fmu.model.declarations.declared_loops import Loops
-from mb2fmu.model.declarations.declared_outputs import Outputs
-from mb2fmu.model.declarations.declared_terminals import Connections, DeclaredTerminal
-from mb2fmu.model.declarations.model_declarations import Experiment, Number, Signal, communication_step
+from mb2fmu.model.declarations.declared_events import EventDeclarations
+from mb2fmu.model.declarations.declared_loops import LoopDeclarations
+from mb2fmu.model.declarations.declared_outputs import OutputDeclarations
+from mb2fmu.model.declarations.declared_terminals import ConnectionDeclarations, DeclaredTerminal
+from mb2fmu.model.declarations.model_declarations import Experiment, Number, Signal, choose_communication_step
 from mb2fmu.model.declarations.output_requests import OutputKind, OutputRequest
-from mb2fmu.model.naming import plain_latex
-from mb2fmu.model.source_location import caller
+from mb2fmu.model.naming import strip_latex
+from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources.mechanics_source import Mechanics
-from mb2fmu.model.sources.parts import Parts, method_of_joints
-from mb2fmu.model.value_overrides import Value, with_values
+from mb2fmu.model.sources.parts import Parts, extract_joints_method
+from mb2fmu.model.value_overrides import OverrideValue, override_values
 from mb2fmu.model.variables import (
     AuxiliaryState,
     Constraint,
@@ -39,7 +39,7 @@ from mb2fmu.model.variables import (
     Quantity,
     Speed,
     StartKind,
-    plain_name,
+    symbol_word,
 )
 from mb2fmu.units import modelica_notation
 
@@ -55,10 +55,17 @@ __all__ = [
 ]
 
 
-class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
+class Model(
+    OutputDeclarations,
+    ConnectionDeclarations,
+    LoopDeclarations,
+    EventDeclarations,
+    AddedLoadDeclarations,
+    AppearanceDeclarations,
+):
     """A mechanism and the declarations of its quantities; docs/models.md shows how.
 
-    Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check``. Numbers
+    Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check_model``. Numbers
     are in the declared unit; units are written as Modelica does.
 
     Args:
@@ -81,7 +88,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         self, name: str, mechanics: Mechanics | JointsMethod, *, description: str = "", diagram: str = ""
     ) -> None:
         self.name = name
-        self.mechanics = method_of_joints(mechanics) if isinstance(mechanics, JointsMethod) else mechanics
+        self.mechanics = extract_joints_method(mechanics) if isinstance(mechanics, JointsMethod) else mechanics
         self.description = description
         self.diagram = diagram
         super().__init__()
@@ -92,9 +99,9 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         self.arrays: list[DeclaredArray] = []
         self.source: Path | None = None
         self.given: Mapping[str, float] = {}
-        self.where = caller()
+        self.where = find_user_line()
 
-    def at(self, values: Mapping[str, Value] | None = None, **named: Value) -> Self:
+    def at(self, values: Mapping[str, OverrideValue] | None = None, **named: OverrideValue) -> Self:
         """Return a copy of the model with other values of parameters, start values and inputs.
 
         Args:
@@ -105,7 +112,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
         Raises:
             ModelError: For every name that cannot be set and every value that is no number.
         """
-        return with_values(self, {**(values or {}), **named})
+        return override_values(self, {**(values or {}), **named})
 
     # The keywords of these methods are written out in each: editors and help() show them where a user types.
 
@@ -143,7 +150,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
                 symbol=symbol,
                 value=expression if expression.free_symbols else float(expression),
                 tunable=tunable,
-                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+                **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
 
@@ -165,7 +172,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
             Input(
                 symbol=symbol,
                 start=float(start),
-                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+                **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
 
@@ -189,7 +196,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
                 symbol=symbol,
                 start=float(start),
                 kind=kind,
-                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+                **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
 
@@ -217,7 +224,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
                 symbol=symbol,
                 start=float(start),
                 kind=kind,
-                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+                **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
 
@@ -241,7 +248,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
                 symbol=symbol,
                 derivative=sm.sympify(derivative),
                 start=float(start),
-                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+                **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
 
@@ -250,7 +257,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
     ) -> None:
         """Declare an unknown force or torque of a load at an auxiliary speed; outputs may contain it."""
         self.declared.append(
-            ConstraintForce(symbol=symbol, **_quantity(symbol, name, unit=unit, description=description))
+            ConstraintForce(symbol=symbol, **_quantity_arguments(symbol, name, unit=unit, description=description))
         )
 
     def constraint(
@@ -279,7 +286,7 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
                 symbol=multiplier,
                 acts=tuple(tuple(act) for act in acts),
                 name=name,
-                where=caller(),
+                where=find_user_line(),
             )
         )
 
@@ -303,7 +310,9 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
             Output(
                 expression=sm.sympify(expression),
                 drives=None if drives is None else sm.sympify(drives),
-                **_quantity(None, name, unit=unit, display_unit=display_unit, nominal=nominal, description=description),
+                **_quantity_arguments(
+                    None, name, unit=unit, display_unit=display_unit, nominal=nominal, description=description
+                ),
             )
         )
 
@@ -324,11 +333,11 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
     ) -> None:
         """Set the default experiment (see :class:`Experiment`), which the proof runs too.
 
-        Without ``step`` it is 0.01 s, or what suits a very short or long experiment (:func:`communication_step`); not
+        Without ``step`` it is 0.01 s, or what suits a very short or long experiment (:func:`choose_communication_step`); not
         more than 0.01 s where it is the integration's step, too.
         """
         if step is None:
-            step = communication_step(float(stop))
+            step = choose_communication_step(float(stop))
             step = min(step, 0.01) if solver == "fixed" and internal_step is None else step
         self.default_experiment = Experiment(
             stop=float(stop),
@@ -338,11 +347,11 @@ class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
             solver=solver,
             internal_step=None if internal_step is None else float(internal_step),
             signals=dict(signals or {}),
-            where=caller(),
+            where=find_user_line(),
         )
 
 
-def _quantity(
+def _quantity_arguments(
     symbol: sm.Expr | None,
     name: str | None,
     unit: str,
@@ -355,8 +364,8 @@ def _quantity(
     """Return the keyword arguments common to all ``Quantity`` records; bounds and nominals may be SymPy numbers."""
     numbers = {"minimum": minimum, "maximum": maximum, "nominal": nominal}
     return {
-        "name": plain_latex(plain_name(symbol)) if name is None else name,
-        "where": caller(),
+        "name": strip_latex(symbol_word(symbol)) if name is None else name,
+        "where": find_user_line(),
         "unit": modelica_notation(unit),
         "display_unit": None if display_unit is None else modelica_notation(display_unit),
         **{key: None if value is None else float(value) for key, value in numbers.items()},

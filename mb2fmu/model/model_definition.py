@@ -16,7 +16,7 @@ from mb2fmu.model.declarations.declared_latches import DeclaredLatch
 from mb2fmu.model.declarations.declared_loops import DeclaredLoop
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.declarations.output_requests import OutputRequest
-from mb2fmu.model.declarations.shapes import Look
+from mb2fmu.model.declarations.shapes import AppearanceItem
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.variables import (
     Constraint,
@@ -41,7 +41,7 @@ class ModelDefinition(Declarations):
         events: That the model says itself, in order of declaration.
         contacts: Unilateral ones, in order of declaration.
         known_potentials: (loads that were added, their potential energy together in J), as elements tell it.
-        loads_of_elements: (load that was added, name of the element that added it).
+        element_of_load: (load that was added, name of the element that added it).
         latches: In order of declaration.
 
     Raises:
@@ -53,13 +53,13 @@ class ModelDefinition(Declarations):
     outputs: tuple[Output | OutputRequest, ...]
     potential_energy: sm.Expr | None
     constraints: tuple[Constraint, ...] = ()
-    looks: tuple[Look, ...] = ()
+    looks: tuple[AppearanceItem, ...] = ()
     ground: tuple[ReferenceFrame, Point] | None = None
     loops: tuple[DeclaredLoop, ...] = ()
     events: tuple[DeclaredEvent, ...] = ()
     contacts: tuple[DeclaredContact, ...] = ()
     known_potentials: tuple[tuple[tuple[Any, ...], sm.Expr], ...] = ()
-    loads_of_elements: tuple[tuple[Any, str], ...] = ()
+    element_of_load: tuple[tuple[Any, str], ...] = ()
     latches: tuple[DeclaredLatch, ...] = ()
 
     def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:

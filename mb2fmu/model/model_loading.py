@@ -24,15 +24,15 @@ from typing import Any, Protocol, TypeVar
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.model import Model
 
-_EXAMPLE = "write  def build() -> Model: …  in it, or begin with  mb2fmu new NAME"
-_SYSTEM = "write  def build() -> CoupledSystem: …  in it; docs/systems.md shows how"
+_MODEL_REMEDY = "write  def build() -> Model: …  in it, or begin with  mb2fmu new NAME"
+_SYSTEM_REMEDY = "write  def build() -> CoupledSystem: …  in it; docs/systems.md shows how"
 
 
-class _Sourced(Protocol):
+class _HasSource(Protocol):
     source: Path | None
 
 
-Promised = TypeVar("Promised", bound=_Sourced)
+LoadedType = TypeVar("LoadedType", bound=_HasSource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,54 +67,54 @@ def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
         ModelError: If there is no such file, it raises, it has none or several model functions, an argument does not
             fit, or the function returns something else.
     """
-    return load_promised(path, arguments, Model)
+    return load_annotated(path, arguments, Model)
 
 
-def load_promised(path: Path | str, arguments: Mapping[str, Any] | None, promised: type[Promised]) -> Promised:
+def load_annotated(path: Path | str, arguments: Mapping[str, Any] | None, promised: type[LoadedType]) -> LoadedType:
     """Load as :func:`load` does, for any class with a ``source`` that a file's function is annotated to return."""
-    path = located(path)
-    _refuse_unreadable(path, promised)
+    path = locate_model_file(path)
+    _check_readable(path, promised)
     path = path.resolve()
-    kind, headline = promised.__name__, f"the {_word(promised)} cannot be built from {path.name}:"
-    with _importable_beside(path.parent):
+    kind, headline = promised.__name__, f"the {_class_word(promised)} cannot be built from {path.name}:"
+    with _allow_folder_imports(path.parent):
         module = _run_file(path)
-        function = _promising_function(path, module, promised)
-        keywords = _converted(path, function, arguments or {})
+        function = _find_annotated_function(path, module, promised)
+        keywords = _convert_arguments(path, function, arguments or {})
         try:
             made = function(**keywords)
         except ModelError:
             raise  # it says all there is to say
         except Exception as error:
             raise ModelError(
-                f"the {_word(promised)} cannot be built from {path.name}:", [_told(path, error)]
+                f"the {_class_word(promised)} cannot be built from {path.name}:", [_user_code_fault(path, error)]
             ) from error
     if not isinstance(made, promised):
         where = f"{path.name}:{function.__code__.co_firstlineno}"
-        what = f"{function.__name__} returned {_described(made)}, not a {kind}"
-        fault = Fault(what, where, f"end the function with  return {_word(promised)}")
+        what = f"{function.__name__} returned {_describe_value(made)}, not a {kind}"
+        fault = Fault(what, where, f"end the function with  return {_class_word(promised)}")
         raise ModelError(headline, [fault])
     made.source = path
     return made
 
 
-def _word(promised: type) -> str:
+def _class_word(promised: type) -> str:
     """Return the word for a class in messages: model for ``Model``, system for ``CoupledSystem``."""
     return "model" if issubclass(promised, Model) else "system"
 
 
-def shipped_models() -> Path:
+def shipped_models_folder() -> Path:
     """Return the folder of the models that come with mb2fmu: in the package, or beside it in the repository."""
     package = Path(__file__).parents[1]
     installed = package / "shipped_models"
     return installed if installed.is_dir() else package.parent / "models"
 
 
-def located(path: Path | str) -> Path:
+def locate_model_file(path: Path | str) -> Path:
     """Return the file that a user means: a path, a name here without ``.py``, or a model that comes with mb2fmu."""
     path = Path(path)
     if path.is_file() or path.suffix or path.name != str(path):
         return path
-    candidates = (Path(f"{path}.py"), shipped_models() / f"{path}.py")
+    candidates = (Path(f"{path}.py"), shipped_models_folder() / f"{path}.py")
     return next((candidate for candidate in candidates if candidate.is_file()), path)
 
 
@@ -135,17 +135,17 @@ def list_models(folder: Path | str) -> list[ListedModel]:
         except SyntaxError as error:
             listed.append(ListedModel(path.stem, f"(cannot be read: line {error.lineno}: {error.msg})", path))
             continue
-        functions = _written_functions(tree)
+        functions = _find_model_functions(tree)
         if functions:
             docstring = ast.get_docstring(tree) or ast.get_docstring(functions[0]) or ""
             listed.append(ListedModel(path.stem, docstring.partition("\n")[0].strip(), path))
     return listed
 
 
-def _written_functions(tree: ast.Module) -> list[ast.FunctionDef]:
+def _find_model_functions(tree: ast.Module) -> list[ast.FunctionDef]:
     """Return the functions annotated ``-> Model``; otherwise the only function of a file that imports mb2fmu."""
     public = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
-    annotated = [node for node in public if _promises_model(node)]
+    annotated = [node for node in public if _returns_model(node)]
     if annotated or len(public) != 1 or public[0].returns is not None:
         return annotated
     modules = [alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names]
@@ -153,26 +153,26 @@ def _written_functions(tree: ast.Module) -> list[ast.FunctionDef]:
     return public if any(name.partition(".")[0] == "mb2fmu" for name in modules) else []
 
 
-def _promises_model(node: ast.FunctionDef) -> bool:
+def _returns_model(node: ast.FunctionDef) -> bool:
     """Return whether a public function is annotated to return a Model, read without running the file."""
-    return node.returns is not None and not node.name.startswith("_") and _names_model(ast.unparse(node.returns))
+    return node.returns is not None and not node.name.startswith("_") and _annotates_model(ast.unparse(node.returns))
 
 
-def _names_model(annotation: object) -> bool:
+def _annotates_model(annotation: object) -> bool:
     """Return whether an annotation (a class, or its text) means ``Model``."""
-    return _names(annotation, Model)
+    return _annotation_matches(annotation, Model)
 
 
-def _names(annotation: object, promised: type) -> bool:
+def _annotation_matches(annotation: object, promised: type) -> bool:
     """Return whether an annotation (a class, or its text) means ``promised``."""
     if isinstance(annotation, str):
         return annotation.strip("'\"").rpartition(".")[2] == promised.__name__
     return isinstance(annotation, type) and issubclass(annotation, promised)
 
 
-def _refuse_unreadable(path: Path, promised: type) -> None:
+def _check_readable(path: Path, promised: type) -> None:
     """Raise for a file that is absent or is no Python: a shipped model of that name must not take its place."""
-    is_model, word = issubclass(promised, Model), _word(promised)
+    is_model, word = issubclass(promised, Model), _class_word(promised)
     if path.suffix == ".py" and path.is_file():
         return
     if path.suffix != ".py" and path.exists():
@@ -184,7 +184,7 @@ def _refuse_unreadable(path: Path, promised: type) -> None:
         fault = Fault(f"a {word} file ends in .py", str(path), remedy)
     else:
         beside = [str(other) for other in path.parent.glob("*.py")] if path.parent.is_dir() else []
-        shipped = [model.stem for model in shipped_models().glob("*.py")] if is_model else []
+        shipped = [model.stem for model in shipped_models_folder().glob("*.py")] if is_model else []
         near = difflib.get_close_matches(str(path), [*beside, *shipped], n=3) or sorted(beside)[:5]
         remedy = f"did you mean {' or '.join(near)}?" if near else "give the path of a Python file"
         remedy += "; mb2fmu list shows the models that come with it" if is_model else ""
@@ -193,7 +193,7 @@ def _refuse_unreadable(path: Path, promised: type) -> None:
 
 
 @contextmanager
-def _importable_beside(folder: Path) -> Iterator[None]:
+def _allow_folder_imports(folder: Path) -> Iterator[None]:
     """Let imports find modules in ``folder``; restore ``sys`` afterwards."""
     known, old_path, old_switch = set(sys.modules), list(sys.path), sys.dont_write_bytecode
     sys.path.insert(0, str(folder))
@@ -223,11 +223,13 @@ def _run_file(path: Path) -> ModuleType:
         where = f"{Path(error.filename or path).name}:{error.lineno}"
         raise ModelError(f"{path.name} is no Python that can be read:", [Fault(f"{error.msg}", where)]) from error
     except (Exception, SystemExit) as error:
-        raise ModelError(f"{path.name} raises an error when it is imported:", [_told(path, error)]) from error
+        raise ModelError(
+            f"{path.name} raises an error when it is imported:", [_user_code_fault(path, error)]
+        ) from error
     return module
 
 
-def _told(path: Path, error: BaseException) -> Fault:
+def _user_code_fault(path: Path, error: BaseException) -> Fault:
     """Return an exception of the user's code as a fault, at the deepest line inside the model file's folder."""
     steps = traceback.extract_tb(error.__traceback__)
     own = [step for step in steps if Path(step.filename).resolve().is_relative_to(path.parent)]
@@ -237,7 +239,7 @@ def _told(path: Path, error: BaseException) -> Fault:
     return Fault(message, where, f"raised by  {line}" if line else "")
 
 
-def _promising_function(path: Path, module: ModuleType, promised: type) -> Callable[..., Any]:
+def _find_annotated_function(path: Path, module: ModuleType, promised: type) -> Callable[..., Any]:
     """Return the one public function of a file with the wanted annotation; else raise with all candidates."""
     found = [
         function
@@ -245,7 +247,7 @@ def _promising_function(path: Path, module: ModuleType, promised: type) -> Calla
         if inspect.isfunction(function)
         and function.__module__ == module.__name__
         and not name.startswith("_")
-        and _names(function.__annotations__.get("return"), promised)
+        and _annotation_matches(function.__annotations__.get("return"), promised)
     ]
     others = [
         f
@@ -254,10 +256,10 @@ def _promising_function(path: Path, module: ModuleType, promised: type) -> Calla
     ]
     if len(found) == 1:
         return found[0]
-    alone = [function for function in others if _called_with_nothing(function)]
+    alone = [function for function in others if _needs_no_arguments(function)]
     if not found and len(alone) == 1 and "return" not in alone[0].__annotations__:
         return alone[0]
-    headline = f"{path.name} has {'no' if not found else len(found)} {_word(promised)} functions, it needs one:"
+    headline = f"{path.name} has {'no' if not found else len(found)} {_class_word(promised)} functions, it needs one:"
     if found:
         remedy = "begin the names of all but one with an underscore, or put them into files of their own"
         lines = [
@@ -268,17 +270,17 @@ def _promising_function(path: Path, module: ModuleType, promised: type) -> Calla
     what = f"no function is annotated -> {promised.__name__}"
     if others:
         what += f"; there are {', '.join(sorted(f.__name__ for f in others))}"
-    raise ModelError(headline, [Fault(what, path.name, _EXAMPLE if promised is Model else _SYSTEM)])
+    raise ModelError(headline, [Fault(what, path.name, _MODEL_REMEDY if promised is Model else _SYSTEM_REMEDY)])
 
 
-def _called_with_nothing(function: Callable[..., Any]) -> bool:
+def _needs_no_arguments(function: Callable[..., Any]) -> bool:
     """Return whether a function can be called without arguments; helpers such as ``bump(s)`` cannot."""
     kinds = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
     parameters = inspect.signature(function).parameters.values()
     return all(item.default is not item.empty or item.kind in kinds for item in parameters)
 
 
-def _converted(path: Path, function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_arguments(path: Path, function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keyword arguments for ``function``, each converted to its default's type."""
     where = f"{path.name}:{function.__code__.co_firstlineno}"
     parameters = inspect.signature(function).parameters
@@ -297,7 +299,7 @@ def _converted(path: Path, function: Callable[..., Any], arguments: Mapping[str,
             faults.append(Fault(f"{function.__name__} has no parameter {name}", where, remedy))
         elif (default := parameters[name].default) is not inspect.Parameter.empty:
             try:
-                keywords[name] = _as_type_of(default, value)
+                keywords[name] = _convert_like_default(default, value)
             except ValueError as error:
                 faults.append(Fault(f"argument {name}={value}: {error}", where, f"its default is {default!r}"))
     if faults:
@@ -305,10 +307,10 @@ def _converted(path: Path, function: Callable[..., Any], arguments: Mapping[str,
     return keywords
 
 
-_TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_TRUTH_WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
-def _as_type_of(default: Any, value: Any) -> Any:
+def _convert_like_default(default: Any, value: Any) -> Any:
     """``value`` in the type of ``default``.
 
     Raises:
@@ -318,11 +320,11 @@ def _as_type_of(default: Any, value: Any) -> Any:
     if not isinstance(value, str):
         if isinstance(value, kind) or (kind is float and isinstance(value, int)):
             return kind(value) if kind is float else value
-        raise ValueError(f"{_described(value)} is no {kind.__name__}")
+        raise ValueError(f"{_describe_value(value)} is no {kind.__name__}")
     if kind is bool:
-        if value.lower() not in _TRUTH:
+        if value.lower() not in _TRUTH_WORDS:
             raise ValueError("it must be true or false")
-        return _TRUTH[value.lower()]
+        return _TRUTH_WORDS[value.lower()]
     if kind not in (int, float, str):
         raise ValueError(f"a {kind.__name__} cannot be given as text")
     try:
@@ -331,6 +333,6 @@ def _as_type_of(default: Any, value: Any) -> Any:
         raise ValueError(f"it must be {'a whole number' if kind is int else 'a number'}") from None
 
 
-def _described(value: object) -> str:
+def _describe_value(value: object) -> str:
     """Return what a value is, for a message."""
     return "nothing" if value is None else f"a {type(value).__name__}"

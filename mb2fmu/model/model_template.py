@@ -11,10 +11,10 @@ from jinja2 import Environment, StrictUndefined
 
 from mb2fmu.errors import Fault, ModelError
 
-_HEADLINE = "no model was written:"
+_TEMPLATE_HEADLINE = "no model was written:"
 
 
-def write_template(name: str, folder: Path | str) -> Path:
+def write_model_template(name: str, folder: Path | str) -> Path:
     """Write ``folder``/``name``.py, a commented model file that runs unchanged; the folder is made if needed.
 
     Args:
@@ -31,7 +31,7 @@ def write_template(name: str, folder: Path | str) -> Path:
         what = f"{name!r} cannot name a model: it must be an identifier of C and Python that begins with a letter"
         if keyword.iskeyword(name):
             what = f"{name!r} cannot name a model: it is a word of the language Python"
-        raise ModelError(_HEADLINE, [Fault(what, remedy="take letters, digits and _, for example my_robot")])
+        raise ModelError(_TEMPLATE_HEADLINE, [Fault(what, remedy="take letters, digits and _, for example my_robot")])
     template = resources.files("mb2fmu.model").joinpath("templates/new_model.py.jinja").read_text(encoding="utf-8")
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - Python, not HTML
     title = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
@@ -42,10 +42,10 @@ def write_template(name: str, folder: Path | str) -> Path:
             file.write(environment.from_string(template).render(name=name, title=title))
     except FileExistsError:
         raise ModelError(
-            _HEADLINE, [Fault("it is there already", str(path), "choose another name or folder")]
+            _TEMPLATE_HEADLINE, [Fault("it is there already", str(path), "choose another name or folder")]
         ) from None
     except OSError as error:
         raise ModelError(
-            _HEADLINE, [Fault(error.strerror or str(error), str(path), "choose another folder")]
+            _TEMPLATE_HEADLINE, [Fault(error.strerror or str(error), str(path), "choose another folder")]
         ) from error
     return path

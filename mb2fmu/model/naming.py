@@ -8,12 +8,12 @@ import re
 from mb2fmu.model.declarations.output_requests import OutputRequest
 
 # FMI 2.0.5 section 2.2.9 and FMI 3.0.2 section 2.4.7.5.1, "structured" naming, without quoted names
-_PART = r"[A-Za-z_][A-Za-z0-9_]*(\[\d+(,\d+)*\])?"
-_PATH = rf"{_PART}(\.{_PART})*"
-_NAME = re.compile(rf"({_PATH}|der\({_PATH}(,[1-9]\d*)?\))\Z")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_NAME_PART_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*(\[\d+(,\d+)*\])?"
+_NAME_PATH_PATTERN = rf"{_NAME_PART_PATTERN}(\.{_NAME_PART_PATTERN})*"
+_VARIABLE_NAME_PATTERN = re.compile(rf"({_NAME_PATH_PATTERN}|der\({_NAME_PATH_PATTERN}(,[1-9]\d*)?\))\Z")
+_IDENTIFIER_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
-VECTOR_KINDS = frozenset(
+VECTOR_OUTPUT_KINDS = frozenset(
     {
         "position",
         "velocity",
@@ -33,15 +33,15 @@ VECTOR_KINDS = frozenset(
 
 def is_variable_name(name: object) -> bool:
     """Return whether FMI's structured naming allows ``name``: ``arm.joint[2].angle``, ``der(x)``; no spaces, quotes."""
-    return isinstance(name, str) and _NAME.match(name) is not None
+    return isinstance(name, str) and _VARIABLE_NAME_PATTERN.match(name) is not None
 
 
 def is_model_name(name: object) -> bool:
     """Return whether ``name`` is an identifier of C and of Python."""
-    return isinstance(name, str) and _IDENTIFIER.match(name) is not None and not keyword.iskeyword(name)
+    return isinstance(name, str) and _IDENTIFIER_PATTERN.match(name) is not None and not keyword.iskeyword(name)
 
 
-def suggested_name(name: object, otherwise: str) -> str:
+def suggest_identifier(name: object, otherwise: str) -> str:
     """Return a legal identifier similar to ``name``; ``otherwise`` if no character is left."""
     kept = re.sub(r"\W+", "_", str(name), flags=re.ASCII).strip("_")
     if not kept:
@@ -49,27 +49,29 @@ def suggested_name(name: object, otherwise: str) -> str:
     return f"_{kept}" if kept[0].isdigit() or keyword.iskeyword(kept) else kept
 
 
-_DOTS = {"dot": "_dot", "ddot": "_ddot", "dddot": "_dddot"}
-_LATEX = re.compile(r"\\([A-Za-z]+)")
+_DOT_SUFFIXES = {"dot": "_dot", "ddot": "_ddot", "dddot": "_dddot"}
+_LATEX_COMMAND_PATTERN = re.compile(r"\\([A-Za-z]+)")
 
 
-def plain_latex(name: str) -> str:
+def strip_latex(name: str) -> str:
     r"""Return a symbol's name without LaTeX: ``\dot{\theta}_{1}`` → ``theta_1_dot``; legal names stay unchanged."""
     if is_variable_name(name):
         return name
-    ending = "".join(_DOTS.get(command, "") for command in _LATEX.findall(name))
-    bare = _LATEX.sub(lambda match: "" if match[1] in {*_DOTS, *_STYLES} else match[1], name)
+    ending = "".join(_DOT_SUFFIXES.get(command, "") for command in _LATEX_COMMAND_PATTERN.findall(name))
+    bare = _LATEX_COMMAND_PATTERN.sub(
+        lambda match: "" if match[1] in {*_DOT_SUFFIXES, *_LATEX_STYLE_COMMANDS} else match[1], name
+    )
     bare = re.sub(r"\s+", "_", re.sub(r"[{}$\\^]|\\,", "", bare).replace("'", "_prime").replace("*", "_star").strip())
     cleaned = f"{bare}{ending}"
     return cleaned if is_variable_name(cleaned) else name
 
 
-_STYLES = frozenset(
+_LATEX_STYLE_COMMANDS = frozenset(
     {"mathrm", "mathbf", "mathit", "mathcal", "text", "rm", "bf", "hat", "bar", "tilde", "vec", "boldsymbol"}
 )
 
 
-def requested_names(request: OutputRequest) -> tuple[str, ...]:
+def output_variable_names(request: OutputRequest) -> tuple[str, ...]:
     """Return the FMU variables that one output request makes, in order."""
     name = request.name
     if request.kind == "orientation":
@@ -77,6 +79,6 @@ def requested_names(request: OutputRequest) -> tuple[str, ...]:
             return tuple(f"{name}.{part}" for part in "wxyz")
         return tuple(f"{name}[{index}]" for index in (1, 2, 3))
     is_load = request.kind == "force" and isinstance(request.subject[0], tuple)
-    if request.kind in VECTOR_KINDS or is_load:
+    if request.kind in VECTOR_OUTPUT_KINDS or is_load:
         return tuple(f"{name}.{part}" for part in "xyz")
     return (name,)

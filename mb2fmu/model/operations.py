@@ -72,11 +72,11 @@ class Op(IntEnum):
     HYPOT = auto()
 
 
-LEAVES = frozenset(Op(i) for i in range(Op.CONSTANT, Op.SEED + 1))
+LEAF_OPERATIONS = frozenset(Op(i) for i in range(Op.CONSTANT, Op.SEED + 1))
 """Read something; operand ``a`` is the index of what they read."""
 
 
-class Writer(Protocol):
+class DerivativeWriter(Protocol):
     """Protocol: writes the nodes of a derivative (``ProgramBuilder``)."""
 
     def constant(self, value: float) -> int:
@@ -120,7 +120,7 @@ class Writer(Protocol):
         ...
 
 
-Slope = Callable[[Writer, Sequence[int], int], int]
+DerivativeRule = Callable[[DerivativeWriter, Sequence[int], int], int]
 """A partial derivative as a node, from the operands and the value of the operation."""
 
 
@@ -159,7 +159,7 @@ class Operation:
 
     op: Op
     arity: int
-    slopes: tuple[Slope, ...] = ()
+    slopes: tuple[DerivativeRule, ...] = ()
     flat: bool = False
     sympy: str = ""
     meaning: str = ""
@@ -186,13 +186,13 @@ class Operation:
         assert not self.symmetric or self.arity == 2, f"{self.op.name}: only functions of two arguments are symmetric"
 
 
-def _truth(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
+def _comparison_value(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
     """Return the row of a comparison that gives 0 or 1."""
     return lambda a, b: mpmath.mpf(holds(a, b))
 
 
-def _arithmetic(
-    op: Op, sign: str, digits: Callable[..., Any], slopes: tuple[Slope, ...] = (), cost: float = 1.0
+def _arithmetic_row(
+    op: Op, sign: str, digits: Callable[..., Any], slopes: tuple[DerivativeRule, ...] = (), cost: float = 1.0
 ) -> Operation:
     """Return the row of a sum, difference, product or quotient."""
     text = f"{{0}} {sign} {{1}}"
@@ -212,7 +212,7 @@ def _arithmetic(
     )
 
 
-def _function(op: Op, cost: float, *slopes: Slope, real: bool = False, **facts: Any) -> Operation:
+def _function_row(op: Op, cost: float, *slopes: DerivativeRule, real: bool = False, **facts: Any) -> Operation:
     """Return the row of a function with one name in SymPy, C, Python and mpmath.
 
     Args:
@@ -235,7 +235,7 @@ def _function(op: Op, cost: float, *slopes: Slope, real: bool = False, **facts: 
     return Operation(op, arity, slopes, cost=cost, **(known | facts))
 
 
-def _step(op: Op, python: str, digits: Callable[..., Any], *, arity: int = 1, **facts: Any) -> Operation:
+def _step_function_row(op: Op, python: str, digits: Callable[..., Any], *, arity: int = 1, **facts: Any) -> Operation:
     """Return the row of a function with jumps; its derivative is 0 elsewhere, and it is exact in doubles."""
     name = op.name.lower()
     operands = ", ".join(f"{{{i}}}" for i in range(arity))
@@ -243,106 +243,106 @@ def _step(op: Op, python: str, digits: Callable[..., Any], *, arity: int = 1, **
     return Operation(op, arity, flat=True, python=python, digits=digits, exact=True, **(known | facts))
 
 
-def _choice(condition: str, then: str, otherwise: str) -> str:
+def _modelica_choice(condition: str, then: str, otherwise: str) -> str:
     """Return a choice of Modelica without events: the branch is that of the present values."""
     return f"noEvent(if {condition} then {then} else {otherwise})"
 
 
-_LARGER = _choice("{1} > {0}", "{1}", "{0}")
+_MODELICA_MAXIMUM = _modelica_choice("{1} > {0}", "{1}", "{0}")
 
 
 # --- slopes that are more than a line --------------------------------------------------------------------------------
 
 
-def _one(b: Writer) -> int:
+def _constant_one(b: DerivativeWriter) -> int:
     """Return the constant 1."""
     return b.constant(1.0)
 
 
-def _power_by_base(b: Writer, x: Sequence[int], _value: int) -> int:
+def _power_by_base(b: DerivativeWriter, x: Sequence[int], _value: int) -> int:
     """Return ∂(a^b)/∂a = b · a^(b − 1)."""
-    return b.mul(x[1], b.power(x[0], b.sub(x[1], _one(b))))
+    return b.mul(x[1], b.power(x[0], b.sub(x[1], _constant_one(b))))
 
 
-def _power_by_exponent(b: Writer, x: Sequence[int], value: int) -> int:
+def _power_by_exponent(b: DerivativeWriter, x: Sequence[int], value: int) -> int:
     """a**b ln a, which goes to 0 with a**b."""
     slope = b.mul(value, b.unary(Op.LOG, x[0]))
     zero = b.constant(0.0)
     return b.select(b.binary(Op.EQ, value, zero), zero, slope)
 
 
-def _squares(b: Writer, x: Sequence[int]) -> int:
+def _sum_of_squares(b: DerivativeWriter, x: Sequence[int]) -> int:
     """Return x² + y²."""
     return b.add(b.mul(x[0], x[0]), b.mul(x[1], x[1]))
 
 
-def _over_root(b: Writer, square: int) -> int:
+def _inverse_root(b: DerivativeWriter, square: int) -> int:
     """Return 1 / √…."""
-    return b.div(_one(b), b.unary(Op.SQRT, square))
+    return b.div(_constant_one(b), b.unary(Op.SQRT, square))
 
 
-def _bell(b: Writer, x: Sequence[int], _value: int) -> int:
+def _error_function_slope(b: DerivativeWriter, x: Sequence[int], _value: int) -> int:
     """Return 2/√π exp(−x²)."""
     square = b.mul(x[0], x[0])
     return b.mul(b.constant(2.0 / math.sqrt(math.pi)), b.unary(Op.EXP, b.neg(square)))
 
 
-def _by_square(then: Callable[[Writer, int], int]) -> Slope:
+def _slope_by_square(then: Callable[[DerivativeWriter, int], int]) -> DerivativeRule:
     """Return a slope that depends on the square of the operand."""
     return lambda b, x, _value: then(b, b.mul(x[0], x[0]))
 
 
-def _by_value_square(then: Callable[[Writer, int], int]) -> Slope:
+def _slope_by_value_square(then: Callable[[DerivativeWriter, int], int]) -> DerivativeRule:
     """Return a slope that depends on the square of the value."""
     return lambda b, _x, value: then(b, b.mul(value, value))
 
 
-_ROWS = (
+_OPERATION_ROWS = (
     # --- arithmetic: sums and quotients have rules of differentiation of their own
-    _arithmetic(Op.ADD, "+", lambda a, b: a + b),
-    _arithmetic(Op.SUB, "-", lambda a, b: a - b),
-    _arithmetic(Op.MUL, "*", lambda a, b: a * b, (lambda _b, x, _value: x[1], lambda _b, x, _value: x[0])),
-    _arithmetic(Op.DIV, "/", lambda a, b: a / b, cost=2.0),
+    _arithmetic_row(Op.ADD, "+", lambda a, b: a + b),
+    _arithmetic_row(Op.SUB, "-", lambda a, b: a - b),
+    _arithmetic_row(Op.MUL, "*", lambda a, b: a * b, (lambda _b, x, _value: x[1], lambda _b, x, _value: x[0])),
+    _arithmetic_row(Op.DIV, "/", lambda a, b: a / b, cost=2.0),
     Operation(
         Op.NEG, 1, (lambda b, _x, _value: b.constant(-1.0),), c="-{0}", matlab="-({0})", modelica="-({0})",
         digits=lambda a: -a, exact=True,
     ),
-    _function(
+    _function_row(
         Op.POW, 280.0, _power_by_base, _power_by_exponent,
         sympy="", python="power", matlab="real_power({0}, {1})", modelica="({0}) ^ ({1})", digits=mpmath.power,
         hazard="edge",
     ),
     # --- elementary functions
-    _function(
+    _function_row(
         Op.SQRT, 4.0, lambda b, _x, value: b.div(b.constant(0.5), value),
         sympy="Sqrt", c="sqrt({0})", of_lanes=True, real=True, exact=True, hazard="edge", never_negative=True,
     ),
-    _function(Op.EXP, 55.0, lambda _b, _x, value: value, hazard="large", never_negative=True),
-    _function(Op.LOG, 130.0, lambda b, x, _value: b.div(_one(b), x[0]), real=True, notation="ln", hazard="pole"),
-    _function(Op.SIN, 10.0, lambda b, x, _value: b.unary(Op.COS, x[0]), parity="odd"),
-    _function(Op.COS, 10.0, lambda b, x, _value: b.neg(b.unary(Op.SIN, x[0])), parity="even"),
-    _function(Op.TAN, 70.0, _by_value_square(lambda b, square: b.add(_one(b), square)), parity="odd"),
-    _function(
-        Op.ASIN, 30.0, _by_square(lambda b, square: _over_root(b, b.sub(_one(b), square))),
+    _function_row(Op.EXP, 55.0, lambda _b, _x, value: value, hazard="large", never_negative=True),
+    _function_row(Op.LOG, 130.0, lambda b, x, _value: b.div(_constant_one(b), x[0]), real=True, notation="ln", hazard="pole"),
+    _function_row(Op.SIN, 10.0, lambda b, x, _value: b.unary(Op.COS, x[0]), parity="odd"),
+    _function_row(Op.COS, 10.0, lambda b, x, _value: b.neg(b.unary(Op.SIN, x[0])), parity="even"),
+    _function_row(Op.TAN, 70.0, _slope_by_value_square(lambda b, square: b.add(_constant_one(b), square)), parity="odd"),
+    _function_row(
+        Op.ASIN, 30.0, _slope_by_square(lambda b, square: _inverse_root(b, b.sub(_constant_one(b), square))),
         real=True, notation="arcsin", parity="odd", hazard="edge",
     ),
-    _function(
-        Op.ACOS, 30.0, _by_square(lambda b, square: b.neg(_over_root(b, b.sub(_one(b), square)))),
+    _function_row(
+        Op.ACOS, 30.0, _slope_by_square(lambda b, square: b.neg(_inverse_root(b, b.sub(_constant_one(b), square)))),
         real=True, notation="arccos", hazard="edge",
     ),
-    _function(
-        Op.ATAN, 55.0, _by_square(lambda b, square: b.div(_one(b), b.add(_one(b), square))),
+    _function_row(
+        Op.ATAN, 55.0, _slope_by_square(lambda b, square: b.div(_constant_one(b), b.add(_constant_one(b), square))),
         notation="arctan", parity="odd",
     ),
-    _function(
+    _function_row(
         Op.ATAN2,
         100.0,
-        lambda b, x, _value: b.div(x[1], _squares(b, x)),
-        lambda b, x, _value: b.neg(b.div(x[0], _squares(b, x))),
+        lambda b, x, _value: b.div(x[1], _sum_of_squares(b, x)),
+        lambda b, x, _value: b.neg(b.div(x[0], _sum_of_squares(b, x))),
         meaning="angle of the point (x, y), arguments (y, x)",
         hazard="edge",
     ),
-    _function(
+    _function_row(
         Op.HYPOT,
         25.0,
         lambda b, x, value: b.div(x[0], value),
@@ -350,84 +350,84 @@ _ROWS = (
         c_file="hypot.h", symmetric=True, never_negative=True, hazard="edge", modelica="sqrt(({0}) ^ 2 + ({1}) ^ 2)",
         meaning="√(x² + y²) without overflow (of `sympy.codegen.cfunctions`)",
     ),
-    _function(Op.SINH, 130.0, lambda b, x, _value: b.unary(Op.COSH, x[0]), parity="odd", hazard="large"),
-    _function(
+    _function_row(Op.SINH, 130.0, lambda b, x, _value: b.unary(Op.COSH, x[0]), parity="odd", hazard="large"),
+    _function_row(
         Op.COSH, 130.0, lambda b, x, _value: b.unary(Op.SINH, x[0]),
         parity="even", hazard="large", never_negative=True,
     ),
-    _function(Op.TANH, 130.0, _by_value_square(lambda b, square: b.sub(_one(b), square)), parity="odd"),
-    _function(Op.ASINH, 180.0, _by_square(lambda b, square: _over_root(b, b.add(square, _one(b)))), parity="odd",
+    _function_row(Op.TANH, 130.0, _slope_by_value_square(lambda b, square: b.sub(_constant_one(b), square)), parity="odd"),
+    _function_row(Op.ASINH, 180.0, _slope_by_square(lambda b, square: _inverse_root(b, b.add(square, _constant_one(b)))), parity="odd",
         modelica="log({0} + sqrt(({0}) ^ 2 + 1.0))"),
-    _function(
-        Op.ACOSH, 280.0, _by_square(lambda b, square: _over_root(b, b.sub(square, _one(b)))),
+    _function_row(
+        Op.ACOSH, 280.0, _slope_by_square(lambda b, square: _inverse_root(b, b.sub(square, _constant_one(b)))),
         real=True, hazard="edge", modelica="log({0} + sqrt(({0}) ^ 2 - 1.0))",
     ),
-    _function(
-        Op.ATANH, 180.0, _by_square(lambda b, square: b.div(_one(b), b.sub(_one(b), square))),
+    _function_row(
+        Op.ATANH, 180.0, _slope_by_square(lambda b, square: b.div(_constant_one(b), b.sub(_constant_one(b), square))),
         real=True, parity="odd", hazard="pole", modelica="0.5 * log((1.0 + {0}) / (1.0 - {0}))",
     ),
-    _function(Op.ERF, 25.0, _bell, parity="odd", modelica=""),
+    _function_row(Op.ERF, 25.0, _error_function_slope, parity="odd", modelica=""),
     # --- kinks: the derivative is that of the branch taken
-    _function(
+    _function_row(
         Op.ABS, 1.0, lambda b, x, _value: b.unary(Op.SIGN, x[0]),
         sympy="Abs", python="absolute", c="fabs({0})", of_lanes=True, digits=abs, exact=True, parity="even",
-        never_negative=True, meaning="absolute value", modelica=_choice("{0} < 0.0", "-({0})", "{0}"),
+        never_negative=True, meaning="absolute value", modelica=_modelica_choice("{0} < 0.0", "-({0})", "{0}"),
     ),
     Operation(
         Op.MIN, 2, python="minimum", c="mb2fmu_min({0}, {1})", matlab="smaller({0}, {1})", digits=min, exact=True,
-        symmetric=True, modelica=_choice("{1} < {0}", "{1}", "{0}"),
+        symmetric=True, modelica=_modelica_choice("{1} < {0}", "{1}", "{0}"),
     ),
     Operation(
         Op.MAX, 2, python="maximum", c="mb2fmu_max({0}, {1})", matlab="larger({0}, {1})", digits=max, exact=True,
-        symmetric=True, modelica=_LARGER,
+        symmetric=True, modelica=_MODELICA_MAXIMUM,
     ),
     Operation(
         Op.SELECT, 3, python="select", c="({0} != 0.0) ? {1} : {2}", of_lanes=True, matlab="select({0}, {1}, {2})",
         digits=lambda condition, a, b: a if condition != 0 else b, exact=True,
-        modelica=_choice("{0} > 0.5", "{1}", "{2}"),
+        modelica=_modelica_choice("{0} > 0.5", "{1}", "{2}"),
     ),
     # --- jumps, comparisons, logic
-    _step(
+    _step_function_row(
         Op.SIGN, "sign", mpmath.sign, cost=4.0, sympy="sign", notation="sgn", parity="odd", meaning="−1, 0 or 1",
-        modelica=_choice("{0} > 0.0", "1.0", _choice("{0} < 0.0", "-1.0", "0.0")),
+        modelica=_modelica_choice("{0} > 0.0", "1.0", _modelica_choice("{0} < 0.0", "-1.0", "0.0")),
     ),
-    _step(Op.FLOOR, "floor", mpmath.floor, sympy="floor", modelica="noEvent(floor({0}))"),
-    _step(Op.CEIL, "ceil", mpmath.ceil, sympy="ceiling", modelica="noEvent(ceil({0}))"),
-    _step(
-        Op.LT, "less", _truth(lambda a, b: a < b), arity=2, c="({0} < {1}) ? 1.0 : 0.0", matlab="less({0}, {1})",
-        modelica=_choice("{0} < {1}", "1.0", "0.0"),
+    _step_function_row(Op.FLOOR, "floor", mpmath.floor, sympy="floor", modelica="noEvent(floor({0}))"),
+    _step_function_row(Op.CEIL, "ceil", mpmath.ceil, sympy="ceiling", modelica="noEvent(ceil({0}))"),
+    _step_function_row(
+        Op.LT, "less", _comparison_value(lambda a, b: a < b), arity=2, c="({0} < {1}) ? 1.0 : 0.0", matlab="less({0}, {1})",
+        modelica=_modelica_choice("{0} < {1}", "1.0", "0.0"),
     ),
-    _step(
-        Op.LE, "less_equal", _truth(lambda a, b: a <= b), arity=2, c="({0} <= {1}) ? 1.0 : 0.0",
-        matlab="less_equal({0}, {1})", modelica=_choice("{0} <= {1}", "1.0", "0.0"),
+    _step_function_row(
+        Op.LE, "less_equal", _comparison_value(lambda a, b: a <= b), arity=2, c="({0} <= {1}) ? 1.0 : 0.0",
+        matlab="less_equal({0}, {1})", modelica=_modelica_choice("{0} <= {1}", "1.0", "0.0"),
     ),
-    _step(
-        Op.EQ, "equal", _truth(lambda a, b: a == b), arity=2, c="({0} == {1}) ? 1.0 : 0.0", matlab="equal({0}, {1})",
-        modelica=_choice("{0} <= {1} and {0} >= {1}", "1.0", "0.0"),  # of Reals Modelica has no ==
+    _step_function_row(
+        Op.EQ, "equal", _comparison_value(lambda a, b: a == b), arity=2, c="({0} == {1}) ? 1.0 : 0.0", matlab="equal({0}, {1})",
+        modelica=_modelica_choice("{0} <= {1} and {0} >= {1}", "1.0", "0.0"),  # of Reals Modelica has no ==
         symmetric=True,
     ),
-    _step(
+    _step_function_row(
         Op.NOT, "logical_not", lambda a: 1 - a, sympy="Not", c="1.0 - {0}", matlab="logical_not({0})",
         modelica="1.0 - {0}",
     ),
-    _step(
+    _step_function_row(
         Op.AND, "logical_and", lambda a, b: a * b, arity=2, c="{0} * {1}", matlab="logical_and({0}, {1})",
         symmetric=True, modelica="{0} * {1}",
     ),
-    _step(
+    _step_function_row(
         Op.OR, "logical_or", max, arity=2, c="mb2fmu_max({0}, {1})", matlab="larger({0}, {1})", symmetric=True,
-        modelica=_LARGER,
+        modelica=_MODELICA_MAXIMUM,
     ),
     Operation(Op.FROZEN, 1, flat=True, c="{0}", matlab="({0})", modelica="{0}", digits=lambda a: a, exact=True),
 )  # fmt: skip
 
-OPERATIONS = MappingProxyType({row.op: row for row in _ROWS})
-"""All of them but what reads something (:data:`LEAVES`), tables and blocks."""
+OPERATIONS = MappingProxyType({row.op: row for row in _OPERATION_ROWS})
+"""All of them but what reads something (:data:`LEAF_OPERATIONS`), tables and blocks."""
 
-assert len(OPERATIONS) == len(_ROWS), "one row per operation"
-assert set(Op) == set(OPERATIONS) | LEAVES | {Op.TABLE, Op.BLOCK}, "a row for each operation"
+assert len(OPERATIONS) == len(_OPERATION_ROWS), "one row per operation"
+assert set(Op) == set(OPERATIONS) | LEAF_OPERATIONS | {Op.TABLE, Op.BLOCK}, "a row for each operation"
 
 
-def having(wanted: Callable[[Operation], object]) -> frozenset[Op]:
+def select_operations(wanted: Callable[[Operation], object]) -> frozenset[Op]:
     """Return the operations whose rows have these attributes."""
     return frozenset(op for op, row in OPERATIONS.items() if wanted(row))

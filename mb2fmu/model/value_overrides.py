@@ -26,12 +26,12 @@ class _WithDeclarations(Protocol):
 
 
 AnyModel = TypeVar("AnyModel", bound=_WithDeclarations)
-Value = float | str
+OverrideValue = float | str
 
-_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*\Z")
+_NUMBER_PATTERN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*\Z")
 
 
-def number_in(value: Value, unit: str) -> float:
+def parse_number(value: OverrideValue, unit: str) -> float:
     """Return a value as a number in ``unit``: ``2``, ``"2"``, or with its own unit, ``"30 deg"``.
 
     Raises:
@@ -39,7 +39,7 @@ def number_in(value: Value, unit: str) -> float:
     """
     if not isinstance(value, str):
         number = float(value)
-    elif (match := _NUMBER.match(value)) is None:
+    elif (match := _NUMBER_PATTERN.match(value)) is None:
         raise ValueError(f"{value!r} is no number")
     else:
         number = float(match[1])
@@ -51,7 +51,7 @@ def number_in(value: Value, unit: str) -> float:
     return number
 
 
-def with_values(model: AnyModel, values: Mapping[str, Value]) -> AnyModel:
+def override_values(model: AnyModel, values: Mapping[str, OverrideValue]) -> AnyModel:
     """Return a copy of the model with other values.
 
     Args:
@@ -69,27 +69,27 @@ def with_values(model: AnyModel, values: Mapping[str, Value]) -> AnyModel:
     for name, value in values.items():
         item = settable.get(name)
         if item is None or (isinstance(item, Parameter) and item.calculated):
-            faults.append(_unsettable(name, item, list(settable)))
+            faults.append(_value_fault(name, item, list(settable)))
             continue
         try:
-            numbers[name] = number_in(value, item.unit)
+            numbers[name] = parse_number(value, item.unit)
         except ValueError as error:
             remedy = f"write {name}=NUMBER in {item.unit}, or with a unit: {name}='NUMBER UNIT'"
             faults.append(Fault(f"{name} cannot be set: {error}", item.where, remedy))
     if faults:  # what only lies out of its bounds is told by the checks of the model, with all that these find
-        from mb2fmu.model.checks.bound_checks import out_of_bounds
+        from mb2fmu.model.checks.bound_checks import bound_faults
 
-        faults += [fault for name, number in numbers.items() for fault in out_of_bounds(settable[name], number)]
+        faults += [fault for name, number in numbers.items() for fault in bound_faults(settable[name], number)]
         raise ModelError(f"{model.name} cannot be set as asked:", faults)
-    return _changed(model, numbers)
+    return _copy_with_numbers(model, numbers)
 
 
-def _changed(model: AnyModel, numbers: Mapping[str, float]) -> AnyModel:
+def _copy_with_numbers(model: AnyModel, numbers: Mapping[str, float]) -> AnyModel:
     """Return a copy of the model with these numbers in its declarations."""
     import copy
 
     other = copy.copy(model)
-    other.declared = [_with_number(item, numbers) for item in model.declared]
+    other.declared = [_set_number(item, numbers) for item in model.declared]
     kept = {item.symbol for item in model.declared if isinstance(item, Input) and item.name in numbers}
     experiment = model.default_experiment
     signals = {symbol: signal for symbol, signal in experiment.signals.items() if symbol not in kept}
@@ -98,7 +98,7 @@ def _changed(model: AnyModel, numbers: Mapping[str, float]) -> AnyModel:
     return other
 
 
-def _with_number(item: Quantity, numbers: Mapping[str, float]) -> Quantity:
+def _set_number(item: Quantity, numbers: Mapping[str, float]) -> Quantity:
     """Return an item with the number set for its name, as its value or start."""
     if isinstance(item, Parameter) and item.name in numbers:
         return replace(item, value=numbers[item.name])
@@ -107,7 +107,7 @@ def _with_number(item: Quantity, numbers: Mapping[str, float]) -> Quantity:
     return item
 
 
-def _unsettable(name: str, item: Quantity | None, names: Sequence[str]) -> Fault:
+def _value_fault(name: str, item: Quantity | None, names: Sequence[str]) -> Fault:
     """Return why a name cannot be given a value."""
     if isinstance(item, Parameter):
         symbols = sorted(map(str, getattr(item.value, "free_symbols", ())))

@@ -8,7 +8,7 @@ formulations or FMI.
 
 from mb2fmu.robots.robot_loading import MJCF, URDF, is_robot_file, load_robot
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
-from mb2fmu.robots.tree.robot_mechanism import read_robot
+from mb2fmu.robots.tree.robot_mechanism import read_robot_mechanism
 
 __all__ = [
     "MJCF",
@@ -16,5 +16,5 @@ __all__ = [
     "RobotMechanics",
     "is_robot_file",
     "load_robot",
-    "read_robot",
+    "read_robot_mechanism",
 ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 
-def spoken(word: str) -> str:
+def spell_out_name(word: str) -> str:
     """Return the last parts of a variable's name as words: ``angular velocity x``."""
     return word.replace("_", " ").replace(".", " ")
 
 
-def plural(names: list[str]) -> str:
+def list_names(names: list[str]) -> str:
     """Return names for a message, with the plural's s in front if there are several."""
     return f"{'s' if len(names) > 1 else ''} {', '.join(names)}"

@@ -1,4 +1,4 @@
-"""Appearance of a robot: the shapes of its links as ``Scenery``, and their mesh files.
+"""Appearance of a robot: the shapes of its links as ``AppearanceRecords``, and their mesh files.
 
 Cylinders and spheres are placed by a point and a direction; boxes by a frame where they are turned. Of a mesh, turn and
 scale are put into its triangles when they are read, so that no frame is needed.
@@ -17,22 +17,22 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import (
     DrawnJoint,
     DrawnShape,
     JointKind,
-    MeshUse,
-    Scenery,
+    MeshPlacement,
+    AppearanceRecords,
     ShapeKind,
 )
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components
-from mb2fmu.robots.description.robot_description import Array, Geometry, LinkRecord, Pose, RobotDescription
-from mb2fmu.robots.file_formats.package_paths import UnresolvedError, mesh_path
-from mb2fmu.robots.tree.articulated_tree import MovingTree
+from mb2fmu.robots.description.robot_description import Array, LinkGeometry, LinkRecord, Pose, RobotDescription
+from mb2fmu.robots.file_formats.package_paths import MeshNotFoundError, find_mesh_file
+from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
-UP: Components = (sm.S.Zero, sm.S.One, sm.S.Zero)
-HERE: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
+Y_AXIS: Components = (sm.S.Zero, sm.S.One, sm.S.Zero)
+ZERO_OFFSET: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
 @dataclass(slots=True)
-class Places:
+class FrameAndPointNumbers:
     """Numbers of frames and points of the mechanism.
 
     Attributes:
@@ -48,9 +48,9 @@ class Places:
     components: Callable[[Array], Components]
 
 
-def drawn_geometries(
-    description: RobotDescription, tree: MovingTree
-) -> Iterator[tuple[int, LinkRecord, Geometry, Pose]]:
+def select_drawn_geometries(
+    description: RobotDescription, tree: ArticulatedTree
+) -> Iterator[tuple[int, LinkRecord, LinkGeometry, Pose]]:
     """Yield (part, link, shape, pose in the part's axes): visual shapes, or collision shapes of links without."""
     for link in description.links:
         part, pose = tree.place[link.name]
@@ -59,31 +59,31 @@ def drawn_geometries(
             yield part, link, shape, pose @ shape.pose
 
 
-def mesh_uses(
-    description: RobotDescription, tree: MovingTree, packages: Mapping[str, str]
-) -> tuple[tuple[MeshUse, ...], tuple[str, ...]]:
+def find_meshes(
+    description: RobotDescription, tree: ArticulatedTree, packages: Mapping[str, str]
+) -> tuple[tuple[MeshPlacement, ...], tuple[str, ...]]:
     """Return every use of a mesh file that is there, and a note for each one that is not."""
     uses, notes = [], []
-    for number, (_, _, shape, pose) in enumerate(drawn_geometries(description, tree)):
+    for number, (_, _, shape, pose) in enumerate(select_drawn_geometries(description, tree)):
         if shape.kind != "mesh":
             continue
         try:
-            path = mesh_path(shape.mesh, description.source or Path(), packages)
-        except UnresolvedError as error:
+            path = find_mesh_file(shape.mesh, description.source or Path(), packages)
+        except MeshNotFoundError as error:
             notes.append(f"a mesh is not drawn: {error}")
             continue
         turned = (pose.rotation @ np.diag(shape.sizes)).ravel().tolist()
-        uses.append(MeshUse(_key(number, shape), path, tuple(turned)))
+        uses.append(MeshPlacement(_mesh_key(number, shape), path, tuple(turned)))
     return tuple(uses), tuple(notes)
 
 
-def robot_scenery(robot: RobotMechanics, numbers: Places) -> Scenery:
+def form_robot_appearance(robot: RobotMechanics, numbers: FrameAndPointNumbers) -> AppearanceRecords:
     """Return all shapes, and the axes of hinges and slides."""
     there = {mesh.key for mesh in robot.meshes}
     shapes = [
         drawn
-        for number, (part, link, shape, pose) in enumerate(drawn_geometries(robot.description, robot.tree))
-        for drawn in _drawn(number, part, link, shape, pose, numbers)
+        for number, (part, link, shape, pose) in enumerate(select_drawn_geometries(robot.description, robot.tree))
+        for drawn in _shape_records(number, part, link, shape, pose, numbers)
         if not drawn.mesh or drawn.mesh in there
     ]
     joints = []
@@ -91,25 +91,33 @@ def robot_scenery(robot: RobotMechanics, numbers: Places) -> Scenery:
         if part.coordinate is not None:
             axis = [sm.S.Zero] * 3
             axis[part.axis] = sm.S.One
-            kind = part.moved_by.kind
+            kind = part.moving_joint.kind
             along: Components = (axis[0], axis[1], axis[2])
             shown: JointKind = "pin" if kind == "revolute" else "slide"
-            joints.append(DrawnJoint(part.moved_by.name, shown, numbers.origin[i], numbers.own[i], along))
-    return Scenery(shapes=tuple(shapes), joints=tuple(joints), meshes=robot.meshes, notes=robot.undrawn)
+            joints.append(DrawnJoint(part.moving_joint.name, shown, numbers.origin[i], numbers.own[i], along))
+    return AppearanceRecords(
+        shapes=tuple(shapes), joints=tuple(joints), meshes=robot.meshes, notes=robot.missing_mesh_notes
+    )
 
 
-def _key(number: int, shape: Geometry) -> str:
+def _mesh_key(number: int, shape: LinkGeometry) -> str:
     """Return a shape's key: one per link and mesh file."""
     return f"{number}:{shape.mesh}"
 
 
-def _drawn(
-    number: int, part: int, link: LinkRecord, shape: Geometry, pose: Pose, numbers: Places
+def _shape_records(
+    number: int, part: int, link: LinkRecord, shape: LinkGeometry, pose: Pose, numbers: FrameAndPointNumbers
 ) -> Iterator[DrawnShape]:
     """Yield the record of one shape; a capsule becomes a cylinder and two spheres."""
 
     def made(
-        kind: ShapeKind, sizes: tuple[float, ...], at: Pose, *, frame: int = -1, along: Components = UP, mesh: str = ""
+        kind: ShapeKind,
+        sizes: tuple[float, ...],
+        at: Pose,
+        *,
+        frame: int = -1,
+        along: Components = Y_AXIS,
+        mesh: str = "",
     ) -> DrawnShape:
         """Return the record of one solid, with its place in the scene."""
         own = numbers.own[part]
@@ -143,4 +151,4 @@ def _drawn(
         case "box" | "ellipsoid":
             yield made(shape.kind, shape.sizes, pose, frame=numbers.frame(part, pose))
         case "mesh":
-            yield made("mesh", (1.0,), pose, mesh=_key(number, shape))
+            yield made("mesh", (1.0,), pose, mesh=_mesh_key(number, shape))

@@ -12,29 +12,29 @@ from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
 from mb2fmu.robots.file_formats.urdf_import import read_urdf
-from mb2fmu.robots.robot_model import robot_model
-from mb2fmu.robots.robot_settings import RobotSettings, read_side_file, settings_of
-from mb2fmu.robots.tree.articulated_tree import DO_NOT_FIT, moving_tree
+from mb2fmu.robots.robot_model import make_robot_model
+from mb2fmu.robots.robot_settings import RobotSettings, read_settings_file, parse_settings
+from mb2fmu.robots.tree.articulated_tree import SETTINGS_HEADLINE, build_articulated_tree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
-SIDE_FILE = "robot.toml"
+SETTINGS_FILE = "robot.toml"
 
-Reader = Callable[[bytes, Path], RobotDescription]
+RobotFileReader = Callable[[bytes, Path], RobotDescription]
 ModelKind = TypeVar("ModelKind", bound=Model)
 
 URDF, MJCF, SDF = "a URDF file", "an MJCF file", "an SDF file"
-_READERS: dict[str, tuple[Reader, str]] = {
+_READERS_BY_SUFFIX: dict[str, tuple[RobotFileReader, str]] = {
     ".urdf": (read_urdf, URDF),
     ".xacro": (read_urdf, URDF),
-    ".xml": (lambda content, path: read_mjcf(content, path, content_of), MJCF),
-    ".mjcf": (lambda content, path: read_mjcf(content, path, content_of), MJCF),
+    ".xml": (lambda content, path: read_mjcf(content, path, read_included_file), MJCF),
+    ".mjcf": (lambda content, path: read_mjcf(content, path, read_included_file), MJCF),
     ".sdf": (read_sdf, SDF),
 }
 
 
 def is_robot_file(path: Path | str) -> bool:
     """Return whether a file is a robot description, by its name."""
-    return Path(path).suffix.lower() in _READERS
+    return Path(path).suffix.lower() in _READERS_BY_SUFFIX
 
 
 def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelKind]) -> ModelKind:
@@ -56,45 +56,47 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
         raise ModelError("no model could be loaded:", [Fault("there is no such file", str(path))])
     path = path.absolute()
     arguments = dict(arguments)
-    side_file = _side_file(path, arguments.pop("settings", None))
-    settings, faults = (RobotSettings(), []) if side_file is None else read_side_file(side_file.read_bytes(), side_file)
-    settings, further = settings_of(arguments, "argument", settings)
-    read, format_ = _READERS[path.suffix.lower()]
+    side_file = _find_settings_file(path, arguments.pop("settings", None))
+    settings, faults = (
+        (RobotSettings(), []) if side_file is None else read_settings_file(side_file.read_bytes(), side_file)
+    )
+    settings, further = parse_settings(arguments, "argument", settings)
+    read, format_ = _READERS_BY_SUFFIX[path.suffix.lower()]
     if faults or further:
-        known = _faults_of_names(lambda: read(path.read_bytes(), path), settings)
+        known = _setting_name_faults(lambda: read(path.read_bytes(), path), settings)
         raise ModelError("the robot's settings cannot be used:", [*faults, *further, *known])
-    model = robot_model(read(path.read_bytes(), path), settings, kind, format_)
+    model = make_robot_model(read(path.read_bytes(), path), settings, kind, format_)
     assert isinstance(model.mechanics, RobotMechanics)
-    model.mechanics.side_file, model.mechanics.arguments = side_file, frozenset(arguments)
+    model.mechanics.settings_file, model.mechanics.arguments = side_file, frozenset(arguments)
     return model
 
 
-def _faults_of_names(read: Callable[[], RobotDescription], settings: RobotSettings) -> Sequence[Fault]:
+def _setting_name_faults(read: Callable[[], RobotDescription], settings: RobotSettings) -> Sequence[Fault]:
     """Return the faults of a file, or those of the names in its other settings: no faults that follow from others."""
     try:
         description = read()
     except ModelError as error:
         return error.faults
     try:
-        moving_tree(description, settings)
+        build_articulated_tree(description, settings)
     except ModelError as error:
-        return error.faults if error.headline == DO_NOT_FIT else ()
+        return error.faults if error.headline == SETTINGS_HEADLINE else ()
     return ()
 
 
-def content_of(path: Path) -> bytes | None:
+def read_included_file(path: Path) -> bytes | None:
     """Return the content of an included file; None where there is none."""
     return path.read_bytes() if path.is_file() else None
 
 
-def _side_file(path: Path, named: str | None) -> Path | None:
+def _find_settings_file(path: Path, named: str | None) -> Path | None:
     """Find the file of settings; None if there is none."""
     if named is not None:
         beside = path.parent / named
         if not beside.is_file():
             raise ModelError("the robot's settings cannot be read:", [Fault("there is no such file", named)])
         return beside
-    for name in (f"{path.stem}.toml", SIDE_FILE):
+    for name in (f"{path.stem}.toml", SETTINGS_FILE):
         beside = path.parent / name
         if beside.is_file():
             return beside

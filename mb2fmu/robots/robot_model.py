@@ -1,4 +1,4 @@
-"""``robot_model``: a robot description and its settings → ``Model``, with everything declared."""
+"""``make_robot_model``: a robot description and its settings → ``Model``, with everything declared."""
 
 from __future__ import annotations
 
@@ -12,48 +12,59 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.model import Model
-from mb2fmu.model.naming import suggested_name
+from mb2fmu.model.naming import suggest_identifier
 from mb2fmu.model.variables import Coordinate, Input, Output, Parameter, Speed, StartKind
-from mb2fmu.robots.description.ignored_features import left_out
+from mb2fmu.robots.description.ignored_features import describe_ignored_features
 from mb2fmu.robots.description.robot_description import JointRecord, RobotDescription
-from mb2fmu.robots.display_names import spoken
-from mb2fmu.robots.experiment_length import experiment_length, told_if_stiff
-from mb2fmu.robots.joints.inverse_dynamics import driven_joints, efforts_asked_for, excitation_rate, prescribed_motions
-from mb2fmu.robots.joints.joint_effort_laws import JointLaws, laws_of_tendons
-from mb2fmu.robots.joints.joint_elements import FeltAtJoint, felt_at_joints, friction_element, hard_stops, with_stops
-from mb2fmu.robots.joints.link_loads import add_asked_loads, inputs_of_loads, swinging_loads
-from mb2fmu.robots.outputs.joint_reactions import ask_for_reactions, reaction_faults
-from mb2fmu.robots.outputs.joint_space_outputs import joint_space_outputs
-from mb2fmu.robots.outputs.link_outputs import ask_for_frame
+from mb2fmu.robots.display_names import spell_out_name
+from mb2fmu.robots.experiment_length import choose_experiment_length, note_stiffness
+from mb2fmu.robots.joints.inverse_dynamics import (
+    select_prescribed_joints,
+    request_joint_efforts,
+    excitation_rate,
+    excite_joint_motions,
+)
+from mb2fmu.robots.joints.joint_effort_laws import JointEffortLaws, tendon_efforts
+from mb2fmu.robots.joints.joint_elements import (
+    JointPassiveEffort,
+    find_joint_passive_efforts,
+    make_joint_friction,
+    make_hard_stops,
+    select_bounded_joints,
+)
+from mb2fmu.robots.joints.link_loads import add_requested_loads, declare_load_inputs, excite_link_loads
+from mb2fmu.robots.outputs.joint_reactions import request_reactions, reaction_faults
+from mb2fmu.robots.outputs.joint_space_outputs import declare_joint_space_outputs
+from mb2fmu.robots.outputs.link_outputs import request_frame_outputs
 from mb2fmu.robots.outputs.robot_arrays import ARRAY_NAMES, declare_arrays
-from mb2fmu.robots.robot_appearance import mesh_uses
+from mb2fmu.robots.robot_appearance import find_meshes
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import GROUNDS, MovingTree, Part, moving_tree
-from mb2fmu.robots.tree.loop_list import loops_of
+from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, ArticulatedTree, TreePart, build_articulated_tree
+from mb2fmu.robots.tree.loop_list import list_loops
 from mb2fmu.robots.tree.robot_mechanics import JointVariables, RobotMechanics
 from mb2fmu.robots.tree.tree_inertia import (
-    Weights,
-    braking_rate,
-    damping_of_joints,
-    directions,
-    falling_rate,
-    inertia_and_weight,
-    refuse_singular,
+    TreeInertia,
+    compute_braking_rate,
+    joint_damping_matrix,
+    motion_directions,
+    compute_falling_rate,
+    compute_inertia_and_weight,
+    check_singular_joints,
 )
 
 STANDARD_GRAVITY = 9.81
 """m/s²; what robot simulators take."""
-_RESERVED = {"time", "gravity"}
-_WITHIN = 0.9
+_RESERVED_NAMES = {"time", "gravity"}
+_EFFORT_LIMIT_FRACTION = 0.9
 """Part of an effort's limit that the default experiment uses."""
 
-_TO_SLIDE = 2.0
+_FRICTION_EXCITATION_FACTOR = 2.0
 """Part of a joint's friction that the default experiment's efforts swing with, so that it slides and sticks."""
 
 ModelKind = TypeVar("ModelKind", bound=Model)
 
 
-def robot_model(
+def make_robot_model(
     description: RobotDescription, settings: RobotSettings, kind: type[ModelKind], format_: str
 ) -> ModelKind:
     """Make the model of a robot: all variables, and an experiment that moves every joint.
@@ -68,19 +79,19 @@ def robot_model(
         ModelError: If the two do not fit, or the robot cannot move.
     """
     if settings.role == "inverse-dynamics":
-        settings = replace(settings, prescribed=driven_joints(description, settings), inputs=())
-    tree = moving_tree(description, settings)
-    refuse_singular(tree, description.source.name if description.source else description.name)
-    return _Modeller(description, settings, tree).model(kind, format_)
+        settings = replace(settings, prescribed=select_prescribed_joints(description, settings), inputs=())
+    tree = build_articulated_tree(description, settings)
+    check_singular_joints(tree, description.source.name if description.source else description.name)
+    return _RobotModelBuilder(description, settings, tree).model(kind, format_)
 
 
 @dataclass(slots=True)
-class _Modeller:
+class _RobotModelBuilder:
     description: RobotDescription
     settings: RobotSettings
-    tree: MovingTree
+    tree: ArticulatedTree
     declared: list[Any] = field(default_factory=list)
-    taken: set[str] = field(default_factory=lambda: set(_RESERVED))
+    taken: set[str] = field(default_factory=lambda: set(_RESERVED_NAMES))
     notes: list[str] = field(default_factory=list)
     variables: dict[int, JointVariables] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)  # part → name of its joint's variables
@@ -88,9 +99,9 @@ class _Modeller:
     outputs: list[Output] = field(default_factory=list)
     signals: dict[int, sm.Expr] = field(default_factory=dict)
     terminals: list[tuple[str, dict[str, sm.Expr], str]] = field(default_factory=list)
-    actuation: JointLaws = field(default_factory=JointLaws)
-    rubbing: tuple[FeltAtJoint, ...] = ()
-    stopped: tuple[FeltAtJoint, ...] = ()
+    actuation: JointEffortLaws = field(default_factory=JointEffortLaws)
+    rubbing: tuple[JointPassiveEffort, ...] = ()
+    stopped: tuple[JointPassiveEffort, ...] = ()
     desired: tuple[sm.Expr, ...] = ()
     loaded: tuple[tuple[str, ...], tuple[Input, ...]] = ((), ())  # names of the settings' loads, and their components
 
@@ -105,24 +116,26 @@ class _Modeller:
             if part.coordinate is None or part.coordinate[0] == i:
                 self.variables[i] = self._declare(part)
                 self.names[i] = self.variables[i].name
-                self._declare_damping(i, part.moved_by, self.variables[i].name)
+                self._declare_damping(i, part.moving_joint, self.variables[i].name)
         for i, part in enumerate(self.tree.parts[1:], 1):
             if i not in self.variables:
                 self._declare_follower(i, part)
         self._declare_actuators()
-        felt = felt_at_joints(self.tree, self.variables)
+        felt = find_joint_passive_efforts(self.tree, self.variables)
         if self.settings.friction == "stick":
             self.rubbing = tuple(each for each in felt if each.friction)
         if self.settings.limits == "stop":
-            self.stopped = tuple(with_stops(felt))
-        self.notes += left_out(self.description, self.settings, self.tree, self.variables)
-        self.loaded = inputs_of_loads(self.settings.loads, [link.name for link in self.description.links], self.notes)
+            self.stopped = tuple(select_bounded_joints(felt))
+        self.notes += describe_ignored_features(self.description, self.settings, self.tree, self.variables)
+        self.loaded = declare_load_inputs(
+            self.settings.loads, [link.name for link in self.description.links], self.notes
+        )
         self.declared += self.loaded[1]
         mechanics = self._mechanics(gravity, format_)
-        add_asked_loads(mechanics, self.loaded[1])
+        add_requested_loads(mechanics, self.loaded[1])
         name = self.settings.name or self.description.name or self._stem
         text = f"{self.description.name or name}: {len(self.variables)} joints, from {format_}"
-        model = kind(suggested_name(name, "Robot"), mechanics, description=text)
+        model = kind(suggest_identifier(name, "Robot"), mechanics, description=text)
         model.source = self.description.source
         model.where = self._where(0)
         model.declared += [*self.declared, *self.outputs]
@@ -133,19 +146,19 @@ class _Modeller:
             declare_arrays(model)
         weights = self._weights(gravity)
         self._add_elements(model, weights)
-        stop = experiment_length(self.settings, weights.fall, by_laws=bool(self.actuation.controls))
-        told = told_if_stiff(self.settings, weights.braking)
+        stop = choose_experiment_length(self.settings, weights.falling_rate, by_laws=bool(self.actuation.controls))
+        told = note_stiffness(self.settings, weights.braking_rate)
         mechanics.notes += told
         signals = self._experiment(weights) | self._swinging_loads(weights, mechanics)
         model.experiment(stop=stop, step=self.settings.step, signals=signals, stiff=bool(told))
         return model
 
-    def _add_elements(self, model: Model, weights: Weights) -> None:
+    def _add_elements(self, model: Model, weights: TreeInertia) -> None:
         """Add dry friction and hard stops."""
         for each in self.rubbing:
-            model.add(friction_element(each))
+            model.add(make_joint_friction(each))
         for each in self.stopped:
-            model.add(hard_stops(each, weights.inertia_of(each.part)))
+            model.add(make_hard_stops(each, weights.joint_inertia(each.part)))
 
     @property
     def _stem(self) -> str:
@@ -159,10 +172,10 @@ class _Modeller:
 
     def _legal(self, name: str, what: str) -> str:
         """Return a legal, unique FMI name; add a note where it differs from the file's."""
-        found = suggested_name(name, what)
+        found = suggest_identifier(name, what)
         number = 2
         while found in self.taken:
-            found = f"{suggested_name(name, what)}_{number}"
+            found = f"{suggest_identifier(name, what)}_{number}"
             number += 1
         self.taken.add(found)
         if found != name:
@@ -184,9 +197,9 @@ class _Modeller:
 
     # --- joints ------------------------------------------------------------------------------------------------------
 
-    def _declare(self, part: Part) -> JointVariables:
+    def _declare(self, part: TreePart) -> JointVariables:
         """Declare the variables of a part's joint."""
-        joint = part.moved_by
+        joint = part.moving_joint
         name = self._legal(joint.name, "joint")
         match joint.kind:
             case "revolute" | "prismatic":
@@ -209,8 +222,8 @@ class _Modeller:
         self.declared.append(
             Coordinate(
                 symbol=q, name=f"{name}.{word}", kind=self._start_kind(joint), start=start, unit=units[0],
-                minimum=None if stops else _finite(limits.lower),
-                maximum=None if stops else _finite(limits.upper), where=where,
+                minimum=None if stops else _finite_or_none(limits.lower),
+                maximum=None if stops else _finite_or_none(limits.upper), where=where,
                 description=f"{word} of joint {joint.name}",
             )
         )  # fmt: skip
@@ -219,8 +232,8 @@ class _Modeller:
         self.declared.append(
             Speed(
                 symbol=u, name=f"{name}.speed", kind=self._start_kind(joint), start=speed, unit=units[1],
-                minimum=_finite(-bound),
-                maximum=_finite(bound), where=where, description=f"speed of joint {joint.name}",
+                minimum=_finite_or_none(-bound),
+                maximum=_finite_or_none(bound), where=where, description=f"speed of joint {joint.name}",
             )
         )  # fmt: skip
         effort = None
@@ -228,8 +241,8 @@ class _Modeller:
             effort = dynamicsymbols(f"tau_{name}")
             self.declared.append(
                 Input(
-                    symbol=effort, name=f"{name}.effort", unit=units[2], minimum=_finite(-limits.effort),
-                    maximum=_finite(limits.effort), where=where,
+                    symbol=effort, name=f"{name}.effort", unit=units[2], minimum=_finite_or_none(-limits.effort),
+                    maximum=_finite_or_none(limits.effort), where=where,
                     description=f"{'torque' if turns else 'force'} along joint {joint.name}",
                 )
             )  # fmt: skip
@@ -265,7 +278,7 @@ class _Modeller:
         limits = joint.limits
         start = float(np.clip(joint.start, limits.lower, limits.upper))
         parts = (
-            (word, start, units[0], _finite(limits.lower), _finite(limits.upper)),
+            (word, start, units[0], _finite_or_none(limits.lower), _finite_or_none(limits.upper)),
             ("speed", 0.0, units[1], None, None),
             ("acceleration", 0.0, f"{units[0]}/s2", None, None),
         )
@@ -287,7 +300,7 @@ class _Modeller:
         rates = (("velocity.x", "m/s"), ("velocity.y", "m/s"), ("speed", "rad/s"))
         for kind, symbols, named in ((Coordinate, q, parts), (Speed, u, rates)):
             for symbol, (word, unit) in zip(symbols, named, strict=True):
-                text = f"{spoken(word)} of joint {joint.name}"
+                text = f"{spell_out_name(word)} of joint {joint.name}"
                 self.declared.append(
                     kind(symbol=symbol, name=f"{name}.{word}", start=0.0, unit=unit, where=where, description=text)
                 )
@@ -308,7 +321,9 @@ class _Modeller:
         u += [(dynamicsymbols(f"w{axis}_{name}"), f"angular_velocity.{axis}", "rad/s", 0.0) for axis in "xyz"]
         for kind, rows in ((Coordinate, q), (Speed, u)):
             for symbol, word, unit, value in rows:
-                text = f"{spoken(word)} of joint {joint.name}{', along the moving axes' if kind is Speed else ''}"
+                text = (
+                    f"{spell_out_name(word)} of joint {joint.name}{', along the moving axes' if kind is Speed else ''}"
+                )
                 self.declared.append(
                     kind(
                         symbol=symbol, name=f"{name}.{word}", kind=self._start_kind(joint), start=value, unit=unit,
@@ -317,9 +332,9 @@ class _Modeller:
                 )  # fmt: skip
         return JointVariables(name=name, q=tuple(r[0] for r in q), u=tuple(r[0] for r in u))
 
-    def _declare_follower(self, i: int, part: Part) -> None:
+    def _declare_follower(self, i: int, part: TreePart) -> None:
         """Declare the position of a joint that mimics another as an output."""
-        joint = part.moved_by
+        joint = part.moving_joint
         assert part.coordinate is not None
         owner, factor, offset = part.coordinate
         leader = self.variables[owner]
@@ -341,7 +356,7 @@ class _Modeller:
 
     def _declare_actuators(self) -> None:
         """Declare the inputs of actuators, and the efforts of actuators and tendons along joints."""
-        self.actuation = JointLaws(self._joint_motions())
+        self.actuation = JointEffortLaws(self._joint_motions())
         inverse = self.settings.role == "inverse-dynamics"
         for actuator in () if inverse else self.description.actuators:
             name = self._legal(actuator.name, "actuator")
@@ -349,13 +364,13 @@ class _Modeller:
             low, high = actuator.control
             self.declared.append(
                 Input(
-                    symbol=symbol, name=f"{name}.control", unit="1", minimum=_finite(low), maximum=_finite(high),
+                    symbol=symbol, name=f"{name}.control", unit="1", minimum=_finite_or_none(low), maximum=_finite_or_none(high),
                     start=float(np.clip(0.0, low, high)),
                     where=self._where(actuator.line), description=f"control of actuator {actuator.name}",
                 )
             )  # fmt: skip
             self.actuation.drive(actuator, symbol)
-        bounds = {part.moved_by.name: part.moved_by.actuated for part in self.tree.parts[1:]}
+        bounds = {part.moving_joint.name: part.moving_joint.actuated for part in self.tree.parts[1:]}
         self.actuation.finish(bounds, self.description.tendons)
 
     def _joint_motions(self) -> dict[str, tuple[sm.Expr, sm.Expr]]:
@@ -368,7 +383,7 @@ class _Modeller:
             each = self.variables[owner]
             q, u = (each.q[0], each.u[0]) if each.prescribed is None else each.prescribed[:2]
             own = (q, u) if (factor, offset) == (1.0, 0.0) else (factor * q + offset, factor * u)
-            found[part.moved_by.name] = own
+            found[part.moving_joint.name] = own
         return found
 
     # --- the rest ----------------------------------------------------------------------------------------------------
@@ -376,12 +391,12 @@ class _Modeller:
     def _mechanics(self, gravity: tuple[sm.Expr, sm.Expr, sm.Expr], format_: str) -> RobotMechanics:
         """Return the mechanics of the model."""
         links = tuple(link.name for link in self.description.links)
-        meshes, missing = mesh_uses(self.description, self.tree, self.settings.packages)
-        ground = next(name for name in GROUNDS if name not in links)
+        meshes, missing = find_meshes(self.description, self.tree, self.settings.packages)
+        ground = next(name for name in GROUND_NAMES if name not in links)
         q = tuple(symbol for each in self.variables.values() for symbol in each.q)
         u = tuple(symbol for each in self.variables.values() for symbol in each.u)
         single = {
-            self.tree.parts[i].moved_by.name: each
+            self.tree.parts[i].moving_joint.name: each
             for i, each in self.variables.items()
             if len(each.q) == len(each.u) == 1
         }
@@ -403,11 +418,11 @@ class _Modeller:
             stops=tuple(each.joint for each in self.stopped),
             laws=self.actuation.efforts,
             controls=self.actuation.controls,
-            passive=laws_of_tendons(self._joint_motions(), self.description.tendons),
+            passive=tendon_efforts(self._joint_motions(), self.description.tendons),
             named_loads=self.loaded[0],
-            loops=loops_of(self.description, self.settings, self._legal),
+            loops=list_loops(self.description, self.settings, self._legal),
             meshes=meshes,
-            undrawn=missing,
+            missing_mesh_notes=missing,
             gravity=gravity,
         )
 
@@ -415,19 +430,19 @@ class _Modeller:
         """Ask for the outputs of the settings; raise with all links that do not exist."""
         faults = []
         if self.settings.role == "inverse-dynamics":
-            model.declared += efforts_asked_for(self.tree, self.variables, self._where)
+            model.declared += request_joint_efforts(self.tree, self.variables, self._where)
         for item in self.settings.outputs:
             if item.frame in mechanics.frames:
-                ask_for_frame(model, mechanics, item)
+                request_frame_outputs(model, mechanics, item)
             else:
                 near = ", ".join(mechanics.frames)
                 faults.append(Fault(f"an output is asked of {item.frame!r}, which is no link", "", f"there are {near}"))
         faults += reaction_faults(mechanics)
         if faults:
             raise ModelError("the robot's settings do not fit it:", faults)
-        ask_for_reactions(model, mechanics, self.names)
+        request_reactions(model, mechanics, self.names)
         speeds = [item for item in self.declared if isinstance(item, Speed)]
-        asked = joint_space_outputs(self.settings, speeds, mechanics)
+        asked = declare_joint_space_outputs(self.settings, speeds, mechanics)
         self.desired = mechanics.desired = tuple(item.symbol for item in asked.inputs)
         model.declared += [*asked.inputs, *asked.requests]
         if self.settings.energy:
@@ -440,60 +455,66 @@ class _Modeller:
                 what = f"the potential energy is that of weights: springs along {', '.join(springs[:3])} are not in it"
                 mechanics.notes += (f"{what}; model.potential_energy gives the whole",)
 
-    def _weights(self, gravity: Iterable[sm.Expr]) -> Weights:
+    def _weights(self, gravity: Iterable[sm.Expr]) -> TreeInertia:
         """Return inertias and weights along the speeds at the start; floating parts carry no weight."""
         size = next((p.value for p in self.declared if isinstance(p, Parameter) and p.name == "gravity"), 0.0)
         pull = np.array([float(g.subs(sm.Symbol("gravity"), size)) for g in gravity])
         starts = {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate)}
         positions = {i: starts[each.q[0]] for i, each in self.variables.items() if len(each.q) == 1}
-        M, weight, K = inertia_and_weight(self.tree, positions, pull)
-        row = {part: j for j, (part, k) in enumerate(directions(self.tree)) if k == 0}
+        M, weight, K = compute_inertia_and_weight(self.tree, positions, pull)
+        row = {part: j for j, (part, k) in enumerate(motion_directions(self.tree)) if k == 0}
         loose = [i for i, part in enumerate(self.tree.parts) if part.joint and part.joint.kind == "floating"]
         falling = self.tree.behind(loose)
-        carried = [j for j, (part, _) in enumerate(directions(self.tree)) if part in falling]
+        carried = [j for j, (part, _) in enumerate(motion_directions(self.tree)) if part in falling]
         weight[carried], K[carried], K[:, carried] = 0.0, 0.0, 0.0
-        D = damping_of_joints(self.tree, self.damping)
-        return Weights(M, weight, row, falling_rate(M, K, D), D, braking_rate(M, D))
+        D = joint_damping_matrix(self.tree, self.damping)
+        return TreeInertia(M, weight, row, compute_falling_rate(M, K, D), D, compute_braking_rate(M, D))
 
-    def _swinging_loads(self, weights: Weights, mechanics: RobotMechanics) -> dict[sm.Expr, sm.Expr]:
+    def _swinging_loads(self, weights: TreeInertia, mechanics: RobotMechanics) -> dict[sm.Expr, sm.Expr]:
         """Return forces and torques on links that move every joint they reach, each at its own frequency."""
         starts = {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate | Input)}
         single = {i: (each.prescribed or each.q)[0] for i, each in self.variables.items() if len(each.q) < 2}
         positions = {i: starts[symbol] for i, symbol in single.items()}
         before = len(starts) - len(self.loaded[1])
-        return swinging_loads(mechanics, self.loaded[1], positions, weights.M, self.settings.excitation, before)
+        return excite_link_loads(mechanics, self.loaded[1], positions, weights.M, self.settings.excitation, before)
 
-    def _experiment(self, weights: Weights) -> dict[sm.Expr, sm.Expr]:
+    def _experiment(self, weights: TreeInertia) -> dict[sm.Expr, sm.Expr]:
         """Return efforts that hold the robot at the start and move every joint at its own frequency."""
         if self.settings.role == "inverse-dynamics":
             starts = {item.symbol: item.start for item in self.declared if isinstance(item, Input)}
-            return prescribed_motions(self.tree, self.variables, starts, self.settings.excitation)
+            return excite_joint_motions(self.tree, self.variables, starts, self.settings.excitation)
         driven = [i for i, each in self.variables.items() if each.effort is not None]
         rubbing = {each.part: each.friction for each in self.rubbing}
         size, weight, row = self.settings.excitation, weights.weight, weights.row
         t, signals = dynamicsymbols._t, {}  # noqa: SLF001 - SymPy has no public name for it
         for k, i in enumerate(driven):
-            most = _WITHIN * self.tree.parts[i].moved_by.limits.effort
+            most = _EFFORT_LIMIT_FRACTION * self.tree.parts[i].moving_joint.limits.effort
             hold = float(f"{np.clip(weight[row[i]], -most, most):.6g}")
             rate = excitation_rate(k)
-            wanted = size * (weights.to_swing(row[i], rate) + _TO_SLIDE * rubbing.get(i, 0.0))
+            wanted = size * (
+                weights.effort_per_acceleration(row[i], rate) + _FRICTION_EXCITATION_FACTOR * rubbing.get(i, 0.0)
+            )
             swing = float(f"{min(wanted, most - abs(hold)):.6g}")
             effort = self.variables[i].effort
             assert effort is not None
             signals[effort] = hold + swing * sm.sin(rate * t)
         signals |= {a: size * sm.sin(excitation_rate(k) * t) for k, a in enumerate(self.desired)}
         starts = {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate | Input)}
-        rows = {p.moved_by.name: row[p.coordinate[0]] for p in self.tree.parts[1:] if p.coordinate is not None}
+        rows = {p.moving_joint.name: row[p.coordinate[0]] for p in self.tree.parts[1:] if p.coordinate is not None}
         holding = {name: float(weight[j]) for name, j in rows.items() if j < len(weight)}
-        dry = {each.joint: _TO_SLIDE * each.friction for each in self.rubbing}
+        dry = {each.joint: _FRICTION_EXCITATION_FACTOR * each.friction for each in self.rubbing}
 
         def swinging(joint: str, rate: float) -> float:
             """Return the effort that swings a joint at an angular frequency."""
-            return size * (weights.to_swing(rows[joint], rate) + dry.get(joint, 0.0)) if joint in rows else 0.0
+            return (
+                size * (weights.effort_per_acceleration(rows[joint], rate) + dry.get(joint, 0.0))
+                if joint in rows
+                else 0.0
+            )
 
         return signals | self.actuation.signals(starts, holding, swinging)
 
 
-def _finite(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     """Return a bound; None if it is infinite."""
     return float(value) if np.isfinite(value) else None

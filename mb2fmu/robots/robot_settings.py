@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.robots.description.robot_description import LoopKind
+from mb2fmu.robots.description.robot_description import LoopConnection
 
-Base = Literal["fixed", "floating", "planar"]
-OnLimits = Literal["stop", "ignore"]
-OnFriction = Literal["stick", "ignore"]
-Role = Literal["plant", "inverse-dynamics"]
-OnInertia = Literal["refuse", "repair", "keep"]
-OnMimic = Literal["couple", "free"]
+BaseKind = Literal["fixed", "floating", "planar"]
+LimitHandling = Literal["stop", "ignore"]
+FrictionHandling = Literal["stick", "ignore"]
+RobotRole = Literal["plant", "inverse-dynamics"]
+InertiaHandling = Literal["refuse", "repair", "keep"]
+MimicHandling = Literal["couple", "free"]
 JointSpaceWord = Literal["inverse-dynamics", "mass-matrix", "gravity-torques", "jacobian"]
 LoadWord = Literal["force", "torque"]
 OutputWord = Literal["position", "orientation", "velocity", "angular_velocity", "acceleration"]
@@ -75,7 +75,7 @@ class LoopSetting:
     """
 
     frames: tuple[str, str]
-    by: LoopKind = "point"
+    by: LoopConnection = "point"
     offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
     other_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
@@ -119,18 +119,18 @@ class RobotSettings:
     """
 
     name: str = ""
-    role: Role = "plant"
-    base: Base = "fixed"
+    role: RobotRole = "plant"
+    base: BaseKind = "fixed"
     gravity: tuple[float, float, float] | None = None
     inputs: tuple[str, ...] | None = None
     locked: Mapping[str, float] = field(default_factory=dict)
     prescribed: tuple[str, ...] = ()
     start: Mapping[str, float] = field(default_factory=dict)
     speeds: Mapping[str, float] = field(default_factory=dict)
-    limits: OnLimits | None = None
-    friction: OnFriction | None = None
-    inertia: OnInertia = "refuse"
-    mimic: OnMimic = "couple"
+    limits: LimitHandling | None = None
+    friction: FrictionHandling | None = None
+    inertia: InertiaHandling = "refuse"
+    mimic: MimicHandling = "couple"
     packages: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[FrameOutput, ...] = ()
     reactions: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ class RobotSettings:
     excitation: float = 1.0
 
 
-def settings_of(
+def parse_settings(
     table: Mapping[str, Any], where: str, before: RobotSettings | None = None
 ) -> tuple[RobotSettings, list[Fault]]:
     """Return the settings with some of them replaced, and every setting that there is not or that has a wrong value.
@@ -164,13 +164,13 @@ def settings_of(
             faults.append(Fault(f"there is no setting {key!r}", where, remedy))
             continue
         try:
-            found[key] = _READERS[key](_untyped(value))
+            found[key] = _SETTING_READERS[key](_parse_toml_text(value))
         except (ValueError, TypeError) as error:
             faults.append(Fault(f"the setting {key} = {value!r} cannot be: {error}", where, "see docs/robots.md"))
     return replace(before or RobotSettings(), **found), faults
 
 
-def read_side_file(content: bytes, path: Path) -> tuple[RobotSettings, list[Fault]]:
+def read_settings_file(content: bytes, path: Path) -> tuple[RobotSettings, list[Fault]]:
     """Return the settings of a side file, and its faults.
 
     Raises:
@@ -180,10 +180,10 @@ def read_side_file(content: bytes, path: Path) -> tuple[RobotSettings, list[Faul
         table = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ModelError("the robot's settings cannot be read:", [Fault(str(error), path.name)]) from None
-    return settings_of(table, path.name)
+    return parse_settings(table, path.name)
 
 
-def _untyped(value: Any) -> Any:
+def _parse_toml_text(value: Any) -> Any:
     """Return what a text in braces or brackets says as TOML, so that a side file's tables go on a command line, too."""
     if not isinstance(value, str) or value.strip()[:1] not in {"{", "["}:
         return value
@@ -193,7 +193,7 @@ def _untyped(value: Any) -> Any:
         raise ValueError(f'it is no TOML ({error}); write {{joint=0.1}}, ["joint"], or joint=0.1,other=0.2') from None
 
 
-def _one_of(kind: Any) -> Callable[[Any], Any]:
+def _make_choice_reader(kind: Any) -> Callable[[Any], Any]:
     """Return a reader that takes one word of a Literal."""
 
     def read(value: Any) -> Any:
@@ -206,14 +206,14 @@ def _one_of(kind: Any) -> Callable[[Any], Any]:
     return read
 
 
-def _text(value: Any) -> str:
+def _read_text(value: Any) -> str:
     """Return a text; raise at anything else."""
     if not isinstance(value, str):
         raise TypeError("it is a text")
     return value
 
 
-def _number(value: Any) -> float:
+def _read_number(value: Any) -> float:
     """Return a finite number, also from text; raise at truth values."""
     try:
         found = math.nan if isinstance(value, bool) else float(value)
@@ -224,15 +224,15 @@ def _number(value: Any) -> float:
     return found
 
 
-def _positive(value: Any) -> float:
+def _read_positive_number(value: Any) -> float:
     """Return a number above zero."""
-    found = _number(value)
+    found = _read_number(value)
     if found <= 0:
         raise ValueError("it is a number > 0")
     return found
 
 
-def _truth(value: Any) -> bool:
+def _read_boolean(value: Any) -> bool:
     """Return true or false, also from yes, no, 1, 0."""
     if isinstance(value, bool):
         return value
@@ -243,32 +243,32 @@ def _truth(value: Any) -> bool:
     raise ValueError("it is true or false")
 
 
-def _three(value: Any) -> tuple[float, float, float]:
+def _read_three_numbers(value: Any) -> tuple[float, float, float]:
     """Return three numbers, from a sequence or from text separated by spaces or commas."""
     parts = value.replace(",", " ").split() if isinstance(value, str) else list(value)
     if len(parts) != 3:
         raise ValueError("it is three numbers")
-    x, y, z = map(_number, parts)
+    x, y, z = map(_read_number, parts)
     return (x, y, z)
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def _read_names(value: Any) -> tuple[str, ...]:
     """Return names, from a sequence or from text separated by commas."""
     parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else list(value)
-    return tuple(_text(part) for part in parts if part)
+    return tuple(_read_text(part) for part in parts if part)
 
 
-def _inputs(value: Any) -> tuple[str, ...] | None:
+def _read_driven_joints(value: Any) -> tuple[str, ...] | None:
     """Return the joints that are driven; None means all that the file drives."""
-    return None if value == "all" else () if value == "none" else _names(value)
+    return None if value == "all" else () if value == "none" else _read_names(value)
 
 
-def _numbers(value: Any) -> dict[str, float]:
+def _read_number_table(value: Any) -> dict[str, float]:
     """Return a table of numbers; as a text ``name=1.0,other=2``."""
-    return {name: _number(number) for name, number in _pairs(value).items()}
+    return {name: _read_number(number) for name, number in _read_pairs(value).items()}
 
 
-def _pairs(value: Any) -> dict[str, Any]:
+def _read_pairs(value: Any) -> dict[str, Any]:
     """Return name=value pairs, from a table or from text separated by commas."""
     if not isinstance(value, str):
         return dict(value)
@@ -278,10 +278,10 @@ def _pairs(value: Any) -> dict[str, Any]:
     return {name.strip(): text.strip() for name, _, text in parts}
 
 
-def _outputs(value: Any) -> tuple[FrameOutput, ...]:
+def _read_outputs(value: Any) -> tuple[FrameOutput, ...]:
     """Return the outputs asked of links, from names or tables."""
     if isinstance(value, str):
-        return tuple(FrameOutput(frame=name) for name in _names(value))
+        return tuple(FrameOutput(frame=name) for name in _read_names(value))
     found = []
     for item in value:
         if isinstance(item, str):
@@ -293,26 +293,28 @@ def _outputs(value: Any) -> tuple[FrameOutput, ...]:
                 f"an output has frame, of, offset, name; not {', '.join(sorted(strange)) or 'without frame'}"
             )
         words = item.get("of", FrameOutput(frame="").of)
-        words = tuple(_one_of(OutputWord)(word) for word in ([words] if isinstance(words, str) else words))
-        offset = _three(item.get("offset", (0.0, 0.0, 0.0)))
-        found.append(FrameOutput(frame=_text(item["frame"]), of=words, offset=offset, name=_text(item.get("name", ""))))
+        words = tuple(_make_choice_reader(OutputWord)(word) for word in ([words] if isinstance(words, str) else words))
+        offset = _read_three_numbers(item.get("offset", (0.0, 0.0, 0.0)))
+        found.append(
+            FrameOutput(frame=_read_text(item["frame"]), of=words, offset=offset, name=_read_text(item.get("name", "")))
+        )
     return tuple(found)
 
 
-def _quantities(value: Any) -> tuple[str, ...]:
+def _read_quantities(value: Any) -> tuple[str, ...]:
     """Return the quantities asked of the whole robot; a Jacobian names its link."""
-    for word in (found := _names(value)):
+    for word in (found := _read_names(value)):
         name, _, frame = word.partition(":")
-        _one_of(JointSpaceWord)(name)
+        _make_choice_reader(JointSpaceWord)(name)
         if (name == "jacobian") != bool(frame):
             raise ValueError("a Jacobian is that of a link: jacobian:LINK; the others are of the whole robot")
     return found
 
 
-def _loads(value: Any) -> tuple[LoadSetting, ...]:
+def _read_loads(value: Any) -> tuple[LoadSetting, ...]:
     """Return the loads of a side file, from names of links or tables."""
     if isinstance(value, str):
-        return tuple(LoadSetting(frame=name) for name in _names(value))
+        return tuple(LoadSetting(frame=name) for name in _read_names(value))
     found = []
     for item in value:
         table = {"frame": item} if isinstance(item, str) else item
@@ -321,13 +323,15 @@ def _loads(value: Any) -> tuple[LoadSetting, ...]:
             odd = ", ".join(sorted(strange)) or "without frame"
             raise ValueError(f"a load has frame, of, offset, axes, name; not {odd}")
         words = table.get("of", LoadSetting(frame="").of)
-        texts = {key: _text(table[key]) for key in ("frame", "axes", "name") if key in table}
-        of = tuple(dict.fromkeys(_one_of(LoadWord)(w) for w in ([words] if isinstance(words, str) else words)))
-        found.append(LoadSetting(of=of, offset=_three(table.get("offset", (0.0, 0.0, 0.0))), **texts))
+        texts = {key: _read_text(table[key]) for key in ("frame", "axes", "name") if key in table}
+        of = tuple(
+            dict.fromkeys(_make_choice_reader(LoadWord)(w) for w in ([words] if isinstance(words, str) else words))
+        )
+        found.append(LoadSetting(of=of, offset=_read_three_numbers(table.get("offset", (0.0, 0.0, 0.0))), **texts))
     return tuple(found)
 
 
-def _loops(value: Any) -> tuple[LoopSetting, ...]:
+def _read_loops(value: Any) -> tuple[LoopSetting, ...]:
     """Return the closed loops of a side file."""
     if isinstance(value, str):
         raise TypeError("loops stand in the side file: [[loops]]")
@@ -337,38 +341,42 @@ def _loops(value: Any) -> tuple[LoopSetting, ...]:
         if strange or len(item.get("frames", ())) != 2:
             words = ", ".join(each.name for each in fields(LoopSetting))
             raise ValueError(f"a loop has frames = [two links], and may have {words}")
-        first, second = map(_text, item["frames"])
-        vectors = {key: _three(item[key]) for key in ("offset", "other_offset", "axis", "other_axis") if key in item}
+        first, second = map(_read_text, item["frames"])
+        vectors = {
+            key: _read_three_numbers(item[key])
+            for key in ("offset", "other_offset", "axis", "other_axis")
+            if key in item
+        }
         if any(not any(vectors.get(key, (1.0,))) for key in ("axis", "other_axis")):
             raise ValueError("an axis is a direction, not zero")
-        by = _one_of(LoopKind)(item.get("by", "point"))
-        found.append(LoopSetting(frames=(first, second), by=by, name=_text(item.get("name", "")), **vectors))
+        by = _make_choice_reader(LoopConnection)(item.get("by", "point"))
+        found.append(LoopSetting(frames=(first, second), by=by, name=_read_text(item.get("name", "")), **vectors))
     return tuple(found)
 
 
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "name": _text,
-    "role": _one_of(Role),
-    "base": _one_of(Base),
-    "gravity": _three,
-    "inputs": _inputs,
-    "locked": _numbers,
-    "prescribed": _names,
-    "start": _numbers,
-    "speeds": _numbers,
-    "limits": _one_of(OnLimits),
-    "friction": _one_of(OnFriction),
-    "inertia": _one_of(OnInertia),
-    "mimic": _one_of(OnMimic),
-    "packages": lambda value: {name: _text(folder) for name, folder in _pairs(value).items()},
-    "outputs": _outputs,
-    "reactions": _names,
-    "quantities": _quantities,
-    "loads": _loads,
-    "loops": _loops,
-    "arrays": _truth,
-    "energy": _truth,
-    "stop": _positive,
-    "step": _positive,
-    "excitation": _number,
+_SETTING_READERS: dict[str, Callable[[Any], Any]] = {
+    "name": _read_text,
+    "role": _make_choice_reader(RobotRole),
+    "base": _make_choice_reader(BaseKind),
+    "gravity": _read_three_numbers,
+    "inputs": _read_driven_joints,
+    "locked": _read_number_table,
+    "prescribed": _read_names,
+    "start": _read_number_table,
+    "speeds": _read_number_table,
+    "limits": _make_choice_reader(LimitHandling),
+    "friction": _make_choice_reader(FrictionHandling),
+    "inertia": _make_choice_reader(InertiaHandling),
+    "mimic": _make_choice_reader(MimicHandling),
+    "packages": lambda value: {name: _read_text(folder) for name, folder in _read_pairs(value).items()},
+    "outputs": _read_outputs,
+    "reactions": _read_names,
+    "quantities": _read_quantities,
+    "loads": _read_loads,
+    "loops": _read_loops,
+    "arrays": _read_boolean,
+    "energy": _read_boolean,
+    "stop": _read_positive_number,
+    "step": _read_positive_number,
+    "excitation": _read_number,
 }

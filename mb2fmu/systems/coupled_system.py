@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
-from mb2fmu.model.source_location import caller
+from mb2fmu.model.source_location import find_user_line
 from mb2fmu.systems.resolved_system import Method, Stepping
 
 Value = float | tuple[float, str]
@@ -144,7 +144,7 @@ class CoupledSystem:
         self.whole: DeclaredMonolith | None = None
         self.run = SystemExperiment()
         self.source: Path | None = None
-        self.where = caller()
+        self.where = find_user_line()
 
     def component(
         self,
@@ -166,7 +166,7 @@ class CoupledSystem:
             fmi: Version that a unit of a model gets. FMI 2 is what SSP tools and libcosim read.
         """
         self.components.append(
-            DeclaredComponent(name, source, dict(arguments or {}), dict(values or {}), fmi, caller())
+            DeclaredComponent(name, source, dict(arguments or {}), dict(values or {}), fmi, find_user_line())
         )
 
     def parameter(self, name: str, value: Value, to: Sequence[str] | Mapping[str, tuple[float, float]]) -> None:
@@ -180,7 +180,7 @@ class CoupledSystem:
         """
         given = to if isinstance(to, Mapping) else dict.fromkeys(to, (1.0, 0.0))
         targets = tuple(DeclaredTarget(each, float(a), float(b)) for each, (a, b) in given.items())
-        self.parameters.append(DeclaredParameter(name, value, targets, caller()))
+        self.parameters.append(DeclaredParameter(name, value, targets, find_user_line()))
 
     def connect(
         self,
@@ -202,7 +202,9 @@ class CoupledSystem:
             delay: In s, not shorter than a communication step: what arrives was given so long ago; at first it is the
                 input's start value. A line's waves are passed so.
         """
-        self.connections.append(DeclaredConnection(source, target, caller(), transformation, convert, float(delay)))
+        self.connections.append(
+            DeclaredConnection(source, target, find_user_line(), transformation, convert, float(delay))
+        )
 
     def bond(self, name: str, *sides: str) -> None:
         """Name a connection over which power flows, so that its energy defect is reported.
@@ -214,7 +216,7 @@ class CoupledSystem:
             sides: Power into each component, effort times flow: ``"left.F * left.v"``,
                 ``"-right.force * der(right.s)"``.
         """
-        self.bonds.append(DeclaredBond(name, sides, caller()))
+        self.bonds.append(DeclaredBond(name, sides, find_user_line()))
 
     def monolith(self, source: Any, same: Mapping[str, str], *, arguments: Mapping[str, Any] | None = None) -> None:
         """Set the whole as one model, the truth that the system is compared with.
@@ -224,7 +226,7 @@ class CoupledSystem:
             same: ``component.variable`` → the variable of the whole that is the same.
             arguments: Of the model file's function.
         """
-        self.whole = DeclaredMonolith(source, dict(same), dict(arguments or {}), caller())
+        self.whole = DeclaredMonolith(source, dict(same), dict(arguments or {}), find_user_line())
 
     def experiment(
         self,

@@ -20,7 +20,7 @@ from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.independent_import.robot_accelerations import WAY as ROBOTS
 from mb2fmu.validation.independent_import.robot_accelerations import robot_motions
@@ -156,7 +156,7 @@ def prove_independently(
 
 def _solving(made: OwnMotions, definition: ModelDefinition) -> Solving | None:
     """Return how many digits are left when x' is solved for; None where no terms are known."""
-    natural = natural_units(definition)
+    natural = estimate_characteristic_units(definition)
     typical = {
         s.name: natural.typical(s) for s in definition.speeds if all(s.name in each.terms for each in made.samples)
     }
@@ -183,7 +183,7 @@ def potential_rung(
 
     What the model itself gives as its potential energy is an output as good as any, so it does not fail.
     """
-    asked = potential_check.asks_for_potential(definition) and not mechanism.lagrangian_alone
+    asked = potential_check.asks_for_potential(definition) and not mechanism.is_lagrangian_only
     V = potential_of(equations) if equations is not None and asked else None
     if V is None:
         return []

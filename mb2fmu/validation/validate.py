@@ -15,7 +15,7 @@ import numpy as np
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.fmu.package import unpack
-from mb2fmu.mechanics.equations.observable_quantities import diagnosed_outputs
+from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
 from mb2fmu.validation.api_checks.api_call_plan import Asked, Occasion, asked, occasion
 from mb2fmu.validation.api_checks.api_check_comparison import answered
 from mb2fmu.validation.comparison.event_comparison import (
@@ -393,7 +393,7 @@ def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[st
     """Return the names of all variables that are compared with the reference, or with the unit's own states."""
     return [
         *(variable.name for variable in describe(definition, equations)),
-        *dict(diagnosed_outputs(equations.outputs)),
+        *dict(select_diagnostic_outputs(equations.outputs)),
     ]
 
 

@@ -29,8 +29,8 @@ pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="the machine has 
 @pytest.fixture(scope="module")
 def pendulum():
     """A function: number, FMI version → a pendulum of another name that starts elsewhere, and its program."""
-    definition = model.check(model.load(ROOT / "models" / "simple_pendulum.py"))
-    equations = formulations.formulate(mechanism.read(definition))
+    definition = model.check_model(model.load(ROOT / "models" / "simple_pendulum.py"))
+    equations = formulations.formulate(mechanism.read_mechanism(definition))
     program = lowering.lower(equations)
     native = with_derivatives(program)
     plain = {
@@ -150,7 +150,7 @@ def test_units_of_source_code_link_into_one_program(pendulum, tmp_path):
     found = [float(line) for line in said]
     # Each begins where it begins, and falls as its angle says.
     evaluate = evaluation.evaluator(pendulum(0, "2")[0].program, "rhs")
-    definition = model.check(model.load(ROOT / "models" / "simple_pendulum.py"))
+    definition = model.check_model(model.load(ROOT / "models" / "simple_pendulum.py"))
     p = [float(item.value) for item in definition.parameters if not item.calculated]
     for number, value in enumerate(found):
         x = [0.1 + 0.1 * number, float(definition.speeds[0].start)]

@@ -24,7 +24,7 @@ from mb2fmu.fmu import package
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.model import load
-from mb2fmu.model.scales.characteristic_units import ATTRACTOR_RATE
+from mb2fmu.model.scales.characteristic_units import DEFAULT_ATTRACTOR_RATE
 from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 from mb2fmu.validation.comparison.motion_comparison import bounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
@@ -104,7 +104,7 @@ class Attracted(NumericEquations):
     def _advance(self, t, x, r, prepared):
         onto = self.projected(t, x, prepared)
         values, constraints, x_dot, power = super()._advance(t, onto, r, prepared)
-        return values, constraints, x_dot - float(ATTRACTOR_RATE) * (x - onto), power
+        return values, constraints, x_dot - float(DEFAULT_ATTRACTOR_RATE) * (x - onto), power
 
     def projected(self, t, x, prepared):
         n, q = self.n_q, x.copy()
@@ -190,7 +190,11 @@ def parts(reference):
 
 def with_dynamics(derivation):
     """Equations by another formulation than the unit's: the reference's own may say only what stands where."""
-    applying = [method for method, applies in formulations.applicable(derivation.mechanism).items() if applies.yes]
+    applying = [
+        method
+        for method, applies in formulations.check_all_formulations(derivation.mechanism).items()
+        if applies.is_applicable
+    ]
     method = validation.reference_method(derivation.equations.method, applying)
     return comparable(formulations.formulate(derivation.mechanism, method))
 

@@ -30,12 +30,12 @@ UNITS = {"native 2": {"fmi": "2"}, "native 3": {"fmi": "3"}, "python": {"backend
 
 def closed(**values):
     """Start values of the states as an export with these values has them."""
-    definition = model.check(model.load(ROOT / "models" / "four_bar.py"))
+    definition = model.check_model(model.load(ROOT / "models" / "four_bar.py"))
     parameters = tuple(replace(p, value=values.get(p.name, p.value)) for p in definition.parameters)
     coordinates = tuple(replace(c, start=values.get(c.name, c.start)) for c in definition.coordinates)
     speeds = tuple(replace(s, start=values.get(s.name, s.start)) for s in definition.speeds)
     changed = replace(definition, parameters=parameters, coordinates=coordinates, speeds=speeds)
-    found = mechanism.close_loops(mechanism.read(changed)).declared
+    found = mechanism.close_loops(mechanism.read_mechanism(changed)).declared
     return [item.start for item in (*found.coordinates, *found.speeds)]
 
 

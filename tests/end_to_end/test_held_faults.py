@@ -17,8 +17,8 @@ from wrong_units import changed_unit, packed
 from mb2fmu import pipeline, validation
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.mechanism import close_loops, read
-from mb2fmu.model import Model, check
+from mb2fmu.mechanics.mechanism import close_loops, read_mechanism
+from mb2fmu.model import Model, check_model
 from mb2fmu.pipeline.derivation.pipeline_results import Build
 from mb2fmu.validation import ValidationResult, Yardstick
 
@@ -85,7 +85,7 @@ class Judge:
 
 @pytest.fixture(scope="module")
 def yardstick() -> tuple[Yardstick, EquationsOfMotion]:
-    mechanism = close_loops(read(check(trolley())))
+    mechanism = close_loops(read_mechanism(check_model(trolley())))
     equations = formulate(mechanism, "tmt")
     return validation.make_yardstick(mechanism.declared, equations), equations
 

@@ -18,7 +18,7 @@ from mb2fmu import Impact, Model, derive, export
 from mb2fmu.compiler.lowering import contact_laws
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.contact_records import UnilateralContact
-from mb2fmu.mechanics.equations.event_records import events_of_touch
+from mb2fmu.mechanics.equations.event_records import contact_and_latch_events
 from mb2fmu.validation.reference.experiment_numbers import conditions
 from mb2fmu.validation.runs.fmu_description import read_description
 from mb2fmu.validation.runs.fmu_run import drive
@@ -193,12 +193,12 @@ def test_a_bounce_more_is_caught(judge, tmp_path):
 
 def test_a_contact_that_pulls_is_caught(judge, tmp_path):
     """Planted: the contact that would have to pull stays closed."""
-    events_of_touch.cache_clear()  # it knows those of right contacts, and must not keep those of wrong ones
+    contact_and_latch_events.cache_clear()  # it knows those of right contacts, and must not keep those of wrong ones
     try:
         with patch.object(UnilateralContact, "pull", property(lambda c: 2 - c.resting)):
             path = export(shaken(), tmp_path).path
     finally:
-        events_of_touch.cache_clear()
+        contact_and_latch_events.cache_clear()
     assert not judge.passes(shaken, path)
 
 

@@ -20,7 +20,7 @@ from mb2fmu import pipeline
 from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_reverse
 from mb2fmu.compiler.program import operation_count
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.model import check, list_models, load
+from mb2fmu.model import check_model, list_models, load
 from mb2fmu.validation import Simulation
 
 Moved = Simulation | pipeline.Simulated
@@ -442,7 +442,7 @@ def test_the_unit_of_every_model_proves_itself(path, tmp_path):
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_every_model_says_what_it_is(path):
-    definition = check(load(path))
+    definition = check_model(load(path))
     (listed,) = [listed for listed in list_models(path.parent) if listed.path == path]
     assert listed.summary.endswith(".")
     docstring = path.read_text(encoding="utf-8").split('"""')[1]

@@ -10,7 +10,7 @@ from mechanisms import Numeric, State
 
 from mb2fmu import model, pipeline
 from mb2fmu.mechanics import mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -24,7 +24,7 @@ def _still(read, q, **parameters):
 
 @pytest.fixture(scope="module")
 def puma():
-    return mechanism.read(model.check(model.load(MODELS / "robot_arm.py")))
+    return mechanism.read_mechanism(model.check_model(model.load(MODELS / "robot_arm.py")))
 
 
 def test_gravity_of_the_puma_is_the_papers(puma):
@@ -65,11 +65,11 @@ def test_inertia_of_the_puma_is_the_papers(puma):
 
 def test_accelerations_of_the_chain_are_those_of_another_tool():
     """CasADi's graph of the articulated-body algorithm gives these for seven bodies."""
-    definition = model.check(model.load(MODELS / "chain.py", {"n": 7}))
-    read = mechanism.read(definition)
+    definition = model.check_model(model.load(MODELS / "chain.py", {"n": 7}))
+    read = mechanism.read_mechanism(definition)
     k = np.arange(7)
     q, u, torque = 0.1 * (k % 7) + 0.05, 0.2 * (k % 5) - 0.3, 0.1 * (k % 3)
-    state = State(0.0, np.concatenate([q, u]), torque, np.array(parameter_values(read)))
+    state = State(0.0, np.concatenate([q, u]), torque, np.array(free_parameter_values(read)))
     first, last = -0.512313714923209, 0.642003004962666
     numeric = Numeric(read)
     found = numeric.accelerations(state)

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("method", ["kane", "tmt", "lagrange"])
 def test_euler_ends_at_the_published_digits(method):
-    definition = model.check(model.load(ROOT / "models" / "msl_double_pendulum.py"))
-    equations = formulations.formulate(mechanism.read(definition), method)
+    definition = model.check_model(model.load(ROOT / "models" / "msl_double_pendulum.py"))
+    equations = formulations.formulate(mechanism.read_mechanism(definition), method)
     found = by_euler(definition, equations, 1e-4, experiment=conditions(definition, {"g": 9.81}))
     assert found.time[-1] == pytest.approx(3.0, abs=1e-12)
     speeds = [found[speed.name][-1] for speed in definition.speeds]

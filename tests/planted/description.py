@@ -47,7 +47,7 @@ def _of_starts(subject: Subject) -> Iterator[Mutant]:
     definition = subject.mechanism.declared
     records = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
     states = set(subject.derivation.program.layout.states)
-    guessed = {str(symbol) for symbol in subject.derivation.equations.guessed}
+    guessed = {str(symbol) for symbol in subject.derivation.equations.solved_start_states}
     plain = (*subject.mechanism.q, *subject.mechanism.u, *subject.mechanism.z)
     for symbol, record in zip(plain, records, strict=False):
         if str(symbol) in states and str(symbol) not in guessed:

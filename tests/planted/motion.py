@@ -10,7 +10,7 @@ import sympy as sm
 from planted.fault import Mutant, Subject
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, MassMatrixDynamics, VelocityConstraints
-from mb2fmu.mechanics.equations.link_recursion import Recursion
+from mb2fmu.mechanics.equations.link_recursion import LinkRecursion
 
 SLIGHTLY = sm.Float("1.02")
 
@@ -95,7 +95,7 @@ def _of_recursion(equations: EquationsOfMotion) -> Iterator[tuple[str, str, Chan
         yield "factor of a load", "gravity of the recursion times 1.02", recursed(gravity=gravity)
 
 
-def _recursion(equations: EquationsOfMotion) -> Recursion:
+def _recursion(equations: EquationsOfMotion) -> LinkRecursion:
     assert equations.recursion is not None
     return equations.recursion
 

@@ -10,10 +10,10 @@ import sympy as sm
 from planted.fault import Mutant, Subject
 
 from mb2fmu.mechanics.equations.contact_records import UnilateralContact
-from mb2fmu.mechanics.equations.equations_of_motion import OwnEvent
-from mb2fmu.mechanics.equations.latch_records import HeldRow, Latch
+from mb2fmu.mechanics.equations.equations_of_motion import EventRecord
+from mb2fmu.mechanics.equations.latch_records import LatchedRow, Latch
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, WrittenOutput
+from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, ExpressionOutput
 
 SLIGHTLY = sm.Float("1.03")
 
@@ -105,7 +105,7 @@ def _latch(i: int, latch: Latch) -> Callable[[Mechanism], Mechanism]:
     return change
 
 
-def _of_row(mechanism: Mechanism, i: int, k: int, row: HeldRow) -> Planted:
+def _of_row(mechanism: Mechanism, i: int, k: int, row: LatchedRow) -> Planted:
     assert mechanism.latches is not None
     latch = mechanism.latches.each[i]
     for j, u in enumerate(mechanism.u):
@@ -125,7 +125,7 @@ def _moved(condition: sm.Basic) -> sm.Basic:
 def _of_events(mechanism: Mechanism) -> Planted:
     for i, event in enumerate(mechanism.events):
 
-        def events(i: int = i, event: OwnEvent = event, **changes: Any) -> Any:
+        def events(i: int = i, event: EventRecord = event, **changes: Any) -> Any:
             return lambda m: replace(m, events=_with(m.events, i, replace(event, **changes)))
 
         for k, (state, value) in enumerate(event.settings):
@@ -180,7 +180,7 @@ def _of_outputs(mechanism: Mechanism) -> Planted:
         def outputs(i: int = i, output: Any = output, **changes: Any) -> Any:
             return lambda m: replace(m, outputs=_with(m.outputs, i, replace(output, **changes)))
 
-        if isinstance(output, WrittenOutput):
+        if isinstance(output, ExpressionOutput):
             yield "output as read", f"{output.name} times 1.03", outputs(expression=output.expression * SLIGHTLY)
         elif isinstance(output, RequestedOutput) and output.subject:
             for place, changes in _other_requests(mechanism, output):

@@ -21,9 +21,9 @@ from mechanisms import (
 from representatives import KINDS, marked
 
 from mb2fmu.errors import FormulationError
-from mb2fmu.mechanics.formulations import applicable, formulate
-from mb2fmu.mechanics.mechanism import read
-from mb2fmu.model import check, load
+from mb2fmu.mechanics.formulations import check_all_formulations, formulate
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import check_model, load
 from mb2fmu.validation import outgrows_symbols
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
@@ -37,7 +37,11 @@ BUILT = {
 
 
 def _agree(mechanism):
-    methods = [method for method, answer in applicable(mechanism).items() if answer.yes and method != "recursive"]
+    methods = [
+        method
+        for method, answer in check_all_formulations(mechanism).items()
+        if answer.is_applicable and method != "recursive"
+    ]
     large = outgrows_symbols(mechanism)
     if large:  # SymPy would expand for hours
         methods = [method for method in methods if method not in {"kane", "lagrange"}]
@@ -65,7 +69,7 @@ DAILY = {*KINDS, "quadrotor_slung_load", "turntable_ball", "bowl", "driven_crank
 
 @pytest.mark.parametrize("path", marked(MODELS, repeating={path.stem for path in MODELS} - DAILY))
 def test_models(path):
-    _agree(read(check(load(path))))
+    _agree(read_mechanism(check_model(load(path))))
 
 
 @pytest.mark.parametrize("name", BUILT)
@@ -75,11 +79,11 @@ def test_built(name):
 
 def test_lagrange_refuses_a_velocity_that_uses_its_constraint():
     mechanism = mechanism_of(sympy_rolling_disc())
-    answers = applicable(mechanism)
-    assert answers["kane"].yes
-    assert answers["tmt"].yes
-    assert not answers["lagrange"].yes
-    assert "centre" in answers["lagrange"].because
+    answers = check_all_formulations(mechanism)
+    assert answers["kane"].is_applicable
+    assert answers["tmt"].is_applicable
+    assert not answers["lagrange"].is_applicable
+    assert "centre" in answers["lagrange"].reason
     with pytest.raises(FormulationError, match="use tmt or kane"):
         formulate(mechanism, "lagrange")
 
@@ -103,7 +107,7 @@ def test_reaction_force_of_a_pendulum_in_closed_form():
 
 def test_power_of_all_loads_is_the_change_of_kinetic_energy():
     """dT/dt = sum of powers, by a central difference of T along the motion."""
-    for build in (cart_with_pathways, lambda: read(check(load(MODELS[0].with_name("cart_pole.py"))))):
+    for build in (cart_with_pathways, lambda: read_mechanism(check_model(load(MODELS[0].with_name("cart_pole.py"))))):
         built = build()
         mechanism = built if hasattr(built, "bodies") else mechanism_of(built)
         evaluated = Evaluated(mechanism, "tmt")
@@ -137,7 +141,7 @@ def test_a_lagrangian_with_bodies_is_open_to_every_method():
     model.output_position("place", model.mechanics.bodies[0].masscenter)
     model.output_total_energy()
     mechanism = mechanism_of(model)
-    assert all(answer.yes for answer in applicable(mechanism).values())
+    assert all(answer.is_applicable for answer in check_all_formulations(mechanism).values())
     tmt = Evaluated(mechanism, "tmt")
     for method in ("lagrange", "recursive-articulated", "recursive-composite"):
         other = Evaluated(mechanism, method)
@@ -151,6 +155,6 @@ def test_bodies_that_are_not_the_lagrangians_are_not_used():
     method = model.mechanics
     L = method._L[0] + sum(q.diff() ** 2 for q in method.q)
     model.mechanics = type(method)(L, list(method.q), bodies=method.bodies, frame=method.inertial)
-    answers = applicable(mechanism_of(model))
-    assert answers["lagrange"].yes
-    assert not answers["tmt"].yes
+    answers = check_all_formulations(mechanism_of(model))
+    assert answers["lagrange"].is_applicable
+    assert not answers["tmt"].is_applicable

@@ -59,7 +59,7 @@ def _agree(kinds, tilted, seed):
 
 @pytest.mark.parametrize("n", [30, pytest.param(100, marks=pytest.mark.repeats)])
 def test_long_chains(n):
-    read = mechanism.read(model.check(model.load(MODELS / "chain.py", {"n": n})))
+    read = mechanism.read_mechanism(model.check_model(model.load(MODELS / "chain.py", {"n": n})))
     articulated, numeric = Evaluated(read, "recursive-articulated"), Numeric(read)
     (state,) = random_states(read, 1)
     other = PinocchioModel(read, state.p)
@@ -69,7 +69,7 @@ def test_long_chains(n):
 
 
 def test_the_arm_with_its_motors():
-    read = mechanism.read(model.check(model.load(MODELS / "robot_arm.py")))
+    read = mechanism.read_mechanism(model.check_model(model.load(MODELS / "robot_arm.py")))
     methods = [Evaluated(read, method) for method in ("recursive-composite", "tmt")]
     for state in random_states(read, 3):
         driven = State(state.t, state.x, np.array([20.0, -30.0, 10.0, 2.0, 1.0, -1.0]), state.p)
@@ -81,7 +81,7 @@ def test_the_arm_with_its_motors():
 
 def test_a_heavier_body_is_noticed():
     """The comparison itself: one mass changed by a millionth does not pass."""
-    read = mechanism.read(model.check(model.load(MODELS / "chain.py", {"n": 5})))
+    read = mechanism.read_mechanism(model.check_model(model.load(MODELS / "chain.py", {"n": 5})))
     (state,) = random_states(read, 1)
     numeric = Numeric(read)
     heavier = state.p * np.where([p.name == "m" for p in read.p], 1 + 1e-6, 1.0)

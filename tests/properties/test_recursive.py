@@ -23,7 +23,7 @@ from trees import AXES, DEGREES, KINDS, build
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.compiler.program import operation_count
-from mb2fmu.mechanics.formulations import applicable, formulate
+from mb2fmu.mechanics.formulations import check_all_formulations, formulate
 from mb2fmu.model.model import Parts
 
 VARIANTS = ("recursive-articulated", "recursive-composite")
@@ -182,7 +182,7 @@ def test_motors_add_inertia_along_their_joints():
     parts = Parts(frame=N, origin=O, q=[q, x], u=[u, v], kinematic_equations=equations, bodies=bodies, loads=loads)
     mechanism = mechanism_of(model_of("Geared", parts, [q, x], [u, v], m=1.0, J=0.2, r=0.5, g=9.81))
     numeric, evaluated = Numeric(mechanism), [Evaluated(mechanism, method) for method in VARIANTS]
-    assert len(evaluated[0].equations.dynamics.geared) == 1
+    assert len(evaluated[0].equations.dynamics.geared_links) == 1
     program = lower(evaluated[0].equations, ["forward", "inverse"])
     forward, inverse = evaluator(program, "forward"), evaluator(program, "inverse")
     for state in random_states(mechanism, 3):
@@ -215,9 +215,9 @@ def test_a_shared_speed_is_said_and_composite_bodies_take_it():
     equations = [u - q.diff(), v - x.diff()]
     parts = Parts(frame=N, origin=O, q=[q, x], u=[u, v], kinematic_equations=equations, bodies=bodies, loads=loads)
     mechanism = mechanism_of(model_of("Gears", parts, [q, x], [u, v], m=1.0, J=0.2, r=0.5, g=9.81))
-    answer = applicable(mechanism)["recursive-articulated"]
-    assert not answer.yes
-    assert "u moves both" in answer.because
+    answer = check_all_formulations(mechanism)["recursive-articulated"]
+    assert not answer.is_applicable
+    assert "u moves both" in answer.reason
     one, numeric = Evaluated(mechanism, "recursive"), Numeric(mechanism)
     assert one.equations.method == "recursive-composite"
     for state in random_states(mechanism, 3):

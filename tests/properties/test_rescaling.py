@@ -135,7 +135,7 @@ def test_real_units_are_right_and_wrong_in_any_units(tmp_path, name, wrong, leng
 def test_loops_are_drawn_together_by_the_models_own_time(name):
     """Seen: per s or per µs only, so that in milliseconds α was a thousand times too large, and the unit stiff."""
     rates = [
-        characteristic_units.attractor_rate(
+        characteristic_units.choose_attractor_rate(
             mechanism_of(rescale(pipeline.load(MODELS / f"{name}.py"), time=time)).declared
         )
         for time in (1.0, 1e-3, 1e6)
@@ -148,7 +148,7 @@ SMALL = {"length": 1e-3, "mass": 1e-3, "time": 1e-3}
 
 def test_a_loop_that_is_read_again_is_drawn_together_as_its_unit_is(tmp_path, monkeypatch):
     """Seen: in grams, millimetres, milliseconds α was 1e7/s; allowed for was 10/s, and a right unit fell short."""
-    monkeypatch.setattr(characteristic_units, "ATTRACTOR_RATE", 10_000)
+    monkeypatch.setattr(characteristic_units, "DEFAULT_ATTRACTOR_RATE", 10_000)
     unit = pipeline.export(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), tmp_path).path
     checked, read = model_derivation.read_model(
         rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), None, Stopwatch(None)
@@ -163,7 +163,7 @@ def test_a_loop_that_is_read_again_is_drawn_together_as_its_unit_is(tmp_path, mo
 
 def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_path, monkeypatch):
     """Seen: α = 1e7/s, and CVODE's states 3e-9 rad off the reference's: der(q3) by them was off by 1.2 of its bound."""
-    monkeypatch.setattr(characteristic_units, "ATTRACTOR_RATE", 10_000)
+    monkeypatch.setattr(characteristic_units, "DEFAULT_ATTRACTOR_RATE", 10_000)
     unit = pipeline.export(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), tmp_path).path
     read = mechanism_of(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL))
     true, ratios = api_check_comparison._Answers._partials, []

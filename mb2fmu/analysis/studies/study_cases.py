@@ -16,7 +16,7 @@ from mb2fmu.analysis.studies.case_runner import Column, Job
 from mb2fmu.analysis.studies.case_samples import Axis, sample
 from mb2fmu.analysis.studies.study_plan import MOST_CASES, StudyPlan, Value, Varied, Wanted
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
-from mb2fmu.model.value_overrides import number_in
+from mb2fmu.model.value_overrides import parse_number
 from mb2fmu.units import display_conversion
 
 if TYPE_CHECKING:
@@ -387,7 +387,7 @@ class _Resolver:
     def _number(self, name: str, value: Value, where: str, key: str = "") -> float:
         """Return a value in the variable's unit; add a fault, and return 0, if it cannot be read."""
         try:
-            return number_in(value, self._unit_of(name))
+            return parse_number(value, self._unit_of(name))
         except ValueError as error:
             self._fault(
                 str(error), f"{where}.{key or name}", f"write a number in {self._unit_of(name)}, or one with a unit"

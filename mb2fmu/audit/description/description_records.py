@@ -94,7 +94,7 @@ class Unknown:
     """One entry of the model structure.
 
     Attributes:
-        list: ``Outputs``, ``Derivatives``, ``InitialUnknowns``, ``EventIndicators`` or ``ClockedStates``.
+        list: ``OutputDeclarations``, ``Derivatives``, ``InitialUnknowns``, ``EventIndicators`` or ``ClockedStates``.
         number: What it refers by: index (FMI 2) or value reference (FMI 3), as written.
         variable: What it refers to; None if there is no such variable.
         dependencies: What it says it depends on, as written; None if it says nothing.

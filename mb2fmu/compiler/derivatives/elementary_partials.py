@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.model.operations import OPERATIONS, Op, having
+from mb2fmu.model.operations import OPERATIONS, Op, select_operations
 
-FLAT = having(lambda row: row.flat)
+FLAT = select_operations(lambda row: row.flat)
 """Operations whose derivative is 0 wherever it exists."""
 
 

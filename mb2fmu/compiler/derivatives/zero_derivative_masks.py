@@ -23,15 +23,17 @@ from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUP, ProgramCopy
 from mb2fmu.compiler.program.result_dependencies import Group
-from mb2fmu.model.operations import having
+from mb2fmu.model.operations import select_operations
 
-_EDGES = frozenset(map(int, having(lambda row: row.hazard == "edge")))
+_EDGES = frozenset(map(int, select_operations(lambda row: row.hazard == "edge")))
 """Operations that have a finite value, but no finite slope, at the end of where they are defined."""
-_POLES = _EDGES | frozenset(map(int, having(lambda row: row.hazard == "pole")))
+_POLES = _EDGES | frozenset(map(int, select_operations(lambda row: row.hazard == "pole")))
 """Operations that may give infinity, or have an infinite slope, where all operands are finite."""
-_LARGE = frozenset(map(int, having(lambda row: row.hazard == "large")))  # the value may be larger than any number
-_SYMMETRIC = frozenset(map(int, having(lambda row: row.symmetric)))
-_NEVER_NEGATIVE = frozenset(map(int, having(lambda row: row.never_negative)))
+_LARGE = frozenset(
+    map(int, select_operations(lambda row: row.hazard == "large"))
+)  # the value may be larger than any number
+_SYMMETRIC = frozenset(map(int, select_operations(lambda row: row.symmetric)))
+_NEVER_NEGATIVE = frozenset(map(int, select_operations(lambda row: row.never_negative)))
 CHOICES = frozenset(map(int, (Op.SELECT, Op.MIN, Op.MAX)))
 """Operations that give one of their operands."""
 _ADD, _MUL, _DIV, _SQRT, _EXP, _COSH, _MAX, _MIN, _SELECT, _LOG, _BLOCK, _CONSTANT = map(

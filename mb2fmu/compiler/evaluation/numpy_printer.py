@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import LEAVES, Op, Program
+from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program
 from mb2fmu.compiler.program.reachable_nodes import needed
 from mb2fmu.model.operations import OPERATIONS
 
@@ -85,7 +85,7 @@ class _Printer:
         self._literal = {int(node): literal(float(program.constants[program.a[node]])) for node in is_constant}
         self._nodes, self._blocks = needed(program, results)
         constant = parameter_only(program)
-        is_leaf = np.isin(program.op, [int(op) for op in LEAVES])
+        is_leaf = np.isin(program.op, [int(op) for op in LEAF_OPERATIONS])
         self._inner = self._nodes & ~is_leaf
         self._leaves = {int(node): self._leaf(int(node)) for node in np.flatnonzero(self._nodes & is_leaf)}
         self._hoisted = self._inner & constant if hoist else np.zeros(len(program), dtype=bool)
@@ -239,7 +239,7 @@ class _Printer:
 def parameter_only(program: Program) -> npt.NDArray[np.bool_]:
     """Return the mask of the nodes that depend on parameters only (numbers included)."""
     mask = np.isin(program.op, [Op.CONSTANT, Op.PARAMETER]).tolist()
-    leaf = np.isin(program.op, [int(op) for op in LEAVES]).tolist()
+    leaf = np.isin(program.op, [int(op) for op in LEAF_OPERATIONS]).tolist()
     for node, operands in enumerate(program.all_operands()):
         if not leaf[node]:
             mask[node] = all(mask[operand] for operand in operands)

@@ -19,7 +19,7 @@ from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.numerics.constraint_systems import EPSILON, gram
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTICS, EquationsOfMotion
+from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, EquationsOfMotion
 
 _DEPENDENT = 1e-10
 """A squared distance below it, the longest row being 1: the row counts as one that follows from those before it."""
@@ -28,7 +28,7 @@ _NONE = 1e-300  # where all rows vanish
 
 
 def define_diagnostics(walker: SympyWalker, equations: EquationsOfMotion, raw: Mapping[sm.Symbol, sm.Symbol]) -> None:
-    """Define the symbols of ``DIAGNOSTICS``; each is computed only if requested.
+    """Define the symbols of ``DIAGNOSTIC_SYMBOLS``; each is computed only if requested.
 
     Args:
         walker: Takes the definitions.
@@ -40,16 +40,16 @@ def define_diagnostics(walker: SympyWalker, equations: EquationsOfMotion, raw: M
         return
     m, n = c.jacobian.shape
     phi = [row.xreplace(dict(raw)) for _, row in equations.holonomic]
-    walker.define([DIAGNOSTICS.position_residual], phi, lambda nodes: [_largest(b, nodes)])
+    walker.define([DIAGNOSTIC_SYMBOLS.position_residual], phi, lambda nodes: [_largest(b, nodes)])
     speeds = [raw.get(u, u) for u in equations.u]
 
     def velocity_residual(nodes: Sequence[int]) -> list[int]:
         rows, offset, u = _rows(nodes, m, n), nodes[m * n : m * n + m], nodes[m * n + m :]
         return [_largest(b, [b.add(b.dot(row, u), free) for row, free in zip(rows, offset, strict=True)])]
 
-    walker.define([DIAGNOSTICS.velocity_residual], [*c.jacobian, *c.offset, *speeds], velocity_residual)
+    walker.define([DIAGNOSTIC_SYMBOLS.velocity_residual], [*c.jacobian, *c.offset, *speeds], velocity_residual)
     walker.define(
-        [DIAGNOSTICS.rank, DIAGNOSTICS.condition],
+        [DIAGNOSTIC_SYMBOLS.rank, DIAGNOSTIC_SYMBOLS.condition],
         c.jacobian,
         lambda nodes: _rank_and_condition(b, _rows(nodes, m, n), len(equations.redundant_rows)),
     )

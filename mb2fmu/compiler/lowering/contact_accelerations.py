@@ -53,7 +53,7 @@ class _Touching:
         if e.latches is None:
             contact_laws(builder, e, self.free, self.response).define(walker)
             return
-        pinned = e.contacts.pinned if e.contacts else ()
+        pinned = e.contacts.held_by_latches if e.contacts else ()
         laws = LatchLaws(builder, e, self.free, self.response, self._contacts, pinned)
         laws.define(walker)
         if e.contacts:

@@ -10,7 +10,7 @@ from mb2fmu.compiler.lowering.contact_response import ContactResponse
 from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.numerics.complementarity import Blows, impulses_at_once, impulses_in_turn, resting_forces
 from mb2fmu.compiler.program.program import Op
-from mb2fmu.mechanics.equations.contact_records import SETTLED
+from mb2fmu.mechanics.equations.contact_records import REIMPACT_SPEED_RATIO
 
 Rows = list[list[int]]
 
@@ -42,7 +42,7 @@ class ContactLaws(ContactResponse):
         gaps = self._where_free(walker, [contact.acceleration(e.u, self._free) for contact in each])
         walker.define(self.forces, [*W, *gaps, *(c.resting for c in each)], self._forces)
         walker.define(e.u_dot, [*self._free, *flat, *self.forces], self._moved)
-        blows = [contact.blow for contact in each]
+        blows = [contact.impact_impulse for contact in each]
         needs = [*W, *(c.rate(e.u) for c in each), *(sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in each)]
         needs += [*(c.resting for c in each), *(c.restitution for c in each), *(c.rest_below for c in each)]
         walker.define([*blows, *(c.rests for c in each)], needs, self._blows)
@@ -70,7 +70,7 @@ class ContactLaws(ContactResponse):
         """Return impulses, then the contacts that rest after them."""
         b, k = self._builder, self._count
         rates, closed, resting, e, slow = (list(nodes[k * k + k * i : k * k + k * i + k]) for i in range(5))
-        settled = [b.mul(b.constant(float(SETTLED)), speed) for speed in slow]
+        settled = [b.mul(b.constant(float(REIMPACT_SPEED_RATIO)), speed) for speed in slow]
         blows = Blows(self._square(nodes), rates, closed, resting, e, slow, settled)
         if self._contacts.order == "in turn":
             impulses, rests = impulses_in_turn(b, blows)

@@ -33,7 +33,7 @@ class ContactResponse:
         self._builder, self._equations = builder, equations
         self._contacts: Contacts = equations.contacts
         self._free, self._response = free, response
-        self._pinned = self._contacts.pinned
+        self._pinned = self._contacts.held_by_latches
         n = len(response)
         self._W = [[sm.Dummy(f"W_{i}_{j}") for j in range(n)] for i in range(n)]
 

@@ -16,9 +16,9 @@ from mb2fmu.compiler.numerics.friction_rows import FrictionRows, Frictions
 from mb2fmu.compiler.numerics.frictional_impacts import RoughBlows, rough_impulses
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.mechanics.equations.contact_records import LEAVING, STILL
+from mb2fmu.mechanics.equations.contact_records import OPENING_STATE, ZERO_SLIP_RATIO
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.mechanics.equations.event_records import change_is_due
+from mb2fmu.mechanics.equations.event_records import mode_change_indicator
 
 Rows = list[list[int]]
 
@@ -56,17 +56,17 @@ class FrictionLaws(ContactResponse):
         rates = [*(c.rate(e.u) for c in each), *(f.slip(e.u) for f in frictions)]
         closed = [sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in each]
         laws = [*closed, *(c.restitution for c in each), *(c.rest_below for c in each)]
-        blows = [*(c.blow for c in each), *(f.blow for f in frictions)]
+        blows = [*(c.impact_impulse for c in each), *(f.impact_impulse for f in frictions)]
         behind = [*(c.rests for c in each), *(f.slides for f in frictions)]
         walker.define([*blows, *behind], [*known, *rates, *states, *laws], self._blows)
         zeros = [sm.S.Zero] * len(e.u)
         walker.define(contacts.jumps, [*zeros, *flat, *blows], self._moved)
         pushes = [sm.Dummy(f"push_{i}") for i in range(len(rows))]
-        stays = [*(c.stays for c in each if c.stays), *(f.turns for f in frictions)]
+        stays = [*(c.resting_after_change for c in each if c.resting_after_change), *(f.turns for f in frictions)]
         assert contacts.due is not None
-        walker.define([contacts.due], [change_is_due(contacts, e.latches, e.u)], lambda nodes: nodes)
+        walker.define([contacts.due], [mode_change_indicator(contacts, e.latches, e.u)], lambda nodes: nodes)
         needs = [*known, *levels, *rates, *states, *(c.rest_below for c in each)]
-        needs += [*(f.least_slip(e.u) for f in frictions), contacts.due]
+        needs += [*(f.minimum_slip(e.u) for f in frictions), contacts.due]
         walker.define([*stays, *pushes], needs, self._changes)
         walker.define(contacts.shifts, [*zeros, *flat, *pushes], self._moved)
 
@@ -141,7 +141,7 @@ class FrictionLaws(ContactResponse):
         along, senses, begins = [], [], []
         for place, (sense, enough, sticks) in enumerate(zip(chosen.senses, least, chosen.stuck, strict=True)):
             forth = b.mul(sense, rates[k + place])
-            still = b.binary(Op.LT, forth, b.mul(b.constant(float(STILL)), slow[rubs[place]]))
+            still = b.binary(Op.LT, forth, b.mul(b.constant(float(ZERO_SLIP_RATIO)), slow[rubs[place]]))
             turns = b.binary(
                 Op.OR, b.binary(Op.EQ, known[place], zero), still
             )  # else the gap's rate would turn it back
@@ -153,7 +153,7 @@ class FrictionLaws(ContactResponse):
         drift = [b.binary(Op.LE, b.unary(Op.ABS, rate), part) for rate, part in zip(rates[:k], slow, strict=True)]
         kept = [b.select(each, zero, rate) for each, rate in zip(drift, rates[:k], strict=True)]
         pushes = system.solve([b.sub(wanted, rate) for wanted, rate in zip([*kept, *begins], rates, strict=True)])
-        leaving = b.constant(float(LEAVING))
+        leaving = b.constant(float(OPENING_STATE))
         stays = [
             b.select(rest, b.select(each, one, leaving), state)
             for rest, each, state in zip(rests, pressed, states[:k], strict=True)
@@ -164,7 +164,7 @@ class FrictionLaws(ContactResponse):
         """Return the sense of slip, 1 or −1; 0 where slip is negligible, or has just passed zero."""
         b = self._builder
         size, zero = b.unary(Op.ABS, slip), b.constant(0.0)
-        still = b.binary(Op.LT, size, b.mul(b.constant(float(STILL)), slow))
+        still = b.binary(Op.LT, size, b.mul(b.constant(float(ZERO_SLIP_RATIO)), slow))
         turned = b.binary(Op.AND, b.binary(Op.LE, b.mul(sense, slip), zero), b.binary(Op.LT, size, slow))
         one = b.constant(1.0)
         side = b.select(b.binary(Op.LT, zero, slip), one, b.constant(-1.0))

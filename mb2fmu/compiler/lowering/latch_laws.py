@@ -159,7 +159,7 @@ class LatchLaws:
     def _define_closing(self, walker: SympyWalker) -> None:
         """Define impulses of latches that close at this instant, and the jumps of speeds."""
         b, r, e, latches = self._builder, len(self._rows), self._equations, self._latches
-        blows = [row.blow for row in self._rows]
+        blows = [row.impact_impulse for row in self._rows]
         needs = [*self._held(), *latches.holding, *latches.closing, *(row.rate(e.u) for row in self._rows)]
 
         def struck(nodes: Sequence[int]) -> list[int]:

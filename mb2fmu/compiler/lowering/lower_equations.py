@@ -246,7 +246,7 @@ class Lowering:
         self._add_rhs()
         b = self.builder
         b.entry("project", b.layout.states[: len(self.raw)], self.walker.lower(self.raw))
-        if e.guessed:
+        if e.solved_start_states:
             b.entry("initialize", b.layout.states, start_on_constraints(self.walker, e))
         self._add_energy()
         self._add_equations()
@@ -266,7 +266,7 @@ class Lowering:
     def _add_events(self) -> None:
         """Add conditions of the model's own events, the values that each sets (``number:state``), and what may hold."""
         e = self.equations
-        events = e.every_event
+        events = e.all_events
         if not events:
             return
         states = [*map(str, e.states)]

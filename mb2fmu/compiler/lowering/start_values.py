@@ -29,11 +29,11 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
     n_q, n_u = len(e.q), len(e.u)
     given = [b.state(i) for i in range(len(e.states))]
     q, u = given[:n_q], given[n_q : n_q + n_u]
-    if any(symbol in e.guessed for symbol in e.q):
+    if any(symbol in e.solved_start_states for symbol in e.q):
         declared = [sm.Dummy(f"declared_{symbol}") for symbol in e.q]
         walker.define(declared, [], _known(q))
         names, phi = zip(*e.holonomic, strict=True)
-        free = [symbol for symbol in e.q if symbol in e.guessed]
+        free = [symbol for symbol in e.q if symbol in e.solved_start_states]
         name = f"the start values of {_some(free)} on the holonomic constraints"
         redundant = e.redundant_rows & set(range(len(phi)))
         closing = PositionProjection(b, e.q, phi, names, name, set(free), redundant, e.row_lengths[: len(phi)])
@@ -44,9 +44,9 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
     m = len(c.names)
     entries = walker.lower([entry.xreplace(there) for entry in (*c.jacobian, *c.offset)])
     A, offset = [entries[i * n_u : i * n_u + n_u] for i in range(m)], entries[m * n_u :]
-    if any(symbol in e.guessed for symbol in e.u):
+    if any(symbol in e.solved_start_states for symbol in e.u):
         zero = b.constant(0.0)
-        is_free = [symbol in e.guessed for symbol in e.u]
+        is_free = [symbol in e.solved_start_states for symbol in e.u]
         free = [[entry if f else zero for entry, f in zip(row, is_free, strict=True)] for row in A]
         kept = [[zero if f else entry for entry, f in zip(row, is_free, strict=True)] for row in A]
         given_by = [b.add(o, b.dot(row, u)) for o, row in zip(offset, kept, strict=True)]

@@ -18,8 +18,8 @@ from mb2fmu.compiler.numerics.coulomb_contacts import Rubbing, choose, told
 from mb2fmu.compiler.numerics.friction_rows import FrictionRows, Frictions
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.mechanics.equations.contact_records import SETTLED
-from mb2fmu.model.variables import Restitution
+from mb2fmu.mechanics.equations.contact_records import REIMPACT_SPEED_RATIO
+from mb2fmu.model.variables import RestitutionLaw
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class RoughBlows:
     closed: Sequence[int]
     restitution: Sequence[int]
     rest_below: Sequence[int]
-    laws: Sequence[Restitution]
+    laws: Sequence[RestitutionLaw]
     names: str
 
 
@@ -75,7 +75,7 @@ def rough_impulses(b: ProgramBuilder, blows: RoughBlows, *, in_turn: bool) -> li
     for k in range(count):
         v = b.sum([blows.rates[k], b.dot(W[k], found.impulses)])
         drifted = b.select(blows.resting[k], b.binary(Op.MAX, blows.rates[k], zero), zero)
-        thrown = b.binary(Op.LT, b.add(drifted, b.mul(b.constant(float(SETTLED)), blows.rest_below[k])), v)
+        thrown = b.binary(Op.LT, b.add(drifted, b.mul(b.constant(float(REIMPACT_SPEED_RATIO)), blows.rest_below[k])), v)
         rests.append(b.select(thrown, zero, found.rests[k]))
     rubs = [k for k, tangent in enumerate(blows.frictions.tangents) if tangent >= 0]
     slides = [
@@ -102,7 +102,7 @@ def _strike(b: ProgramBuilder, blows: RoughBlows, some: Sequence[int], found: _F
     closed = [b.binary(Op.LT, half, blows.closed[k]) for k in some]
     hit, plastic, e = zero, [], []
     for place, k in enumerate(some):
-        settled = b.mul(b.mul(b.constant(float(SETTLED)), blows.rest_below[k]), blows.resting[k])
+        settled = b.mul(b.mul(b.constant(float(REIMPACT_SPEED_RATIO)), blows.rest_below[k]), blows.resting[k])
         approaches = b.binary(Op.LT, b.add(v[place], settled), zero)
         hit = b.binary(Op.OR, hit, b.select(closed[place], approaches, zero))
         slow = b.binary(Op.LT, b.mul(blows.restitution[k], b.neg(v[place])), blows.rest_below[k])

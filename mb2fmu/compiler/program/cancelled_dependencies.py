@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import BINARY, LEAVES, UNARY, Block, Op, Program
+from mb2fmu.compiler.program.program import BINARY, LEAF_OPERATIONS, UNARY, Block, Op, Program
 from mb2fmu.compiler.program.reachable_nodes import needed
 
 Residues = npt.NDArray[np.int64]
@@ -100,7 +100,7 @@ class _Evaluation:
         for node in np.flatnonzero(nodes).tolist():
             op = Op(int(program.op[node]))
             a, b, c = int(program.a[node]), int(program.b[node]), int(program.c[node])
-            if op in LEAVES:
+            if op in LEAF_OPERATIONS:
                 self._found[node] = self._leaf(op, a)
             elif op is Op.BLOCK:
                 self._found[node] = self._block(a)[b]

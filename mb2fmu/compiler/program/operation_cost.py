@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import LEAVES, Op, Program
+from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program
 from mb2fmu.compiler.program.reachable_nodes import needed
 from mb2fmu.compiler.program.result_dependencies import block_operations
 from mb2fmu.model.operations import OPERATIONS
@@ -42,7 +42,7 @@ def _cost(program: Program, results: Sequence[int], fixed: Sequence[Op]) -> floa
     read = nodes & moving
     total = 0.0
     for op, count in zip(*np.unique(program.op[read], return_counts=True), strict=True):
-        if Op(int(op)) not in LEAVES | {Op.BLOCK, Op.FROZEN}:
+        if Op(int(op)) not in LEAF_OPERATIONS | {Op.BLOCK, Op.FROZEN}:
             total += WEIGHTS.get(Op(int(op)), 1.0) * float(count)
     blocks = {int(i) for i in np.unique(program.a[read & (program.op == Op.BLOCK)])}
     factors = {program.blocks[i].factor for i in blocks} - {-1}
@@ -65,7 +65,7 @@ def _block_cost(program: Program, index: int) -> float:
 def _moving(program: Program, fixed: Sequence[Op]) -> npt.NDArray[np.bool_]:
     """Return a mask of the nodes that depend on more than ``fixed`` leaves."""
     still = {int(op) for op in fixed}
-    leaves = {int(op) for op in LEAVES}
+    leaves = {int(op) for op in LEAF_OPERATIONS}
     moving = bytearray(len(program) + 1)  # the last is the operand that a node does not have
     first, second, others = program.pairs()
     for node, op in enumerate(program.op.tolist()):

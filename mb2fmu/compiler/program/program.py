@@ -14,17 +14,17 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.operations import LEAVES, OPERATIONS, Op, having
+from mb2fmu.model.operations import LEAF_OPERATIONS, OPERATIONS, Op, select_operations
 
 __all__ = [
-    "BINARY", "LEAVES", "TERNARY", "UNARY", "Block", "Entry", "Layout", "Op", "Program", "System", "Table",
+    "BINARY", "LEAF_OPERATIONS", "TERNARY", "UNARY", "Block", "Entry", "Layout", "Op", "Program", "System", "Table",
     "constants_of", "first_memory",
 ]  # fmt: skip
 
 
-UNARY = having(lambda row: row.arity == 1)
-BINARY = having(lambda row: row.arity == 2)
-TERNARY = having(lambda row: row.arity == 3)
+UNARY = select_operations(lambda row: row.arity == 1)
+BINARY = select_operations(lambda row: row.arity == 2)
+TERNARY = select_operations(lambda row: row.arity == 3)
 
 _ARITY_TABLE, _ARITY_BLOCK = 4, 5
 _ARITY = np.array(

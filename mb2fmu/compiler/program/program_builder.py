@@ -26,10 +26,10 @@ from mb2fmu.compiler.program.constant_folding import evaluate
 from mb2fmu.compiler.program.factoring import factored_sum
 from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, System, Table
 from mb2fmu.compiler.program.switch_nodes import MarkedNodes
-from mb2fmu.model.operations import having
+from mb2fmu.model.operations import select_operations
 
-_ODD, _EVEN = having(lambda row: row.parity == "odd"), having(lambda row: row.parity == "even")
-_COMMUTATIVE = having(lambda row: row.symmetric)
+_ODD, _EVEN = select_operations(lambda row: row.parity == "odd"), select_operations(lambda row: row.parity == "even")
+_COMMUTATIVE = select_operations(lambda row: row.symmetric)
 # members of an enumeration are slow to look up, and these are asked for at every node
 _ADD, _SUB, _MUL, _DIV, _NEG = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.DIV), int(Op.NEG)
 _MOST_FACTORS = 16  # a product of products unfolds without end

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from mb2fmu.compiler.program.cancelled_dependencies import depends
-from mb2fmu.compiler.program.program import LEAVES, Entry, Op, Program
+from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Entry, Op, Program
 from mb2fmu.compiler.program.reachable_nodes import needed
 
 Group = Literal["time", "states", "inputs", "parameters", "memory", "seeds"]
@@ -167,7 +167,7 @@ class _Bits:
                 reads[node] = self._arithmetic(ops[node], reads[first[node]], reads[second[node]])
                 continue
             op = Op(ops[node])
-            if op in LEAVES:
+            if op in LEAF_OPERATIONS:
                 bit = 0 if op is Op.CONSTANT else 1 << (self._first[_GROUPS[op]] + int(program.a[node]))
                 reads[node] = _Reads(bit)
             elif op is Op.BLOCK:
@@ -253,7 +253,7 @@ def operation_count(program: Program, entry: str) -> Counter[str]:
     nodes, blocks = needed(program, program.entries[entry].results)
     counts: Counter[str] = Counter()
     for op, number in zip(*np.unique(program.op[nodes], return_counts=True), strict=True):
-        if Op(int(op)) not in LEAVES | {Op.BLOCK, Op.FROZEN}:
+        if Op(int(op)) not in LEAF_OPERATIONS | {Op.BLOCK, Op.FROZEN}:
             counts[Op(int(op)).name] += int(number)
     for index in np.flatnonzero(blocks):
         block = program.blocks[index]

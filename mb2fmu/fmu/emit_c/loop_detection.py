@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import LEAVES, Op
+from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op
 from mb2fmu.fmu.emit_c.statement_schedule import Angles, Graph, Statements
 
 Address = tuple[str, int]
@@ -101,7 +101,7 @@ class Addresses:
         program = graph.program
         self.marks = marks or {}
         self.codes = (np.arange(len(program), dtype=np.int64) + len(_KINDS)) << _SHIFT
-        for op in LEAVES - {Op.CONSTANT}:
+        for op in LEAF_OPERATIONS - {Op.CONSTANT}:
             nodes = np.flatnonzero(program.op == op)
             self.codes[nodes] = _first(op.name) + program.a[nodes].astype(np.int64)
         for node in self.marks:

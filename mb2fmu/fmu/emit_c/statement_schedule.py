@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from mb2fmu.compiler.program.program import BINARY, LEAVES, TERNARY, UNARY, Op, Program
+from mb2fmu.compiler.program.program import BINARY, LEAF_OPERATIONS, TERNARY, UNARY, Op, Program
 
 _TRIGONOMETRIC = (Op.SIN, Op.COS)
 
@@ -172,7 +172,7 @@ class Graph:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.op: list[int] = program.op.tolist()
-        self.is_leaf: Mask = np.isin(program.op, [int(op) for op in LEAVES])
+        self.is_leaf: Mask = np.isin(program.op, [int(op) for op in LEAF_OPERATIONS])
         self.matrix = _operand_matrix(program)
         self._edges = _edges(program, self.matrix)
         self._views: dict[bytes, _View] = {}

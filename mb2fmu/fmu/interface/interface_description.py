@@ -182,7 +182,7 @@ class _Describer:
         self._guessed = {
             state.name
             for state, symbol in zip(self._states, equations.states, strict=True)
-            if symbol in equations.guessed
+            if symbol in equations.solved_start_states
         }
         self._dependencies = self._all_dependencies()
 

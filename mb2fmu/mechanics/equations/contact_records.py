@@ -21,30 +21,30 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.model.functions import no_event
-from mb2fmu.model.variables import ImpactOrder, Restitution
+from mb2fmu.model.variables import ImpactOrder, RestitutionLaw
 
-SETTLED = sm.Rational(1, 1000)
+REIMPACT_SPEED_RATIO = sm.Rational(1, 1000)
 """Part of the speed below which a contact rests, by which a resting one must approach before it is struck again."""
 
-LEAVING = sm.Rational(1, 4)
+OPENING_STATE = sm.Rational(1, 4)
 """What ``resting`` is from where a contact opens to where it parts: its rate is still round-off."""
 
 
-LIFTED = 2 * SETTLED
+LIFT_OFF_SPEED_RATIO = 2 * REIMPACT_SPEED_RATIO
 """Part B of the speed below which a contact rests: a resting one is open where s g or g' + s g is larger than that.
 
-From there its stabilization would draw it back faster than :data:`SETTLED` and strike it on its way. What is within
+From there its stabilization would draw it back faster than :data:`REIMPACT_SPEED_RATIO` and strike it on its way. What is within
 these bounds stays there by g'' = -2 s g' - s^2 g: with y = g' + s g that is y' = -s y, (s g)' = s (y - s g). So it does
 not matter when one looks.
 """
 
-STILL = SETTLED**2
+ZERO_SLIP_RATIO = REIMPACT_SPEED_RATIO**2
 """Part of the speed below which a contact rests, below which slip counts as none."""
 
-_LONGEST_NAME = 40
+_MAX_GAP_TEXT_LENGTH = 40
 """Characters of a gap in the name of a switch."""
 
-_TOLD = (
+_MARGIN_DESCRIPTIONS = (
     ("would have to pull: its force < 0", "does not pull: its force >= 0"),
     (
         "ends to slide forwards, or is pushed backwards by more than friction holds",
@@ -57,21 +57,21 @@ _TOLD = (
 )
 """What people are told of the margins of a resting contact: where one is negative, and where it is not."""
 
-_ROUND_OFF = sm.Integer(2) ** -44
+_SLIP_ROUND_OFF = sm.Integer(2) ** -44
 """What slip may be wrong by, as a part of the speeds that it is the sum of."""
 
 
-def at_events(margin: sm.Expr) -> sm.Basic:
+def condition_at_events(margin: sm.Expr) -> sm.Basic:
     """Return a condition (value > 0) that is evaluated at events only, so it makes no event itself."""
     return sm.Eq(no_event(sm.sign(margin)), 1)  # no Piecewise: SymPy would fold it into those around it
 
 
-def above(state: sm.Expr) -> sm.Basic:
+def is_state_set(state: sm.Expr) -> sm.Basic:
     """Return whether a state that only events change is above one half; it makes no event itself."""
-    return at_events(state - sm.Rational(1, 2))
+    return condition_at_events(state - sm.Rational(1, 2))
 
 
-def _flag(state: sm.Expr) -> sm.Expr:
+def _state_flag(state: sm.Expr) -> sm.Expr:
     """Return a condition as 1 or 0, unevaluated: SymPy would fold a Piecewise into those around it."""
     return (1 + no_event(sm.sign(state - sm.Rational(1, 2)))) / 2
 
@@ -88,10 +88,10 @@ class ContactFriction:
         sliding: State: 1 or -1, the sense of slip; 0 where the contact sticks or is open.
         impulse: State: tangential impulse of its last impact.
         force: T: what holds it while it sticks, -mu N times the sense while it slides, else 0.
-        blow: Tangential impulse of an impact at this instant.
+        impact_impulse: Tangential impulse of an impact at this instant.
         slides: What ``sliding`` is after an impact at this instant.
         turns: What ``sliding`` is after a change of modes at this instant.
-        pinned: 1 where closed latches hold the slip at zero; None where there are no latches.
+        held_by_latches: 1 where closed latches hold the slip at zero; None where there are no latches.
     """
 
     coefficient: sm.Expr
@@ -101,23 +101,23 @@ class ContactFriction:
     sliding: sm.Symbol
     impulse: sm.Symbol
     force: sm.Symbol
-    blow: sm.Symbol
+    impact_impulse: sm.Symbol
     slides: sm.Symbol
     turns: sm.Symbol
-    pinned: sm.Symbol | None = None
+    held_by_latches: sm.Symbol | None = None
 
     def slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """Return the slip s at speeds u, m/s."""
         return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
 
-    def least_slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
+    def minimum_slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """The magnitude of slip with which sliding begins, m/s: just large enough to have a sign in spite of round-off.
 
         Where sliding begins because the force along the surface has grown to mu N, the rate of slip is still zero:
         without it round-off decides on which side slip is.
         """
         terms = [slope * speed for slope, speed in zip(self.jacobian, u, strict=True)]
-        return _ROUND_OFF * no_event(sm.Add(*(sm.Abs(term) for term in (*terms, self.offset))))
+        return _SLIP_ROUND_OFF * no_event(sm.Add(*(sm.Abs(term) for term in (*terms, self.offset))))
 
     def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol], back: sm.Expr) -> sm.Expr:
         """Return the residual that is zero while it sticks: rate of slip, with a term that removes drift.
@@ -145,15 +145,15 @@ class UnilateralContact:
         rest_below: Where it leaves an impact more slowly than this it rests, in the gap's unit per second, > 0.
         stabilization: s in 1/s, an expression of parameters.
         law: What e is a ratio of: rates of the gap (Newton), or impulses of restitution and compression (Poisson).
-        resting: State: 1 while the contact rests, :data:`LEAVING` as it leaves, else 0.
+        resting: State: 1 while the contact rests, :data:`OPENING_STATE` as it leaves, else 0.
         impulse: State: Lambda of its last impact.
         count: State: number of its impacts.
         force: N while it rests, else 0.
-        blow: Lambda of an impact at this instant; 0 where the contact is not struck.
+        impact_impulse: Lambda of an impact at this instant; 0 where the contact is not struck.
         rests: What ``resting`` is after an impact at this instant.
         friction: None where there is none.
-        stays: With friction in the model: what ``resting`` is after a change of modes at this instant.
-        pinned: 1 where closed latches hold the gap as it is, whatever the contact's force, which is zero then; else 0.
+        resting_after_change: With friction in the model: what ``resting`` is after a change of modes at this instant.
+        held_by_latches: 1 where closed latches hold the gap as it is, whatever the contact's force, which is zero then; else 0.
             None where there are no latches.
     """
 
@@ -165,16 +165,16 @@ class UnilateralContact:
     restitution: sm.Expr
     rest_below: sm.Expr
     stabilization: sm.Expr
-    law: Restitution
+    law: RestitutionLaw
     resting: sm.Symbol
     impulse: sm.Symbol
     count: sm.Symbol
     force: sm.Symbol
-    blow: sm.Symbol
+    impact_impulse: sm.Symbol
     rests: sm.Symbol
     friction: ContactFriction | None = None
-    stays: sm.Symbol | None = None
-    pinned: sm.Symbol | None = None
+    resting_after_change: sm.Symbol | None = None
+    held_by_latches: sm.Symbol | None = None
 
     def rate(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """Return the rate of the gap."""
@@ -188,12 +188,12 @@ class UnilateralContact:
 
     def closed(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that the bodies touch; a resting contact touches unless it was lifted."""
-        return sm.And(self.touches, sm.Not(self.lifted(u)))
+        return sm.And(self.touches, sm.Not(self.lift_off_condition(u)))
 
     @property
     def _rests(self) -> sm.Expr:
         """1 while the contact rests, else 0; 0 also in the instant in which it opens."""
-        return self.resting * (self.resting - LEAVING) / (1 - LEAVING)
+        return self.resting * (self.resting - OPENING_STATE) / (1 - OPENING_STATE)
 
     @property
     def touches(self) -> sm.Rel:
@@ -205,47 +205,49 @@ class UnilateralContact:
         # no Piecewise: SymPy would take the comparison out of it
         return (1 - self._rests) * self.gap - self._rests <= 0
 
-    def lifted(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+    def lift_off_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that a resting contact was parted: changed parameters, an event or the start did it."""
         s = self.stabilization
         back = s * self.gap
-        least = (1 - (1 - LIFTED) * sm.sign(s)) * self.rest_below  # with s = 0 nothing comes back
-        parted = sm.Or(at_events(back - least), at_events(self.rate(u) + back - least))
-        return sm.And(above(self.resting), parted)
+        least = (1 - (1 - LIFT_OFF_SPEED_RATIO) * sm.sign(s)) * self.rest_below  # with s = 0 nothing comes back
+        parted = sm.Or(condition_at_events(back - least), condition_at_events(self.rate(u) + back - least))
+        return sm.And(is_state_set(self.resting), parted)
 
-    def approaches(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+    def approach_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that the gap of an open contact shrinks."""
-        return (1 - self._rests) * (self.rate(u) + SETTLED * self.rest_below * self.resting) + self._rests < 0
+        return (1 - self._rests) * (
+            self.rate(u) + REIMPACT_SPEED_RATIO * self.rest_below * self.resting
+        ) + self._rests < 0
 
-    def meets(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+    def impact_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that closed bodies approach each other: not at rest, or set moving by an event."""
-        return sm.Or(sm.And(self.touches, self.approaches(u)), self._pressed(self.rate(u) + self.rest_below, u))
+        return sm.Or(sm.And(self.touches, self.approach_condition(u)), self._pressed(self.rate(u) + self.rest_below, u))
 
     def pressed(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the rate by which resting bodies approach, whether an event, an importer or drift has caused it."""
-        return self._pressed(self.rate(u) + SETTLED * self.rest_below, u)
+        return self._pressed(self.rate(u) + REIMPACT_SPEED_RATIO * self.rest_below, u)
 
     def _pressed(self, slower: sm.Expr, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that a value is negative at a resting contact that was not lifted."""
-        return sm.And(above(self.resting), sm.Not(self.lifted(u)), at_events(-slower))
+        return sm.And(is_state_set(self.resting), sm.Not(self.lift_off_condition(u)), condition_at_events(-slower))
 
-    def gone(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+    def separation_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that an opened contact parts faster than round-off; the gap itself shows that later.
 
         While it does not leave this is far from true, so that nothing happens at the top of each bounce.
         """
-        parts = self.rate(u) - SETTLED * self.rest_below * LEAVING
-        return sm.Piecewise((parts, sm.Eq(self.resting, LEAVING)), (-1, True)) > 0  # an equality is no switch
+        parts = self.rate(u) - REIMPACT_SPEED_RATIO * self.rest_below * OPENING_STATE
+        return sm.Piecewise((parts, sm.Eq(self.resting, OPENING_STATE)), (-1, True)) > 0  # an equality is no switch
 
     @property
     def pull(self) -> sm.Expr:
         """A value that is negative where a resting contact would have to pull; 1 where it does not rest."""
-        return self.pressing * self.resting + 1 - self.resting
+        return self.compression_margin * self.resting + 1 - self.resting
 
     @property
-    def pressing(self) -> sm.Expr:
+    def compression_margin(self) -> sm.Expr:
         """What is negative where a resting contact would have to pull: its force; 1 where latches hold its gap."""
-        return self.force + (self.pinned or 0)
+        return self.force + (self.held_by_latches or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,82 +287,86 @@ class Contacts:
         return (*(c.force for c in self.each), *(f.force for f in self.frictions))
 
     @property
-    def pinned(self) -> tuple[sm.Symbol, ...]:
+    def held_by_latches(self) -> tuple[sm.Symbol, ...]:
         """For each row of ``forces``, 1 where closed latches hold it still, else 0; none where there are no latches."""
-        found = (*(each.pinned for each in self.each), *(each.pinned for each in self.frictions))
+        found = (*(each.held_by_latches for each in self.each), *(each.held_by_latches for each in self.frictions))
         return tuple(symbol for symbol in found if symbol is not None)
 
     @property
-    def struck(self) -> tuple[sm.Symbol, ...]:
+    def impact_unknowns(self) -> tuple[sm.Symbol, ...]:
         """Symbols of the results of impacts and mode changes at this instant: impulses, new modes, jumps."""
         found = [getattr(c, part) for part in ("blow", "rests") for c in self.each]
         if self.frictions:
             found += [getattr(f, part) for part in ("blow", "slides") for f in self.frictions]
-            found += [c.stays for c in self.each if c.stays is not None]
+            found += [c.resting_after_change for c in self.each if c.resting_after_change is not None]
             found += [f.turns for f in self.frictions]
         return (*found, *self.jumps, *self.shifts)
 
     @property
     def symbols(self) -> tuple[sm.Symbol, ...]:
         """Symbols of all unknowns: forces, results of impacts, whether modes change, which rows are pinned."""
-        return (*self.forces, *self.struck, *((self.due,) if self.due else ()), *self.pinned)
+        return (*self.forces, *self.impact_unknowns, *((self.due,) if self.due else ()), *self.held_by_latches)
 
-    def lifted(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+    def lift_off_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that any contact is lifted."""
-        return sm.Or(*(contact.lifted(u) for contact in self.each))
+        return sm.Or(*(contact.lift_off_condition(u) for contact in self.each))
 
     def named(self, u: Sequence[sm.Symbol]) -> Iterator[tuple[sm.Basic, str, str]]:
         """Yield the conditions that are switches, with what people are told where each holds, and where it does not."""
         for c in self.each:
-            gap, rate = _shortened(c.gap), f"the rate of {_shortened(c.gap)}"
+            gap, rate = _shorten_expression(c.gap), f"the rate of {_shorten_expression(c.gap)}"
             touches, apart = f"{c.name} touches: {gap} <= 0", f"{c.name} is apart: {gap} > 0"
             yield c.touches, touches, apart
             yield c.touches.canonical, touches, apart  # as SymPy writes it in a Piecewise
-            yield c.approaches(u), f"{c.name} approaches: {rate} < 0", f"{c.name} does not approach: {rate} >= 0"
-            yield c.gone(u), f"{c.name} parts: {rate} > 0", f"{c.name} does not part: {rate} <= 0"
-            margins = list(_margins(c, u)) if self.frictions else [c.pull]
-            for (left, right), margin in zip(_TOLD, margins, strict=False):
+            yield (
+                c.approach_condition(u),
+                f"{c.name} approaches: {rate} < 0",
+                f"{c.name} does not approach: {rate} >= 0",
+            )
+            yield c.separation_condition(u), f"{c.name} parts: {rate} > 0", f"{c.name} does not part: {rate} <= 0"
+            margins = list(_mode_margins(c, u)) if self.frictions else [c.pull]
+            for (left, right), margin in zip(_MARGIN_DESCRIPTIONS, margins, strict=False):
                 yield sm.Lt(margin, 0, evaluate=False), f"{c.name} {left}", f"{c.name} {right}"
 
     def wrong(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """Return 1 where modes of resting contacts must change, else 0; without friction: where a contact opens."""
         margins = [c.pull for c in self.each]
         if self.frictions:
-            margins = [margin for contact in self.each for margin in _margins(contact, u)]
+            margins = [margin for contact in self.each for margin in _mode_margins(contact, u)]
         right = [sm.Piecewise((0, sm.Lt(each, 0, evaluate=False)), (1, True), evaluate=False) for each in margins]
-        return 1 - sm.Mul(*right, *(_keeps(contact, u) for contact in self.each if contact.friction))
+        return 1 - sm.Mul(*right, *(_sticking_undisturbed(contact, u) for contact in self.each if contact.friction))
 
 
-def _shortened(expression: sm.Expr) -> str:
+def _shorten_expression(expression: sm.Expr) -> str:
     """Return an expression as text, its end left out where it is long."""
     text = str(expression)
-    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
+    return text if len(text) <= _MAX_GAP_TEXT_LENGTH else text[: _MAX_GAP_TEXT_LENGTH - 1] + "…"
 
 
-def _margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterator[sm.Expr]:
+def _mode_margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterator[sm.Expr]:
     """Yield the margins of a resting contact's mode: positive while the mode is right, 1 where it does not rest.
 
     The margin that an event brings to zero is far from it in the mode behind: sticking ends by mu N - T = 0 where slip
     backwards begins, whose margin is the other one. So its switch is told apart from what comes next at zero.
     """
-    rests = _flag(contact.resting)
-    yield 1 - rests + rests * contact.pressing
+    rests = _state_flag(contact.resting)
+    yield 1 - rests + rests * contact.compression_margin
     if contact.friction is None:
         return
     f = contact.friction
-    onwards, backwards = _flag(f.sliding), _flag(-f.sliding)
+    onwards, backwards = _state_flag(f.sliding), _state_flag(-f.sliding)
     slides, most, slip = onwards + backwards, f.coefficient * contact.force, f.slip(u)
     forth, back, held = slip, -slip, sm.S.Zero
-    if f.pinned is not None:  # what latches hold sticks, at no force: neither is told by round-off
-        held = f.pinned
+    if f.held_by_latches is not None:  # what latches hold sticks, at no force: neither is told by round-off
+        held = f.held_by_latches
         forth, back = (1 - held) * slip - held, -(1 - held) * slip - held
     yield 1 - rests + rests * (onwards * forth + backwards + (1 - slides) * (most - f.force + held))
     yield 1 - rests + rests * (onwards + backwards * back + (1 - slides) * (most + f.force + held))
 
 
-def _keeps(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> sm.Expr:
+def _sticking_undisturbed(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 0 where an event has set a sticking contact in motion, else 1; drift alone makes no event."""
     f = contact.friction
     assert f is not None
-    sticks = _flag(contact.resting) * (1 - _flag(f.sliding) - _flag(-f.sliding))
-    return no_event(sm.Max(0, sm.sign((SETTLED * contact.rest_below) ** 2 - sticks * f.slip(u) ** 2)))
+    sticks = _state_flag(contact.resting) * (1 - _state_flag(f.sliding) - _state_flag(-f.sliding))
+    return no_event(sm.Max(0, sm.sign((REIMPACT_SPEED_RATIO * contact.rest_below) ** 2 - sticks * f.slip(u) ** 2)))

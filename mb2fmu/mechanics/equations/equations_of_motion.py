@@ -22,26 +22,26 @@ import sympy as sm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.mechanics.equations.contact_records import Contacts
-from mb2fmu.mechanics.equations.event_records import OwnEvent, events_of_touch
+from mb2fmu.mechanics.equations.event_records import EventRecord, contact_and_latch_events
 from mb2fmu.mechanics.equations.latch_records import Latches
-from mb2fmu.mechanics.equations.link_recursion import Recursion, RecursiveDynamics
+from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics
 from mb2fmu.mechanics.equations.observable_quantities import (
-    DIAGNOSTICS,
+    DIAGNOSTIC_SYMBOLS,
     BodyMotion,
-    Diagnostics,
-    Energy,
+    ConstraintDiagnosticSymbols,
+    EnergyBalance,
     MotionObservables,
     OutputExpression,
 )
 from mb2fmu.model.variables import StartKind
 
 __all__ = [
-    "DIAGNOSTICS",
+    "DIAGNOSTIC_SYMBOLS",
     "Assignment",
     "BodyMotion",
     "ClosedForm",
-    "Diagnostics",
-    "Energy",
+    "ConstraintDiagnosticSymbols",
+    "EnergyBalance",
     "EquationsOfMotion",
     "Intermediate",
     "KinematicEquations",
@@ -53,7 +53,7 @@ __all__ = [
     "MotionObservables",
     "MotionVariables",
     "OutputExpression",
-    "OwnEvent",
+    "EventRecord",
     "StartValue",
     "Treatment",
     "VelocityConstraints",
@@ -174,7 +174,7 @@ class StartValue:
 
 
 Method = str
-"""Name of a row of :data:`mb2fmu.mechanics.formulation_table.METHODS`."""
+"""Name of a row of :data:`mb2fmu.mechanics.formulation_table.FORMULATIONS`."""
 
 Treatment = Literal["attractor", "explicit", "partition", "multipliers"]
 """What becomes of holonomic constraints in the ordinary differential equation of the unit:
@@ -281,9 +281,9 @@ class MotionDynamics:
     z_dot: tuple[sm.Expr, ...] = ()
     intermediates: tuple[Intermediate, ...] = ()
     late_intermediates: tuple[Assignment, ...] = ()
-    recursion: Recursion | None = None
+    recursion: LinkRecursion | None = None
     constraint_forces: LinearSolve | None = None
-    events: tuple[OwnEvent, ...] = ()
+    events: tuple[EventRecord, ...] = ()
     contacts: Contacts | None = None
     latches: Latches | None = None
 
@@ -306,7 +306,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
 
     def _repr_latex_(self) -> str:
         """Return the equations as LaTeX, for notebooks."""
-        return notebook_display.latex(self)
+        return notebook_display.render_latex(self)
 
     @property
     def u_dependent(self) -> tuple[int, ...]:
@@ -319,9 +319,12 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         return tuple(i for i in range(len(self.q)) if i not in self.q_dependent)
 
     @property
-    def every_event(self) -> tuple[OwnEvent, ...]:
+    def all_events(self) -> tuple[EventRecord, ...]:
         """All events: those declared in the model, then those of latches and contacts."""
-        return (*self.events, *events_of_touch(self.latches, self.contacts, tuple(self.u), tuple(self.u_independent)))
+        return (
+            *self.events,
+            *contact_and_latch_events(self.latches, self.contacts, tuple(self.u), tuple(self.u_independent)),
+        )
 
     @property
     def redundant_rows(self) -> frozenset[int]:
@@ -330,7 +333,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         return frozenset(i for i, name in enumerate(names) if name in self.redundant)
 
     @property
-    def guessed(self) -> frozenset[sm.Symbol]:
+    def solved_start_states(self) -> frozenset[sm.Symbol]:
         """States whose start values the unit solves for from holonomic constraints, beginning at guesses.
 
         None where dependent coordinates are no states: what is left is free.
@@ -445,7 +448,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
             for row in self.latches.rows:
                 look(row.name, known, row.position, row.jacobian, row.offset, row.bias)
         late = known | set(self.u_dot) | set(self.multipliers) | set(self.contacts.symbols if self.contacts else ())
-        late |= {*self.latches.forces, *self.latches.struck} if self.latches else set()
+        late |= {*self.latches.forces, *self.latches.impact_unknowns} if self.latches else set()
         if self.constraint_forces:
             look("constraint forces", late, self.constraint_forces.matrix, self.constraint_forces.right_hand_side)
             late |= set(self.constraint_forces.unknowns)
@@ -456,8 +459,10 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         for item in self.late_intermediates:
             look(str(item.symbol), late, item.expression)
             late.add(item.symbol)
-        for event in self.every_event:
+        for event in self.all_events:
             look(event.name, late, event.condition, *(value for _, value in event.settings))
         for output in self.outputs:
-            look(output.name, late | (DIAGNOSTICS.all if self.velocity_constraints else set()), output.expression)
+            look(
+                output.name, late | (DIAGNOSTIC_SYMBOLS.all if self.velocity_constraints else set()), output.expression
+            )
         return faults

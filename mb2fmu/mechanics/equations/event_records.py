@@ -10,12 +10,12 @@ from typing import Literal
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.contact_records import LEAVING, Contacts, UnilateralContact
+from mb2fmu.mechanics.equations.contact_records import OPENING_STATE, Contacts, UnilateralContact
 from mb2fmu.mechanics.equations.latch_records import Latches
 
 
 @dataclass(frozen=True, slots=True)
-class OwnEvent:
+class EventRecord:
     """An event that is declared in the model.
 
     Attributes:
@@ -38,116 +38,122 @@ class OwnEvent:
     offset: float = 0.0
 
     @property
-    def waits(self) -> bool:
+    def is_deferred(self) -> bool:
         """Whether it is processed after the model's own events of the same instant."""
         return self.late and self.kind == "ticks"
 
 
 @functools.lru_cache(maxsize=32)  # asked for again for every formulation, treatment and program; SymPy is slow at it
-def events_of_touch(
+def contact_and_latch_events(
     latches: Latches | None, contacts: Contacts | None, u: tuple[sm.Symbol, ...], independent: tuple[int, ...]
-) -> tuple[OwnEvent, ...]:
+) -> tuple[EventRecord, ...]:
     """Return the events of latches, then those of contacts; ``u``: all speeds, of which ``independent`` are states."""
     held = latch_events(latches, u, independent) if latches else ()
     struck = contact_events(contacts, latches, u, independent) if contacts else ()
     return (*held, *struck)
 
 
-def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[OwnEvent]:
+def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[EventRecord]:
     """Yield one event in which latches close and open; all that do so at an instant do it together, counted once."""
-    number = sm.Piecewise((sm.Add(1, *(latch.changes for latch in latches.each)), latches.pending), (0, True))
+    number = sm.Piecewise((sm.Add(1, *(latch.changes for latch in latches.each)), latches.pending_condition), (0, True))
     after = latches.after([(u[i], latches.jumps[i]) for i in independent])
-    yield OwnEvent(
+    yield EventRecord(
         "latch of " + ", ".join(latch.name for latch in latches.each), "ticks", number, tuple(after), late=True
     )
 
 
-def impact_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
+def impact_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 1 where an impact happens at this instant, else 0.
 
     What is lifted is let go first, and latches close. What rests and approaches slowly waits for changes of modes,
     which put it at rest: it may have drifted.
     """
-    first, others = _struck(contacts, latches, u), _first(contacts, latches, u)
+    first, others = _impact_before_mode_change(contacts, latches, u), _preceding_condition(contacts, latches, u)
     pressed = sm.And(sm.Or(*(c.pressed(u) for c in contacts.each)), sm.Not(others))
     slow = (1 - contacts.wrong(u)) * sm.Piecewise((1, pressed), (0, True))
     return first + (1 - first) * slow
 
 
-def _struck(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
+def _impact_before_mode_change(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 1 where an impact happens before contact modes change, else 0."""
-    return sm.Piecewise((1, _meets(contacts, latches, u)), (0, True))
+    return sm.Piecewise((1, _impact_condition(contacts, latches, u)), (0, True))
 
 
-def _meets(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
+def _impact_condition(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
     """Return the condition that closed bodies approach each other, before contact modes change."""
-    return sm.And(sm.Or(*(c.meets(u) for c in contacts.each)), sm.Not(_first(contacts, latches, u)))
+    return sm.And(
+        sm.Or(*(c.impact_condition(u) for c in contacts.each)), sm.Not(_preceding_condition(contacts, latches, u))
+    )
 
 
-def _first(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
+def _preceding_condition(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
     """Return the condition that goes first: a contact is lifted, or a latch closes or opens."""
-    return sm.Or(contacts.lifted(u), latches.pending if latches else sm.false)
+    return sm.Or(contacts.lift_off_condition(u), latches.pending_condition if latches else sm.false)
 
 
-def change_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
+def mode_change_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 1 where contacts must begin to stick, slide or open, else 0; lifting, impacts and latches go first."""
-    waits = sm.Piecewise((0, _first(contacts, latches, u)), (1, True))
-    return contacts.wrong(u) * (1 - _struck(contacts, latches, u)) * waits
+    waits = sm.Piecewise((0, _preceding_condition(contacts, latches, u)), (1, True))
+    return contacts.wrong(u) * (1 - _impact_before_mode_change(contacts, latches, u)) * waits
 
 
 def contact_events(
     contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol], independent: Sequence[int]
-) -> Iterator[OwnEvent]:
+) -> Iterator[EventRecord]:
     """Yield the events of contacts: impacts (after latches of the same instant), opening, sticking and sliding."""
     each = contacts.each
-    struck = impact_is_due(contacts, latches, u)
+    struck = impact_indicator(contacts, latches, u)
     number = struck * sm.Add(1, *(c.count for c in each))
     after: list[tuple[sm.Symbol, sm.Expr]] = [(u[i], u[i] + contacts.jumps[i]) for i in independent]
     for c in each:
-        spared = sm.Eq(c.blow, 0)  # an equality is no switch
+        spared = sm.Eq(c.impact_impulse, 0)  # an equality is no switch
         after += [
             (c.resting, c.rests),
-            (c.impulse, sm.Piecewise((c.impulse, spared), (c.blow, True))),
+            (c.impulse, sm.Piecewise((c.impulse, spared), (c.impact_impulse, True))),
             (c.count, c.count + sm.Piecewise((0, spared), (1, True))),
         ]
     for c, f in zip(contacts.rubbing, contacts.frictions, strict=True):
-        spared = sm.Eq(c.blow, 0)
-        after += [(f.sliding, f.slides), (f.impulse, sm.Piecewise((f.impulse, spared), (f.blow, True)))]
+        spared = sm.Eq(c.impact_impulse, 0)
+        after += [(f.sliding, f.slides), (f.impulse, sm.Piecewise((f.impulse, spared), (f.impact_impulse, True)))]
     names = ", ".join(c.name for c in each)
-    yield OwnEvent(f"impact of {names}", "ticks", number, tuple(after), late=True)
+    yield EventRecord(f"impact of {names}", "ticks", number, tuple(after), late=True)
     if contacts.frictions:
-        yield _change(contacts, u, independent)
+        yield _mode_change_event(contacts, u, independent)
     for c in each:
-        yield _opening(c, u, _meets(contacts, latches, u), rough=bool(contacts.frictions))
+        yield _opening_event(c, u, _impact_condition(contacts, latches, u), rough=bool(contacts.frictions))
     for c in each:
-        yield OwnEvent(f"{c.name} is open", "when", c.gone(u), ((c.resting, sm.S.Zero),), late=True)
+        yield EventRecord(f"{c.name} is open", "when", c.separation_condition(u), ((c.resting, sm.S.Zero),), late=True)
 
 
-def _opening(contact: UnilateralContact, u: Sequence[sm.Symbol], struck: sm.Basic, *, rough: bool) -> OwnEvent:
+def _opening_event(contact: UnilateralContact, u: Sequence[sm.Symbol], struck: sm.Basic, *, rough: bool) -> EventRecord:
     """Return the event in which a resting contact opens: its force would have to pull, or it was lifted.
 
     It happens at the start, too, where a contact is said to rest and does not.
     Where something is ``struck`` at the same instant that goes first, and says what rests then: both set ``resting``.
     With friction (``rough``) pulling is left to the event that changes the modes of all contacts together.
     """
-    name, lifted = f"{contact.name} opens", contact.lifted(u)
+    name, lifted = f"{contact.name} opens", contact.lift_off_condition(u)
     if not rough:
-        left = sm.Piecewise((0, lifted), (LEAVING, True))
+        left = sm.Piecewise((0, lifted), (OPENING_STATE, True))
         opens = sm.Or(sm.And(contact.pull < 0, sm.Not(struck)), lifted)
-        return OwnEvent(name, "ticks", sm.Piecewise((1, opens), (0, True)), ((contact.resting, left),), late=True)
+        return EventRecord(name, "ticks", sm.Piecewise((1, opens), (0, True)), ((contact.resting, left),), late=True)
     along = ((contact.friction.sliding, sm.S.Zero),) if contact.friction else ()
     number = sm.Piecewise((1, lifted), (0, True))
-    return OwnEvent(name, "ticks", number, ((contact.resting, sm.S.Zero), *along), late=True)
+    return EventRecord(name, "ticks", number, ((contact.resting, sm.S.Zero), *along), late=True)
 
 
-def _change(contacts: Contacts, u: Sequence[sm.Symbol], independent: Sequence[int]) -> OwnEvent:
+def _mode_change_event(contacts: Contacts, u: Sequence[sm.Symbol], independent: Sequence[int]) -> EventRecord:
     """Return the event in which contacts with friction change mode together; it repeats until all modes are right."""
     changes, now = contacts.changes, contacts.due
     assert changes is not None
     assert now is not None
     after = [(u[i], u[i] + now * contacts.shifts[i]) for i in independent]
     after.append((changes, changes + now))
-    after += [(c.resting, c.resting + now * (c.stays - c.resting)) for c in contacts.each if c.stays]
+    after += [
+        (c.resting, c.resting + now * (c.resting_after_change - c.resting))
+        for c in contacts.each
+        if c.resting_after_change
+    ]
     after += [(f.sliding, f.sliding + now * (f.turns - f.sliding)) for f in contacts.frictions]
     names = ", ".join(c.name for c in contacts.each)
-    return OwnEvent(f"friction of {names}", "ticks", now * (1 + changes), tuple(after), late=True)
+    return EventRecord(f"friction of {names}", "ticks", now * (1 + changes), tuple(after), late=True)

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.contact_records import above
+from mb2fmu.mechanics.equations.contact_records import is_state_set
 
 
 @dataclass(frozen=True, slots=True)
-class HeldRow:
+class LatchedRow:
     """One position row phi of a latch; its symbols are plain (no functions of time).
 
     Attributes:
@@ -34,7 +34,7 @@ class HeldRow:
         impulse: State: Lambda of the last closing.
         held_at: State: phi_0.
         force: lambda while it is held, else 0.
-        blow: Lambda of a closing at this instant; 0 where nothing closes.
+        impact_impulse: Lambda of a closing at this instant; 0 where nothing closes.
     """
 
     name: str
@@ -46,7 +46,7 @@ class HeldRow:
     impulse: sm.Symbol
     held_at: sm.Symbol
     force: sm.Symbol
-    blow: sm.Symbol
+    impact_impulse: sm.Symbol
 
     def rate(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """Return phi' at speeds u."""
@@ -73,22 +73,22 @@ class Latch:
     """
 
     name: str
-    rows: tuple[HeldRow, ...]
+    rows: tuple[LatchedRow, ...]
     close: sm.Basic
     open: sm.Basic
     engaged: sm.Symbol
     changes: sm.Symbol
 
     @property
-    def closes(self) -> sm.Basic:
+    def closing_condition(self) -> sm.Basic:
         """The condition that the latch closes at this instant, the initial instant included."""
-        begins = sm.And(above(self.engaged), sm.Not(above(self.changes)))
-        return sm.Or(sm.And(self.close, sm.Not(self.open), sm.Not(above(self.engaged))), begins)
+        begins = sm.And(is_state_set(self.engaged), sm.Not(is_state_set(self.changes)))
+        return sm.Or(sm.And(self.close, sm.Not(self.open), sm.Not(is_state_set(self.engaged))), begins)
 
     @property
-    def opens(self) -> sm.Basic:
+    def opening_condition(self) -> sm.Basic:
         """The condition that the latch opens at this instant."""
-        return sm.And(self.open, above(self.engaged), above(self.changes))
+        return sm.And(self.open, is_state_set(self.engaged), is_state_set(self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Latches:
     jumps: tuple[sm.Symbol, ...]
 
     @property
-    def rows(self) -> tuple[HeldRow, ...]:
+    def rows(self) -> tuple[LatchedRow, ...]:
         """All rows of all latches, in the order of the latches."""
         return tuple(row for latch in self.each for row in latch.rows)
 
@@ -116,12 +116,15 @@ class Latches:
     @property
     def closing(self) -> tuple[sm.Expr, ...]:
         """For each row, 1 where its latch closes at this instant, else 0."""
-        return tuple(sm.Piecewise((1, latch.closes), (0, True)) for latch in self.each for _ in latch.rows)
+        return tuple(sm.Piecewise((1, latch.closing_condition), (0, True)) for latch in self.each for _ in latch.rows)
 
     @property
     def holding(self) -> tuple[sm.Expr, ...]:
         """For each row, 1 where it is held after this instant, else 0."""
-        stays = (sm.Or(item.closes, sm.And(above(item.engaged), sm.Not(item.opens))) for item in self.each)
+        stays = (
+            sm.Or(item.closing_condition, sm.And(is_state_set(item.engaged), sm.Not(item.opening_condition)))
+            for item in self.each
+        )
         held = (sm.Piecewise((1, each), (0, True)) for each in stays)
         return tuple(each for each, latch in zip(held, self.each, strict=True) for _ in latch.rows)
 
@@ -131,14 +134,14 @@ class Latches:
         return tuple(row.force for row in self.rows)
 
     @property
-    def struck(self) -> tuple[sm.Symbol, ...]:
+    def impact_unknowns(self) -> tuple[sm.Symbol, ...]:
         """Symbols solved for where latches close: impulses, then jumps of speeds."""
-        return (*(row.blow for row in self.rows), *self.jumps)
+        return (*(row.impact_impulse for row in self.rows), *self.jumps)
 
     @property
-    def pending(self) -> sm.Basic:
+    def pending_condition(self) -> sm.Basic:
         """The condition that any latch closes or opens at this instant."""
-        return sm.Or(*(sm.Or(latch.closes, latch.opens) for latch in self.each))
+        return sm.Or(*(sm.Or(latch.closing_condition, latch.opening_condition) for latch in self.each))
 
     def after(self, u: Sequence[tuple[sm.Symbol, sm.Symbol]]) -> list[tuple[sm.Symbol, sm.Expr]]:
         """Return the values that events set where latches close or open: speeds, and states of latches.
@@ -148,10 +151,12 @@ class Latches:
         """
         found: list[tuple[sm.Symbol, sm.Expr]] = [(speed, speed + jump) for speed, jump in u]
         for latch in self.each:
-            changed = sm.Piecewise((1, sm.Or(latch.closes, latch.opens)), (0, True))
-            engaged = sm.Piecewise((1, latch.closes), (0, latch.opens), (latch.engaged, True))
+            changed = sm.Piecewise((1, sm.Or(latch.closing_condition, latch.opening_condition)), (0, True))
+            engaged = sm.Piecewise((1, latch.closing_condition), (0, latch.opening_condition), (latch.engaged, True))
             found += [(latch.engaged, engaged), (latch.changes, latch.changes + changed)]
             for row in latch.rows:
-                found.append((row.impulse, sm.Piecewise((row.blow, latch.closes), (row.impulse, True))))
-                found.append((row.held_at, sm.Piecewise((row.position, latch.closes), (row.held_at, True))))
+                found.append(
+                    (row.impulse, sm.Piecewise((row.impact_impulse, latch.closing_condition), (row.impulse, True)))
+                )
+                found.append((row.held_at, sm.Piecewise((row.position, latch.closing_condition), (row.held_at, True))))
         return found

@@ -16,68 +16,70 @@ DIMENSION, LONG, ROWS = 6, 400, 12
 """Largest matrix that is written out, longest entry (characters), most rows of a part."""
 
 
-class _Printer(LatexPrinter):  # type: ignore[misc]  # SymPy has no types
+class _EquationPrinter(LatexPrinter):  # type: ignore[misc]  # SymPy has no types
     """LaTeX printer that sets names of several letters upright: in italics they look like a product."""
 
     def _deal_with_super_sub(self, string: str, style: str = "plain") -> str:
         """Print a name with sub- and superscripts, with words of two letters or more upright."""
         shown = str(super()._deal_with_super_sub(string, style=style))
         return re.sub(
-            r"(?<![\\A-Za-z{])[A-Za-z]{2,}(?![A-Za-z{])|(?<=[_^]{)[A-Za-z]{2,}[A-Za-z0-9 ]*(?=})", _word, shown
+            r"(?<![\\A-Za-z{])[A-Za-z]{2,}(?![A-Za-z{])|(?<=[_^]{)[A-Za-z]{2,}[A-Za-z0-9 ]*(?=})", _upright_word, shown
         )
 
 
-def _word(found: re.Match[str]) -> str:
+def _upright_word(found: re.Match[str]) -> str:
     """Return a word upright in LaTeX, its spaces kept."""
     return r"\mathrm{" + found[0].replace(" ", r"\,") + "}"
 
 
-def _name(symbol: sm.Expr) -> str:
+def _format_symbol(symbol: sm.Expr) -> str:
     """Return a symbol as LaTeX."""
-    return str(_Printer().doprint(symbol))
+    return str(_EquationPrinter().doprint(symbol))
 
 
-@notebook_display.latex.register
-def latex(equations: EquationsOfMotion) -> str:
+@notebook_display.render_latex.register
+def format_equations(equations: EquationsOfMotion) -> str:
     r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$``: kinematics, constraints, dynamics, intermediates.
 
     Args:
         equations: By any formulation.
     """
     e = equations
-    dots = {dot: rf"\dot{{{_name(speed)}}}" for speed, dot in zip(e.u, e.u_dot, strict=True)}
-    printer = _Printer({"symbol_names": dots, "order": "none"})
+    dots = {dot: rf"\dot{{{_format_symbol(speed)}}}" for speed, dot in zip(e.u, e.u_dot, strict=True)}
+    printer = _EquationPrinter({"symbol_names": dots, "order": "none"})
 
     def shown(expression: Any) -> str:
         text = str(printer.doprint(expression))
         return text if len(text) <= LONG else r"\cdots"
 
-    rows = [rf"\dot{{{_name(q)}}} &= {shown(rate)}" for q, rate in zip(e.q, _rates(e), strict=True)]
-    lines = [*_cut(rows)]
-    lines += _cut([rf"0 &= {shown(phi)} && \text{{({_text(name)})}}" for name, phi in e.holonomic])
+    rows = [rf"\dot{{{_format_symbol(q)}}} &= {shown(rate)}" for q, rate in zip(e.q, _kinematic_rates(e), strict=True)]
+    lines = [*_truncate_rows(rows)]
+    lines += _truncate_rows([rf"0 &= {shown(phi)} && \text{{({_escape_latex(name)})}}" for name, phi in e.holonomic])
     constraints = e.velocity_constraints
     if constraints:
         residuals = constraints.jacobian * sm.Matrix(e.u) + constraints.offset
         names = constraints.names
-        lines += _cut([rf"0 &= {shown(row)} && \text{{({_text(n)})}}" for n, row in zip(names, residuals, strict=True)])
-    lines += _cut([rf"\dot{{{_name(z)}}} &= {shown(f)}" for z, f in zip(e.z, e.z_dot, strict=True)])
-    lines += [_dynamics(e, shown)]
+        lines += _truncate_rows(
+            [rf"0 &= {shown(row)} && \text{{({_escape_latex(n)})}}" for n, row in zip(names, residuals, strict=True)]
+        )
+    lines += _truncate_rows([rf"\dot{{{_format_symbol(z)}}} &= {shown(f)}" for z, f in zip(e.z, e.z_dot, strict=True)])
+    lines += [_format_dynamics(e, shown)]
     assignments: list[Any] = [item for item in e.intermediates if hasattr(item, "symbol")]
-    lines += _cut([rf"{printer.doprint(a.symbol)} &= {shown(a.expression)}" for a in assignments])
+    lines += _truncate_rows([rf"{printer.doprint(a.symbol)} &= {shown(a.expression)}" for a in assignments])
     return r"$\displaystyle \begin{aligned} " + r" \\ ".join(lines) + r" \end{aligned}$"
 
 
-def _rates(e: EquationsOfMotion) -> Iterator[sm.Expr]:
+def _kinematic_rates(e: EquationsOfMotion) -> Iterator[sm.Expr]:
     """Yield the expressions of q' = K u + k0, one per coordinate."""
     yield from e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset if e.q else ()
 
 
-def _dynamics(e: EquationsOfMotion, shown: Any) -> str:
+def _format_dynamics(e: EquationsOfMotion, shown: Any) -> str:
     """Return M u' = f with its entries, or with its size where it is large."""
     d: Any = e.dynamics
     matrix = getattr(d, "mass_matrix", None)
     if matrix is None:
-        return rf"\dot{{u}} &= \text{{link after link, by {_text(e.method)}: {len(e.u)} speeds}}"
+        return rf"\dot{{u}} &= \text{{link after link, by {_escape_latex(e.method)}: {len(e.u)} speeds}}"
     if max(matrix.shape) > DIMENSION:
         return rf"M \dot{{u}} &= f && \text{{({matrix.rows} × {matrix.cols})}}"
     body = r" \\ ".join(" & ".join(shown(entry) for entry in matrix.row(i)) for i in range(matrix.rows))
@@ -87,14 +89,14 @@ def _dynamics(e: EquationsOfMotion, shown: Any) -> str:
     return f"{sides[0]} {sides[1]} &= {sides[2]}"
 
 
-def _cut(rows: list[str]) -> list[str]:
+def _truncate_rows(rows: list[str]) -> list[str]:
     """Return the first rows, and the number of rows that are left out."""
     if len(rows) <= ROWS:
         return rows
     return [*rows[:ROWS], rf"& \text{{… and {len(rows) - ROWS} more}}"]
 
 
-def _text(name: str) -> str:
+def _escape_latex(name: str) -> str:
     """Return a name with LaTeX's special characters escaped."""
     for character in "_&%#$":
         name = name.replace(character, rf"\{character}")

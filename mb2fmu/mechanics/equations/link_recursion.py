@@ -105,7 +105,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
+class LinkAttachment:
     """A point fixed in a link: constant displacements from the link's origin."""
 
     link: int
@@ -125,7 +125,7 @@ class LinkBody:
     """
 
     name: str
-    masscenter: Attachment
+    masscenter: LinkAttachment
     frame: int
     mass: sm.Expr
     inertia: sm.ImmutableMatrix | None
@@ -135,7 +135,7 @@ class LinkBody:
 class LinkForce:
     """A force (N) at a point: terms (frame, components)."""
 
-    at: Attachment
+    at: LinkAttachment
     force: tuple[tuple[int, Components], ...]
 
 
@@ -168,7 +168,7 @@ LinkLoad = LinkForce | LinkTorque | LinkPathway
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class RecursionQuantity:
     """Symbols that stand for something the recursion evaluates, in components of N.
 
     Attributes:
@@ -185,7 +185,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recursion:
+class LinkRecursion:
     """All local relations of one mechanism.
 
     Attributes:
@@ -203,13 +203,13 @@ class Recursion:
 
     frames: tuple[FrameRelation, ...]
     links: tuple[Link, ...]
-    points: tuple[Attachment, ...]
+    points: tuple[LinkAttachment, ...]
     bodies: tuple[LinkBody, ...]
     loads: tuple[LinkLoad, ...]
     gravity: Components | None = None
     generalized_forces: tuple[sm.Expr, ...] = ()
     pathways: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    quantities: tuple[Quantity, ...] = ()
+    quantities: tuple[RecursionQuantity, ...] = ()
 
     def chain(self, link: int) -> tuple[tuple[LinearVector, ...], bool]:
         """Return the terms of a link's angular velocity, and whether the parent's angular velocity is added."""
@@ -237,12 +237,12 @@ class RecursiveDynamics:
 
     Attributes:
         joints: Per link the speeds that move it; no speed moves two of them.
-        geared: Links on the ground that one speed each moves, which moves a joint too (motors, flywheels): inertia and
+        geared_links: Links on the ground that one speed each moves, which moves a joint too (motors, flywheels): inertia and
             force along that joint, and nothing else.
     """
 
     joints: tuple[tuple[int, ...], ...]
-    geared: tuple[int, ...] = ()
+    geared_links: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         listed = [j for joint in self.joints for j in joint]

@@ -14,7 +14,7 @@ import sympy as sm
 from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
 
-Letter = Literal[
+QuantityLetter = Literal[
     "v", "omega", "F", "F*", "F~", "F~*", "T", "M", "g", "f", "Q", "Q*", "energy T", "energy V", "L", "p", "dL", "dT",
     "dp", "invariant",
 ]  # fmt: skip
@@ -43,7 +43,7 @@ class NamedQuantity:
         value: A scalar, or a matrix; components of vectors are those in the inertial frame.
     """
 
-    letter: Letter
+    letter: QuantityLetter
     of: str
     index: sm.Symbol | None
     value: sm.Expr | sm.ImmutableMatrix
@@ -86,8 +86,8 @@ class NamedQuantities:
 
     def _repr_html_(self) -> str:
         """Return a section for each kind, to be unfolded, for notebooks."""
-        return notebook_display.html(self)
+        return notebook_display.render_html(self)
 
     def _repr_latex_(self) -> str:
         """Return the formulas as LaTeX, for notebooks that show nothing else."""
-        return notebook_display.latex(self)
+        return notebook_display.render_latex(self)

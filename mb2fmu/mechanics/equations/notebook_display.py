@@ -6,7 +6,7 @@ from functools import singledispatch
 
 
 @singledispatch
-def html(record: object) -> str:
+def render_html(record: object) -> str:
     """Show a record as HTML.
 
     Raises:
@@ -16,7 +16,7 @@ def html(record: object) -> str:
 
 
 @singledispatch
-def latex(record: object) -> str:
+def render_latex(record: object) -> str:
     """Show a record as LaTeX.
 
     Raises:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import sympy as sm
 
-from mb2fmu.model.variables import Level
+from mb2fmu.model.variables import OutputLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class OutputExpression:
 
     name: str
     expression: sm.Expr
-    level: Level
+    level: OutputLevel
     unit: str = "1"
     display_unit: str | None = None
     nominal: float | None = None
@@ -58,7 +58,7 @@ class OutputExpression:
 
 
 @dataclass(frozen=True, slots=True)
-class Energy:
+class EnergyBalance:
     """Balances of the mechanism: T' = sum of the powers where no prescribed motion does work.
 
     Attributes:
@@ -78,7 +78,7 @@ class Energy:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostics:
+class ConstraintDiagnosticSymbols:
     """Symbols of diagnostics that outputs may contain; only a program can compute them.
 
     Attributes:
@@ -99,12 +99,14 @@ class Diagnostics:
         return frozenset({self.position_residual, self.velocity_residual, self.rank, self.condition})
 
 
-DIAGNOSTICS = Diagnostics(*sm.symbols("position_residual velocity_residual rank condition", cls=sm.Dummy))
+DIAGNOSTIC_SYMBOLS = ConstraintDiagnosticSymbols(
+    *sm.symbols("position_residual velocity_residual rank condition", cls=sm.Dummy)
+)
 
 
-def diagnosed_outputs(outputs: Sequence[OutputExpression]) -> tuple[tuple[str, sm.Symbol], ...]:
-    """Return the names of outputs about a unit's own constraints, each with its symbol of ``DIAGNOSTICS``."""
-    return tuple((o.name, o.expression) for o in outputs if o.expression in DIAGNOSTICS.all)
+def select_diagnostic_outputs(outputs: Sequence[OutputExpression]) -> tuple[tuple[str, sm.Symbol], ...]:
+    """Return the names of outputs about a unit's own constraints, each with its symbol of ``DIAGNOSTIC_SYMBOLS``."""
+    return tuple((o.name, o.expression) for o in outputs if o.expression in DIAGNOSTIC_SYMBOLS.all)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,5 +120,5 @@ class MotionObservables:
     """
 
     bodies: tuple[BodyMotion, ...] = ()
-    energy: Energy = field(default_factory=Energy)
+    energy: EnergyBalance = field(default_factory=EnergyBalance)
     outputs: tuple[OutputExpression, ...] = ()

@@ -8,30 +8,30 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class Applies:
+class Applicability:
     """Yes or no, with the reason.
 
     Attributes:
-        yes: Whether the formulation may be used.
-        because: The reason, a clause that ends a sentence.
+        is_applicable: Whether the formulation may be used.
+        reason: The reason, a clause that ends a sentence.
     """
 
-    yes: bool
-    because: str
+    is_applicable: bool
+    reason: str
 
 
-def applies_because(reason: str) -> Applies:
+def declare_applicable(reason: str) -> Applicability:
     """Return that the formulation applies, with the reason."""
-    return Applies(yes=True, because=reason)
+    return Applicability(is_applicable=True, reason=reason)
 
 
-def not_because(reason: str) -> Applies:
+def declare_inapplicable(reason: str) -> Applicability:
     """Return that the formulation does not apply, with the reason."""
-    return Applies(yes=False, because=reason)
+    return Applicability(is_applicable=False, reason=reason)
 
 
-def by_projection(mechanism: Mechanism) -> Applies:
+def projection_applicability(mechanism: Mechanism) -> Applicability:
     """Return the answer of the methods that project Newton's and Euler's equations on partial velocities."""
-    if mechanism.lagrangian_alone:
-        return not_because("a Lagrangian alone has no bodies whose velocities could be projected")
-    return applies_because("it needs nothing but the velocities of the bodies")
+    if mechanism.is_lagrangian_only:
+        return declare_inapplicable("a Lagrangian alone has no bodies whose velocities could be projected")
+    return declare_applicable("it needs nothing but the velocities of the bodies")

@@ -1,4 +1,4 @@
-"""``treat``: choose how the equations of a unit treat holonomic constraints (closed loops).
+"""``treat_constraints``: choose how the equations of a unit treat holonomic constraints (closed loops).
 
 - **attractor**: all q and u are states; x' = f(P(x)) − rate (x − P(x)), P the projection onto the constraints. Nothing
   is chosen that may become wrong on the way: no independent coordinates, no branch, no memory.
@@ -22,16 +22,19 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedForm, EquationsOfMotion, Treatment, VelocityConstraints
-from mb2fmu.mechanics.formulations.coordinate_partition import Partition, partition
-from mb2fmu.mechanics.formulations.loops import ExplicitLoops, Transmission, recognise
+from mb2fmu.mechanics.formulations.coordinate_partition import CoordinatePartition, partition_coordinates
+from mb2fmu.mechanics.formulations.loops import ExplicitLoops, TransmissionLoop, recognise_loops
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import find_redundancy, typical_row_lengths
-from mb2fmu.model.scales.characteristic_units import attractor_rate
+from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import (
+    find_redundant_constraints,
+    typical_row_lengths,
+)
+from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
 from mb2fmu.model.variables import Parameter
 
-Constraints = Literal["auto", "attractor", "multipliers", "explicit", "partition"]
-_HEADLINE = "the constraints cannot be treated so:"
-_BECAUSE = {
+TreatmentOption = Literal["auto", "attractor", "multipliers", "explicit", "partition"]
+_TREATMENT_HEADLINE = "the constraints cannot be treated so:"
+_TREATMENT_REASONS = {
     "auto": "attractor, which has no position where it fails: all coordinates and speeds are states, drawn to the "
     "constraints",
     "attractor": "attractor, as asked: all coordinates and speeds are states, drawn to the constraints",
@@ -39,24 +42,24 @@ _BECAUSE = {
     "grows with the errors of the integration",
     "partition": "partition, as asked: the states are independent, the others by Newton's method from the last ones",
 }
-_EXPLICIT = {
+_EXPLICIT_REASONS = {
     "auto": "explicit, since couplings have no position where it fails: the states are independent, and the others in "
     "closed form of them",
     "explicit": "explicit, as asked: the states are independent, and the others in closed form of them",
 }
 
 
-def with_rate(
-    mechanism: Mechanism, asked: Constraints | Treatment | None = "auto", baumgarte: float | None = None
+def add_stabilization_rate(
+    mechanism: Mechanism, asked: TreatmentOption | Treatment | None = "auto", baumgarte: float | None = None
 ) -> Mechanism:
     """Return the mechanism with the parameter ``constraints.rate`` added, where the requested treatment uses it.
 
     Args:
         mechanism: As read, its loops closed.
-        asked: As for :func:`treat`.
-        baumgarte: As for :func:`treat`; the parameter's value.
+        asked: As for :func:`treat_constraints`.
+        baumgarte: As for :func:`treat_constraints`; the parameter's value.
     """
-    attracted = attractor_rate(mechanism.declared)
+    attracted = choose_attractor_rate(mechanism.declared)
     rates = {"multipliers": baumgarte, "auto": attracted, "attractor": attracted}
     value = rates.get(asked or "auto")
     if not mechanism.holonomic or value is None:
@@ -65,9 +68,9 @@ def with_rate(
     names = {item.name for item in (*m.declared.quantities, *m.outputs)}
     symbols = {str(s) for s in (*m.p, *m.q, *m.u_all, *m.u_dot, *m.z, *m.r, *m.multipliers, *m.constraint_forces, m.t)}
     symbols |= {str(item.symbol) for item in m.calculated_parameters}
-    symbol = sm.Symbol(_free("constraints_rate", symbols))
+    symbol = sm.Symbol(_make_unique_name("constraints_rate", symbols))
     rate = Parameter(
-        name=_free("constraints.rate", names),
+        name=_make_unique_name("constraints.rate", names),
         symbol=symbol,
         value=value,
         unit="1/s",
@@ -78,7 +81,7 @@ def with_rate(
     return dataclasses.replace(m, declared=declared, p=(*m.p, symbol), stabilization_rate=symbol)
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _make_unique_name(name: str, taken: set[str]) -> str:
     """Return a name that is not taken: underscores are appended until it is free."""
     while name in taken:
         name += "_"
@@ -86,25 +89,25 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ConstraintTreatmentPlan:
     """Treatment of holonomic constraints, the same for every formulation.
 
     Attributes:
         treatment: None where there are none.
-        because: Why so, a clause; empty where there are none.
+        reason: Why so, a clause; empty where there are none.
         baumgarte: Rate of the treatment ``multipliers``, 1/s; None: without.
         redundant: Names of rows that follow from others at the start.
         row_lengths: Typical length of each row of the velocity constraints, powers of ten.
         loops: Of the treatment ``explicit``.
-        parts: Of the treatment ``partition``.
+        parts: Of the treatment ``partition_coordinates``.
     """
 
     treatment: Treatment | None = None
-    because: str = ""
+    reason: str = ""
     baumgarte: float | None = None
     redundant: tuple[str, ...] = ()
     loops: ExplicitLoops | None = None
-    parts: Partition | None = None
+    parts: CoordinatePartition | None = None
     row_lengths: tuple[float, ...] = ()
 
     def treated(self, equations: EquationsOfMotion) -> EquationsOfMotion:
@@ -118,12 +121,12 @@ class Plan:
             return dataclasses.replace(equations, treatment="multipliers", attractor_rate=None, baumgarte=terms)
         if self.loops is not None:
             found = self.loops
-            return with_independent_states(
+            return select_independent_states(
                 equations, "explicit", found.q_dependent, found.u_dependent, found.closed_forms, found.reduction
             )
         if self.parts is not None:
             chosen = self.parts
-            return with_independent_states(
+            return select_independent_states(
                 equations,
                 "partition",
                 chosen.q_dependent,
@@ -134,61 +137,63 @@ class Plan:
         return equations
 
 
-def plan(
+def plan_constraint_treatment(
     mechanism: Mechanism,
-    asked: Constraints = "auto",
+    asked: TreatmentOption = "auto",
     baumgarte: float | None = None,
     independent: Collection[str] = (),
-) -> Plan:
+) -> ConstraintTreatmentPlan:
     """Choose the treatment of the mechanism's holonomic constraints, with the reason.
 
     Args:
         mechanism: As read, its loops closed.
         asked: ``auto``, or one treatment.
         baumgarte: Of ``multipliers``: rate a in 1/s of A u' + γ + 2 a (A u + b) + a² φ = 0; None: γ alone.
-        independent: Of ``partition`` and ``explicit``: all independent coordinates' names; (): as the mechanics say.
+        independent: Of ``partition_coordinates`` and ``explicit``: all independent coordinates' names; (): as the mechanics say.
 
     Raises:
         FormulationError: If there are no such constraints and one treatment was asked for; if Baumgarte's terms do not
             belong to the treatment; if loops have no closed form and it was asked for; if constraints are redundant and
             independent coordinates were asked for.
     """
-    _refuse_misfits(asked, baumgarte, independent)
+    _check_options(asked, baumgarte, independent)
     if not mechanism.holonomic:
         if asked != "auto":
             what = f"the mechanism has no holonomic constraints: there is nothing to treat by {asked}"
-            raise FormulationError(_HEADLINE, [Fault(what, remedy="leave it out")])
-        return Plan()
-    rows = find_redundancy(mechanism)
-    lengths = tuple(_power_of_ten(length) for length in typical_row_lengths(mechanism).tolist())
-    _refuse_redundant(rows.always, asked)
-    dependent = _dependent(mechanism, independent)
+            raise FormulationError(_TREATMENT_HEADLINE, [Fault(what, remedy="leave it out")])
+        return ConstraintTreatmentPlan()
+    rows = find_redundant_constraints(mechanism)
+    lengths = tuple(_round_to_power_of_ten(length) for length in typical_row_lengths(mechanism).tolist())
+    _check_redundancy(rows.redundant_rows, asked)
+    dependent = _dependent_coordinates(mechanism, independent)
     if asked in ("auto", "explicit"):
-        loops = recognise(mechanism, dependent=dependent) if asked == "explicit" else _couplings(mechanism)
+        loops = recognise_loops(mechanism, dependent=dependent) if asked == "explicit" else _solve_couplings(mechanism)
         if loops is not None:
             kinds = "; ".join(form.name for form in loops.closed_forms)
-            return Plan("explicit", f"{_EXPLICIT[asked]}: {kinds}", loops=loops, row_lengths=lengths)
-    because = _BECAUSE[asked]
-    if rows.always:
-        because += f"; redundant: {', '.join(rows.always)}. How {', '.join(rows.sharing)} share their forces is not "
+            return ConstraintTreatmentPlan(
+                "explicit", f"{_EXPLICIT_REASONS[asked]}: {kinds}", loops=loops, row_lengths=lengths
+            )
+    because = _TREATMENT_REASONS[asked]
+    if rows.redundant_rows:
+        because += f"; redundant: {', '.join(rows.redundant_rows)}. How {', '.join(rows.undetermined_rows)} share their forces is not "
         because += "determined: multipliers are those of least norm"
     if rows.at_start:
         because += f"; the start is a singular position, where others follow from the rest: {', '.join(rows.at_start)}"
     if asked == "multipliers":
-        return Plan("multipliers", because, baumgarte, rows.always, row_lengths=lengths)
+        return ConstraintTreatmentPlan("multipliers", because, baumgarte, rows.redundant_rows, row_lengths=lengths)
     if asked == "partition":
-        parts = partition(mechanism, dependent)
+        parts = partition_coordinates(mechanism, dependent)
         free = ", ".join(c.name for i, c in enumerate(mechanism.declared.coordinates) if i not in parts.q_dependent)
-        return Plan("partition", f"{because}; independent: {free}", parts=parts, row_lengths=lengths)
-    return Plan("attractor", because, redundant=rows.always, row_lengths=lengths)
+        return ConstraintTreatmentPlan("partition", f"{because}; independent: {free}", parts=parts, row_lengths=lengths)
+    return ConstraintTreatmentPlan("attractor", because, redundant=rows.redundant_rows, row_lengths=lengths)
 
 
-def _power_of_ten(value: float) -> float:
+def _round_to_power_of_ten(value: float) -> float:
     """Return the nearest power of ten: round-off of a machine must not change it."""
     return float(f"1e{round(math.log10(value))}")
 
 
-def _refuse_misfits(asked: Constraints, baumgarte: float | None, independent: Collection[str]) -> None:
+def _check_options(asked: TreatmentOption, baumgarte: float | None, independent: Collection[str]) -> None:
     """Raise for options that belong to another treatment than the requested one."""
     faults = []
     if baumgarte is not None and (asked != "multipliers" or baumgarte <= 0.0):
@@ -197,10 +202,10 @@ def _refuse_misfits(asked: Constraints, baumgarte: float | None, independent: Co
         what = f"independent coordinates are chosen for partition or explicit, not for {asked}"
         faults.append(Fault(what, remedy="add --constraints partition, or name none"))
     if faults:
-        raise FormulationError(_HEADLINE, faults)
+        raise FormulationError(_TREATMENT_HEADLINE, faults)
 
 
-def _dependent(mechanism: Mechanism, independent: Collection[str]) -> tuple[int, ...]:
+def _dependent_coordinates(mechanism: Mechanism, independent: Collection[str]) -> tuple[int, ...]:
     """Return the indices of the dependent coordinates when those are named as independent; () if none is named."""
     if not independent:
         return ()
@@ -213,38 +218,38 @@ def _dependent(mechanism: Mechanism, independent: Collection[str]) -> tuple[int,
         what += f"{len(mechanism.holonomic)} constraints have {free}"
         faults.append(Fault(what, remedy=f"name {free}; {listed}"))
     if faults:
-        raise FormulationError(_HEADLINE, faults)
+        raise FormulationError(_TREATMENT_HEADLINE, faults)
     return tuple(i for i, name in enumerate(names) if name not in independent)
 
 
-def _refuse_redundant(rows: Sequence[str], asked: Constraints) -> None:
+def _check_redundancy(rows: Sequence[str], asked: TreatmentOption) -> None:
     """Raise where constraints are redundant and the treatment needs a dependent coordinate for each of them."""
     if not rows or asked not in ("explicit", "partition"):
         return
     what = f"{', '.join(rows)}: redundant, since they follow from the other constraints wherever these hold; "
     what += f"{asked} wants as many dependent coordinates as there are constraints"
     remedy = "leave these out of the mechanics, or let the constraints be treated by attractor or multipliers"
-    raise FormulationError(_HEADLINE, [Fault(what, remedy=remedy)])
+    raise FormulationError(_TREATMENT_HEADLINE, [Fault(what, remedy=remedy)])
 
 
-def _couplings(mechanism: Mechanism) -> ExplicitLoops | None:
+def _solve_couplings(mechanism: Mechanism) -> ExplicitLoops | None:
     """Return the closed forms if all constraints are couplings (gears, belts), which have no singular position."""
     try:
-        found = recognise(mechanism, (Transmission(),))
+        found = recognise_loops(mechanism, (TransmissionLoop(),))
     except FormulationError:
         return None
-    return found if all(form.kind == Transmission.name for form in found.closed_forms) else None
+    return found if all(form.kind == TransmissionLoop.name for form in found.closed_forms) else None
 
 
-def treat(
-    equations: EquationsOfMotion, mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | None = None
+def treat_constraints(
+    equations: EquationsOfMotion, mechanism: Mechanism, asked: TreatmentOption = "auto", baumgarte: float | None = None
 ) -> tuple[EquationsOfMotion, str]:
-    """Return equations with holonomic constraints treated, and the reason; arguments and errors as for :func:`plan`."""
-    found = plan(mechanism, asked, baumgarte)
-    return found.treated(equations), found.because
+    """Return equations with holonomic constraints treated, and the reason; arguments and errors as for :func:`plan_constraint_treatment`."""
+    found = plan_constraint_treatment(mechanism, asked, baumgarte)
+    return found.treated(equations), found.reason
 
 
-def with_independent_states(
+def select_independent_states(
     equations: EquationsOfMotion,
     treatment: Treatment,
     q_dependent: Sequence[int],
@@ -258,12 +263,12 @@ def with_independent_states(
 
     Args:
         equations: As formulated, over all speeds.
-        treatment: ``explicit`` or ``partition``.
+        treatment: ``explicit`` or ``partition_coordinates``.
         q_dependent: Indices of the coordinates that follow from the holonomic constraints, one per row.
         u_dependent: Indices of the speeds that follow from the velocity constraints, one per row.
         closed_forms: Of those coordinates, by the treatment ``explicit``.
         reduction: Rows that dependent speeds follow from, in place of the velocity constraints.
-        warm_start: Their start values, by the treatment ``partition``.
+        warm_start: Their start values, by the treatment ``partition_coordinates``.
         warm_start_at: Start values of the other coordinates.
     """
     return dataclasses.replace(

@@ -1,4 +1,4 @@
-"""``partition``: which coordinates and speeds of a mechanism with loops are independent (Wehage and Haug).
+"""``partition_coordinates``: which coordinates and speeds of a mechanism with loops are independent (Wehage and Haug).
 
 Those that the user names as dependent, or those that the constraints determine best at the start: QR factorization of
 their Jacobian with column pivoting. The choice is made once; it holds as long as the motion stays in its chart.
@@ -15,17 +15,17 @@ import scipy.linalg
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
-from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import row_lengths, typical_row_lengths
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import row_normalization_lengths, typical_row_lengths
 
 Floats = npt.NDArray[np.float64]
 
-_WEAK = 1e-6  # smallest singular value of the dependent columns, as a part of the largest of all
-_HEADLINE = "the coordinates cannot be partitioned:"
+_MIN_SINGULAR_VALUE = 1e-6  # smallest singular value of the dependent columns, as a part of the largest of all
+_PARTITION_HEADLINE = "the coordinates cannot be partitioned:"
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class CoordinatePartition:
     """The dependent coordinates and speeds.
 
     Attributes:
@@ -41,7 +41,7 @@ class Partition:
     place: tuple[float, ...]
 
 
-def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partition:
+def partition_coordinates(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> CoordinatePartition:
     """Choose dependent coordinates and speeds.
 
     Args:
@@ -55,37 +55,39 @@ def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partitio
     m, d = mechanism, mechanism.declared
     q = np.array([c.start for c in d.coordinates])
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
-    A, _, K = NumericConstraints(m).at(0.0, q, z, r, parameter_values(m))
+    A, _, K = NumericConstraints(m).at(0.0, q, z, r, free_parameter_values(m))
     if K.shape[0] != K.shape[1] or np.linalg.matrix_rank(K) < len(K):
         what = f"there are {K.shape[0]} coordinates and {K.shape[1]} speeds, which must determine each other"
-        raise FormulationError(_HEADLINE, [Fault(what, remedy="let the constraints be treated by attractor")])
+        raise FormulationError(_PARTITION_HEADLINE, [Fault(what, remedy="let the constraints be treated by attractor")])
     G = A[: len(m.holonomic)] @ np.linalg.inv(K)
     chosen = dependent or tuple(i for i, c in enumerate(d.coordinates) if c.name in d.dependent)
     lengths = typical_row_lengths(m)
     names = [c.name for c in d.coordinates]
-    q_dependent = _dependent(G, lengths[: len(G)], chosen, names, "coordinates")
+    q_dependent = _choose_dependent_columns(G, lengths[: len(G)], chosen, names, "coordinates")
     moved = tuple(i for i in range(len(m.u)) if i not in m.u_independent)
     if len(moved) != len(A) or dependent:
         moved = tuple(i for i in range(len(m.u)) if any(abs(K[j, i]) > 0.0 for j in q_dependent))
-    u_dependent = _dependent(A, lengths, moved, [s.name for s in d.speeds], "speeds")
+    u_dependent = _choose_dependent_columns(A, lengths, moved, [s.name for s in d.speeds], "speeds")
     place = tuple(float(q[i]) for i in range(len(q)) if i not in q_dependent)
-    return Partition(q_dependent, u_dependent, tuple(float(q[i]) for i in q_dependent), place)
+    return CoordinatePartition(q_dependent, u_dependent, tuple(float(q[i]) for i in q_dependent), place)
 
 
-def _dependent(rows: Floats, lengths: Floats, named: tuple[int, ...], names: list[str], what: str) -> tuple[int, ...]:
+def _choose_dependent_columns(
+    rows: Floats, lengths: Floats, named: tuple[int, ...], names: list[str], what: str
+) -> tuple[int, ...]:
     """Return the dependent columns, as many as rows; named ones if complete; ``lengths``: typical, of rows."""
-    rows = rows / row_lengths(rows, lengths)[:, None]
+    rows = rows / row_normalization_lengths(rows, lengths)[:, None]
     if len(named) == len(rows):
         chosen = sorted(named)
     else:
         chosen = sorted(int(i) for i in scipy.linalg.qr(rows, mode="r", pivoting=True)[1][: len(rows)])
     weakest = float(np.linalg.svd(rows[:, chosen])[1].min(initial=np.inf))
-    if weakest > _WEAK:
+    if weakest > _MIN_SINGULAR_VALUE:
         return tuple(chosen)
-    if np.linalg.matrix_rank(rows, tol=_WEAK) < len(rows):
+    if np.linalg.matrix_rank(rows, tol=_MIN_SINGULAR_VALUE) < len(rows):
         text = f"the {len(rows)} constraints are not independent at the start, a singular position"
         remedy = "start elsewhere, or let the constraints be treated by attractor"
-        raise FormulationError(_HEADLINE, [Fault(text, remedy=remedy)])
+        raise FormulationError(_PARTITION_HEADLINE, [Fault(text, remedy=remedy)])
     which = ", ".join(names[i] for i in chosen)
     text = f"the {what} {which} do not follow from the others at the start"
-    raise FormulationError(_HEADLINE, [Fault(text, remedy="name others as dependent, or none")])
+    raise FormulationError(_PARTITION_HEADLINE, [Fault(text, remedy="name others as dependent, or none")])

@@ -17,20 +17,20 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     OutputExpression,
     StartValue,
 )
-from mb2fmu.mechanics.equations.link_recursion import Recursion, RecursiveDynamics
-from mb2fmu.mechanics.formulations.energies.energy_and_power import energy_of
-from mb2fmu.mechanics.formulations.outputs.output_expressions import outputs_of
+from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics
+from mb2fmu.mechanics.formulations.energies.energy_and_power import form_energy_balance
+from mb2fmu.mechanics.formulations.outputs.output_expressions import form_outputs
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.model.scales.characteristic_units import ATTRACTOR_RATE
+from mb2fmu.model.scales.characteristic_units import DEFAULT_ATTRACTOR_RATE
 
 
-def assemble(
+def assemble_equations(
     method: Method,
     kinematics: NamedKinematics,
     dynamics: MassMatrixDynamics | RecursiveDynamics | None,
     *,
-    recursion: Recursion | None = None,
+    recursion: LinkRecursion | None = None,
     constraint_forces: LinearSolve | None = None,
     extra: Sequence[Intermediate] = (),
 ) -> EquationsOfMotion:
@@ -46,10 +46,10 @@ def assemble(
     """
     m = kinematics.mechanism
     before = len(kinematics.assignments)
-    _pathways_in_z_dot(kinematics)
-    outputs = outputs_of(kinematics)
-    energy = energy_of(kinematics)
-    bodies = _bodies(kinematics)
+    _name_pathways(kinematics)
+    outputs = form_outputs(kinematics)
+    energy = form_energy_balance(kinematics)
+    bodies = _record_body_motions(kinematics)
     assignments: list[Intermediate] = [*kinematics.assignments[:before], *extra, *kinematics.assignments[before:]]
     return EquationsOfMotion(
         method=method,
@@ -68,11 +68,11 @@ def assemble(
         holonomic=m.holonomic,
         velocity_constraints=m.velocity_constraints,
         treatment="attractor" if m.holonomic else None,
-        attractor_rate=(m.stabilization_rate or sm.Integer(ATTRACTOR_RATE)) if m.holonomic else None,
-        start=_start(m),
+        attractor_rate=(m.stabilization_rate or sm.Integer(DEFAULT_ATTRACTOR_RATE)) if m.holonomic else None,
+        start=_start_values(m),
         dynamics=dynamics,
         late_intermediates=tuple(kinematics.late),
-        multipliers=m.multipliers if _asks_for_multipliers(kinematics, outputs, constraint_forces) else (),
+        multipliers=m.multipliers if _needs_multipliers(kinematics, outputs, constraint_forces) else (),
         recursion=recursion and replace(recursion, quantities=tuple(kinematics.quantities)),
         constraint_forces=constraint_forces,
         bodies=bodies,
@@ -84,13 +84,13 @@ def assemble(
     )
 
 
-def _start(m: Mechanism) -> tuple[StartValue, ...]:
+def _start_values(m: Mechanism) -> tuple[StartValue, ...]:
     """Return each coordinate and speed with its kind of start value: fixed or guess."""
     kinds = [*(c.kind for c in m.declared.coordinates), *(s.kind for s in m.declared.speeds)]
     return tuple(StartValue(symbol, kind) for symbol, kind in zip((*m.q, *m.u), kinds, strict=True))
 
 
-def _asks_for_multipliers(
+def _needs_multipliers(
     kinematics: NamedKinematics, outputs: Sequence[OutputExpression], constraint_forces: LinearSolve | None
 ) -> bool:
     """Return whether an output, or an expression that is named late, needs constraint forces."""
@@ -100,7 +100,7 @@ def _asks_for_multipliers(
     return bool(hidden & wanted) or any(e.free_symbols & wanted for e in expressions)
 
 
-def _pathways_in_z_dot(kinematics: NamedKinematics) -> None:
+def _name_pathways(kinematics: NamedKinematics) -> None:
     """Name lengths and rates of pathways that derivatives of auxiliary states contain."""
     symbols = (
         set().union(*(e.free_symbols for e in kinematics.mechanism.z_dot)) if kinematics.mechanism.z_dot else set()
@@ -110,7 +110,7 @@ def _pathways_in_z_dot(kinematics: NamedKinematics) -> None:
             kinematics.pathway(load)
 
 
-def _bodies(kinematics: NamedKinematics) -> tuple[BodyMotion, ...]:
+def _record_body_motions(kinematics: NamedKinematics) -> tuple[BodyMotion, ...]:
     """Record where each body is, how it is turned, and its velocities."""
     m: Mechanism = kinematics.mechanism
     motions = []

@@ -20,10 +20,10 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
     Partials,
-    add,
-    dot,
-    scale,
-    times,
+    add_components,
+    dot_product,
+    scale_components,
+    multiply_matrix,
 )
 
 
@@ -52,7 +52,7 @@ def applied_loads(kinematics: NamedKinematics) -> Iterator[AppliedLoad]:
     Vectors with unknown forces in them stay expressions; all others are named.
     """
     for number, load in enumerate(kinematics.mechanism.loads):
-        for at, torque, vector in pieces(load, kinematics):
+        for at, torque, vector in decompose_load(load, kinematics):
             partials = kinematics.omega_partials(at) if torque else kinematics.velocity_partials(at)
             unknown = set(kinematics.mechanism.constraint_forces)
             if not any(c.free_symbols & unknown for c in vector):
@@ -60,15 +60,15 @@ def applied_loads(kinematics: NamedKinematics) -> Iterator[AppliedLoad]:
             yield AppliedLoad(number, at, torque, vector, partials)
 
 
-def in_inertial_frame(terms: VectorTerms, kinematics: NamedKinematics) -> Components:
+def express_in_inertial_frame(terms: VectorTerms, kinematics: NamedKinematics) -> Components:
     """Return components in N of a vector written in several frames."""
     total = ZERO
     for frame, components in terms:
-        total = add(total, times(kinematics.rotation(frame), components))
+        total = add_components(total, multiply_matrix(kinematics.rotation(frame), components))
     return total
 
 
-def magnitude(load: PathwayLoad | TorqueActuatorLoad, kinematics: NamedKinematics) -> sm.Expr:
+def load_magnitude(load: PathwayLoad | TorqueActuatorLoad, kinematics: NamedKinematics) -> sm.Expr:
     """Return an actuator's scalar force (expansile positive) or torque."""
     if isinstance(load, TorqueActuatorLoad):
         return kinematics.name(load.torque, f"T_{load.name}")
@@ -76,33 +76,33 @@ def magnitude(load: PathwayLoad | TorqueActuatorLoad, kinematics: NamedKinematic
     return kinematics.name(load.force, f"F_{load.name}")
 
 
-def power(number: int, kinematics: NamedKinematics) -> sm.Expr:
+def load_power(number: int, kinematics: NamedKinematics) -> sm.Expr:
     """Return the power in W that load ``number`` delivers to the mechanism."""
     load = kinematics.mechanism.loads[number]
     if isinstance(load, PathwayLoad):
-        return magnitude(load, kinematics) * load.rate
+        return load_magnitude(load, kinematics) * load.rate
     total = sm.S.Zero
-    for at, torque, vector in pieces(load, kinematics):
-        total += dot(kinematics.omega(at) if torque else kinematics.velocity(at), vector)
+    for at, torque, vector in decompose_load(load, kinematics):
+        total += dot_product(kinematics.omega(at) if torque else kinematics.velocity(at), vector)
     return total
 
 
-def pieces(load: Load, kinematics: NamedKinematics) -> Iterator[tuple[int, bool, Components]]:
+def decompose_load(load: Load, kinematics: NamedKinematics) -> Iterator[tuple[int, bool, Components]]:
     """Yield (number of point or frame, whether a torque, vector in N) of each part of a load."""
     match load:
         case ForceLoad():
-            yield load.point, False, in_inertial_frame(load.force, kinematics)
+            yield load.point, False, express_in_inertial_frame(load.force, kinematics)
         case TorqueLoad():
-            yield load.frame, True, in_inertial_frame(load.torque, kinematics)
+            yield load.frame, True, express_in_inertial_frame(load.torque, kinematics)
         case TorqueActuatorLoad():
-            axis = in_inertial_frame(load.axis, kinematics)
-            torque = magnitude(load, kinematics)
-            yield load.frame, True, scale(torque, axis)
+            axis = express_in_inertial_frame(load.axis, kinematics)
+            torque = load_magnitude(load, kinematics)
+            yield load.frame, True, scale_components(torque, axis)
             if load.reaction >= 0:
-                yield load.reaction, True, scale(-torque, axis)
+                yield load.reaction, True, scale_components(-torque, axis)
         case PathwayLoad():
             directions = kinematics.segments(load)
-            force = magnitude(load, kinematics)
+            force = load_magnitude(load, kinematics)
             for (a, b), e in zip(zip(load.points, load.points[1:], strict=False), directions, strict=True):
-                yield a, False, scale(-force, e)
-                yield b, False, scale(force, e)
+                yield a, False, scale_components(-force, e)
+                yield b, False, scale_components(force, e)

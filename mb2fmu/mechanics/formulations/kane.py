@@ -20,21 +20,23 @@ import sympy as sm
 from sympy.physics.mechanics import KanesMethod
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
-from mb2fmu.mechanics.formulations.applicability import Applies, by_projection, not_because
-from mb2fmu.mechanics.formulations.equations_assembly import assemble
-from mb2fmu.mechanics.formulations.sympy_bodies import build
+from mb2fmu.mechanics.formulations.applicability import Applicability, projection_applicability, declare_inapplicable
+from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
+from mb2fmu.mechanics.formulations.sympy_bodies import build_sympy_bodies
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.plain_symbols import translate_matrix
+from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols_in_matrix
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 
-Solver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
+LinearSolver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
 
 
-def applies(mechanism: Mechanism) -> Applies:
+def applies(mechanism: Mechanism) -> Applicability:
     """Return whether the method applies: it needs bodies, and speeds that are not prescribed."""
-    answer = by_projection(mechanism)
-    if answer.yes and not mechanism.u:
-        return not_because("all motion is prescribed: there are no speeds, and SymPy's method forms no equations")
+    answer = projection_applicability(mechanism)
+    if answer.is_applicable and not mechanism.u:
+        return declare_inapplicable(
+            "all motion is prescribed: there are no speeds, and SymPy's method forms no equations"
+        )
     return answer
 
 
@@ -51,11 +53,11 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     m = mechanism
     kinematics = NamedKinematics(m)
     known = _functions_of_time(m)
-    model = build(kinematics, {u: known[u] for u in m.u})
+    model = build_sympy_bodies(kinematics, {u: known[u] for u in m.u})
     dynamic = [known[u] for u in m.u]
     # Over all speeds, as if there were no constraints, where multipliers are needed, or where a potential has a
     # force per speed; reduced rows are shorter.
-    whole = bool(m.holonomic) or m.asks_for_multipliers or bool(m.potential_forces)
+    whole = bool(m.holonomic) or m.needs_multipliers or bool(m.potential_forces)
     independent = list(range(len(m.u)) if whole else m.u_independent)
     dependent = [i for i in range(len(m.u)) if i not in independent]
     solves: list[LinearSolve] = []
@@ -65,23 +67,23 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
         [dynamic[i] for i in independent],
         kd_eqs=_kinematic_equations(m, known),
         u_dependent=[dynamic[i] for i in dependent] or None,
-        velocity_constraints=(None if whole else _constraints(m, known)) or None,
+        velocity_constraints=(None if whole else _velocity_rows(m, known)) or None,
         u_auxiliary=[known[u] for u in m.u_auxiliary] or None,
-        constraint_solver=_opaque_solver(kinematics, _to_plain(m, known), solves),
+        constraint_solver=_opaque_solver(kinematics, _plain_symbol_map(m, known), solves),
         kd_eqs_solver=lambda matrix, right: right if matrix == sm.eye(matrix.rows) else matrix.LUsolve(right),
     )
     method.kanes_equations(list(model.bodies), list(model.loads) or None)
     rows = len(independent)
-    back = _to_plain(m, known)
-    M = translate_matrix(method.mass_matrix[:rows, :], back)
-    f = translate_matrix(method.forcing[:rows, :], {**back, **dict.fromkeys(m.constraint_forces, sm.S.Zero)})
+    back = _plain_symbol_map(m, known)
+    M = replace_symbols_in_matrix(method.mass_matrix[:rows, :], back)
+    f = replace_symbols_in_matrix(method.forcing[:rows, :], {**back, **dict.fromkeys(m.constraint_forces, sm.S.Zero)})
     if m.potential_forces:  # of a Lagrangian, whose speeds are q'
         f = sm.ImmutableMatrix(f + sm.Matrix(m.potential_forces))
     order = [*independent, *dependent]
     columns = [order.index(i) for i in range(len(m.u))]
     dynamics = MassMatrixDynamics(M.extract(list(range(rows)), columns), f)
     forces = _constraint_forces(method, m, back) if m.constraint_forces else None
-    return assemble("kane", kinematics, dynamics, constraint_forces=forces, extra=solves)
+    return assemble_equations("kane", kinematics, dynamics, constraint_forces=forces, extra=solves)
 
 
 def _functions_of_time(m: Mechanism) -> dict[sm.Basic, sm.Expr]:
@@ -93,19 +95,21 @@ def _functions_of_time(m: Mechanism) -> dict[sm.Basic, sm.Expr]:
 def _kinematic_equations(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
     """Return q' - K u - k0."""
     rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
-    rates = translate_matrix(rates, known)
+    rates = replace_symbols_in_matrix(rates, known)
     return [known[q].diff(m.t) - rate for q, rate in zip(m.q, rates, strict=True)]
 
 
-def _constraints(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
+def _velocity_rows(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
     """Return a u + b in functions of time."""
     if m.velocity_constraints is None:
         return []
     c = m.velocity_constraints
-    return list(translate_matrix(c.jacobian * sm.Matrix(m.u) + c.offset, known))
+    return list(replace_symbols_in_matrix(c.jacobian * sm.Matrix(m.u) + c.offset, known))
 
 
-def _opaque_solver(kinematics: NamedKinematics, back: dict[sm.Basic, sm.Expr], solves: list[LinearSolve]) -> Solver:
+def _opaque_solver(
+    kinematics: NamedKinematics, back: dict[sm.Basic, sm.Expr], solves: list[LinearSolve]
+) -> LinearSolver:
     """Return a solver that returns symbols for A⁻¹ B and records their meaning."""
 
     def solve(matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
@@ -114,14 +118,14 @@ def _opaque_solver(kinematics: NamedKinematics, back: dict[sm.Basic, sm.Expr], s
             return right
         symbols = [kinematics.symbol(f"Ars_{i + 1}_{j + 1}") for i in range(right.rows) for j in range(right.cols)]
         name = "dependent speeds in terms of the independent ones"
-        left, right_side = translate_matrix(matrix, back), translate_matrix(right, back)
+        left, right_side = replace_symbols_in_matrix(matrix, back), replace_symbols_in_matrix(right, back)
         solves.append(LinearSolve(tuple(symbols), left, right_side, name))
         return sm.Matrix(right.rows, right.cols, symbols)
 
     return solve
 
 
-def _to_plain(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> dict[sm.Basic, sm.Expr]:
+def _plain_symbol_map(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> dict[sm.Basic, sm.Expr]:
     """Return functions of time, q' and u' → plain symbols."""
     mapping: dict[sm.Basic, sm.Expr] = {dynamic: plain for plain, dynamic in known.items()}
     rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
@@ -132,7 +136,7 @@ def _to_plain(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> dict[sm.Basic, sm
 
 def _constraint_forces(method: KanesMethod, m: Mechanism, back: dict[sm.Basic, sm.Expr]) -> LinearSolve:
     """Return the auxiliary equations, linear in the unknown forces."""
-    rows = translate_matrix(method.auxiliary_eqs, back) - m.auxiliary_reactions
+    rows = replace_symbols_in_matrix(method.auxiliary_eqs, back) - m.auxiliary_reactions
     unknown = list(m.constraint_forces)
     matrix = rows.jacobian(unknown)
     rest = rows.xreplace(dict.fromkeys(unknown, sm.S.Zero))

@@ -25,26 +25,28 @@ import sympy as sm
 from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, MassMatrixDynamics
-from mb2fmu.mechanics.formulations.applicability import Applies, applies_because, not_because
-from mb2fmu.mechanics.formulations.equations_assembly import assemble
-from mb2fmu.mechanics.formulations.sympy_bodies import SympyBodies, build
+from mb2fmu.mechanics.formulations.applicability import Applicability, declare_applicable, declare_inapplicable
+from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
+from mb2fmu.mechanics.formulations.sympy_bodies import SympyBodies, build_sympy_bodies
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks, translate, translate_matrix
+from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks, replace_symbols, replace_symbols_in_matrix
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import velocities_integrable
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import find_nonintegrable_velocities
 
 
-def applies(mechanism: Mechanism) -> Applies:
+def applies(mechanism: Mechanism) -> Applicability:
     """Return whether the method applies: velocities must be derivatives of positions; any constraints will do."""
-    if mechanism.lagrangian_alone:
-        return applies_because("the Lagrangian is given")
-    reason = _obstacle(mechanism)  # of a LagrangesMethod too: the Lagrangian of such velocities is not the mechanism's
+    if mechanism.is_lagrangian_only:
+        return declare_applicable("the Lagrangian is given")
+    reason = _explain_inapplicability(
+        mechanism
+    )  # of a LagrangesMethod too: the Lagrangian of such velocities is not the mechanism's
     if reason:
-        return not_because(reason)
-    return applies_because("every velocity is the derivative of a position and q' determines u")
+        return declare_inapplicable(reason)
+    return declare_applicable("every velocity is the derivative of a position and q' determines u")
 
 
-def _obstacle(m: Mechanism) -> str:
+def _explain_inapplicability(m: Mechanism) -> str:
     """Return why Lagrange's equations of the second kind cannot be used; empty if they can."""
     names = ", ".join(m.given_by_constraint)
     obstacles = [
@@ -56,7 +58,7 @@ def _obstacle(m: Mechanism) -> str:
     reason = next((text for stands, text in obstacles if stands), "")
     if reason:
         return reason
-    bad = ", ".join(velocities_integrable(m))
+    bad = ", ".join(find_nonintegrable_velocities(m))
     return f"the velocity of {bad} is not the derivative of any position (nonholonomic)" if bad else ""
 
 
@@ -74,25 +76,25 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     t = m.t
     q = [m.dynamic[qi] for qi in m.q]
     if m.lagrangian is not None:
-        method = LagrangesMethod(translate(m.lagrangian.expression, m.dynamic), q)
+        method = LagrangesMethod(replace_symbols(m.lagrangian.expression, m.dynamic), q)
     else:
         rates = sm.Matrix([qi.diff(t) for qi in q])
-        inverse = translate_matrix(invert_blocks(m.kinematics.matrix), m.dynamic)
-        u = inverse * (rates - translate_matrix(m.kinematics.offset, m.dynamic))
-        model = build(kinematics, dict(zip(m.u, u, strict=True)))
+        inverse = replace_symbols_in_matrix(invert_blocks(m.kinematics.matrix), m.dynamic)
+        u = inverse * (rates - replace_symbols_in_matrix(m.kinematics.offset, m.dynamic))
+        model = build_sympy_bodies(kinematics, dict(zip(m.u, u, strict=True)))
         method = LagrangesMethod(_kinetic_energy(m, model), q, list(model.loads) or None, None, model.frames[0])
     method.form_lagranges_equations()
     back: dict[sm.Basic, sm.Expr] = {dynamic: plain for plain, dynamic in m.dynamic.items()}
     back.update({qi.diff(t): dot for qi, dot in zip(q, kinematics.q_dot, strict=True)})
-    M_q = translate_matrix(method.mass_matrix, back)
-    f_q = translate_matrix(method.forcing, back)
+    M_q = replace_symbols_in_matrix(method.mass_matrix, back)
+    f_q = replace_symbols_in_matrix(method.forcing, back)
     if m.lagrangian is not None:
         f_q = sm.ImmutableMatrix(f_q + sm.Matrix(m.lagrangian.forces))
-    dynamics = _in_speeds(kinematics, M_q, f_q)
+    dynamics = _transform_to_speeds(kinematics, M_q, f_q)
     if m.lagrangian is None and m.potential_forces:  # a Lagrangian has these in it; a robot's efforts stand here
         f = sm.ImmutableMatrix(dynamics.forcing + sm.Matrix(m.potential_forces))
         dynamics = MassMatrixDynamics(dynamics.mass_matrix, f)
-    return assemble("lagrange", kinematics, dynamics)
+    return assemble_equations("lagrange", kinematics, dynamics)
 
 
 def _kinetic_energy(m: Mechanism, model: SympyBodies) -> sm.Expr:
@@ -101,7 +103,7 @@ def _kinetic_energy(m: Mechanism, model: SympyBodies) -> sm.Expr:
     total = sm.S.Zero
     for record, body in zip(m.bodies, model.bodies, strict=True):
         v = model.points[record.masscenter].vel(N)
-        total += translate(record.mass, m.dynamic) * v.dot(v) / 2
+        total += replace_symbols(record.mass, m.dynamic) * v.dot(v) / 2
         if record.inertia is not None and not record.inertia.is_zero_matrix:
             frame = model.frames[record.frame]
             w = frame.ang_vel_in(N)
@@ -109,7 +111,9 @@ def _kinetic_energy(m: Mechanism, model: SympyBodies) -> sm.Expr:
     return total
 
 
-def _in_speeds(kinematics: NamedKinematics, M_q: sm.ImmutableMatrix, f_q: sm.ImmutableMatrix) -> MassMatrixDynamics:
+def _transform_to_speeds(
+    kinematics: NamedKinematics, M_q: sm.ImmutableMatrix, f_q: sm.ImmutableMatrix
+) -> MassMatrixDynamics:
     """Return Kᵀ M_q K and Kᵀ (f_q - M_q q''|_{u'=0})."""
     second = sm.Matrix(kinematics.q_second)
     K = kinematics.K

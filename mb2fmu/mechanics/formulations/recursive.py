@@ -8,7 +8,7 @@ nothing constrains the speeds.
 multibody system dynamic equations, 1993; Featherstone ch. 6: composite rigid bodies for M, Newton-Euler for f). It
 applies to any mechanism with bodies, and is what velocity constraints and short chains need.
 
-Nothing is expanded, or even multiplied, by SymPy: the equations hold the relations (``Recursion``), ``lowering``
+Nothing is expanded, or even multiplied, by SymPy: the equations hold the relations (``LinkRecursion``), ``lowering``
 evaluates them.
 """
 
@@ -23,13 +23,18 @@ from mb2fmu.mechanics.equations.link_recursion import (
     LinkLoad,
     LinkPathway,
     LinkTorque,
-    Recursion,
+    LinkRecursion,
     RecursiveDynamics,
 )
-from mb2fmu.mechanics.formulations.applicability import Applies, applies_because, by_projection, not_because
-from mb2fmu.mechanics.formulations.equations_assembly import assemble
+from mb2fmu.mechanics.formulations.applicability import (
+    Applicability,
+    declare_applicable,
+    projection_applicability,
+    declare_inapplicable,
+)
+from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinematics
-from mb2fmu.mechanics.formulations.rigid_links import LinkTree, Rates, grow
+from mb2fmu.mechanics.formulations.rigid_links import LinkTree, LocalDerivatives, build_link_tree
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     Mechanism,
@@ -39,78 +44,82 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
 
-_SHORT = 6
+_MAX_COMPOSITE_SPEEDS = 6
 """Speeds up to which M and f are usually shorter than articulated bodies; the pipeline counts where it matters."""
 
 
-def applies(mechanism: Mechanism) -> Applies:
+def applies(mechanism: Mechanism) -> Applicability:
     """Return whether one of the two variants applies: there must be bodies."""
     return applies_composite(mechanism)
 
 
-def applies_composite(mechanism: Mechanism) -> Applies:
+def applies_composite(mechanism: Mechanism) -> Applicability:
     """Return whether the composite variant applies: it needs bodies and no auxiliary speeds."""
-    answer = by_projection(mechanism)
-    if answer.yes and mechanism.u_auxiliary:
-        return not_because("auxiliary speeds, which bring reactions to light, are projected by kane and tmt only")
+    answer = projection_applicability(mechanism)
+    if answer.is_applicable and mechanism.u_auxiliary:
+        return declare_inapplicable(
+            "auxiliary speeds, which bring reactions to light, are projected by kane and tmt only"
+        )
     return answer
 
 
-def applies_articulated(mechanism: Mechanism) -> Applies:
+def applies_articulated(mechanism: Mechanism) -> Applicability:
     """Return whether articulated bodies apply: trees without constraints, each speed in one link (or a motor)."""
     answer = applies_composite(mechanism)
-    if not answer.yes:
+    if not answer.is_applicable:
         return answer
     if mechanism.velocity_constraints is not None:
-        return not_because("velocity constraints need the mass matrix: recursive-composite gives it")
-    recursion = _start(mechanism)[1]
-    geared = _geared(recursion)
+        return declare_inapplicable("velocity constraints need the mass matrix: recursive-composite gives it")
+    recursion = _build_kinematics(mechanism)[1]
+    geared = _find_geared_links(recursion)
     owners: dict[int, str] = {}
     for number, link in enumerate(recursion.links):
         for j in recursion.speeds(number) if link.massive and number not in geared else ():
             if j in owners:
                 u = mechanism.u[j]
-                return not_because(f"{u} moves both {owners[j]} and {link.name} against what comes before them")
+                return declare_inapplicable(
+                    f"{u} moves both {owners[j]} and {link.name} against what comes before them"
+                )
             owners[j] = link.name
-    return applies_because("every speed moves one link against the one before it")
+    return declare_applicable("every speed moves one link against the one before it")
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     """Return the variant that is usually cheaper: articulated bodies beyond a handful of speeds, where they apply."""
-    if len(mechanism.u) > _SHORT and applies_articulated(mechanism).yes:
+    if len(mechanism.u) > _MAX_COMPOSITE_SPEEDS and applies_articulated(mechanism).is_applicable:
         return formulate_articulated(mechanism)
     return formulate_composite(mechanism)
 
 
 def formulate_articulated(mechanism: Mechanism) -> EquationsOfMotion:
     """Return equations without a mass matrix."""
-    kinematics, recursion = _start(mechanism)
-    geared = _geared(recursion)
+    kinematics, recursion = _build_kinematics(mechanism)
+    geared = _find_geared_links(recursion)
     moved = (number for number, link in enumerate(recursion.links) if link.massive and number not in geared)
     dynamics = RecursiveDynamics(tuple(tuple(sorted(recursion.speeds(number))) for number in moved), tuple(geared))
-    return assemble("recursive-articulated", kinematics, dynamics, recursion=recursion)
+    return assemble_equations("recursive-articulated", kinematics, dynamics, recursion=recursion)
 
 
 def formulate_composite(mechanism: Mechanism) -> EquationsOfMotion:
     """Return equations whose mass matrix, shape (n_u, n_u), and forcing are evaluated by recursion."""
-    kinematics, recursion = _start(mechanism)
+    kinematics, recursion = _build_kinematics(mechanism)
     M = kinematics.mass_matrix()
     forcing = kinematics.define("forcing", [f"f_{u.name}" for u in mechanism.u])
     dynamics = MassMatrixDynamics(M, sm.ImmutableMatrix(len(mechanism.u), 1, forcing))
-    return assemble("recursive-composite", kinematics, dynamics, recursion=recursion)
+    return assemble_equations("recursive-composite", kinematics, dynamics, recursion=recursion)
 
 
-def _start(mechanism: Mechanism) -> tuple[RecursiveKinematics, Recursion]:
+def _build_kinematics(mechanism: Mechanism) -> tuple[RecursiveKinematics, LinkRecursion]:
     """Grow the tree of links; pathways are named before, since the tree needs their rates."""
     kinematics = RecursiveKinematics(mechanism)
     for load in mechanism.loads:
         if isinstance(load, PathwayLoad):
             kinematics.pathway(load)
-    tree = grow(mechanism, Rates(mechanism, kinematics.q_dot_names()))
-    return kinematics, _recursion(mechanism, tree)
+    tree = build_link_tree(mechanism, LocalDerivatives(mechanism, kinematics.q_dot_names()))
+    return kinematics, _build_recursion(mechanism, tree)
 
 
-def _geared(recursion: Recursion) -> list[int]:
+def _find_geared_links(recursion: LinkRecursion) -> list[int]:
     """Return the grounded links that a speed of another link's joint also moves."""
     massive = [number for number, link in enumerate(recursion.links) if link.massive and number > 0]
     own = {number: recursion.speeds(number) for number in massive}
@@ -132,11 +141,11 @@ def _geared(recursion: Recursion) -> list[int]:
     return [number for number in massive if root[number] in geared]
 
 
-def _recursion(mechanism: Mechanism, tree: LinkTree) -> Recursion:
+def _build_recursion(mechanism: Mechanism, tree: LinkTree) -> LinkRecursion:
     """Collect what the recursion passes; weights are left out of the loads, as gravity stands for them."""
     gravity = find_gravity(mechanism)
     loads = [load for number, load in enumerate(mechanism.loads) if number not in gravity.weights]
-    return Recursion(
+    return LinkRecursion(
         frames=tree.frames,
         links=tree.links,
         points=tree.points,
@@ -144,19 +153,19 @@ def _recursion(mechanism: Mechanism, tree: LinkTree) -> Recursion:
             LinkBody(body.name, place, body.frame, body.mass, body.inertia)
             for body, place in zip(mechanism.bodies, tree.bodies, strict=True)
         ),
-        loads=tuple(_load(load, mechanism, tree) for load in loads),
+        loads=tuple(_express_load(load, mechanism, tree) for load in loads),
         gravity=gravity.acceleration,
         generalized_forces=mechanism.potential_forces,
         pathways={i: load.points for i, load in enumerate(mechanism.loads) if isinstance(load, PathwayLoad)},
     )
 
 
-def _load(load: object, mechanism: Mechanism, tree: LinkTree) -> LinkLoad:
+def _express_load(load: object, mechanism: Mechanism, tree: LinkTree) -> LinkLoad:
     """Express a load by links and points of the tree."""
 
     def link(frame: int) -> int:
         """Number of the link that turns as a frame does; -1 where there is no frame."""
-        return tree.of_axes[tree.frames[frame].axes] if frame >= 0 else -1
+        return tree.link_of_axes[tree.frames[frame].axes] if frame >= 0 else -1
 
     match load:
         case ForceLoad():

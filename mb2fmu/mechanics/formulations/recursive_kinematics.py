@@ -7,12 +7,18 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.link_recursion import Quantity, QuantityKind
+from mb2fmu.mechanics.equations.link_recursion import RecursionQuantity, QuantityKind
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics, add, dot, root_length, scale
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
+    NamedKinematics,
+    add_components,
+    dot_product,
+    vector_length,
+    scale_components,
+)
 
 _AXES = ("x", "y", "z")
-_ENTRIES = tuple(f"{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
+_MATRIX_ENTRIES = tuple(f"{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
 
 
 class RecursiveKinematics(NamedKinematics):
@@ -27,7 +33,9 @@ class RecursiveKinematics(NamedKinematics):
     def __init__(self, mechanism: Mechanism) -> None:
         self._start(mechanism)
         self._use_rates(mechanism.kinematics.matrix.todok())  # for partials, which momenta ask for
-        self.quantities += [Quantity(sensed.kind, sensed.number, sensed.symbols) for sensed in mechanism.sensed]
+        self.quantities += [
+            RecursionQuantity(sensed.kind, sensed.number, sensed.symbols) for sensed in mechanism.sensed
+        ]
 
     def q_dot_names(self) -> tuple[sm.Expr, ...]:
         """Return q' as symbols, or as speeds where they are equal."""
@@ -74,7 +82,7 @@ class RecursiveKinematics(NamedKinematics):
     ) -> tuple[sm.Symbol, ...]:
         """Ask the recursion for a quantity: make one fresh symbol per component and record what they stand for."""
         symbols = tuple(self.symbol(name) for name in names)
-        self.quantities.append(Quantity(kind, number, symbols, given))
+        self.quantities.append(RecursionQuantity(kind, number, symbols, given))
         return symbols
 
     def _vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
@@ -90,7 +98,7 @@ class RecursiveKinematics(NamedKinematics):
         """Ask for a frame's 3 × 3 rotation matrix to the inertial frame; frame 0 is the identity."""
         if i == 0:
             return sm.ImmutableMatrix.eye(3)
-        names = [f"C_{self.mechanism.frames[i].name}_{entry}" for entry in _ENTRIES]
+        names = [f"C_{self.mechanism.frames[i].name}_{entry}" for entry in _MATRIX_ENTRIES]
         return sm.ImmutableMatrix(3, 3, self._new("rotation", i, names))
 
     def _omega(self, i: int) -> Components:
@@ -123,7 +131,7 @@ class RecursiveKinematics(NamedKinematics):
         """Ask for length and rate of a pathway load: its symbols already exist, so none are made."""
         load = self.mechanism.loads[number]
         assert isinstance(load, PathwayLoad)
-        self.quantities.append(Quantity("pathway", number, (load.length, load.rate)))
+        self.quantities.append(RecursionQuantity("pathway", number, (load.length, load.rate)))
         return []
 
     def segments(self, load: PathwayLoad) -> list[Components]:
@@ -136,9 +144,11 @@ class RecursiveKinematics(NamedKinematics):
         assert isinstance(load, PathwayLoad)
         found = []
         for a, b in itertools.pairwise(load.points):
-            d = self.named(add(self.position(b), scale(sm.S.NegativeOne, self.position(a))), f"d_{load.name}")
-            size = self.name(root_length(dot(d, d)), f"size_{load.name}")
-            found.append(self.named(scale(1 / size, d), f"e_{load.name}"))
+            d = self.named(
+                add_components(self.position(b), scale_components(sm.S.NegativeOne, self.position(a))), f"d_{load.name}"
+            )
+            size = self.name(vector_length(dot_product(d, d)), f"size_{load.name}")
+            found.append(self.named(scale_components(1 / size, d), f"e_{load.name}"))
         return found
 
     def moving(self) -> set[sm.Symbol]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import sympy as sm
 
 from mb2fmu.mechanics.equations.link_recursion import (
-    Attachment,
+    LinkAttachment,
     Components,
     Displacement,
     FrameRelation,
@@ -28,10 +28,10 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import rate_of, slope, time_derivative
+from mb2fmu.mechanics.mechanism.records.plain_symbols import total_time_derivative, partial_derivative, time_derivative
 
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
-Homes = dict[int, Attachment]
+PossibleAttachments = dict[int, LinkAttachment]
 """Axes → where a point is fixed in a link with these axes; the first is the one it came by."""
 
 
@@ -44,17 +44,17 @@ class LinkTree:
         links: Link 0 is the ground.
         points: Where each point of the mechanism is fixed.
         bodies: Where the mass centre of each body is fixed, in a link that turns as the body does.
-        of_axes: Axes → a link that has them.
+        link_of_axes: Axes → a link that has them.
     """
 
     frames: tuple[FrameRelation, ...]
     links: tuple[Link, ...]
-    points: tuple[Attachment, ...]
-    bodies: tuple[Attachment, ...]
-    of_axes: Mapping[int, int]
+    points: tuple[LinkAttachment, ...]
+    bodies: tuple[LinkAttachment, ...]
+    link_of_axes: Mapping[int, int]
 
 
-class Rates:
+class LocalDerivatives:
     """Time derivatives of local expressions.
 
     Args:
@@ -81,23 +81,23 @@ class Rates:
         """Return a velocity, linear in u; auxiliary speeds are zero."""
         still = tuple(c.xreplace(self._still) for c in components) if self._still else components
         present = sorted({self._speed[s] for c in still for s in c.free_symbols if s in self._speed})
-        columns = {j: _three(slope(c, self._m.u[j]) for c in still) for j in present}
+        columns = {j: _as_components(partial_derivative(c, self._m.u[j]) for c in still) for j in present}
         rest = dict.fromkeys((self._m.u[j] for j in present), sm.S.Zero)
-        return self._vector(frame, columns, _three(c.xreplace(rest) for c in still))
+        return self._vector(frame, columns, _as_components(c.xreplace(rest) for c in still))
 
     def rate(self, frame: int, components: Components) -> LinearVector:
         """Return the rate of a position's components in their frame."""
         columns: dict[int, list[sm.Expr]] = {}
         given = {self._m.t: sm.S.One, **dict(self._m.driven)}
-        offset = [rate_of(c, given) for c in components]
+        offset = [total_time_derivative(c, given) for c in components]
         for i, c in enumerate(components):
             for q in sorted((s for s in c.free_symbols if s in self._index), key=lambda s: self._index[s]):
-                k, change = self._index[q], slope(c, q)
+                k, change = self._index[q], partial_derivative(c, q)
                 for j, entry in self._K.get(k, {}).items():
                     column = columns.setdefault(j, [sm.S.Zero] * 3)
                     column[i] += change * entry
                 offset[i] += change * self._m.kinematics.offset[k, 0]
-        return self._vector(frame, {j: _three(columns[j]) for j in sorted(columns)}, _three(offset))
+        return self._vector(frame, {j: _as_components(columns[j]) for j in sorted(columns)}, _as_components(offset))
 
     def _vector(self, frame: int, columns: Mapping[int, Components], offset: Components) -> LinearVector:
         """Collect a velocity that is linear in the speeds: columns, offset, and terms of its derivative without u̇."""
@@ -106,13 +106,13 @@ class Rates:
         for j, column in kept:
             for i, change in enumerate(self._derivative(column)):
                 bias[i] += change * self._m.u[j]
-        return LinearVector(frame, kept, offset, _three(bias))
+        return LinearVector(frame, kept, offset, _as_components(bias))
 
     def _derivative(self, components: Components) -> Components:
         """Return the time derivative of components in their own frame; constants give the shared zero."""
         if self.is_constant(components):
             return ZERO
-        return _three(self._one(c) for c in components)
+        return _as_components(self._one(c) for c in components)
 
     def _one(self, c: sm.Expr) -> sm.Expr:
         """Return the total time derivative of one component: by q (with q' = K u + k0), driven motion, and t."""
@@ -121,18 +121,18 @@ class Rates:
         return time_derivative(c, [*q, *driven], [*(self._q_dot[s] for s in q), *driven.values()], self._m.t)
 
 
-def grow(mechanism: Mechanism, rates: Rates) -> LinkTree:
+def build_link_tree(mechanism: Mechanism, rates: LocalDerivatives) -> LinkTree:
     """Return the links of a mechanism."""
-    return _Grower(mechanism, rates).tree()
+    return _LinkTreeBuilder(mechanism, rates).tree()
 
 
 @dataclass(slots=True)
-class _Grower:
+class _LinkTreeBuilder:
     m: Mechanism
-    rates: Rates
+    rates: LocalDerivatives
     frames: list[FrameRelation] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
-    homes: list[Homes] = field(default_factory=list)
+    homes: list[PossibleAttachments] = field(default_factory=list)
     wanted: set[int] = field(default_factory=set)
     on_body: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """Axes of a body → points that are fixed in it, from its mass centre inwards."""
@@ -156,7 +156,7 @@ class _Grower:
         points = [next(iter(homes.values())) for homes in self.homes]
         return self._merged(points, bodies, of_axes)
 
-    def _body(self, body: Body) -> Attachment:
+    def _body(self, body: Body) -> LinkAttachment:
         """Return the attachment of a body's mass centre to a link; a particle takes any link that its point has."""
         homes = self.homes[body.masscenter]
         return self._link(homes, self.frames[body.frame].axes) if body.frame >= 0 else next(iter(homes.values()))
@@ -195,11 +195,11 @@ class _Grower:
 
     # --- points ------------------------------------------------------------------------------------------------------
 
-    def _home(self, i: int) -> Homes:
+    def _home(self, i: int) -> PossibleAttachments:
         """Find where point ``i`` is attached: by its given velocity, or by its place against its parent."""
         place = self.m.points[i]
         if i == 0:
-            return {0: Attachment(0)}
+            return {0: LinkAttachment(0)}
         if place.velocity is not None and (not place.located or self._prefers_given(i)):
             return self._given(i)
         assert place.position is not None
@@ -208,7 +208,7 @@ class _Grower:
             return self._given(i)
         return self._displaced(current, place.position, place.name)
 
-    def _displaced(self, current: Homes, terms: VectorTerms, name: str) -> Homes:
+    def _displaced(self, current: PossibleAttachments, terms: VectorTerms, name: str) -> PossibleAttachments:
         """Return the homes of a point that is displaced from another."""
         still = [term for term in terms if self.rates.is_constant(term[1])]
         moving = [term for term in terms if not self.rates.is_constant(term[1])]
@@ -220,30 +220,30 @@ class _Grower:
             home = self._link(current, self.frames[frame].axes)
             displacement = Displacement(frame, components, self.rates.rate(frame, components))
             axes = self.frames[frame].axes
-            current = {axes: Attachment(self._new(name, home.link, axes, (*home.offset, displacement)))}
+            current = {axes: LinkAttachment(self._new(name, home.link, axes, (*home.offset, displacement)))}
         for frame, components in (term for term in still if term not in known[:1]):
             current = self._fixed(current, frame, components)
         return current
 
-    def _fixed(self, current: Homes, frame: int, components: Components) -> Homes:
+    def _fixed(self, current: PossibleAttachments, frame: int, components: Components) -> PossibleAttachments:
         """Return where a point that is fixed in a frame is: on that frame's link, one displacement further."""
         axes = self.frames[frame].axes
         home = self._link(current, axes)
-        return {axes: Attachment(home.link, (*home.offset, Displacement(frame, components)))}
+        return {axes: LinkAttachment(home.link, (*home.offset, Displacement(frame, components)))}
 
-    def _link(self, homes: Homes, axes: int) -> Attachment:
+    def _link(self, homes: PossibleAttachments, axes: int) -> LinkAttachment:
         """Return where a point is fixed on a link with these axes; a new link if there is none."""
         if axes in homes:
             return homes[axes]
         home = next(iter(homes.values()))
         for between in self._between(axes, self.links[home.link].frame, homes):
             if between not in homes:
-                homes[between] = Attachment(self._new(self.frames[between].name, home.link, between, home.offset))
+                homes[between] = LinkAttachment(self._new(self.frames[between].name, home.link, between, home.offset))
             home = homes[between]
-        homes[axes] = Attachment(self._new(self.frames[axes].name, home.link, axes, home.offset))
+        homes[axes] = LinkAttachment(self._new(self.frames[axes].name, home.link, axes, home.offset))
         return homes[axes]
 
-    def _between(self, axes: int, goal: int, homes: Homes) -> list[int]:
+    def _between(self, axes: int, goal: int, homes: PossibleAttachments) -> list[int]:
         """Return axes between a link's and those it is made from that are links of their own, outermost last.
 
         Those that torques act on; those of bodies that the same point belongs to (where three hinges meet in a point,
@@ -258,14 +258,14 @@ class _Grower:
         speeds = {j for k in chain for vector in self.frames[k].spin for j, _ in vector.columns}
         return [k for k in reversed(chain[1:]) if len(speeds) != 3 or k in self.wanted or self._is_on_body(homes, k)]
 
-    def _is_on_body(self, homes: Homes, axes: int) -> bool:
+    def _is_on_body(self, homes: PossibleAttachments, axes: int) -> bool:
         """Return whether a point is fixed in the body that has these axes."""
         return any(i < len(self.homes) and self.homes[i] is homes for i in self.on_body.get(axes, ()))
 
     def _prefers_given(self, i: int) -> bool:
         """Return whether to take the user's velocity: it uses a constraint, is a particle's, or is simpler."""
         place = self.m.points[i]
-        if place.passing or place.name in self.m.given_by_constraint:
+        if place.is_instantaneous or place.name in self.m.given_by_constraint:
             return True
         assert place.position is not None
         assert place.velocity is not None
@@ -278,25 +278,25 @@ class _Grower:
         """Return whether a velocity has constant components in its frame."""
         return all(self.rates.is_constant(column) for _, column in vector.columns)
 
-    def _given(self, i: int) -> Homes:
+    def _given(self, i: int) -> PossibleAttachments:
         """Return a link whose origin has the velocity that the user gave."""
         place = self.m.points[i]
         assert place.velocity is not None
         velocity = tuple(self.rates.linear(frame, c) for frame, c in place.velocity)
-        home = Attachment(0)
+        home = LinkAttachment(0)
         offset: tuple[Displacement, ...] = ()
         if place.located:
             home = next(iter(self.homes[place.parent].values()))
             offset = tuple(Displacement(frame, c) for frame, c in place.position or ())
         axes = self.links[home.link].frame
-        return {axes: Attachment(self._new(place.name, home.link, axes, (*home.offset, *offset), velocity))}
+        return {axes: LinkAttachment(self._new(place.name, home.link, axes, (*home.offset, *offset), velocity))}
 
     def _bare(self, axes: int, of_axes: dict[int, int]) -> int:
         """Return a massless link for a frame that nothing but torques act on."""
         current = axes
         while current not in of_axes:
             current = self.frames[self.frames[current].reference].axes
-        return self._link({self.links[of_axes[current]].frame: Attachment(of_axes[current])}, axes).link
+        return self._link({self.links[of_axes[current]].frame: LinkAttachment(of_axes[current])}, axes).link
 
     def _new(
         self,
@@ -312,7 +312,7 @@ class _Grower:
 
     # --- merging -----------------------------------------------------------------------------------------------------
 
-    def _merged(self, points: list[Attachment], bodies: list[Attachment], of_axes: dict[int, int]) -> LinkTree:
+    def _merged(self, points: list[LinkAttachment], bodies: list[LinkAttachment], of_axes: dict[int, int]) -> LinkTree:
         """Merge a massless prismatic link into the revolute link that carries it: a free body, a screw."""
         needed = {place.link for place in (*points, *bodies) if place.offset} | {place.link for place in bodies}
         needed |= {of_axes[axes] for axes in self.wanted}
@@ -351,7 +351,7 @@ class _Grower:
         return len(sliding) == 3 or bool(sliding and sliding <= turning)
 
     def _massive(
-        self, links: list[Link], points: list[Attachment], bodies: list[Attachment], of_axes: dict[int, int]
+        self, links: list[Link], points: list[LinkAttachment], bodies: list[LinkAttachment], of_axes: dict[int, int]
     ) -> set[int]:
         """Return the links with mass or loads on them or after them."""
         massive = {place.link for place in bodies} | {of_axes[axes] for axes in self.wanted}
@@ -364,7 +364,7 @@ class _Grower:
         return massive
 
 
-def _three(components: Iterable[sm.Expr]) -> Components:
+def _as_components(components: Iterable[sm.Expr]) -> Components:
     """Return three components as a tuple of fixed length."""
     x, y, z = components
     return (x, y, z)

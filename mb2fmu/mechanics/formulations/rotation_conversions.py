@@ -9,7 +9,7 @@ from __future__ import annotations
 import sympy as sm
 
 
-def quaternion(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.Expr, sm.Expr]:
+def quaternion_from_matrix(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.Expr, sm.Expr]:
     """Return unit quaternion of a direction cosine matrix.
 
     The largest of the four components is taken from the diagonal and the others from it, so that nothing is lost by
@@ -36,7 +36,7 @@ def quaternion(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.Expr, sm.Exp
     return (parts[0], parts[1], parts[2], parts[3])
 
 
-def euler_angles(C: sm.ImmutableMatrix, sequence: str) -> tuple[sm.Expr, sm.Expr, sm.Expr]:
+def euler_angles_from_matrix(C: sm.ImmutableMatrix, sequence: str) -> tuple[sm.Expr, sm.Expr, sm.Expr]:
     """Return angles of a body-fixed sequence.
 
     Args:

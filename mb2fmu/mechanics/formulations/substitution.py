@@ -10,17 +10,17 @@ from sympy.simplify.fu import TR8, TR10i
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity, QuantitySection
-from mb2fmu.mechanics.mechanism.records.plain_symbols import translate, translate_matrix
+from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols, replace_symbols_in_matrix
 
-INLINE = 12
+MAX_INLINE_OPERATIONS = 12
 """Operations up to which an intermediate is written where it is used."""
-CONTRACTED = 24
+MAX_CONTRACTED_OPERATIONS = 24
 """Operations up to which sin a cos b + cos a sin b becomes sin (a + b)."""
-WHOLE = 250
+MAX_WRITTEN_OUT_OPERATIONS = 250
 """Operations up to which a scalar is multiplied out with nothing named, to see whether that is shorter."""
 
 
-def readable(
+def substitute_intermediates(
     name: str,
     sections: Sequence[QuantitySection],
     items: Sequence[Assignment | LinearSolve],
@@ -37,28 +37,31 @@ def readable(
         rates: See :class:`NamedQuantities`.
         contracted: Multiply out and contract what is short; False: names are put in place, nothing else, in no time.
     """
-    shorter = _contracted if contracted else _as_it_is
+    shorter = _contract_angles if contracted else _identity
     short: dict[sm.Basic, sm.Expr] = {}
     whole: dict[sm.Basic, sm.Expr] = {}
     kept: list[Assignment | LinearSolve] = []
     for item in items:
         if isinstance(item, LinearSolve):
-            left, right = translate_matrix(item.matrix, short), translate_matrix(item.right_hand_side, short)
+            left, right = (
+                replace_symbols_in_matrix(item.matrix, short),
+                replace_symbols_in_matrix(item.right_hand_side, short),
+            )
             kept.append(replace(item, matrix=left, right_hand_side=right))
             continue
-        expression = shorter(translate(item.expression, short))
-        in_full = shorter(translate(item.expression, whole)) if contracted else expression
-        if contracted and _operations(in_full) <= WHOLE:
+        expression = shorter(replace_symbols(item.expression, short))
+        in_full = shorter(replace_symbols(item.expression, whole)) if contracted else expression
+        if contracted and _count_operations(in_full) <= MAX_WRITTEN_OUT_OPERATIONS:
             whole[item.symbol] = in_full
-        if _operations(expression) <= INLINE:
+        if _count_operations(expression) <= MAX_INLINE_OPERATIONS:
             short[item.symbol] = expression
         else:
             kept.append(Assignment(item.symbol, expression))
-    long = {item.symbol: _operations(item.expression) for item in kept if isinstance(item, Assignment)}
+    long = {item.symbol: _count_operations(item.expression) for item in kept if isinstance(item, Assignment)}
 
     def placed(q: NamedQuantity) -> NamedQuantity:
         """Return an expression with short names written out."""
-        return _in_place(q, short, whole, long) if contracted else _put(q, short)
+        return _substitute_in_quantity(q, short, whole, long) if contracted else _write_out(q, short)
 
     shown = tuple(replace(s, quantities=tuple(placed(q) for q in s.quantities)) for s in sections)
     needed: set[sm.Basic] = {
@@ -76,7 +79,7 @@ def readable(
     return NamedQuantities(name, shown, tuple(reversed(used)), dict(rates))
 
 
-def _in_place(
+def _substitute_in_quantity(
     quantity: NamedQuantity,
     short: Mapping[sm.Basic, sm.Expr],
     whole: Mapping[sm.Basic, sm.Expr],
@@ -85,51 +88,54 @@ def _in_place(
     """Return the quantity with short intermediates substituted; with all of them where that is shorter in total."""
     value = quantity.value
     if isinstance(value, sm.MatrixBase):
-        return replace(quantity, value=translate_matrix(value, short).applyfunc(_shortest))
-    in_place, written = _contracted(translate(value, short)), translate(value, whole)
-    if _operations(written) <= WHOLE:
-        multiplied = multiplied_out(written)
+        return replace(quantity, value=replace_symbols_in_matrix(value, short).applyfunc(_shortest_form))
+    in_place, written = _contract_angles(replace_symbols(value, short)), replace_symbols(value, whole)
+    if _count_operations(written) <= MAX_WRITTEN_OUT_OPERATIONS:
+        multiplied = multiply_out(written)
         beside = sum(long.get(symbol, 0) for symbol in in_place.free_symbols)
-        if _operations(multiplied) <= _operations(in_place) + beside:
+        if _count_operations(multiplied) <= _count_operations(in_place) + beside:
             return replace(quantity, value=multiplied)
     return replace(quantity, value=in_place)
 
 
-def _shortest(entry: sm.Expr) -> sm.Expr:
+def _shortest_form(entry: sm.Expr) -> sm.Expr:
     """Return an entry of a matrix contracted, or multiplied out where that is shorter: what cancels is not shown."""
-    contracted = _contracted(entry)
-    if not contracted.has(sm.sin, sm.cos) or _operations(contracted) > WHOLE:
+    contracted = _contract_angles(entry)
+    if not contracted.has(sm.sin, sm.cos) or _count_operations(contracted) > MAX_WRITTEN_OUT_OPERATIONS:
         return contracted
-    return min(contracted, multiplied_out(contracted), key=_operations)
+    return min(contracted, multiply_out(contracted), key=_count_operations)
 
 
-def _as_it_is(expression: sm.Expr) -> sm.Expr:
+def _identity(expression: sm.Expr) -> sm.Expr:
     """Return an expression unchanged."""
     return expression
 
 
-def _put(quantity: NamedQuantity, short: Mapping[sm.Basic, sm.Expr]) -> NamedQuantity:
+def _write_out(quantity: NamedQuantity, short: Mapping[sm.Basic, sm.Expr]) -> NamedQuantity:
     """Return the quantity with short intermediates written out."""
     value = quantity.value
     matrix = isinstance(value, sm.MatrixBase)
-    return replace(quantity, value=translate_matrix(value, short) if matrix else translate(value, short))
+    return replace(quantity, value=replace_symbols_in_matrix(value, short) if matrix else replace_symbols(value, short))
 
 
-def multiplied_out(expression: sm.Expr) -> sm.Expr:
+def multiply_out(expression: sm.Expr) -> sm.Expr:
     """Return a sum of products, each with at most one sine or cosine: equal things look equal, and 0 is 0."""
     return sm.factor_terms(sm.expand(TR8(sm.expand(expression))))
 
 
-def _operations(expression: sm.Expr) -> int:
+def _count_operations(expression: sm.Expr) -> int:
     """Count the operations of an expression."""
     return int(expression.count_ops(visual=False))
 
 
-def _contracted(expression: sm.Expr) -> sm.Expr:
+def _contract_angles(expression: sm.Expr) -> sm.Expr:
     """Return an expression with sums of angles contracted and sin² + cos² as 1, where that is cheap to find."""
-    if not expression.has(sm.sin, sm.cos) or not INLINE // 4 < _operations(expression) <= CONTRACTED:
+    if (
+        not expression.has(sm.sin, sm.cos)
+        or not MAX_INLINE_OPERATIONS // 4 < _count_operations(expression) <= MAX_CONTRACTED_OPERATIONS
+    ):
         return expression
     shorter = TR10i(expression)
-    if _operations(shorter) <= INLINE:
+    if _count_operations(shorter) <= MAX_INLINE_OPERATIONS:
         shorter = sm.trigsimp(shorter, method="fu")
-    return min(shorter, expression, key=_operations)
+    return min(shorter, expression, key=_count_operations)

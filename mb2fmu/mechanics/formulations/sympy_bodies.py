@@ -14,7 +14,7 @@ import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody, inertia
 from sympy.physics.vector import Vector
 
-from mb2fmu.mechanics.formulations.generalized_forces import magnitude
+from mb2fmu.mechanics.formulations.generalized_forces import load_magnitude
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Components,
     ForceLoad,
@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import rate_of, translate
+from mb2fmu.mechanics.mechanism.records.plain_symbols import total_time_derivative, replace_symbols
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 
 
@@ -38,7 +38,7 @@ class SympyBodies:
     loads: tuple[tuple[Any, Vector], ...]
 
 
-def build(kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm.Expr]) -> SympyBodies:
+def build_sympy_bodies(kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm.Expr]) -> SympyBodies:
     """Build SymPy's frames, points, bodies and loads of a mechanism.
 
     Args:
@@ -46,11 +46,11 @@ def build(kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm.Expr]) -> Sy
         speeds: Plain speed symbol (auxiliary ones included) → what stands for it, a function of time or an expression
             of q'.
     """
-    builder = _Builder(kinematics, speeds)
+    builder = _SympyBodyBuilder(kinematics, speeds)
     return SympyBodies(builder.frames, builder.points, builder.bodies(), builder.loads())
 
 
-class _Builder:
+class _SympyBodyBuilder:
     def __init__(self, kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm.Expr]) -> None:
         self.kinematics = kinematics
         self.m: Mechanism = kinematics.mechanism
@@ -68,7 +68,7 @@ class _Builder:
 
     def dynamic(self, expression: sm.Expr) -> sm.Expr:
         """Return an expression in functions of time."""
-        return translate(expression, self.mapping)
+        return replace_symbols(expression, self.mapping)
 
     def vector(self, terms: VectorTerms) -> Vector:
         """Return a SymPy vector of components in several frames."""
@@ -87,7 +87,7 @@ class _Builder:
             frame = ReferenceFrame(f"F{i}")
             if record.parent >= 0:
                 matrix = sm.Matrix(record.rotation).applyfunc(self.dynamic)
-                _orient(frame, frames[record.parent], matrix)
+                _orient_frame(frame, frames[record.parent], matrix)
             frames.append(frame)
         self.frames = tuple(frames)
         for frame, record in zip(frames[1:], self.m.frames[1:], strict=True):
@@ -106,7 +106,7 @@ class _Builder:
                 velocity = points[place.parent].vel(N)
                 for k, components in place.position or ():
                     arm = self._in_frame(self.frames[k], components)
-                    rate = [rate_of(c, self.m.rates(self._rates)) for c in components]
+                    rate = [total_time_derivative(c, self.m.rates(self._rates)) for c in components]
                     velocity += self.frames[k].ang_vel_in(N).cross(arm)
                     velocity += self._in_frame(self.frames[k], (rate[0], rate[1], rate[2]))
                 point.set_vel(N, velocity)
@@ -149,14 +149,14 @@ class _Builder:
         """Return forces along a pathway; its unit vectors and magnitude are named symbols, so nothing expands."""
         N, result = self.frames[0], []
         directions = self.kinematics.pathway(load)
-        force = magnitude(load, self.kinematics)
+        force = load_magnitude(load, self.kinematics)
         for (a, b), e in zip(zip(load.points, load.points[1:], strict=False), directions, strict=True):
             vector = force * e[0] * N.x + force * e[1] * N.y + force * e[2] * N.z
             result += [(self.points[a], -vector), (self.points[b], vector)]
         return result
 
 
-def _orient(frame: ReferenceFrame, parent: ReferenceFrame, matrix: sm.Matrix) -> None:
+def _orient_frame(frame: ReferenceFrame, parent: ReferenceFrame, matrix: sm.Matrix) -> None:
     """Set the direction cosines of ``frame`` only; its angular velocity is set separately.
 
     ``orient_explicit`` would differentiate and simplify the matrix, and leave an angular velocity to the parent that

@@ -21,27 +21,27 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
-from mb2fmu.mechanics.equations.named_quantities import Letter, NamedQuantities, NamedQuantity, QuantitySection
+from mb2fmu.mechanics.equations.named_quantities import QuantityLetter, NamedQuantities, NamedQuantity, QuantitySection
 from mb2fmu.mechanics.formulations import lagrange
-from mb2fmu.mechanics.formulations.applicability import by_projection
+from mb2fmu.mechanics.formulations.applicability import projection_applicability
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, potential_energy
-from mb2fmu.mechanics.formulations.energies.first_integrals import Integrals, LagrangeTerms
+from mb2fmu.mechanics.formulations.energies.first_integrals import FirstIntegralFinder, LagrangeTerms
 from mb2fmu.mechanics.formulations.generalized_forces import AppliedLoad, applied_loads
-from mb2fmu.mechanics.formulations.substitution import readable
+from mb2fmu.mechanics.formulations.substitution import substitute_intermediates
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
-from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks, rate_of
+from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks, total_time_derivative
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
     Partials,
-    add,
-    cross,
-    dot,
-    scale,
-    times,
+    add_components,
+    cross_product,
+    dot_product,
+    scale_components,
+    multiply_matrix,
 )
 
-TITLES = {
+SECTION_TITLES = {
     "partial-velocities": "Partial velocities and partial angular velocities, in the inertial frame",
     "generalized-active-forces": "Generalized active forces",
     "generalized-inertia-forces": "Generalized inertia forces",
@@ -51,17 +51,17 @@ TITLES = {
     "integrals": "Integrals of motion",
 }
 """Kind → title, in the order in which they are explained."""
-_IN_RATES = ("lagrange", "momenta", "integrals")
+_RATE_KINDS = ("lagrange", "momenta", "integrals")
 """Kinds that are written in q' and not in speeds."""
 
 
-def named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contracted: bool = True) -> NamedQuantities:
+def form_named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contracted: bool = True) -> NamedQuantities:
     """Form the requested quantities.
 
     Args:
         mechanism: As read.
-        kinds: Some of :data:`TITLES`.
-        contracted: See :func:`mb2fmu.mechanics.formulations.substitution.readable`.
+        kinds: Some of :data:`SECTION_TITLES`.
+        contracted: See :func:`mb2fmu.mechanics.formulations.substitution.substitute_intermediates`.
 
     Returns:
         A section per kind, and the intermediates that stand in them.
@@ -69,24 +69,26 @@ def named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contracted: 
     Raises:
         FormulationError: With every kind that there is not, or that this mechanism does not have.
     """
-    theory = _Theory(mechanism)
+    theory = _TheorySections(mechanism)
     faults, formed = [], []
     for kind in dict.fromkeys(kinds):
-        if kind not in TITLES:
-            faults.append(Fault(f"{kind!r} cannot be shown", remedy=f"take some of {', '.join(TITLES)}"))
+        if kind not in SECTION_TITLES:
+            faults.append(Fault(f"{kind!r} cannot be shown", remedy=f"take some of {', '.join(SECTION_TITLES)}"))
         elif why := theory.obstacle(kind):
-            faults.append(Fault(f"{kind}: {why}", remedy=_instead(mechanism)))
-        elif not faults and kind not in _IN_RATES:
+            faults.append(Fault(f"{kind}: {why}", remedy=_describe_available_kinds(mechanism)))
+        elif not faults and kind not in _RATE_KINDS:
             formed.append(theory.section(kind))
     if faults:
         raise FormulationError("some quantities cannot be shown:", faults)
-    shown = readable(mechanism.declared.name, formed, theory.items, theory.rates, contracted=contracted)
-    in_rates = [kind for kind in dict.fromkeys(kinds) if kind in _IN_RATES]
+    shown = substitute_intermediates(mechanism.declared.name, formed, theory.items, theory.rates, contracted=contracted)
+    in_rates = [kind for kind in dict.fromkeys(kinds) if kind in _RATE_KINDS]
     if not in_rates:
         return shown
-    apart = _Theory(mechanism, {item.symbol.name for item in shown.intermediates if isinstance(item, Assignment)})
+    apart = _TheorySections(
+        mechanism, {item.symbol.name for item in shown.intermediates if isinstance(item, Assignment)}
+    )
     others = [apart.section(kind) for kind in in_rates]
-    terms = readable(shown.name, others, apart.items, apart.rates, contracted=contracted)
+    terms = substitute_intermediates(shown.name, others, apart.items, apart.rates, contracted=contracted)
     sections = {section.kind: section for section in (*shown.sections, *terms.sections)}
     return NamedQuantities(
         shown.name,
@@ -96,12 +98,12 @@ def named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contracted: 
     )
 
 
-def _instead(m: Mechanism) -> str:
+def _describe_available_kinds(m: Mechanism) -> str:
     """Return what can be shown of any mechanism, for a message."""
-    return "show lagrange" if m.lagrangian_alone else "show partial-velocities, generalized-active-forces"
+    return "show lagrange" if m.is_lagrangian_only else "show partial-velocities, generalized-active-forces"
 
 
-class _Theory:
+class _TheorySections:
     """Forms the sections of one mechanism; common quantities are named once."""
 
     def __init__(self, mechanism: Mechanism, taken: Iterable[str] = ()) -> None:
@@ -122,10 +124,10 @@ class _Theory:
 
     def obstacle(self, kind: str) -> str:
         """Return why the mechanism has no quantities of this kind; empty if it has."""
-        if kind == "integrals" and self.m.lagrangian_alone:
+        if kind == "integrals" and self.m.is_lagrangian_only:
             return ""
-        answer = lagrange.applies(self.m) if kind in ("lagrange", "momenta") else by_projection(self.m)
-        return "" if answer.yes else answer.because
+        answer = lagrange.applies(self.m) if kind in ("lagrange", "momenta") else projection_applicability(self.m)
+        return "" if answer.is_applicable else answer.reason
 
     def section(self, kind: str) -> QuantitySection:
         """Return all quantities of one kind."""
@@ -148,12 +150,14 @@ class _Theory:
             note += f" Of coordinates none was looked for: {self.obstacle('lagrange')}." * bool(
                 self.obstacle("lagrange")
             )
-        return QuantitySection(kind, TITLES[kind], quantities, f"{note.strip()} {self._by_events(kind)}".strip())
+        return QuantitySection(
+            kind, SECTION_TITLES[kind], quantities, f"{note.strip()} {self._by_events(kind)}".strip()
+        )
 
     def _by_events(self, kind: str) -> str:
         """Return how events, contacts and latches change quantities of a kind, which is formed without them."""
         touching = bool(self.m.contacts or self.m.latches)
-        if kind == "integrals" and self.m.has_own_events:
+        if kind == "integrals" and self.m.has_event_sources:
             where = ", where nothing touches and no latch holds" if touching else ""
             return f"They keep their values between events{where}."
         if kind in ("generalized-active-forces", "lagrange") and touching:
@@ -184,17 +188,17 @@ class _Theory:
         m, k = self.m, self.kinematics
         loads = list(applied_loads(k))
         points = dict.fromkeys([*(b.masscenter for b in m.bodies), *(a.at for a in loads if not a.torque)])
-        frames = dict.fromkeys([*(b.frame for b in m.bodies if _turns(b)), *(a.at for a in loads if a.torque)])
+        frames = dict.fromkeys([*(b.frame for b in m.bodies if _has_inertia(b)), *(a.at for a in loads if a.torque)])
         for point in points:
             yield from self._columns("v", m.points[point].name, k.velocity_partials(point))
         for frame in frames:
             if frame > 0:
                 yield from self._columns("omega", m.frames[frame].name, k.omega_partials(frame))
 
-    def _columns(self, letter: Letter, name: str, partials: Partials) -> Iterator[NamedQuantity]:
+    def _columns(self, letter: QuantityLetter, name: str, partials: Partials) -> Iterator[NamedQuantity]:
         """Yield each column of partial velocities as a quantity named by its speed."""
         for j, column in partials.items():
-            yield NamedQuantity(letter, name, self.m.u_all[j], _vector(column))
+            yield NamedQuantity(letter, name, self.m.u_all[j], _column(column))
 
     def _active_forces(self) -> Iterator[NamedQuantity]:
         """Yield the generalized active forces, load by load, and those of a Lagrangian's potential."""
@@ -202,7 +206,7 @@ class _Theory:
         for applied in applied_loads(self.kinematics):
             found = by_load[self.m.loads[applied.load].name]
             for j, column in applied.partials.items():
-                found[j] = found.get(j, sm.S.Zero) + dot(column, applied.vector)
+                found[j] = found.get(j, sm.S.Zero) + dot_product(column, applied.vector)
         if self.m.potential_forces:
             by_load["the Lagrangian's potential"] = dict(enumerate(self.m.potential_forces))
         yield from self._by_speed("F", by_load)
@@ -213,17 +217,17 @@ class _Theory:
         by_body: dict[str, dict[int, sm.Expr]] = {}
         for body in self.m.bodies:
             found = by_body[body.name] = {}
-            force = scale(-body.mass, k.acceleration(body.masscenter))
+            force = scale_components(-body.mass, k.acceleration(body.masscenter))
             for j, column in k.velocity_partials(body.masscenter).items():
-                found[j] = found.get(j, sm.S.Zero) + dot(column, force)
-            if not _turns(body):
+                found[j] = found.get(j, sm.S.Zero) + dot_product(column, force)
+            if not _has_inertia(body):
                 continue
             torque = k.named_late(_inertia_torque(body, k), f"Tstar_{body.name}")
             for j, column in k.omega_partials(body.frame).items():
-                found[j] = found.get(j, sm.S.Zero) + dot(column, torque)
+                found[j] = found.get(j, sm.S.Zero) + dot_product(column, torque)
         yield from self._by_speed("F*", by_body)
 
-    def _by_speed(self, letter: Letter, parts: Mapping[str, Mapping[int, sm.Expr]]) -> Iterator[NamedQuantity]:
+    def _by_speed(self, letter: QuantityLetter, parts: Mapping[str, Mapping[int, sm.Expr]]) -> Iterator[NamedQuantity]:
         """Yield a quantity of every part, of all together, and of the independent speeds alone."""
         total: dict[int, sm.Expr] = dict.fromkeys(range(len(self.m.u_all)), sm.S.Zero)
         for name, forces in parts.items():
@@ -257,15 +261,15 @@ class _Theory:
     def _of_body(self, body: Body, loads: Sequence[AppliedLoad], taken: set[int]) -> Iterator[NamedQuantity]:
         """Yield T, M, g, f and Q* = Tᵀ (f − M g) of one body."""
         k, columns = self.kinematics, range(len(self.m.u))
-        turns = _turns(body)
+        turns = _has_inertia(body)
         v, w = k.velocity_partials(body.masscenter), k.omega_partials(body.frame) if turns else {}
         force, torque = ZERO, ZERO
         for number, applied in enumerate(loads):
             own = applied.at == (body.frame if applied.torque else body.masscenter)
             if own and (turns or not applied.torque):
                 taken.add(number)
-                force = force if applied.torque else add(force, applied.vector)
-                torque = add(torque, applied.vector) if applied.torque else torque
+                force = force if applied.torque else add_components(force, applied.vector)
+                torque = add_components(torque, applied.vector) if applied.torque else torque
         rows = [[v.get(j, ZERO)[i] for j in columns] for i in range(3)]
         mass, drift = body.mass * sm.eye(3), list(k.acceleration0(body.masscenter))
         applied_forces = list(force)
@@ -273,18 +277,18 @@ class _Theory:
             R = k.rotation(body.frame)
             inertia = (R * body.inertia * R.T).applyfunc(lambda e: k.name(e, f"I_{body.name}"))
             omega = k.omega(body.frame)
-            gyroscopic = cross(omega, k.named(times(inertia, omega), f"H_{body.name}"))
+            gyroscopic = cross_product(omega, k.named(multiply_matrix(inertia, omega), f"H_{body.name}"))
             rows += [[w.get(j, ZERO)[i] for j in columns] for i in range(3)]
             mass = sm.diag(mass, inertia)
             drift += k.alpha0(body.frame)
-            applied_forces += add(torque, scale(sm.S.NegativeOne, gyroscopic))
+            applied_forces += add_components(torque, scale_components(sm.S.NegativeOne, gyroscopic))
         T, g, f = sm.Matrix(rows), sm.Matrix(drift), sm.Matrix(applied_forces)
         for letter, value in (("T", T), ("M", mass), ("g", g), ("f", f), ("Q*", T.T * (f - mass * g))):
             yield NamedQuantity(letter, body.name, None, sm.ImmutableMatrix(value))  # type: ignore[arg-type]
 
     def _row(self, partials: Partials, vector: Components) -> sm.ImmutableMatrix:
         """Return the dot products of a vector with the partial velocities of all speeds, shape (n_u, 1)."""
-        return sm.ImmutableMatrix([dot(partials.get(j, ZERO), vector) for j in range(len(self.m.u))])
+        return sm.ImmutableMatrix([dot_product(partials.get(j, ZERO), vector) for j in range(len(self.m.u))])
 
     # ------------------------------------------------------------------ Lagrange
 
@@ -299,7 +303,7 @@ class _Theory:
         m, k = self.m, self.kinematics
         self._motion, turned = self._coordinate_rates()
         rates = list(self._motion)[: len(m.q)]
-        if m.lagrangian_alone and m.lagrangian is not None:
+        if m.is_lagrangian_only and m.lagrangian is not None:
             energy, potential = m.lagrangian.expression, sm.S.Zero
             self._forces = {"the loads": dict(enumerate(m.lagrangian.forces))}
         else:
@@ -329,13 +333,13 @@ class _Theory:
     def _lagrange(self) -> Iterator[NamedQuantity]:
         """Yield Lagrange's quantities: energies, momenta, their rates, and the slopes of T, or of a given L, by q."""
         m, terms = self.m, self.lagrange_terms()
-        yield NamedQuantity("L" if m.lagrangian_alone else "energy T", "", None, terms.kinetic)
-        if terms.potential is not None and not m.lagrangian_alone:
+        yield NamedQuantity("L" if m.is_lagrangian_only else "energy T", "", None, terms.kinetic)
+        if terms.potential is not None and not m.is_lagrangian_only:
             yield NamedQuantity("energy V", "", None, terms.potential)
         for q, momentum, slope in zip(m.q, terms.momenta, terms.slopes, strict=True):
             yield NamedQuantity("p", "", q, momentum)
             yield NamedQuantity("dp", "", q, self._slope(momentum, {**m.rates(terms.rates), **self._motion}))
-            yield NamedQuantity("dL" if m.lagrangian_alone else "dT", "", q, slope)
+            yield NamedQuantity("dL" if m.is_lagrangian_only else "dT", "", q, slope)
         for n, name in enumerate(self._forces):
             for q, forces in zip(m.q, terms.forces, strict=True):
                 if forces[n] != 0:
@@ -348,9 +352,9 @@ class _Theory:
 
     def _integrals(self) -> Iterator[NamedQuantity]:
         """Yield first integrals: of cyclic coordinates, of energy, and of linear and angular momentum."""
-        found = Integrals(self.kinematics, None if self.obstacle("lagrange") else self.lagrange_terms())
-        yield from found.of_coordinates()
-        yield from found.of_energy()
+        found = FirstIntegralFinder(self.kinematics, None if self.obstacle("lagrange") else self.lagrange_terms())
+        yield from found.find_momentum_integrals()
+        yield from found.find_energy_integral()
         yield from found.in_space()
 
     def _slope(self, expression: sm.Expr, seeds: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
@@ -363,10 +367,10 @@ class _Theory:
         slopes = {symbol: rate for symbol, rate in seeds.items() if symbol in needed}
         for item in chain:
             if item.symbol in needed and item.symbol not in slopes:
-                slope = rate_of(item.expression, slopes)
+                slope = total_time_derivative(item.expression, slopes)
                 if slope != 0:
                     slopes[item.symbol] = self.kinematics.name(slope, f"d_{item.symbol.name}")
-        return rate_of(expression, slopes)
+        return total_time_derivative(expression, slopes)
 
     def _coordinate_rates(self) -> tuple[dict[sm.Symbol, sm.Expr], sm.MatrixBase]:
         """Return symbols of q' with those of q'', and ∂u/∂q'; the speeds themselves where they are q'."""
@@ -383,12 +387,12 @@ class _Theory:
         return dict(zip(rates, seconds, strict=True)), inverse
 
 
-def _turns(body: Body) -> bool:
+def _has_inertia(body: Body) -> bool:
     """Return whether the body has an inertia."""
     return body.inertia is not None and not body.inertia.is_zero_matrix
 
 
-def _vector(components: Components) -> sm.ImmutableMatrix:
+def _column(components: Components) -> sm.ImmutableMatrix:
     """Return components as a column matrix, 3 × 1."""
     return sm.ImmutableMatrix(3, 1, list(components))
 
@@ -398,6 +402,6 @@ def _inertia_torque(body: Body, k: NamedKinematics) -> Components:
     assert body.inertia is not None
     R, omega = k.rotation(body.frame), k.omega(body.frame)
     inertia = (R * body.inertia * R.T).applyfunc(lambda e: k.name(e, f"I_{body.name}"))
-    momentum = k.named(times(inertia, omega), f"H_{body.name}")
-    rate = add(times(inertia, k.alpha(body.frame)), cross(omega, momentum))
-    return scale(sm.S.NegativeOne, rate)
+    momentum = k.named(multiply_matrix(inertia, omega), f"H_{body.name}")
+    rate = add_components(multiply_matrix(inertia, k.alpha(body.frame)), cross_product(omega, momentum))
+    return scale_components(sm.S.NegativeOne, rate)

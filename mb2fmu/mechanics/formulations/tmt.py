@@ -20,25 +20,25 @@ from __future__ import annotations
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
-from mb2fmu.mechanics.formulations.applicability import Applies, by_projection
-from mb2fmu.mechanics.formulations.equations_assembly import assemble
+from mb2fmu.mechanics.formulations.applicability import Applicability, projection_applicability
+from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.generalized_forces import applied_loads
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
     Partials,
-    add,
-    cross,
-    dot,
-    scale,
-    times,
+    add_components,
+    cross_product,
+    dot_product,
+    scale_components,
+    multiply_matrix,
 )
 
 
-def applies(mechanism: Mechanism) -> Applies:
+def applies(mechanism: Mechanism) -> Applicability:
     """Return whether the method applies: there must be bodies."""
-    return by_projection(mechanism)
+    return projection_applicability(mechanism)
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
@@ -52,16 +52,16 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     """
     kinematics = NamedKinematics(mechanism)
     n = len(mechanism.u)
-    M, f, unknown = _projected(kinematics, range(len(mechanism.u_all)))
+    M, f, unknown = _project_equations(kinematics, range(len(mechanism.u_all)))
     for i, force in enumerate(mechanism.potential_forces):
         f[i] += force
     forces = _constraint_forces(mechanism, M, f, unknown)
     named = [kinematics.name(e, f"f_{u.name}") for u, e in zip(mechanism.u, f, strict=False)]
     dynamics = MassMatrixDynamics(sm.ImmutableMatrix(M[:n, :n]), sm.ImmutableMatrix(n, 1, named))
-    return assemble("tmt", kinematics, dynamics, constraint_forces=forces)
+    return assemble_equations("tmt", kinematics, dynamics, constraint_forces=forces)
 
 
-def formulate_motion(mechanism: Mechanism) -> EquationsOfMotion:
+def formulate_given_acceleration(mechanism: Mechanism) -> EquationsOfMotion:
     """Form everything but the dynamics, for a given u': motions, energies, outputs, unknown forces.
 
     M_d has n_u^2 entries, each a sum over bodies, which for a long chain are most of the work.
@@ -71,11 +71,13 @@ def formulate_motion(mechanism: Mechanism) -> EquationsOfMotion:
     """
     kinematics = NamedKinematics(mechanism)
     auxiliary = range(len(mechanism.u), len(mechanism.u_all))
-    forces = _constraint_forces(mechanism, *_projected(kinematics, auxiliary))
-    return assemble("tmt", kinematics, None, constraint_forces=forces)
+    forces = _constraint_forces(mechanism, *_project_equations(kinematics, auxiliary))
+    return assemble_equations("tmt", kinematics, None, constraint_forces=forces)
 
 
-def _projected(kinematics: NamedKinematics, rows: range) -> tuple[sm.MutableDenseMatrix, list[sm.Expr], list[sm.Expr]]:
+def _project_equations(
+    kinematics: NamedKinematics, rows: range
+) -> tuple[sm.MutableDenseMatrix, list[sm.Expr], list[sm.Expr]]:
     """Return these rows of M_d, of f without unknown forces, and of the unknown forces' part; other rows are zero."""
     m = kinematics.mechanism
     n_all = len(m.u_all)
@@ -85,37 +87,37 @@ def _projected(kinematics: NamedKinematics, rows: range) -> tuple[sm.MutableDens
     for body in m.bodies:
         _add_body(body, kinematics, M, f, rows)
     for load in applied_loads(kinematics):
-        known, hidden = _split(load.vector, m)
+        known, hidden = _split_unknown_forces(load.vector, m)
         for i in load.partials.keys() & rows:
-            f[i] += dot(load.partials[i], known)
-            unknown[i] += dot(load.partials[i], hidden)
+            f[i] += dot_product(load.partials[i], known)
+            unknown[i] += dot_product(load.partials[i], hidden)
     return M, f, unknown
 
 
 def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix, f: list[sm.Expr], rows: range) -> None:
     """Add one body's TᵀMT and -Tᵀḡ."""
     v = kinematics.velocity_partials(body.masscenter)
-    momentum_rate = scale(body.mass, kinematics.acceleration0(body.masscenter))
+    momentum_rate = scale_components(body.mass, kinematics.acceleration0(body.masscenter))
     momentum_rate = kinematics.named(momentum_rate, f"ma_{body.name}")
-    momenta = {j: scale(body.mass, column) for j, column in v.items()}
+    momenta = {j: scale_components(body.mass, column) for j, column in v.items()}
     _add_products(M, v, momenta, kinematics, f"mJv_{body.name}", rows)
     for i in v.keys() & rows:
-        f[i] -= dot(v[i], momentum_rate)
+        f[i] -= dot_product(v[i], momentum_rate)
     if body.inertia is None or body.inertia.is_zero_matrix:
         return
     R = kinematics.rotation(body.frame)
-    inertia = _turned(body, R, kinematics)
+    inertia = _rotate_inertia(body, R, kinematics)
     w, omega = kinematics.omega_partials(body.frame), kinematics.omega(body.frame)
-    momentum = kinematics.named(times(inertia, omega), f"H_{body.name}")
-    rate = add(times(inertia, kinematics.alpha0(body.frame)), cross(omega, momentum))
+    momentum = kinematics.named(multiply_matrix(inertia, omega), f"H_{body.name}")
+    rate = add_components(multiply_matrix(inertia, kinematics.alpha0(body.frame)), cross_product(omega, momentum))
     rate = kinematics.named(rate, f"Hdot_{body.name}")
-    momenta = {j: times(inertia, column) for j, column in w.items()}
+    momenta = {j: multiply_matrix(inertia, column) for j, column in w.items()}
     _add_products(M, w, momenta, kinematics, f"IJw_{body.name}", rows)
     for i in w.keys() & rows:
-        f[i] -= dot(w[i], rate)
+        f[i] -= dot_product(w[i], rate)
 
 
-def _turned(body: Body, R: sm.ImmutableMatrix, kinematics: NamedKinematics) -> sm.ImmutableMatrix:
+def _rotate_inertia(body: Body, R: sm.ImmutableMatrix, kinematics: NamedKinematics) -> sm.ImmutableMatrix:
     """R I Rᵀ, symmetric, its six entries named.
 
     A multiple of the identity turns into itself: taken off before and added after it leaves fewer axes to turn, of a
@@ -145,19 +147,19 @@ def _add_products(
     for i, a in left.items():
         for j, b in right.items():
             if i <= j and j in rows:
-                M[i, j] += dot(a, b)
+                M[i, j] += dot_product(a, b)
                 if i < j:
                     M[j, i] = M[i, j]
 
 
-def _split(vector: Components, mechanism: Mechanism) -> tuple[Components, Components]:
+def _split_unknown_forces(vector: Components, mechanism: Mechanism) -> tuple[Components, Components]:
     """Return the parts without and with unknown forces."""
     unknown = set(mechanism.constraint_forces)
     if not unknown or not any(c.free_symbols & unknown for c in vector):
         return vector, ZERO
     zero = dict.fromkeys(unknown, sm.S.Zero)
     known = (vector[0].xreplace(zero), vector[1].xreplace(zero), vector[2].xreplace(zero))
-    hidden = add(vector, scale(sm.S.NegativeOne, known))
+    hidden = add_components(vector, scale_components(sm.S.NegativeOne, known))
     return known, (sm.expand(hidden[0]), sm.expand(hidden[1]), sm.expand(hidden[2]))
 
 

@@ -12,15 +12,15 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.declared_arrays import DeclaredArray
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.model import Model
-from mb2fmu.model.naming import is_variable_name, requested_names
+from mb2fmu.model.naming import is_variable_name, output_variable_names
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Output, Speed
 
-_RATE = "der("
+_DERIVATIVE_PREFIX = "der("
 
 
 def array_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's arrays."""
-    roles = _roles(model)
+    roles = _variable_roles(model)
     own = (item.name for item in model.declared if not isinstance(item, OutputRequest))
     names = {"time", *own, *(name for name in roles if isinstance(name, str))}
     for name, count in Counter(array.name for array in model.arrays).items():
@@ -54,9 +54,9 @@ def _element_faults(
         yield Fault(what, array.where, "declare one array for each")
 
 
-def resolved_arrays(model: Model) -> tuple[DeclaredArray, ...]:
+def resolve_arrays(model: Model) -> tuple[DeclaredArray, ...]:
     """Return the arrays of a faultless model, with names of variables in place of symbols."""
-    roles = _roles(model)
+    roles = _variable_roles(model)
     return tuple(
         DeclaredArray(
             array.name, tuple(roles[each][0] for each in array.elements), array.shape, array.description, array.where
@@ -65,17 +65,17 @@ def resolved_arrays(model: Model) -> tuple[DeclaredArray, ...]:
     )
 
 
-def _roles(model: Model) -> dict[sm.Expr | str, tuple[str, str]]:
+def _variable_roles(model: Model) -> dict[sm.Expr | str, tuple[str, str]]:
     """Return (name, role) of a variable by its symbol and by its name: ``input``, ``output``, or ``motion``."""
     roles: dict[sm.Expr | str, tuple[str, str]] = {}
     for item in model.declared:
         if isinstance(item, OutputRequest):
-            roles.update((name, (name, "output")) for name in requested_names(item))
+            roles.update((name, (name, "output")) for name in output_variable_names(item))
         elif isinstance(item, Output):
             roles[item.name] = (item.name, "output")
         elif isinstance(item, Input):
             roles[item.symbol] = roles[item.name] = (item.name, "input")
         elif isinstance(item, Coordinate | Speed | AuxiliaryState):
             roles[item.symbol] = roles[item.name] = (item.name, "motion")
-            roles[f"{_RATE}{item.name})"] = (f"{_RATE}{item.name})", "motion")
+            roles[f"{_DERIVATIVE_PREFIX}{item.name})"] = (f"{_DERIVATIVE_PREFIX}{item.name})", "motion")
     return roles

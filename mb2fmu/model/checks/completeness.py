@@ -10,13 +10,13 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import LagrangesMethod, Point, System
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.expression_contents import contents, rate_in_time
-from mb2fmu.model.checks.rate_units import rate_unit_faults
+from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
+from mb2fmu.model.checks.rate_units import speed_unit_faults
 from mb2fmu.model.model import Model
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics
-from mb2fmu.model.variables import AuxiliaryState, ConstraintForce, Coordinate, Speed, plain_name
+from mb2fmu.model.variables import AuxiliaryState, ConstraintForce, Coordinate, Speed, symbol_word
 
 
 def mechanics_faults(model: Model) -> list[Fault]:
@@ -26,9 +26,9 @@ def mechanics_faults(model: Model) -> list[Fault]:
     return [
         *_start_faults(model, Coordinate, "coordinate", coordinates, '0.0, "rad"'),
         *_start_faults(model, Speed, "speed", speeds.all, '0.0, "rad/s"'),
-        *_double_faults(model, coordinates, speeds.all),
+        *_duplicate_faults(model, coordinates, speeds.all),
         *_kinematic_faults(model, coordinates, speeds.all),
-        *rate_unit_faults(model),
+        *speed_unit_faults(model),
         *_constraint_faults(model, speeds),
         *_joint_faults(model, coordinates, speeds.all),
         *_body_faults(model),
@@ -45,8 +45,8 @@ def _origin_faults(model: Model) -> Iterator[Fault]:
     if not isinstance(origin, Point):
         return
     states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
-    jumping = {symbol for event in model.own_events for symbol in event.settings} & states
-    for point in mechanics_source.connected_points(origin):
+    jumping = {symbol for event in model.declared_events for symbol in event.settings} & states
+    for point in mechanics_source.list_connected_points(origin):
         if point is origin or point._vel_dict.get(frame) != 0:  # noqa: SLF001  (as SymPy was told; asking writes)
             continue
         names = sorted(
@@ -66,29 +66,29 @@ def _start_faults(
     known = set(of_mechanics)
     for symbol in of_mechanics:
         if symbol not in declared:
-            line = f"model.{word}({written(symbol)}, {example})"
-            yield Fault(f"the {word} {plain_name(symbol)} has no start value", model.where, f"add  {line}")
-    names = ", ".join(map(plain_name, of_mechanics)) or "none"
+            line = f"model.{word}({format_symbol(symbol)}, {example})"
+            yield Fault(f"the {word} {symbol_word(symbol)} has no start value", model.where, f"add  {line}")
+    names = ", ".join(map(symbol_word, of_mechanics)) or "none"
     for symbol, item in declared.items():
         if symbol not in known:
             what = f"{symbol} is declared as a {word}, but the mechanics have it not among theirs ({names})"
-            yield Fault(what, item.where, _meant(model, word, symbol))
+            yield Fault(what, item.where, _suggest_symbol(model, word, symbol))
 
 
-def _meant(model: Model, word: str, symbol: sm.Expr) -> str:
+def _suggest_symbol(model: Model, word: str, symbol: sm.Expr) -> str:
     """Return the symbol that was probably meant by a declaration that matches nothing."""
     other = "speed" if word == "coordinate" else "coordinate"
     speeds = mechanics_source.speeds(model.mechanics)
     if symbol in (speeds.all if word == "coordinate" else mechanics_source.coordinates(model.mechanics)):
-        return f"it is a {other}: model.{other}({written(symbol)}, …)"
+        return f"it is a {other}: model.{other}({format_symbol(symbol)}, …)"
     if symbol in speeds.auxiliary:
         return "it is an auxiliary speed, which is always zero: leave the declaration out"
     if isinstance(model.mechanics, LagrangesMethod) and word == "speed":
         return "the speeds of a LagrangesMethod are the q' themselves: model.speed(q.diff(), …)"
-    return f"remove the line, or add {plain_name(symbol)} to the {word}s of the mechanics"
+    return f"remove the line, or add {symbol_word(symbol)} to the {word}s of the mechanics"
 
 
-def _double_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
+def _duplicate_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
     """Yield parts that stand twice in ``Parts``; SymPy checks its own objects."""
     everything = [*coordinates, *speeds]
     for symbol, count in Counter(everything).items():
@@ -103,25 +103,25 @@ def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequ
         return
     equations = mechanics_source.kinematic_equations(model.mechanics)
     moving = set(speeds)
-    wanted = [q for q in coordinates if rate_in_time(q) not in moving]
-    appearing = {function for row in equations for function, order in contents(row).derivatives if order == 1}
+    wanted = [q for q in coordinates if differentiate_by_time(q) not in moving]
+    appearing = {function for row in equations for function, order in collect_contents(row).derivatives if order == 1}
     undetermined = [q for q in wanted if q not in appearing]
     for q in undetermined:
-        what = f"no kinematic equation determines {plain_name(q)}'"
-        remedy = f"add one, such as  {plain_name(q)}.diff() - u  for a speed u (kd_eqs, kdes, kinematic_equations)"
+        what = f"no kinematic equation determines {symbol_word(q)}'"
+        remedy = f"add one, such as  {symbol_word(q)}.diff() - u  for a speed u (kd_eqs, kdes, kinematic_equations)"
         yield Fault(what, model.where, remedy)
     if len(equations) != len(wanted) and not undetermined:
         what = f"there are {len(equations)} kinematic equations for {len(wanted)} coordinates"
         yield Fault(what, model.where, "give one equation per coordinate")
     for number, row in enumerate(equations, 1):
-        inside = contents(row)
+        inside = collect_contents(row)
         second = sorted(str(f) for f, order in inside.derivatives if order > 1 or f in moving)
         if second:
             what = f"kinematic equation {number} contains accelerations: of {', '.join(second)}"
             yield Fault(what, model.where, "it relates q' and u only")
 
 
-def _constraint_faults(model: Model, speeds: mechanics_source.Speeds) -> Iterator[Fault]:
+def _constraint_faults(model: Model, speeds: mechanics_source.GeneralizedSpeeds) -> Iterator[Fault]:
     """Yield a fault if the number of dependent speeds does not fit the velocity constraints."""
     mechanics = model.mechanics
     velocity, holonomic = (
@@ -150,8 +150,8 @@ def _joint_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence
         for word, own, of_system in (("coordinate", joint.coordinates, coordinates), ("speed", joint.speeds, speeds)):
             for symbol in own:
                 if symbol not in of_system:
-                    what = f"the {word} {plain_name(symbol)} of joint {joint.name} is not in the system"
-                    yield Fault(what, model.where, f"add it: system.add_{word}s({written(symbol)})")
+                    what = f"the {word} {symbol_word(symbol)} of joint {joint.name} is not in the system"
+                    yield Fault(what, model.where, f"add it: system.add_{word}s({format_symbol(symbol)})")
 
 
 def _body_faults(model: Model) -> Iterator[Fault]:
@@ -172,13 +172,13 @@ def _body_faults(model: Model) -> Iterator[Fault]:
             if quantity is None:
                 continue
             terms = [quantity] if what == "mass" else [term[0] for term in getattr(quantity, "args", ())]
-            varying = {str(f) for term in terms for f in contents(term).varying}
-            if varying or any(contents(term).time for term in terms):
+            varying = {str(f) for term in terms for f in collect_contents(term).varying}
+            if varying or any(collect_contents(term).time for term in terms):
                 text = f"the {what} of body {body.name} changes with {', '.join(sorted(varying)) or 'time'}"
                 yield Fault(text, model.where, "mass and inertia are made of parameters only")
 
 
-def _constraint_force_faults(model: Model, speeds: mechanics_source.Speeds) -> Iterator[Fault]:
+def _constraint_force_faults(model: Model, speeds: mechanics_source.GeneralizedSpeeds) -> Iterator[Fault]:
     """Yield constraint forces that nothing determines: each needs an auxiliary speed."""
     forces = [item for item in model.declared if isinstance(item, ConstraintForce)]
     if len(forces) > len(speeds.auxiliary):
@@ -187,10 +187,10 @@ def _constraint_force_faults(model: Model, speeds: mechanics_source.Speeds) -> I
         yield Fault(what, forces[0].where, remedy)
 
 
-def written(symbol: sm.Expr) -> str:
+def format_symbol(symbol: sm.Expr) -> str:
     """Return a symbol as one writes it in a model file: ``q``, ``q.diff()``."""
     if isinstance(symbol, sm.Derivative):
         return (
-            f"{plain_name(symbol.expr)}.diff({f't, {symbol.derivative_count}' if symbol.derivative_count > 1 else ''})"
+            f"{symbol_word(symbol.expr)}.diff({f't, {symbol.derivative_count}' if symbol.derivative_count > 1 else ''})"
         )
-    return plain_name(symbol)
+    return symbol_word(symbol)

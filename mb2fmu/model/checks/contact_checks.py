@@ -14,15 +14,15 @@ from mb2fmu.model.model import Model
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.variables import Parameter
 
-MOST_AT_ONCE = 3
+MAX_SIMULTANEOUS_CONTACTS = 3
 """Contacts whose modes are enumerated."""
 
 
-MOST_PUSHED = 2
+MAX_POISSON_FRICTION_CONTACTS = 2
 """The same where each has six of them: with friction, by Poisson's law."""
 
 
-ONE_TANGENT = (
+ONE_TANGENT_REMEDY = (
     "give the rate at which what touches slides along one tangent: a rigid contact has friction in a plane; "
     "in space take Contact, which gives way, with kinetic and slip_speed"
 )
@@ -33,7 +33,7 @@ def contact_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's contacts."""
     coordinates = set(mechanics_source.coordinates(model.mechanics))
     speeds = set(mechanics_source.speeds(model.mechanics).all)
-    for contact in model.own_contacts:
+    for contact in model.declared_contacts:
         functions = contact.gap.atoms(AppliedUndef, sm.Derivative)
         wrong = sorted({f for f in functions if isinstance(f, sm.Derivative) or f in speeds}, key=str)
         if wrong:
@@ -43,42 +43,50 @@ def contact_faults(model: Model) -> Iterator[Fault]:
             what = f"the gap of {contact.name}, {contact.gap}, has no velocity: no coordinate stands in it"
             yield Fault(what, contact.where, "write it in the coordinates of what touches")
         yield from _slip_faults(contact, speeds)
-    yield from _restitutions(model)
-    for request in model.declared if model.own_contacts else ():
+    yield from _restitution_faults(model)
+    for request in model.declared if model.declared_contacts else ():
         if isinstance(request, OutputRequest) and request.kind in {"reaction_force", "reaction_torque"}:
             what = f"{request.name} is a reaction, and forces of contacts that rest are not in it yet"
             yield Fault(what, request.where, "leave it out, or ask for it in a model without impacts")
-    yield from _crowd_faults(model)
+    yield from _combination_faults(model)
 
 
-def _crowd_faults(model: Model) -> Iterator[Fault]:
+def _combination_faults(model: Model) -> Iterator[Fault]:
     """Yield faults of contacts that cannot stand together."""
-    orders = {contact.order for contact in model.own_contacts}
+    orders = {contact.order for contact in model.declared_contacts}
     if len(orders) > 1:
-        last = model.own_contacts[-1]
+        last = model.declared_contacts[-1]
         what = f"{last.name} wants impacts {last.order}, and others want another order"
         yield Fault(what, last.where, "say the same of all contacts of a model")
-    if orders == {"at once"} and len({contact.law for contact in model.own_contacts}) > 1:
-        last = model.own_contacts[-1]
+    if orders == {"at once"} and len({contact.law for contact in model.declared_contacts}) > 1:
+        last = model.declared_contacts[-1]
         what = f"impacts at once follow one law, and {last.name} says {last.law} where another says otherwise"
         yield Fault(what, last.where, "say the same law of all contacts of a model, or order='in turn'")
-    rough = [contact for contact in model.own_contacts if contact.friction]
-    if rough and len(model.own_contacts) > MOST_AT_ONCE:
-        what = f"{len(model.own_contacts)} contacts are too many where one has friction: modes are enumerated"
-        yield Fault(what, model.own_contacts[-1].where, f"take at most {MOST_AT_ONCE}, or leave out the friction")
+    rough = [contact for contact in model.declared_contacts if contact.friction]
+    if rough and len(model.declared_contacts) > MAX_SIMULTANEOUS_CONTACTS:
+        what = f"{len(model.declared_contacts)} contacts are too many where one has friction: modes are enumerated"
+        yield Fault(
+            what,
+            model.declared_contacts[-1].where,
+            f"take at most {MAX_SIMULTANEOUS_CONTACTS}, or leave out the friction",
+        )
     pushed = orders == {"at once"} and {contact.law for contact in rough} == {"poisson"}
-    if pushed and len(model.own_contacts) > MOST_PUSHED:
-        what = f"{len(model.own_contacts)} contacts at once with friction and Poisson's law are too many"
-        yield Fault(what, rough[-1].where, f"take at most {MOST_PUSHED}, order='in turn' or law='newton'")
-    if orders == {"at once"} and not rough and len(model.own_contacts) > MOST_AT_ONCE:
-        what = f"{len(model.own_contacts)} contacts at once are too many: modes are enumerated"
-        yield Fault(what, model.own_contacts[-1].where, f"take at most {MOST_AT_ONCE}, or order='in turn'")
+    if pushed and len(model.declared_contacts) > MAX_POISSON_FRICTION_CONTACTS:
+        what = f"{len(model.declared_contacts)} contacts at once with friction and Poisson's law are too many"
+        yield Fault(
+            what, rough[-1].where, f"take at most {MAX_POISSON_FRICTION_CONTACTS}, order='in turn' or law='newton'"
+        )
+    if orders == {"at once"} and not rough and len(model.declared_contacts) > MAX_SIMULTANEOUS_CONTACTS:
+        what = f"{len(model.declared_contacts)} contacts at once are too many: modes are enumerated"
+        yield Fault(
+            what, model.declared_contacts[-1].where, f"take at most {MAX_SIMULTANEOUS_CONTACTS}, or order='in turn'"
+        )
 
 
-def _restitutions(model: Model) -> Iterator[Fault]:
+def _restitution_faults(model: Model) -> Iterator[Fault]:
     """Yield restitution coefficients outside of [0, 1] at the values of the user's parameters."""
     values = {item.symbol: sm.sympify(item.value) for item in model.declared if isinstance(item, Parameter)}
-    for contact in model.own_contacts:
+    for contact in model.declared_contacts:
         e = contact.restitution
         for _ in values:
             e = e.xreplace(values) if e.free_symbols & values.keys() else e
@@ -103,4 +111,4 @@ def _slip_faults(contact: DeclaredContact, speeds: Collection[sm.Basic]) -> Iter
         yield Fault(what, contact.where, "give the rate at which what touches slides along the surface")
     elif any(sm.diff(slip, first, second) != 0 for first in moving for second in moving):
         what = f"the slip of {contact.name}, {slip}, is not linear in the speeds"
-        yield Fault(what, contact.where, ONE_TANGENT)
+        yield Fault(what, contact.where, ONE_TANGENT_REMEDY)

@@ -15,26 +15,26 @@ from sympy.physics.mechanics.joint import Joint
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.calculated_parameters import ordered_parameters
-from mb2fmu.model.checks.array_checks import array_faults, resolved_arrays
-from mb2fmu.model.checks.bound_checks import out_of_bounds
+from mb2fmu.model.calculated_parameters import order_parameters
+from mb2fmu.model.checks.array_checks import array_faults, resolve_arrays
+from mb2fmu.model.checks.bound_checks import bound_faults
 from mb2fmu.model.checks.completeness import mechanics_faults
 from mb2fmu.model.checks.contact_checks import contact_faults
 from mb2fmu.model.checks.event_checks import event_faults
 from mb2fmu.model.checks.experiment_checks import experiment_faults
-from mb2fmu.model.checks.expression_contents import contents
+from mb2fmu.model.checks.expression_contents import collect_contents
 from mb2fmu.model.checks.latch_checks import latch_faults
-from mb2fmu.model.checks.load_checks import addition_faults, complete
+from mb2fmu.model.checks.load_checks import added_load_faults, complete_mechanics
 from mb2fmu.model.checks.loop_checks import loop_faults
 from mb2fmu.model.checks.symbol_checks import symbol_faults
-from mb2fmu.model.checks.symbol_usage import uses
-from mb2fmu.model.checks.terminal_checks import resolved, terminal_faults
-from mb2fmu.model.checks.text_checks import LONGEST_NAME, text_faults
-from mb2fmu.model.declarations.shapes import Arrow, look_faults
-from mb2fmu.model.declarations.shared_clock import counted_together
+from mb2fmu.model.checks.symbol_usage import collect_mechanics_expressions
+from mb2fmu.model.checks.terminal_checks import resolve_terminals, terminal_faults
+from mb2fmu.model.checks.text_checks import MAX_NAME_LENGTH, text_faults
+from mb2fmu.model.declarations.shapes import LoadArrow, appearance_item_faults
+from mb2fmu.model.declarations.shared_clock import share_clocks
 from mb2fmu.model.model import Model, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names, suggested_name
+from mb2fmu.model.naming import is_model_name, is_variable_name, output_variable_names, suggest_identifier
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.record_mechanics import (
     RecordedBody,
@@ -53,14 +53,14 @@ from mb2fmu.model.variables import (
     Parameter,
     Quantity,
     Speed,
-    plain_name,
+    symbol_word,
 )
 from mb2fmu.units import base_text, compatible, parse_unit
 
-Kind = TypeVar("Kind", bound=Quantity)
+DeclaredKind = TypeVar("DeclaredKind", bound=Quantity)
 
 
-def check(model: Model) -> ModelDefinition:
+def check_model(model: Model) -> ModelDefinition:
     """Check a model: find every fault that needs no equations.
 
     Args:
@@ -74,10 +74,10 @@ def check(model: Model) -> ModelDefinition:
     """
     headline = f"the model {model.name} cannot be used:"
     if not mechanics_source.is_mechanics(model.mechanics):
-        raise ModelError(headline, [_no_mechanics(model)])
-    added = [*_model_name_faults(model), *addition_faults(model)]
-    model = complete(model)
-    parameters, parameter_faults = ordered_parameters(_of(model, Parameter))
+        raise ModelError(headline, [_mechanics_fault(model)])
+    added = [*_model_name_faults(model), *added_load_faults(model)]
+    model = complete_mechanics(model)
+    parameters, parameter_faults = order_parameters(_declared_items(model, Parameter))
     faults = [*added, *_declaration_faults(model), *mechanics_faults(model), *parameter_faults, *_further_faults(model)]
     if faults:
         raise ModelError(headline, dict.fromkeys(faults))
@@ -86,57 +86,57 @@ def check(model: Model) -> ModelDefinition:
         description=model.description,
         mechanics=model.mechanics,
         parameters=parameters,
-        inputs=_of(model, Input),
-        coordinates=_sorted(_of(model, Coordinate), mechanics_source.coordinates(model.mechanics)),
-        speeds=_sorted(_of(model, Speed), mechanics_source.speeds(model.mechanics).all),
-        auxiliary_states=_of(model, AuxiliaryState),
-        constraint_forces=_of(model, ConstraintForce),
-        constraints=_of(model, Constraint),
+        inputs=_declared_items(model, Input),
+        coordinates=_order_records(_declared_items(model, Coordinate), mechanics_source.coordinates(model.mechanics)),
+        speeds=_order_records(_declared_items(model, Speed), mechanics_source.speeds(model.mechanics).all),
+        auxiliary_states=_declared_items(model, AuxiliaryState),
+        constraint_forces=_declared_items(model, ConstraintForce),
+        constraints=_declared_items(model, Constraint),
         outputs=tuple(item for item in model.declared if isinstance(item, Output | OutputRequest)),
         potential_energy=model.potential,
         experiment=model.default_experiment,
         source=model.source,
         diagram=model.diagram,
-        terminals=resolved(model),
-        arrays=resolved_arrays(model),
+        terminals=resolve_terminals(model),
+        arrays=resolve_arrays(model),
         looks=tuple(model.looks),
         ground=model.ground,
         loops=tuple(model.loops),
         given=model.given,
-        events=counted_together(model.own_events),
-        contacts=tuple(model.own_contacts),
+        events=share_clocks(model.declared_events),
+        contacts=tuple(model.declared_contacts),
         known_potentials=tuple(model.known_potentials),
-        loads_of_elements=tuple((added.load, added.element) for added in model.added_loads if added.element),
-        latches=tuple(model.own_latches),
+        element_of_load=tuple((added.load, added.element) for added in model.added_loads if added.element),
+        latches=tuple(model.declared_latches),
     )
 
 
 def _further_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of every other part of a model: symbols, requests, experiment, connections, looks, events."""
-    requests = _of(model, OutputRequest)
-    yield from symbol_faults(model, uses(model.mechanics, requests))
+    requests = _declared_items(model, OutputRequest)
+    yield from symbol_faults(model, collect_mechanics_expressions(model.mechanics, requests))
     for request in requests:
         yield from _request_faults(model, request)
     parts = (
-        experiment_faults, terminal_faults, array_faults, _look_faults, loop_faults, event_faults, contact_faults,
+        experiment_faults, terminal_faults, array_faults, _appearance_faults, loop_faults, event_faults, contact_faults,
         latch_faults,
     )  # fmt: skip
     for faults_of in parts:
         yield from faults_of(model)
 
 
-def _of(model: Model, kind: type[Kind]) -> tuple[Kind, ...]:
+def _declared_items(model: Model, kind: type[DeclaredKind]) -> tuple[DeclaredKind, ...]:
     """Return all declared items of one kind, in their order."""
     return tuple(item for item in model.declared if isinstance(item, kind))
 
 
-def _sorted(records: Iterable[Any], order: Iterable[sm.Expr]) -> tuple[Any, ...]:
+def _order_records(records: Iterable[Any], order: Iterable[sm.Expr]) -> tuple[Any, ...]:
     """Return records in the order of these symbols."""
     by_symbol = {record.symbol: record for record in records}
     return tuple(by_symbol[symbol] for symbol in order)
 
 
-def _no_mechanics(model: Model) -> Fault:
+def _mechanics_fault(model: Model) -> Fault:
     """Return the fault of a model whose mechanics are of no known kind."""
     what = f"its mechanics are a {type(model.mechanics).__name__}"
     return Fault(what, model.where, "hand over a System, a KanesMethod or LagrangesMethod already set up, or Parts")
@@ -145,13 +145,13 @@ def _no_mechanics(model: Model) -> Fault:
 def _model_name_faults(model: Model) -> Iterator[Fault]:
     """Yield a fault if the model's name is no identifier, or too long for a file name."""
     if not is_model_name(model.name):
-        remedy = f"call it {suggested_name(model.name, 'Mechanism')}"
+        remedy = f"call it {suggest_identifier(model.name, 'Mechanism')}"
         yield Fault(
             f"{model.name!r} cannot name a model: it must be an identifier of C and Python", model.where, remedy
         )
-    elif len(model.name) > LONGEST_NAME:
+    elif len(model.name) > MAX_NAME_LENGTH:
         what = f"the model's name has {len(model.name)} characters, and names a file"
-        yield Fault(what, model.where, f"take at most {LONGEST_NAME}")
+        yield Fault(what, model.where, f"take at most {MAX_NAME_LENGTH}")
 
 
 def _declaration_faults(model: Model) -> Iterator[Fault]:
@@ -166,10 +166,12 @@ def _declaration_faults(model: Model) -> Iterator[Fault]:
         if isinstance(item, Coordinate | Speed) and item.kind not in {"fixed", "guess"}:
             yield Fault(f"the start of {item.name} cannot be {item.kind!r}", item.where, "take 'fixed' or 'guess'")
         if not isinstance(item, Constraint) and not is_variable_name(item.name):
-            remedy = f"letters, digits and _, with dots and [indices] between: name={suggested_name(item.name, 'x')!r}"
+            remedy = (
+                f"letters, digits and _, with dots and [indices] between: name={suggest_identifier(item.name, 'x')!r}"
+            )
             yield Fault(f"the FMU cannot have a variable called {item.name!r}", item.where, remedy)
-    yield from _double_symbols(model)
-    yield from _double_names(model)
+    yield from _duplicate_symbol_faults(model)
+    yield from _duplicate_name_faults(model)
 
 
 def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
@@ -177,7 +179,7 @@ def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
     symbol = getattr(item, "symbol", None)
     if symbol is None or isinstance(item, ConstraintForce):
         return
-    kind = _kind(item)
+    kind = _kind_name(item)
     if isinstance(item, Parameter):
         if not isinstance(symbol, sm.Symbol):
             remedy = "make it by sympy.symbols, or declare it as an input"
@@ -189,12 +191,12 @@ def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
             remedy = f"give it another name in the mechanics: sympy.Symbol('{symbol}_0'); name='{symbol}' may stay"
             yield Fault(f"the parameter {symbol} is printed as SymPy's symbol of time is", item.where, remedy)
         return
-    inside = contents(symbol) if isinstance(symbol, sm.Basic) else None
+    inside = collect_contents(symbol) if isinstance(symbol, sm.Basic) else None
     is_function = inside is not None and symbol in inside.functions
     is_derivative = inside is not None and isinstance(symbol, sm.Derivative) and len(inside.derivatives) == 1
     if not (is_function or (is_derivative and isinstance(item, Speed | Input))):
-        remedy = f"make it by dynamicsymbols('{plain_name(symbol)}')"
-        yield Fault(f"{symbol} is declared as {_article(kind)}, but is no function of time", item.where, remedy)
+        remedy = f"make it by dynamicsymbols('{symbol_word(symbol)}')"
+        yield Fault(f"{symbol} is declared as {_add_article(kind)}, but is no function of time", item.where, remedy)
 
 
 def _unit_faults(item: Quantity) -> Iterator[Fault]:
@@ -215,7 +217,7 @@ def _unit_faults(item: Quantity) -> Iterator[Fault]:
 
 def _number_faults(item: Quantity) -> Iterator[Fault]:
     """Yield numbers that are not finite, crossed bounds, values outside of them, and nominals not above zero."""
-    numbers = {"min": item.minimum, "max": item.maximum, "nominal": item.nominal, "start value": _start(item)}
+    numbers = {"min": item.minimum, "max": item.maximum, "nominal": item.nominal, "start value": _start_value(item)}
     if isinstance(item, Parameter):
         numbers["value"] = numbers.pop("start value")
     low, high = item.minimum, item.maximum
@@ -224,47 +226,45 @@ def _number_faults(item: Quantity) -> Iterator[Fault]:
             yield Fault(f"the {what} of {item.name} is {number}", item.where, "give a finite number")
     if low is not None and high is not None and low > high:
         yield Fault(f"{item.name} has min={low} > max={high}", item.where, "exchange them")
-    elif (start := _start(item)) is not None:
-        yield from out_of_bounds(item, start)
+    elif (start := _start_value(item)) is not None:
+        yield from bound_faults(item, start)
     if item.nominal is not None and item.nominal <= 0.0:
         yield Fault(f"the nominal of {item.name} is {item.nominal}", item.where, "a typical magnitude is > 0")
 
 
-def _start(item: Quantity) -> float | None:
+def _start_value(item: Quantity) -> float | None:
     """Return an item's start value; None for outputs and for calculated parameters, which are checked later."""
     value = getattr(item, "value", getattr(item, "start", None))
     return None if isinstance(value, sm.Basic) else value
 
 
-def _double_symbols(model: Model) -> Iterator[Fault]:
+def _duplicate_symbol_faults(model: Model) -> Iterator[Fault]:
     """Yield symbols that are declared twice, or differ in their assumptions only."""
     first: dict[Any, Quantity] = {}
     for item in model.declared:
         symbol = getattr(item, "symbol", None)
         if symbol is None:
             continue
-        alike = next((other for other in first if _alike(symbol, other)), None)
+        alike = next((other for other in first if _print_alike(symbol, other)), None)
         if alike is not None:
             what = f"{symbol} and a symbol declared at {first[alike].where} differ in their assumptions only"
             yield Fault(what, item.where, "make one symbol of them, or give one another name in the mechanics")
         if symbol in first:
-            what = (
-                f"{symbol} is declared twice: as {_article(_kind(first[symbol]))} at {first[symbol].where}, and again"
-            )
+            what = f"{symbol} is declared twice: as {_add_article(_kind_name(first[symbol]))} at {first[symbol].where}, and again"
             yield Fault(what, item.where, "remove one of the two")
         first.setdefault(symbol, item)
 
 
-def _alike(symbol: Any, other: Any) -> bool:
+def _print_alike(symbol: Any, other: Any) -> bool:
     """Return whether two different plain symbols print alike; readers and printed code would confuse them."""
     plain = isinstance(symbol, sm.Symbol) and isinstance(other, sm.Symbol)
     return plain and symbol != other and symbol.name == other.name
 
 
-def _double_names(model: Model) -> Iterator[Fault]:
+def _duplicate_name_faults(model: Model) -> Iterator[Fault]:
     """Yield faults of names that two FMU variables have, those that mb2fmu adds included."""
     owners: dict[str, tuple[str, str]] = {"time": ("the independent variable", "")}
-    for name, owner, where in sorted(_all_names(model), key=lambda entry: str(entry[0]).startswith("der(")):
+    for name, owner, where in sorted(_list_variable_names(model), key=lambda entry: str(entry[0]).startswith("der(")):
         if name in owners:
             other, place = owners[name]
             what = f"two variables are called {name}: {other}{f' ({place})' if place else ''} and {owner}"
@@ -272,22 +272,24 @@ def _double_names(model: Model) -> Iterator[Fault]:
         owners.setdefault(name, (owner, where))
 
 
-def _all_names(model: Model) -> Iterator[tuple[str, str, str]]:
+def _list_variable_names(model: Model) -> Iterator[tuple[str, str, str]]:
     """Yield (name, owner, where) of each FMU variable."""
     dependent = mechanics_source.speeds(model.mechanics).dependent
     for item in model.declared:
         if isinstance(item, OutputRequest):
-            yield from ((name, f"output {item.name}", item.where) for name in requested_names(item))
+            yield from ((name, f"output {item.name}", item.where) for name in output_variable_names(item))
             continue
         if isinstance(item, Constraint):  # its name is for messages
             continue
-        what = f"output {item.name}" if isinstance(item, Output) else f"{_kind(item)} {getattr(item, 'symbol', '')}"
+        what = (
+            f"output {item.name}" if isinstance(item, Output) else f"{_kind_name(item)} {getattr(item, 'symbol', '')}"
+        )
         yield item.name, what, item.where
         if isinstance(item, Coordinate | Speed | AuxiliaryState) and item.symbol not in dependent:
             yield f"der({item.name})", f"the derivative of {item.name}", item.where
 
 
-_OF_BODIES = ("centre_of_mass", "centre_of_mass_velocity", "linear_momentum", "angular_momentum")
+_BODY_SUM_KINDS = ("centre_of_mass", "centre_of_mass_velocity", "linear_momentum", "angular_momentum")
 
 
 def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
@@ -300,7 +302,7 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
     wanted: dict[str, tuple[Any, str]] = {
         **dict.fromkeys(("position", "velocity", "acceleration", "distance"), point),
         **dict.fromkeys(("orientation", "angular_velocity", "angular_acceleration"), frame),
-        **dict.fromkeys(_OF_BODIES, (BodyBase, "bodies of the mechanics")),
+        **dict.fromkeys(_BODY_SUM_KINDS, (BodyBase, "bodies of the mechanics")),
         "relative_velocity": point,
         **dict.fromkeys(("reaction_force", "reaction_torque"), held),
         "joint_effort": (RecordedJoint, "joints of a robot"),
@@ -310,13 +312,13 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
         yield Fault(f"{call}({name!r}): the mechanics have no inertial frame", request.where, remedy)
     elif request.kind in wanted:
         kind, article = wanted[request.kind]
-        other_kind = request.kind.startswith("reaction") or request.kind in {*_OF_BODIES, "relative_velocity"}
+        other_kind = request.kind.startswith("reaction") or request.kind in {*_BODY_SUM_KINDS, "relative_velocity"}
         relative_to = () if other_kind else (request.relative_to,)
         for item in (*request.subject, *relative_to):
             if item is not None and not isinstance(item, kind):
                 what = f"{call}({name!r}) is asked of {item}, which is a {type(item).__name__}"
                 yield Fault(what, request.where, f"give it {article}")
-    elif request.kind in {"force", "power"} and not _handed_over(model, request.subject[0]):
+    elif request.kind in {"force", "power"} and not _belongs_to_mechanics(model, request.subject[0]):
         remedy = "give one of the loads or actuators of the mechanics, the object itself"
         yield Fault(f"{call}({name!r}) is asked of {request.subject[0]}, which is none of them", request.where, remedy)
     sequence = request.representation
@@ -326,7 +328,7 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
         yield Fault(what, request.where, "take 'quaternion', or the axes of a body-fixed sequence such as 'zxy'")
 
 
-def _handed_over(model: Model, subject: Any) -> bool:
+def _belongs_to_mechanics(model: Model, subject: Any) -> bool:
     """Return whether a load or actuator belongs to the mechanics; vectors are compared as written, which is cheap."""
     if isinstance(subject, ActuatorBase):
         return any(subject is actuator for actuator in mechanics_source.actuators(model.mechanics))
@@ -339,15 +341,15 @@ def _handed_over(model: Model, subject: Any) -> bool:
     )
 
 
-def _look_faults(model: Model) -> Iterator[Fault]:
+def _appearance_faults(model: Model) -> Iterator[Fault]:
     """Yield faults of shapes, traces and arrows."""
-    parameters = frozenset(parameter.symbol for parameter in _of(model, Parameter))
+    parameters = frozenset(parameter.symbol for parameter in _declared_items(model, Parameter))
     if model.looks and mechanics_source.inertial_frame(model.mechanics) is None and model.ground is None:
         remedy = "say model.place_in(N, O) with the inertial frame and origin of your points"
         yield Fault("pictures need an inertial frame, which the mechanics do not have", model.looks[0].where, remedy)
     for look in model.looks:
-        yield from (Fault(what, look.where, remedy) for what, remedy in look_faults(look, parameters))
-        if isinstance(look, Arrow) and not (_handed_over(model, look.load) or _is_pair(look.load)):
+        yield from (Fault(what, look.where, remedy) for what, remedy in appearance_item_faults(look, parameters))
+        if isinstance(look, LoadArrow) and not (_belongs_to_mechanics(model, look.load) or _is_pair(look.load)):
             remedy = "give one of the mechanics' loads or actuators, or a pair (point, vector)"
             yield Fault(f"an arrow is asked of {look.load}, which is none of them", look.where, remedy)
 
@@ -357,12 +359,12 @@ def _is_pair(load: Any) -> bool:
     return isinstance(load, tuple) and len(load) == 2 and isinstance(load[0], Point) and isinstance(load[1], Vector)
 
 
-def _kind(item: Quantity) -> str:
+def _kind_name(item: Quantity) -> str:
     """Return what a declared item is called in messages."""
     words = {"AuxiliaryState": "state", "ConstraintForce": "constraint force"}
     return words.get(type(item).__name__, type(item).__name__.lower())
 
 
-def _article(noun: str) -> str:
+def _add_article(noun: str) -> str:
     """Return a noun with its indefinite article."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

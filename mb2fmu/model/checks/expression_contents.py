@@ -14,7 +14,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.functions import SUPPORTED_FUNCTIONS, LookupTable, NoEvent, Pre, StickingSign, TableValue
 
-_STRUCTURE = (
+_STRUCTURAL_NODES = (
     sm.Add,
     sm.Mul,
     sm.Pow,
@@ -34,25 +34,25 @@ _STRUCTURE = (
 """Nodes that are no named functions; conditions are ``Boolean``."""
 
 
-def rate_in_time(function: sm.Expr, order: int = 1) -> sm.Expr:
+def differentiate_by_time(function: sm.Expr, order: int = 1) -> sm.Expr:
     """Return d/dt of a function of time; results are cached, since each is asked for many times."""
-    return _rate(function, order, dynamicsymbols._t)  # noqa: SLF001 - SymPy keeps its symbol of time there
+    return _cached_derivative(function, order, dynamicsymbols._t)  # noqa: SLF001 - SymPy keeps its symbol of time there
 
 
 @lru_cache(maxsize=4096)
-def _rate(function: sm.Expr, order: int, t: sm.Symbol) -> sm.Expr:
+def _cached_derivative(function: sm.Expr, order: int, t: sm.Symbol) -> sm.Expr:
     """Return the derivative by ``t``, which is part of the cache key: users replace SymPy's symbol of time.
 
     A function that nothing else is known of has its derivative written down as ``diff`` would, in a hundredth of the
     time.
     """
-    if _of_time(function):
+    if _is_function_of_time(function):
         return sm.Expr.__new__(sm.Derivative, function, sm.Tuple(t, sm.Integer(order)))
     return function.diff(t, order)
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class ExpressionContents:
     """Atoms of an expression, by kind.
 
     Attributes:
@@ -77,7 +77,7 @@ class Contents:
         return self.functions | {function for function, _ in self.derivatives}
 
 
-def contents(expression: sm.Basic) -> Contents:
+def collect_contents(expression: sm.Basic) -> ExpressionContents:
     """Collect the contents of an expression; equal subexpressions are visited once."""
     t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
     constants: set[sm.Symbol] = set()
@@ -94,19 +94,23 @@ def contents(expression: sm.Basic) -> Contents:
         seen.add(node)
         if isinstance(node, sm.Symbol):
             constants.add(node)
-        elif isinstance(node, sm.Derivative) and node.variables == (t,) * node.derivative_count and _of_time(node.expr):
+        elif (
+            isinstance(node, sm.Derivative)
+            and node.variables == (t,) * node.derivative_count
+            and _is_function_of_time(node.expr)
+        ):
             derivatives.add((node.expr, node.derivative_count))
-        elif _of_time(node):
+        elif _is_function_of_time(node):
             functions.add(node)
         elif isinstance(node, TableValue):
             stack.append(node.args[0])
         else:
             defined = defined and node not in {sm.nan, sm.zoo, sm.oo, -sm.oo}
             name = type(node).__name__
-            if not isinstance(node, _STRUCTURE) and name.lower() not in _supported_names():
+            if not isinstance(node, _STRUCTURAL_NODES) and name.lower() not in _supported_names():
                 unsupported.add(str(node.func) if isinstance(node, AppliedUndef) else name)
             stack.extend(node.args)
-    return Contents(
+    return ExpressionContents(
         frozenset(constants - {t}),
         frozenset(functions),
         frozenset(derivatives),
@@ -116,7 +120,7 @@ def contents(expression: sm.Basic) -> Contents:
     )
 
 
-def _of_time(node: sm.Basic) -> bool:
+def _is_function_of_time(node: sm.Basic) -> bool:
     """Return whether a node is an undefined function of time, as dynamicsymbols makes them."""
     return isinstance(node, AppliedUndef) and node.args == (dynamicsymbols._t,)  # noqa: SLF001 - as above
 

@@ -18,7 +18,7 @@ def latch_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's latches."""
     coordinates = set(mechanics_source.coordinates(model.mechanics))
     speeds = set(mechanics_source.speeds(model.mechanics).all)
-    for latch in model.own_latches:
+    for latch in model.declared_latches:
         for row in latch.rows:
             functions = row.position.atoms(AppliedUndef, sm.Derivative)
             wrong = sorted({f for f in functions if isinstance(f, sm.Derivative) or f in speeds}, key=str)
@@ -28,7 +28,7 @@ def latch_faults(model: Model) -> Iterator[Fault]:
             elif not coordinates & functions:
                 what = f"what {row.name} holds, {row.position}, has no velocity: no coordinate stands in it"
                 yield Fault(what, latch.where, "write it in the coordinates of what is held")
-    for request in model.declared if model.own_latches else ():
+    for request in model.declared if model.declared_latches else ():
         if isinstance(request, OutputRequest) and request.kind in {"reaction_force", "reaction_torque"}:
             what = f"{request.name} is a reaction, and forces of latches that are closed are not in it yet"
             yield Fault(what, request.where, "leave it out, or ask for it in a model without latches")

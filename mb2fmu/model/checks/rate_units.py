@@ -8,17 +8,17 @@ from collections.abc import Iterator
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.model import Model
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics
 from mb2fmu.model.variables import Coordinate, Speed
 from mb2fmu.units import BASE_UNITS, derivative_unit, parse_unit
 
-_ANGLE = BASE_UNITS.index("rad")
+_ANGLE_INDEX = BASE_UNITS.index("rad")
 
 
-def rate_unit_faults(model: Model) -> Iterator[Fault]:
+def speed_unit_faults(model: Model) -> Iterator[Fault]:
     """Yield speeds that a kinematic equation (or their symbol) says to be q', in another unit than q per second.
 
     Radians count as pure numbers here, and where q or u is in 1, as what is not told, nothing is compared. Where a
@@ -32,17 +32,17 @@ def rate_unit_faults(model: Model) -> Iterator[Fault]:
     }
     speeds = {item.symbol: item for item in model.declared if isinstance(item, Speed)}
     for q, place in places.items():
-        if (speed := speeds.get(rate_in_time(q))) is not None:
-            yield from _compared(place, speed, factor=1)
-    rates = {rate_in_time(q): place for q, place in places.items()}
+        if (speed := speeds.get(differentiate_by_time(q))) is not None:
+            yield from _compare_rate_units(place, speed, factor=1)
+    rates = {differentiate_by_time(q): place for q, place in places.items()}
     for row in mechanics_source.kinematic_equations(model.mechanics):
         terms = dict(term.as_coeff_Mul()[::-1] for term in sm.Add.make_args(sm.sympify(row)))
         rate, u = (next((t for t in terms if t in known), None) for known in (rates, speeds))
         if len(terms) == 2 and rate is not None and u is not None and rate != u:
-            yield from _compared(rates[rate], speeds[u], factor=-terms[u] / terms[rate])
+            yield from _compare_rate_units(rates[rate], speeds[u], factor=-terms[u] / terms[rate])
 
 
-def _compared(place: Coordinate, speed: Speed, *, factor: sm.Expr | int) -> Iterator[Fault]:
+def _compare_rate_units(place: Coordinate, speed: Speed, *, factor: sm.Expr | int) -> Iterator[Fault]:
     """Yield a fault if q' = factor · u cannot be in the units of both."""
     if "1" in {place.unit, speed.unit}:
         return
@@ -50,7 +50,7 @@ def _compared(place: Coordinate, speed: Speed, *, factor: sm.Expr | int) -> Iter
         wanted, given = parse_unit(derivative_unit(place.unit)), parse_unit(speed.unit)
     except ValueError:  # told where units are judged by themselves
         return
-    kinds = [tuple(p for i, p in enumerate(unit.exponents) if i != _ANGLE) for unit in (wanted, given)]
+    kinds = [tuple(p for i, p in enumerate(unit.exponents) if i != _ANGLE_INDEX) for unit in (wanted, given)]
     if kinds[0] == kinds[1] and (abs(factor) != 1 or math.isclose(wanted.factor, given.factor, rel_tol=1e-12)):
         return
     what = f"{speed.name} is {place.name}' by the kinematic equations, and is in {given.name}"

@@ -12,10 +12,10 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.completeness import written
-from mb2fmu.model.checks.expression_contents import contents, rate_in_time
+from mb2fmu.model.checks.completeness import format_symbol
+from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
 from mb2fmu.model.checks.latch_checks import latch_expressions
-from mb2fmu.model.checks.symbol_usage import Role, Use
+from mb2fmu.model.checks.symbol_usage import ExpressionRole, MechanicsExpression
 from mb2fmu.model.declarations.declared_events import event_expressions
 from mb2fmu.model.model import Model
 from mb2fmu.model.sources import mechanics_source
@@ -29,27 +29,27 @@ from mb2fmu.model.variables import (
     Output,
     Parameter,
     Speed,
-    plain_name,
+    symbol_word,
 )
 
-Place = Literal["output", "state", "value", "potential"]
-GEOMETRY: tuple[Role, ...] = ("position", "velocity")
+DeclarationRole = Literal["output", "state", "value", "potential"]
+GEOMETRIC_ROLES: tuple[ExpressionRole, ...] = ("position", "velocity")
 
 
 @dataclass(frozen=True, slots=True)
-class _Occurrence:
+class _ExpressionOccurrence:
     """One expression with the line that made it, if it is known."""
 
     place: str
-    role: Role | Place
+    role: ExpressionRole | DeclarationRole
     expression: sm.Basic
     where: str
 
 
-_SHOWN = 60  # characters of an expression in a remedy
+_MAX_SHOWN_LENGTH = 60  # characters of an expression in a remedy
 
 
-class _Known:
+class _KnownSymbols:
     """Symbols by what they are."""
 
     def __init__(self, model: Model) -> None:
@@ -61,9 +61,9 @@ class _Known:
         self.inputs = declared(Input)
         self.forces = declared(ConstraintForce)
         self.multipliers = declared(Constraint) - {None} | {
-            force for contact in model.own_contacts for force in contact.forces
+            force for contact in model.declared_contacts for force in contact.forces
         }
-        self.multipliers |= {row.force for latch in model.own_latches for row in latch.rows}
+        self.multipliers |= {row.force for latch in model.declared_latches for row in latch.rows}
         self.states = declared(AuxiliaryState)
         self.coordinates: set[sm.Basic] = set(mechanics_source.coordinates(model.mechanics))
         self.speeds: set[sm.Basic] = set(speeds.all)
@@ -79,56 +79,56 @@ class _Known:
         self.mistaken = (declared(Speed) | declared(Coordinate)) - self.functions
 
 
-def symbol_faults(model: Model, uses: Iterable[Use]) -> list[Fault]:
+def symbol_faults(model: Model, uses: Iterable[MechanicsExpression]) -> list[Fault]:
     """Return every fault of a symbol or function; each is told once, with all its places.
 
     Args:
         model: The model.
         uses: The expressions of its mechanics.
     """
-    known = _Known(model)
-    occurrences = [_Occurrence(use.place, use.role, use.expression, model.where) for use in uses]
+    known = _KnownSymbols(model)
+    occurrences = [_ExpressionOccurrence(use.place, use.role, use.expression, model.where) for use in uses]
     occurrences += _declared_expressions(model)
-    lists = _Lists(known, lagrange=isinstance(model.mechanics, LagrangesMethod))
+    lists = _SymbolFaultCollector(known, lagrange=isinstance(model.mechanics, LagrangesMethod))
     for occurrence in occurrences:
         lists.look(occurrence)
     return [*lists.faults(), *_unused_force_faults(model, occurrences)]
 
 
-def _declared_expressions(model: Model) -> Iterator[_Occurrence]:
+def _declared_expressions(model: Model) -> Iterator[_ExpressionOccurrence]:
     """Yield each expression of the declarations with its role and line."""
     for item in model.declared:
         if isinstance(item, Output):
-            yield _Occurrence(f"output {item.name}", "output", item.expression, item.where)
+            yield _ExpressionOccurrence(f"output {item.name}", "output", item.expression, item.where)
         elif isinstance(item, AuxiliaryState):
-            yield _Occurrence(f"the derivative of state {item.name}", "state", item.derivative, item.where)
+            yield _ExpressionOccurrence(f"the derivative of state {item.name}", "state", item.derivative, item.where)
         elif isinstance(item, Parameter) and isinstance(item.value, sm.Expr):
-            yield _Occurrence(f"the value of parameter {item.name}", "value", item.value, item.where)
-    yield from _eventful_expressions(model)
+            yield _ExpressionOccurrence(f"the value of parameter {item.name}", "value", item.value, item.where)
+    yield from _event_expressions(model)
     if model.potential is not None:
-        yield _Occurrence("the potential energy", "potential", model.potential, model.where)
+        yield _ExpressionOccurrence("the potential energy", "potential", model.potential, model.where)
 
 
-def _eventful_expressions(model: Model) -> Iterator[_Occurrence]:
+def _event_expressions(model: Model) -> Iterator[_ExpressionOccurrence]:
     """Yield the expressions of events, contacts and latches."""
-    for event in model.own_events:
+    for event in model.declared_events:
         for expression in event_expressions(event):
-            yield _Occurrence(f"the event {event.name}", "state", expression, event.where)
-    for contact in model.own_contacts:
+            yield _ExpressionOccurrence(f"the event {event.name}", "state", expression, event.where)
+    for contact in model.declared_contacts:
         for expression in contact.expressions:
-            yield _Occurrence(f"the contact {contact.name}", "state", expression, contact.where)
-    for latch in model.own_latches:
+            yield _ExpressionOccurrence(f"the contact {contact.name}", "state", expression, contact.where)
+    for latch in model.declared_latches:
         for expression in latch_expressions(latch):
-            yield _Occurrence(f"the latch {latch.name}", "state", expression, latch.where)
+            yield _ExpressionOccurrence(f"the latch {latch.name}", "state", expression, latch.where)
 
 
-class _Lists:
+class _SymbolFaultCollector:
     """Gathers (what is wrong, symbol) → places, so that a symbol used ten times is told once."""
 
-    def __init__(self, known: _Known, *, lagrange: bool) -> None:
+    def __init__(self, known: _KnownSymbols, *, lagrange: bool) -> None:
         self.known = known
         self.lagrange = lagrange
-        self.places: dict[tuple[str, str], list[_Occurrence]] = {}
+        self.places: dict[tuple[str, str], list[_ExpressionOccurrence]] = {}
         self.texts: dict[tuple[str, str], tuple[str, str]] = {}
 
     def faults(self) -> Iterator[Fault]:
@@ -139,9 +139,9 @@ class _Lists:
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             yield Fault(f"{what} (in {', '.join(names[:3])}{more})", occurrences[0].where, remedy)
 
-    def look(self, occurrence: _Occurrence) -> None:
+    def look(self, occurrence: _ExpressionOccurrence) -> None:
         """Check the contents of one expression."""
-        inside = contents(occurrence.expression)
+        inside = collect_contents(occurrence.expression)
         for symbol in sorted(inside.constants - self.known.parameters - self.known.forces, key=str):
             self._undeclared_constant(symbol, occurrence)
         for function in sorted(inside.functions, key=str):
@@ -153,12 +153,12 @@ class _Lists:
         if not inside.defined:
             self._add("a number is not finite", str(occurrence.expression), occurrence, "remove NaN and infinity")
 
-    def _add(self, what: str, key: str, occurrence: _Occurrence, remedy: str) -> None:
+    def _add(self, what: str, key: str, occurrence: _ExpressionOccurrence, remedy: str) -> None:
         """Record where a fault occurs; equal faults become one message with all places."""
         self.texts.setdefault((what, key), (what, remedy))
         self.places.setdefault((what, key), []).append(occurrence)
 
-    def _undeclared_constant(self, symbol: sm.Basic, occurrence: _Occurrence) -> None:
+    def _undeclared_constant(self, symbol: sm.Basic, occurrence: _ExpressionOccurrence) -> None:
         """Record a symbol that is not declared, with the likeliest remedy."""
         near = difflib.get_close_matches(str(symbol), map(str, self.known.parameters), n=1, cutoff=0.75)
         same = [other for other in self.known.parameters if str(other) == str(symbol)]
@@ -170,27 +170,27 @@ class _Lists:
             remedy = f'add  model.parameter({symbol}, value, "unit"){f", or is {near[0]} meant?" if near else ""}'
         self._add(f"{symbol} is not declared", str(symbol), occurrence, remedy)
 
-    def _output_named(self, name: str, occurrence: _Occurrence) -> str:
+    def _output_named(self, name: str, occurrence: _ExpressionOccurrence) -> str:
         """Record an output that is used as a symbol, perhaps in its own expression, with the remedy."""
         own = self.known.outputs[name].expression
-        inside = {plain_name(each) for each in sm.sympify(own).atoms(sm.Symbol, AppliedUndef)}
+        inside = {symbol_word(each) for each in sm.sympify(own).atoms(sm.Symbol, AppliedUndef)}
         if occurrence.place == f"output {name}" or name in inside:
             return f"the output {name} depends on itself: model.discrete keeps a value from one event to the next"
         expression = str(own)
-        what = expression if len(expression) <= _SHOWN else "its expression"
+        what = expression if len(expression) <= _MAX_SHOWN_LENGTH else "its expression"
         return f"{name} is an output, and no symbol: write {what} in its place"
 
-    def _function(self, function: sm.Expr, occurrence: _Occurrence) -> None:
+    def _function(self, function: sm.Expr, occurrence: _ExpressionOccurrence) -> None:
         """Record a function of time that is undeclared, or stands where its kind may not."""
-        known, name, role = self.known, plain_name(function), occurrence.role
+        known, name, role = self.known, symbol_word(function), occurrence.role
         if role == "value":
             what = f"{function} changes with time, and parameters do not"
             self._add(what, name, occurrence, "calculate parameters from parameters only")
-        elif self.lagrange and function not in known.functions and role in {"lagrangian", *GEOMETRY}:
+        elif self.lagrange and function not in known.functions and role in {"lagrangian", *GEOMETRIC_ROLES}:
             self._speed_in_lagrangian(function, occurrence)
         elif function not in known.functions | known.mistaken:
             self._undeclared_function(function, occurrence)
-        elif function in known.inputs and role in GEOMETRY:
+        elif function in known.inputs and role in GEOMETRIC_ROLES:
             self._prescribed(function, 0, occurrence)
         elif function in known.multipliers and role != "output":
             remedy = "what it does is in the equations already; outputs may contain it"
@@ -200,26 +200,26 @@ class _Lists:
                 f"the constraint force {name} stands where no load is", name, occurrence, "use it in a load, once"
             )
 
-    def _rate_of_link(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
+    def _rate_of_link(self, function: sm.Expr, order: int, occurrence: _ExpressionOccurrence) -> None:
         """Record an acceleration of a robot's link; velocities are known, and so are derivatives that are inputs."""
         if function in self.known.sensed and (order > 1 or self.known.sensed[function] is None):
-            what = f"{rate_in_time(function, order)} is an acceleration of the robot, which expressions cannot contain"
+            what = f"{differentiate_by_time(function, order)} is an acceleration of the robot, which expressions cannot contain"
             remedy = "use position_of, its first derivative, and velocity_of; an output may be an acceleration"
-            self._add(what, plain_name(function), occurrence, remedy)
+            self._add(what, symbol_word(function), occurrence, remedy)
 
-    def _derivative(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
+    def _derivative(self, function: sm.Expr, order: int, occurrence: _ExpressionOccurrence) -> None:
         """Record a derivative that is undeclared, unknown, or stands where it may not."""
-        known, name, role = self.known, plain_name(function), occurrence.role
-        derivative = rate_in_time(function, order)
+        known, name, role = self.known, symbol_word(function), occurrence.role
+        derivative = differentiate_by_time(function, order)
         if role == "value":
             self._add(f"{derivative} changes with time, and parameters do not", name, occurrence, "use parameters only")
-        elif role in GEOMETRY and (derivative in known.inputs or function in known.inputs):
+        elif role in GEOMETRIC_ROLES and (derivative in known.inputs or function in known.inputs):
             self._prescribed(function, order, occurrence)
         elif derivative in known.inputs or function in known.sensed:
             self._rate_of_link(function, order, occurrence)
         elif function in known.inputs:
-            what = f"{plain_name(derivative)} is used, but the input {name} carries no derivatives"
-            remedy = f'give it as an input too: add  model.input({written(derivative)}, 0.0, "unit")'
+            what = f"{symbol_word(derivative)} is used, but the input {name} carries no derivatives"
+            remedy = f'give it as an input too: add  model.input({format_symbol(derivative)}, 0.0, "unit")'
             self._add(what, name, occurrence, remedy)
         elif function in known.coordinates | known.speeds:
             self._motion(function, order, occurrence)
@@ -232,9 +232,9 @@ class _Lists:
         elif function not in known.auxiliary | known.mistaken:
             self._undeclared_function(function, occurrence)
 
-    def _motion(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
+    def _motion(self, function: sm.Expr, order: int, occurrence: _ExpressionOccurrence) -> None:
         """Record derivatives of coordinates or speeds where they may not stand: accelerations only in outputs."""
-        name = plain_name(rate_in_time(function, order))
+        name = symbol_word(differentiate_by_time(function, order))
         is_coordinate = function in self.known.coordinates
         if order > (2 if is_coordinate else 1):
             what = f"{name} is beyond accelerations, and a mechanism knows its motion no further"
@@ -244,52 +244,52 @@ class _Lists:
             remedy = "what is proportional to acceleration is inertia: give it as a body; outputs may use accelerations"
             self._add(what, name, occurrence, remedy)
 
-    def _undeclared_function(self, function: sm.Expr, occurrence: _Occurrence) -> None:
+    def _undeclared_function(self, function: sm.Expr, occurrence: _ExpressionOccurrence) -> None:
         """Record a function of time that is not declared, with the likeliest remedy."""
-        name = plain_name(function)
+        name = symbol_word(function)
         remedy = (
             f'add  model.input({name}, 0.0, "unit")  if it comes from outside, or  model.state({name}, derivative, …)'
         )
         if self.known.auxiliary and occurrence.role == "load":
             remedy += f", or  model.constraint_force({name})  if it is an unknown force"
-        same = [other for other in self.known.functions if isinstance(other, sm.Expr) and plain_name(other) == name]
+        same = [other for other in self.known.functions if isinstance(other, sm.Expr) and symbol_word(other) == name]
         if name in self.known.outputs:
             remedy = self._output_named(name, occurrence)
         if same:
             remedy = f"the declared {name} is another symbol of the same name: use one and the same"
         self._add(f"{name}(t) is not declared", name, occurrence, remedy)
 
-    def _speed_in_lagrangian(self, function: sm.Expr, occurrence: _Occurrence) -> None:
+    def _speed_in_lagrangian(self, function: sm.Expr, occurrence: _ExpressionOccurrence) -> None:
         """Record a speed u ≠ q' in a Lagrangian L(q, q', t): SymPy would treat it as a constant without a warning."""
-        name = plain_name(function)
+        name = symbol_word(function)
         what = f"{name} is no q', and LagrangesMethod differentiates with respect to q' only: its equations are wrong"
         remedy = "write q.diff() for it (a joint takes speeds=q.diff()), or hand over the System or Parts instead; "
         remedy += f'if it comes from outside, add  model.input({name}, 0.0, "unit")'
         self._add(what, name, occurrence, remedy)
 
-    def _prescribed(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
+    def _prescribed(self, function: sm.Expr, order: int, occurrence: _ExpressionOccurrence) -> None:
         """Record inputs that prescribe motion and lack derivatives: positions need two of them, velocities one."""
         further = 2 if occurrence.role == "position" else 1
         missing = [
             derivative
             for k in range(order, order + further + 1)
-            if (derivative := rate_in_time(function, k) if k else function) not in self.known.inputs
+            if (derivative := differentiate_by_time(function, k) if k else function) not in self.known.inputs
         ]
         if not missing:
             return
-        name = plain_name(function)
+        name = symbol_word(function)
         what = f"the motion is prescribed by the input {name}, and stands in the equations with its derivatives"
-        lines = ", ".join(f'model.input({written(derivative)}, 0.0, "unit")' for derivative in missing)
+        lines = ", ".join(f'model.input({format_symbol(derivative)}, 0.0, "unit")' for derivative in missing)
         remedy = f"give them as inputs too: add  {lines}; or prescribe an expression of time (dynamicsymbols._t)"
         self._add(what, name, occurrence, remedy)
 
 
-def _unused_force_faults(model: Model, occurrences: Sequence[_Occurrence]) -> Iterator[Fault]:
+def _unused_force_faults(model: Model, occurrences: Sequence[_ExpressionOccurrence]) -> Iterator[Fault]:
     """Yield constraint forces that stand in no load: nothing determines them."""
     loaded: set[sm.Basic] = set()
     for occurrence in occurrences:
         if occurrence.role == "load":
-            inside = contents(occurrence.expression)
+            inside = collect_contents(occurrence.expression)
             loaded |= inside.constants | inside.functions
     for item in model.declared:
         if isinstance(item, ConstraintForce) and item.symbol not in loaded:

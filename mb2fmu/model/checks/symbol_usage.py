@@ -24,13 +24,13 @@ from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics
 
-_NEIGHBOURS = {"dcm": "_dcm_dict", "omega": "_ang_vel_dict", "position": "_pos_dict"}
+_SYMPY_DICTIONARY_NAMES = {"dcm": "_dcm_dict", "omega": "_ang_vel_dict", "position": "_pos_dict"}
 
-Role = Literal["inertia", "load", "position", "velocity", "energy", "lagrangian"]
+ExpressionRole = Literal["inertia", "load", "position", "velocity", "energy", "lagrangian"]
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class MechanicsExpression:
     """An expression of the mechanics.
 
     Attributes:
@@ -40,26 +40,28 @@ class Use:
     """
 
     place: str
-    role: Role
+    role: ExpressionRole
     expression: sm.Basic
 
 
-def uses(mechanics: Mechanics, requests: Iterable[OutputRequest] = ()) -> list[Use]:
+def collect_mechanics_expressions(
+    mechanics: Mechanics, requests: Iterable[OutputRequest] = ()
+) -> list[MechanicsExpression]:
     """Return every expression that the motion, or one of the requested outputs, depends on."""
     if isinstance(mechanics, RecordedMechanics):
-        return [Use(place, "load", expression) for place, expression in mechanics.added()]
-    collector = _Collector(mechanics)
+        return [MechanicsExpression(place, "load", expression) for place, expression in mechanics.added()]
+    collector = _ExpressionCollector(mechanics)
     for body in mechanics_source.bodies(mechanics):
         collector.body(body)
     for load in mechanics_source.loads(mechanics):
         collector.anchor(load[0])
-        collector.vector(f"the load on {_name(load[0])}", "load", load[1])
+        collector.vector(f"the load on {_item_name(load[0])}", "load", load[1])
     for actuator in mechanics_source.actuators(mechanics):
         collector.actuator(actuator)
     for request in requests:
         for item in (*request.subject, request.relative_to, request.expressed_in):
             collector.anchor(item)
-    equations: list[tuple[str, Role, Iterable[sm.Basic]]] = [
+    equations: list[tuple[str, ExpressionRole, Iterable[sm.Basic]]] = [
         ("kinematic equation", "velocity", mechanics_source.kinematic_equations(mechanics)),
         ("holonomic constraint", "position", mechanics_source.holonomic_constraints(mechanics)),
         ("velocity constraint", "velocity", mechanics_source.velocity_constraints(mechanics)),
@@ -73,24 +75,24 @@ def uses(mechanics: Mechanics, requests: Iterable[OutputRequest] = ()) -> list[U
     return collector.found
 
 
-class _Collector:
+class _ExpressionCollector:
     """Follows vectors to their frames and points, and these to the ground."""
 
     def __init__(self, mechanics: Mechanics) -> None:
         self.frame = mechanics_source.inertial_frame(mechanics)
-        self.origin = mechanics_source.origin(mechanics) or mechanics_source.pivot(mechanics)
-        self.found: list[Use] = []
+        self.origin = mechanics_source.origin(mechanics) or mechanics_source.pivot_origin(mechanics)
+        self.found: list[MechanicsExpression] = []
         self.frames: dict[ReferenceFrame, None] = {}
         self.points: dict[Point, None] = {}
         self.velocities: set[Point] = set()
         self.ways: dict[str, dict[Any, Any]] = {}  # what is left to walk
 
-    def expression(self, place: str, role: Role, expression: sm.Basic) -> None:
+    def expression(self, place: str, role: ExpressionRole, expression: sm.Basic) -> None:
         """Note one expression, if it has contents."""
         if not getattr(expression, "is_Number", False) or expression in {sm.nan, sm.oo, -sm.oo, sm.zoo}:
-            self.found.append(Use(place, role, expression))
+            self.found.append(MechanicsExpression(place, role, expression))
 
-    def vector(self, place: str, role: Role, vector: Vector) -> None:
+    def vector(self, place: str, role: ExpressionRole, vector: Vector) -> None:
         """Note the components of a vector, and the frames they are in."""
         for components, frame in getattr(vector, "args", ()):
             self.frames.setdefault(frame)
@@ -113,7 +115,7 @@ class _Collector:
         self.expression(f"the mass of body {body.name}", "inertia", body.mass)
         self.expression(f"the potential energy of body {body.name}", "energy", mechanics_source.potential_energy(body))
         inertia = getattr(body, "inertia", None)
-        if inertia is not None and mechanics_source.inertia_matters(body, self.frame):
+        if inertia is not None and mechanics_source.needs_inertia(body, self.frame):
             dyadic, point = inertia
             self.anchor(point)
             for coefficient, one, other in getattr(dyadic, "args", ()) if isinstance(dyadic, Dyadic) else ():
@@ -181,7 +183,7 @@ class _Collector:
         """Yield the shortest path from ``start`` to the ground as (node, next node), up to a node already visited."""
         if what not in self.ways:
             goal = self.origin if what == "position" else self.frame
-            self.ways[what] = _towards(goal, lambda node: getattr(node, _NEIGHBOURS[what]))
+            self.ways[what] = _paths_to_goal(goal, lambda node: getattr(node, _SYMPY_DICTIONARY_NAMES[what]))
         towards = self.ways[what]
         while start in towards:  # nobody goes on from the ground
             following = towards.pop(start)
@@ -189,7 +191,7 @@ class _Collector:
             start = following
 
 
-def _towards(goal: Any, neighbours: Callable[[Any], Iterable[Any]]) -> dict[Any, Any]:
+def _paths_to_goal(goal: Any, neighbours: Callable[[Any], Iterable[Any]]) -> dict[Any, Any]:
     """Return each node connected with ``goal`` → the next node on its shortest path there, without ``goal`` itself."""
     towards = {goal: goal}
     queue = deque([goal] if goal is not None else [])
@@ -203,6 +205,6 @@ def _towards(goal: Any, neighbours: Callable[[Any], Iterable[Any]]) -> dict[Any,
     return towards
 
 
-def _name(item: Any) -> str:
+def _item_name(item: Any) -> str:
     """Return an item's name, or its text if it has none."""
     return str(getattr(item, "name", item))

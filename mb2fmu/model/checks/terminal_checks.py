@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.declarations.declared_terminals import DeclaredMember, DeclaredTerminal
+from mb2fmu.model.declarations.declared_terminals import DeclaredTerminalMember, DeclaredTerminal
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.model import Model
-from mb2fmu.model.naming import is_variable_name, requested_names
+from mb2fmu.model.naming import is_variable_name, output_variable_names
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Output, Parameter, Speed
 
 
 def terminal_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's terminals."""
-    names = _names(model)
+    names = _variable_names(model)
     for name, count in Counter(terminal.name for terminal in model.terminals).items():
         if count > 1:
             yield Fault(f"{count} terminals are called {name!r}", model.where, "rename all but one")
@@ -30,13 +30,13 @@ def terminal_faults(model: Model) -> Iterator[Fault]:
             yield from _member_faults(terminal, member, names)
 
 
-def resolved(model: Model) -> tuple[DeclaredTerminal, ...]:
+def resolve_terminals(model: Model) -> tuple[DeclaredTerminal, ...]:
     """Return the terminals of a faultless model, with names of variables in place of symbols."""
-    names = _names(model)
+    names = _variable_names(model)
     return tuple(
         DeclaredTerminal(
             terminal.name,
-            tuple(DeclaredMember(m.name, names[m.variable], m.kind) for m in terminal.members),
+            tuple(DeclaredTerminalMember(m.name, names[m.variable], m.kind) for m in terminal.members),
             terminal.description,
             terminal.where,
         )
@@ -45,7 +45,7 @@ def resolved(model: Model) -> tuple[DeclaredTerminal, ...]:
 
 
 def _member_faults(
-    terminal: DeclaredTerminal, member: DeclaredMember, names: Mapping[sm.Expr | str, str]
+    terminal: DeclaredTerminal, member: DeclaredTerminalMember, names: Mapping[sm.Expr | str, str]
 ) -> Iterator[Fault]:
     """Yield members of a terminal with a wrong name, or of a variable that the model does not have."""
     where = terminal.where
@@ -58,12 +58,12 @@ def _member_faults(
         yield Fault(f"{terminal.name}.{member.name} is {member.variable}, which the model does not have", where, remedy)
 
 
-def _names(model: Model) -> dict[sm.Expr | str, str]:
+def _variable_names(model: Model) -> dict[sm.Expr | str, str]:
     """Return the name of each variable, by its symbol and by itself."""
     names: dict[sm.Expr | str, str] = {}
     for item in model.declared:
         if isinstance(item, OutputRequest):
-            names.update((name, name) for name in requested_names(item))
+            names.update((name, name) for name in output_variable_names(item))
         elif isinstance(item, Output):
             names[item.name] = item.name
         elif isinstance(item, Parameter | Input | Coordinate | Speed | AuxiliaryState):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mb2fmu.errors import Fault
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 """Characters of a model's name: file systems take 255 bytes, and FMI's identifiers are longer by a prefix."""
 
 
@@ -21,7 +21,7 @@ def text_faults(text: object, what: str, where: str, *, lines: bool = False) -> 
         lines: It may have several lines.
     """
     if not isinstance(text, str):
-        yield Fault(f"{what} is {_short(text)}, which is no text", where, "write it in quotes: description='…'")
+        yield Fault(f"{what} is {_shorten_value(text)}, which is no text", where, "write it in quotes: description='…'")
         return
     strange = [mark for mark in text if unicodedata.category(mark) in {"Cc", "Cs"} and not (lines and mark in "\n\t\r")]
     if strange:
@@ -31,7 +31,7 @@ def text_faults(text: object, what: str, where: str, *, lines: bool = False) -> 
         )
 
 
-def _short(value: object) -> str:
+def _shorten_value(value: object) -> str:
     """Return a value as Python writes it, shortened where it is long."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}…"

@@ -16,7 +16,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.source_location import caller
+from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.model.sources.record_mechanics import RecordedLoad, RecordedMechanics
 
@@ -31,7 +31,7 @@ class Element(Protocol):
         """Declare all parts of the element; if any part is wrong, report the faults and declare nothing."""
 
 
-SomeElement = TypeVar("SomeElement", bound=Element)
+ElementType = TypeVar("ElementType", bound=Element)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class AddedLoad:
     element: str = ""
 
 
-class Additions:
+class AddedLoadDeclarations:
     """The part of a model that adds to the mechanics; these are the model's own.
 
     Attributes:
@@ -71,7 +71,7 @@ class Additions:
         self._adding: tuple[str, ...] = ()
         super().__init__()
 
-    def add(self, element: SomeElement) -> SomeElement:
+    def add(self, element: ElementType) -> ElementType:
         """Add an element: friction, a brake, a stop (docs/events.md); its variables carry its name.
 
         Example:
@@ -85,7 +85,7 @@ class Additions:
         """
         if not callable(getattr(element, "add_to", None)):
             what, remedy = f"{element!r} is no element", "add one of docs/events.md, or what has a method add_to"
-            self.element_faults.append(Fault(f"model.add: {what}", caller(), remedy))
+            self.element_faults.append(Fault(f"model.add: {what}", find_user_line(), remedy))
             return element
         outside, name = self._adding, getattr(element, "name", None)
         self._adding = (*outside, name) if isinstance(name, str) else outside
@@ -107,10 +107,10 @@ class Additions:
         if potential is not None:
             self.known_potentials.append((loads, potential))
         element = self._adding[0] if self._adding else ""
-        self.added_loads += [AddedLoad(load, caller(), element) for load in loads]
+        self.added_loads += [AddedLoad(load, find_user_line(), element) for load in loads]
 
     @property
-    def takes_bodies(self) -> bool:
+    def accepts_bodies(self) -> bool:
         """Whether bodies can be added: not to a Lagrangian (its energies are complete) nor to a robot's file."""
         return isinstance(self.mechanics, System | KanesMethod | Parts)
 
@@ -123,12 +123,12 @@ class Additions:
         Raises:
             TypeError: If the mechanics take none, see :attr:`takes_bodies`.
         """
-        if not self.takes_bodies:
+        if not self.accepts_bodies:
             raise TypeError(f"{type(self.mechanics).__name__} takes no bodies")
         self.added_bodies += bodies
 
 
-def with_bodies(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics:
+def extend_bodies(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics:
     """Return the mechanics with more bodies; equations that were already formed are dropped."""
     if not bodies:
         return mechanics
@@ -144,7 +144,7 @@ def with_bodies(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics:
     return whole
 
 
-def with_loads(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
+def extend_loads(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
     """Return the mechanics with more loads; the original stays unchanged.
 
     Equations that were formed already are dropped, for they lack the added loads: whoever needs them forms them anew,
@@ -152,7 +152,7 @@ def with_loads(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
 
     Args:
         mechanics: As handed over.
-        loads: As :meth:`Additions.add_loads` takes them.
+        loads: As :meth:`AddedLoadDeclarations.add_loads` takes them.
     """
     if isinstance(mechanics, RecordedMechanics):
         robot = copy.copy(mechanics)
@@ -174,19 +174,19 @@ def with_loads(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
         whole._eom_method = None
         return whole
     pairs += [load for actuator in actuators for load in actuator.to_loads()]
-    whole._forcelist = [*(mechanics.forcelist or ()), *(_placed(load) for load in pairs)]
+    whole._forcelist = [*(mechanics.forcelist or ()), *(_normalize_load(load) for load in pairs)]
     if isinstance(mechanics, KanesMethod):
         whole._fr = whole._frstar = None
     assert isinstance(whole, KanesMethod | LagrangesMethod)
     return whole
 
 
-def _placed(load: Any) -> tuple[Any, Any]:
+def _normalize_load(load: Any) -> tuple[Any, Any]:
     """Return a load in the form of SymPy's methods: a body stands for its mass centre."""
     return (load[0].masscenter, load[1]) if isinstance(load[0], BodyBase) else load
 
 
-def fits(load: Any, mechanics: Mechanics) -> bool:
+def can_add_load(load: Any, mechanics: Mechanics) -> bool:
     """Return whether a load can be added to the mechanics."""
     if isinstance(mechanics, RecordedMechanics):
         if isinstance(load, RecordedLoad):

@@ -7,11 +7,19 @@ from typing import Any
 from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
-from mb2fmu.model.declarations.shapes import Arrow, Cylinder, Look, Shape, Size, Trace, Visual
-from mb2fmu.model.source_location import caller
+from mb2fmu.model.declarations.shapes import (
+    LoadArrow,
+    Cylinder,
+    AppearanceItem,
+    Shape,
+    ShapeSize,
+    PointTrace,
+    VisualShape,
+)
+from mb2fmu.model.source_location import find_user_line
 
 
-class Looks:
+class AppearanceDeclarations:
     """Shapes, traced points and arrows of a model; without any, pictures show bodies by their inertia.
 
     Attributes:
@@ -20,7 +28,7 @@ class Looks:
     """
 
     def __init__(self) -> None:
-        self.looks: list[Look] = []
+        self.looks: list[AppearanceItem] = []
         self.ground: tuple[ReferenceFrame, Point] | None = None
 
     def visual(
@@ -46,7 +54,9 @@ class Looks:
             opacity: 0 … 1.
         """
         self.looks.append(
-            Visual(body=body, shape=shape, at=at, along=along, color=color, opacity=opacity, where=caller())
+            VisualShape(
+                body=body, shape=shape, at=at, along=along, color=color, opacity=opacity, where=find_user_line()
+            )
         )
 
     def link(
@@ -55,7 +65,7 @@ class Looks:
         start: Point,
         end: Point,
         *,
-        radius: Size,
+        radius: ShapeSize,
         color: str = "",
         opacity: float = 1.0,
     ) -> None:
@@ -73,12 +83,14 @@ class Looks:
         middle = start.locatenew(f"{start.name}_{end.name}", reach / 2)
         shape = Cylinder(reach.magnitude(), radius)
         self.looks.append(
-            Visual(body=body, shape=shape, at=middle, along=reach, color=color, opacity=opacity, where=caller())
+            VisualShape(
+                body=body, shape=shape, at=middle, along=reach, color=color, opacity=opacity, where=find_user_line()
+            )
         )
 
     def trace(self, point: Point, *, color: str = "") -> None:
         """Draw the path of a point."""
-        self.looks.append(Trace(point=point, color=color, where=caller()))
+        self.looks.append(PointTrace(point=point, color=color, where=find_user_line()))
 
     def arrow(self, load: Any, *, scale: float | None = None, color: str = "") -> None:
         """Draw a force (or torque, about its arrow) where it acts.
@@ -88,7 +100,7 @@ class Looks:
             scale: m per N (or N·m); None: so that the largest fits into the picture.
             color: ``#rrggbb``.
         """
-        self.looks.append(Arrow(load=load, scale=scale, color=color, where=caller()))
+        self.looks.append(LoadArrow(load=load, scale=scale, color=color, where=find_user_line()))
 
     def place_in(self, frame: ReferenceFrame, origin: Point) -> None:
         """Set the inertial frame and a point fixed in it, for pictures of mechanics that have none.

@@ -27,6 +27,6 @@ class DeclaredArray:
     where: str = ""
 
 
-def shape_of(elements: Sequence[object], shape: Sequence[int] | None) -> tuple[int, ...]:
+def array_shape(elements: Sequence[object], shape: Sequence[int] | None) -> tuple[int, ...]:
     """Return the shape as declared, or that of a list."""
     return (len(elements),) if shape is None else tuple(int(size) for size in shape)

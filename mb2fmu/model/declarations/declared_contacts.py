@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.model.variables import ImpactOrder, Restitution
+from mb2fmu.model.variables import ImpactOrder, RestitutionLaw
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class DeclaredContact:
     restitution: sm.Expr
     rest_below: sm.Expr
     stabilization: sm.Expr
-    law: Restitution
+    law: RestitutionLaw
     order: ImpactOrder
     resting: sm.Expr
     impulse: sm.Expr

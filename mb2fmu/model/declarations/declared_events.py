@@ -14,13 +14,13 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.model.declarations.declared_contacts import DeclaredContact
 from mb2fmu.model.declarations.declared_latches import DeclaredLatch
 from mb2fmu.model.functions import no_event
-from mb2fmu.model.source_location import caller
-from mb2fmu.model.variables import AuxiliaryState, plain_name
+from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.variables import AuxiliaryState, symbol_word
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredEvent:
-    """One event; see :class:`OwnEvents`.
+    """One event; see :class:`EventDeclarations`.
 
     Attributes:
         kind: ``when``: as the condition becomes true; ``ticks``: whenever the number of instants so far grows.
@@ -43,19 +43,19 @@ class DeclaredEvent:
     is_named: bool = False
 
 
-class OwnEvents:
+class EventDeclarations:
     """Part of ``Model``: events.
 
     Attributes:
-        own_events: In order of declaration.
-        own_contacts: Unilateral ones, in order of declaration.
-        own_latches: In order of declaration.
+        declared_events: In order of declaration.
+        declared_contacts: Unilateral ones, in order of declaration.
+        declared_latches: In order of declaration.
     """
 
     def __init__(self) -> None:
-        self.own_events: list[DeclaredEvent] = []
-        self.own_contacts: list[DeclaredContact] = []
-        self.own_latches: list[DeclaredLatch] = []
+        self.declared_events: list[DeclaredEvent] = []
+        self.declared_contacts: list[DeclaredContact] = []
+        self.declared_latches: list[DeclaredLatch] = []
         super().__init__()
 
     def when(self, condition: sm.Basic, settings: Mapping[sm.Expr, sm.Expr], *, name: str = "") -> None:
@@ -78,9 +78,9 @@ class OwnEvents:
     def once(self, time: float, settings: Mapping[sm.Expr, sm.Expr], *, name: str = "") -> None:
         """Set values once, at an instant in s; ``settings`` as for :meth:`when`."""
         now = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-        at = _number(time)
+        at = _to_number(time)
         passed = sm.Piecewise((1, now >= sm.Float(at)), (0, True)) if math.isfinite(at) else sm.S.Zero
-        self._add("ticks", passed, settings, name, f"t = {_told(at, time)} s", offset=at)
+        self._add("ticks", passed, settings, name, f"t = {_format_number(at, time)} s", offset=at)
 
     def every(self, period: float, settings: Mapping[sm.Expr, sm.Expr], *, offset: float = 0.0, name: str = "") -> None:
         """Set values periodically: at ``offset``, ``offset`` + ``period``, and so on, in s.
@@ -94,10 +94,10 @@ class OwnEvents:
             name: For messages and reports.
         """
         now = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-        ticks, length, first = sm.Integer(0), _number(period), _number(offset)
+        ticks, length, first = sm.Integer(0), _to_number(period), _to_number(offset)
         if length > 0.0 and math.isfinite(first):
             ticks = sm.Max(0, 1 + sm.floor((now - sm.Float(first)) / sm.Float(length)))
-        self._add("ticks", ticks, settings, name, f"every {_told(length, period)} s", length, first)
+        self._add("ticks", ticks, settings, name, f"every {_format_number(length, period)} s", length, first)
 
     @staticmethod
     def no_event(expression: sm.Expr) -> sm.Expr:
@@ -131,12 +131,12 @@ class OwnEvents:
                 symbol=symbol,
                 derivative=sm.S.Zero,
                 start=float(start),
-                name=plain_name(symbol) if name is None else name,
+                name=symbol_word(symbol) if name is None else name,
                 unit=unit,
                 minimum=min,
                 maximum=max,
                 description=description,
-                where=caller(),
+                where=find_user_line(),
             )
         )
 
@@ -156,11 +156,11 @@ class OwnEvents:
         """
         told = settings if isinstance(settings, Mapping) else {}  # which ``event_faults`` tells
         known = {symbol: sm.sympify(value) for symbol, value in told.items()}
-        event = DeclaredEvent(kind, condition, known, name or waits_for, caller(), period, offset, bool(name))
-        self.own_events.append(event)
+        event = DeclaredEvent(kind, condition, known, name or waits_for, find_user_line(), period, offset, bool(name))
+        self.declared_events.append(event)
 
 
-def _number(value: float | sm.Expr) -> float:
+def _to_number(value: float | sm.Expr) -> float:
     """Convert to a number; NaN if it is none, which ``event_faults`` reports."""
     try:
         return float(value)
@@ -168,22 +168,22 @@ def _number(value: float | sm.Expr) -> float:
         return math.nan
 
 
-def _told(number: float, given: float | sm.Expr) -> str:
+def _format_number(number: float, given: float | sm.Expr) -> str:
     """Write a number for people; a value that is none is written as it was given."""
     return str(given) if math.isnan(number) else f"{number:g}"
 
 
-def is_regular(event: DeclaredEvent) -> bool:
+def has_valid_instants(event: DeclaredEvent) -> bool:
     """Return whether an event's instants are valid for :func:`event_faults`."""
     return event.period > 0.0 and 0.0 <= event.offset < math.inf
 
 
-def instants_of(event: DeclaredEvent) -> tuple[Fraction, Fraction | None]:
+def event_instants(event: DeclaredEvent) -> tuple[Fraction, Fraction | None]:
     """Return first instant and period as exact decimals; period None: it happens once."""
     return Fraction(repr(event.offset)), Fraction(repr(event.period)) if math.isfinite(event.period) else None
 
 
-def first_common_instant(
+def find_first_common_instant(
     one: tuple[Fraction, Fraction | None], other: tuple[Fraction, Fraction | None]
 ) -> Fraction | None:
     """Return the first number that two arithmetic sequences (first, step) share; a step of None: one number."""
@@ -192,7 +192,7 @@ def first_common_instant(
         fits = begin == start if stride is None else begin >= start and (begin - start) % stride == 0
         return begin if fits else None
     if stride is None:
-        return first_common_instant(other, one)
+        return find_first_common_instant(other, one)
     unit = Fraction(1, math.lcm(step.denominator, stride.denominator))
     p, q, ahead = int(step / unit), int(stride / unit), (start - begin) / unit
     common = math.gcd(p, q)

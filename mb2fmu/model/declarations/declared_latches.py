@@ -8,7 +8,7 @@ import sympy as sm
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredRow:
+class DeclaredLatchRow:
     """A row of position that a latch holds, in the user's symbols.
 
     Attributes:
@@ -39,7 +39,7 @@ class DeclaredLatch:
     """
 
     name: str
-    rows: tuple[DeclaredRow, ...]
+    rows: tuple[DeclaredLatchRow, ...]
     close: sm.Basic
     open: sm.Basic
     engaged: sm.Expr

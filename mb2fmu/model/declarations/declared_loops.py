@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.model.source_location import caller
+from mb2fmu.model.source_location import find_user_line
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredLoop:
-    """A loop's closed form as the user wrote it; see :meth:`Loops.loop`."""
+    """A loop's closed form as the user wrote it; see :meth:`LoopDeclarations.loop`."""
 
     rows: tuple[sm.Expr, ...]
     branches: tuple[Mapping[sm.Expr, sm.Expr], ...]
@@ -22,7 +22,7 @@ class DeclaredLoop:
     where: str = ""
 
 
-class Loops:
+class LoopDeclarations:
     """Part of ``Model``: closed forms of loops.
 
     Attributes:
@@ -66,6 +66,6 @@ class Loops:
                 tuple(map(sm.sympify, positive)),
                 tuple(map(sm.sympify, relation)),
                 name,
-                caller(),
+                find_user_line(),
             )
         )

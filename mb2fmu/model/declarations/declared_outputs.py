@@ -9,14 +9,14 @@ import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 
 from mb2fmu.model.declarations.output_requests import OutputKind, OutputRequest
-from mb2fmu.model.source_location import caller
+from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.variables import Quantity
 
-Place: TypeAlias = tuple[Point, ReferenceFrame]
+PointAndFrame: TypeAlias = tuple[Point, ReferenceFrame]
 """A point and a frame of one body."""
 
 
-class Outputs:
+class OutputDeclarations:
     """The ``output_…`` calls of a ``Model``."""
 
     declared: list[Quantity | OutputRequest]
@@ -78,7 +78,9 @@ class Outputs:
             "angular_acceleration", name, "rad/s2", (frame,), relative_to=relative_to, expressed_in=expressed_in
         )
 
-    def output_pose(self, name: str, at: Place, *, relative_to: Place, representation: str = "quaternion") -> None:
+    def output_pose(
+        self, name: str, at: PointAndFrame, *, relative_to: PointAndFrame, representation: str = "quaternion"
+    ) -> None:
         """Output the pose of a frame relative to another: ``name.position.x``, …, and ``name.orientation.w``, ….
 
         Args:
@@ -91,7 +93,7 @@ class Outputs:
         self.output_position(f"{name}.position", point, relative_to=origin, expressed_in=base)
         self.output_orientation(f"{name}.orientation", frame, relative_to=base, representation=representation)
 
-    def output_twist(self, name: str, at: Place, *, relative_to: Place) -> None:
+    def output_twist(self, name: str, at: PointAndFrame, *, relative_to: PointAndFrame) -> None:
         """Output the twist of a frame relative to another: ``name.velocity.x``, … in m/s, ``name.omega.x``, … in rad/s.
 
         Args:
@@ -268,6 +270,6 @@ class Outputs:
                 expressed_in=expressed_in,
                 representation=representation,
                 description=description,
-                where=caller(),
+                where=find_user_line(),
             )
         )

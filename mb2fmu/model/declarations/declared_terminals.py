@@ -8,32 +8,32 @@ from typing import Literal
 
 import sympy as sm
 
-from mb2fmu.model.declarations.declared_arrays import DeclaredArray, shape_of
-from mb2fmu.model.source_location import caller
+from mb2fmu.model.declarations.declared_arrays import DeclaredArray, array_shape
+from mb2fmu.model.source_location import find_user_line
 
-Connected = Literal["signal", "inflow", "outflow"]
+ConnectionKind = Literal["signal", "inflow", "outflow"]
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredMember:
+class DeclaredTerminalMember:
     """One variable of a terminal: ``variable`` is a symbol of the model or the name of a variable."""
 
     name: str
     variable: sm.Expr | str
-    kind: Connected = "signal"
+    kind: ConnectionKind = "signal"
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTerminal:
-    """A terminal as the user wrote it; see :meth:`Connections.terminal`."""
+    """A terminal as the user wrote it; see :meth:`ConnectionDeclarations.terminal`."""
 
     name: str
-    members: tuple[DeclaredMember, ...]
+    members: tuple[DeclaredTerminalMember, ...]
     description: str = ""
     where: str = ""
 
 
-class Connections:
+class ConnectionDeclarations:
     """Part of ``Model``: how its unit is connected.
 
     Attributes:
@@ -69,11 +69,14 @@ class Connections:
             outflow: Members that flow out of the unit where positive.
             description: One line.
         """
-        flows: dict[str, Connected] = {**dict.fromkeys(outflow, "outflow"), **dict.fromkeys(inflow, "inflow")}
+        flows: dict[str, ConnectionKind] = {**dict.fromkeys(outflow, "outflow"), **dict.fromkeys(inflow, "inflow")}
         strays = [flow for flow in flows if flow not in members]
-        made = [DeclaredMember(member, variable, flows.get(member, "signal")) for member, variable in members.items()]
-        made += [DeclaredMember(stray, "", flows[stray]) for stray in strays]
-        self.terminals.append(DeclaredTerminal(name, tuple(made), description, caller()))
+        made = [
+            DeclaredTerminalMember(member, variable, flows.get(member, "signal"))
+            for member, variable in members.items()
+        ]
+        made += [DeclaredTerminalMember(stray, "", flows[stray]) for stray in strays]
+        self.terminals.append(DeclaredTerminal(name, tuple(made), description, find_user_line()))
 
     def array(
         self,
@@ -99,5 +102,5 @@ class Connections:
             shape: Sizes of its dimensions; one dimension unless given.
             description: One line.
         """
-        made = DeclaredArray(name, tuple(elements), shape_of(elements, shape), description, caller())
+        made = DeclaredArray(name, tuple(elements), array_shape(elements, shape), description, find_user_line())
         self.arrays.append(made)

@@ -24,7 +24,7 @@ class Experiment:
 
     Attributes:
         stop: Stop time in s; the start time is 0.
-        step: Communication step size in s (see :func:`communication_step`).
+        step: Communication step size in s (see :func:`choose_communication_step`).
         tolerance: Relative tolerance of the integration.
         stiff: True: an implicit method integrates the unit.
         solver: ``adaptive`` (error control) or ``fixed`` (classical Runge-Kutta of order 4 with ``internal_step``).
@@ -44,7 +44,7 @@ class Experiment:
     where: str = field(default="", compare=False)
 
 
-def communication_step(stop: float) -> float:
+def choose_communication_step(stop: float) -> float:
     """Return a communication step in s for an experiment that gives only its end.
 
     0.01 s, as long as this makes 20 to 20,000 steps; else the longest of 1, 2 or 5 times a power of ten that makes at

@@ -17,9 +17,9 @@ import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
-Size: TypeAlias = float | int | sm.Expr
+ShapeSize: TypeAlias = float | int | sm.Expr
 
-COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+COLOUR_PATTERN = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Cylinder:
         radius: m.
     """
 
-    length: Size
-    radius: Size
+    length: ShapeSize
+    radius: ShapeSize
 
     @property
-    def sizes(self) -> tuple[Size, ...]:
+    def sizes(self) -> tuple[ShapeSize, ...]:
         """Length and radius."""
         return (self.length, self.radius)
 
@@ -44,12 +44,12 @@ class Cylinder:
 class Box:
     """A box, centred at its position; edges along x, y and z, in m."""
 
-    x: Size
-    y: Size
-    z: Size
+    x: ShapeSize
+    y: ShapeSize
+    z: ShapeSize
 
     @property
-    def sizes(self) -> tuple[Size, ...]:
+    def sizes(self) -> tuple[ShapeSize, ...]:
         """The three edges."""
         return (self.x, self.y, self.z)
 
@@ -62,10 +62,10 @@ class Sphere:
         radius: m.
     """
 
-    radius: Size
+    radius: ShapeSize
 
     @property
-    def sizes(self) -> tuple[Size, ...]:
+    def sizes(self) -> tuple[ShapeSize, ...]:
         """The radius, in m."""
         return (self.radius,)
 
@@ -74,12 +74,12 @@ class Sphere:
 class Ellipsoid:
     """An ellipsoid with half axes along x, y and z, in m."""
 
-    x: Size
-    y: Size
-    z: Size
+    x: ShapeSize
+    y: ShapeSize
+    z: ShapeSize
 
     @property
-    def sizes(self) -> tuple[Size, ...]:
+    def sizes(self) -> tuple[ShapeSize, ...]:
         """The three half axes."""
         return (self.x, self.y, self.z)
 
@@ -94,10 +94,10 @@ class Mesh:
     """
 
     path: str | Path
-    scale: Size = 1.0
+    scale: ShapeSize = 1.0
 
     @property
-    def sizes(self) -> tuple[Size, ...]:
+    def sizes(self) -> tuple[ShapeSize, ...]:
         """The scale factor."""
         return (self.scale,)
 
@@ -106,7 +106,7 @@ Shape = Cylinder | Box | Sphere | Ellipsoid | Mesh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visual:
+class VisualShape:
     """A shape that moves with a body.
 
     Attributes:
@@ -129,8 +129,8 @@ class Visual:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
-    """A point whose path is drawn; attributes as of :class:`Visual`."""
+class PointTrace:
+    """A point whose path is drawn; attributes as of :class:`VisualShape`."""
 
     point: Point
     color: str = ""
@@ -138,7 +138,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrow:
+class LoadArrow:
     """An arrow that shows a load.
 
     Attributes:
@@ -154,27 +154,27 @@ class Arrow:
     where: str = field(default="", compare=False)
 
 
-Look = Visual | Trace | Arrow
+AppearanceItem = VisualShape | PointTrace | LoadArrow
 
 
-def look_faults(look: Look, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
+def appearance_item_faults(look: AppearanceItem, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
     """Yield (what is wrong, what to do) of a declaration by itself.
 
     Args:
         look: What was declared.
         parameters: The model's parameters.
     """
-    if look.color and not COLOUR.fullmatch(look.color):
+    if look.color and not COLOUR_PATTERN.fullmatch(look.color):
         yield f"there is no color {look.color!r}", "write it as #rrggbb, as in #1f77b4"
-    if isinstance(look, Trace) and not isinstance(look.point, Point):
+    if isinstance(look, PointTrace) and not isinstance(look.point, Point):
         yield f"a {type(look.point).__name__} cannot be traced", "give a Point"
-    if isinstance(look, Arrow) and look.scale is not None and not look.scale > 0:
+    if isinstance(look, LoadArrow) and look.scale is not None and not look.scale > 0:
         yield f"an arrow cannot have the scale {look.scale}", "give the m per N, > 0"
-    if isinstance(look, Visual):
-        yield from _visual_faults(look, parameters)
+    if isinstance(look, VisualShape):
+        yield from _visual_shape_faults(look, parameters)
 
 
-def _visual_faults(look: Visual, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
+def _visual_shape_faults(look: VisualShape, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) for a shape that cannot be drawn: its kind, place, direction, opacity or sizes."""
     if not isinstance(look.shape, Shape):
         yield f"{look.shape!r} is no shape", "give a Cylinder, Box, Sphere, Ellipsoid or Mesh of mb2fmu"

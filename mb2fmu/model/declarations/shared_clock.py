@@ -22,13 +22,18 @@ from fractions import Fraction
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.declarations.declared_events import DeclaredEvent, first_common_instant, instants_of, is_regular
+from mb2fmu.model.declarations.declared_events import (
+    DeclaredEvent,
+    find_first_common_instant,
+    event_instants,
+    has_valid_instants,
+)
 
-_MOST_STEPS = 16
+_MAX_CLOCK_STEPS = 16
 """Steps of a common clock in the shortest period: each is an event of the unit, though nothing happens at most."""
 
 
-def counted_together(events: Sequence[DeclaredEvent]) -> tuple[DeclaredEvent, ...]:
+def share_clocks(events: Sequence[DeclaredEvent]) -> tuple[DeclaredEvent, ...]:
     """Return the same events; those that coincide at some time share a clock.
 
     Args:
@@ -39,38 +44,40 @@ def counted_together(events: Sequence[DeclaredEvent]) -> tuple[DeclaredEvent, ..
         group's do not. Clocks whose common step is shorter than a sixteenth of the shortest period keep their own.
     """
     found = list(events)
-    for group in _groups(events):
-        clock = _clock([instants_of(events[i]) for i in group])
+    for group in _coinciding_groups(events):
+        clock = _common_clock([event_instants(events[i]) for i in group])
         if clock is None:
             continue
         for i in group:
-            found[i] = _on_clock(events[i], *clock)
+            found[i] = _move_to_clock(events[i], *clock)
     return tuple(found)
 
 
-def _groups(events: Sequence[DeclaredEvent]) -> list[list[int]]:
+def _coinciding_groups(events: Sequence[DeclaredEvent]) -> list[list[int]]:
     """Return groups of indices of events at set times that coincide, directly or through others."""
     groups: list[list[int]] = []
     for i, event in enumerate(events):
-        if event.kind != "ticks" or not is_regular(event):
+        if event.kind != "ticks" or not has_valid_instants(event):
             continue
         mine = [
             group
             for group in groups
-            if any(first_common_instant(instants_of(events[j]), instants_of(event)) is not None for j in group)
+            if any(
+                find_first_common_instant(event_instants(events[j]), event_instants(event)) is not None for j in group
+            )
         ]
         groups = [*(group for group in groups if group not in mine), sorted([i, *itertools.chain(*mine)])]
     return groups
 
 
-def _clock(instants: Sequence[tuple[Fraction, Fraction | None]]) -> tuple[Fraction, Fraction] | None:
+def _common_clock(instants: Sequence[tuple[Fraction, Fraction | None]]) -> tuple[Fraction, Fraction] | None:
     """Return first instant and step of a common clock; None where separate clocks do (alike, or too far apart)."""
     periods = [period for _, period in instants if period is not None]
     if len(set(instants)) < 2 or not periods:
         return None
     first = min(begin for begin, _ in instants)
     step = _common_divisor([*periods, *(begin - first for begin, _ in instants)])
-    return (first, step) if step * _MOST_STEPS >= min(periods) else None
+    return (first, step) if step * _MAX_CLOCK_STEPS >= min(periods) else None
 
 
 def _common_divisor(numbers: Sequence[Fraction]) -> Fraction:
@@ -79,9 +86,9 @@ def _common_divisor(numbers: Sequence[Fraction]) -> Fraction:
     return Fraction(math.gcd(*[int(number * below) for number in numbers]), below)
 
 
-def _on_clock(event: DeclaredEvent, first: Fraction, step: Fraction) -> DeclaredEvent:
+def _move_to_clock(event: DeclaredEvent, first: Fraction, step: Fraction) -> DeclaredEvent:
     """Return the event, due at counts of the common clock."""
-    begin, period = instants_of(event)
+    begin, period = event_instants(event)
     if (begin, period) == (first, step):
         return event
     now = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it

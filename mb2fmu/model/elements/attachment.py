@@ -14,12 +14,12 @@ from sympy.physics.vector import Vector
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics
-from mb2fmu.model.sources.sympy_cache_guard import frames_in, restored
+from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
 
-On: TypeAlias = (
+AttachmentPlace: TypeAlias = (
     PinJoint
     | PrismaticJoint
     | str
@@ -80,7 +80,7 @@ class Attachment:
                 model.add_loads((place, sense * effort * along))
 
 
-def attachment_fault(on: Any, model: Model) -> Iterator[tuple[str, str]]:
+def attachment_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if there is nothing that an element could act on."""
     remedy = "give a PinJoint or PrismaticJoint, (point, point, direction) or (frame, frame, axis)"
     if isinstance(model.mechanics, RecordedMechanics):
@@ -104,13 +104,13 @@ def attachment_fault(on: Any, model: Model) -> Iterator[tuple[str, str]]:
         yield "its direction is zero", "give a unit vector, such as N.x"
     else:
         try:
-            attached(on, model)
+            make_attachment(on, model)
         except (ValueError, TypeError) as error:
             yield f"the speed is not known: {' '.join(str(error).split())}", "connect both with the mechanism"
 
 
-def attached(on: On, model: Model) -> Attachment:
-    """Return the attachment of an element without :func:`attachment_fault`."""
+def make_attachment(on: AttachmentPlace, model: Model) -> Attachment:
+    """Return the attachment of an element without :func:`attachment_faults`."""
     if isinstance(on, str):
         robot = model.mechanics
         assert isinstance(robot, RecordedMechanics)
@@ -127,7 +127,7 @@ def attached(on: On, model: Model) -> Attachment:
     frame, origin = mechanics_source.inertial_frame(model.mechanics), mechanics_source.origin(model.mechanics)
     assert isinstance(frame, ReferenceFrame)
     along = along.normalize()
-    with restored([frame, origin, first, second, *frames_in(along)]):
+    with restore_sympy_caches([frame, origin, first, second, *list_vector_frames(along)]):
         if isinstance(second, ReferenceFrame):
             speed = second.ang_vel_in(first or frame).dot(along)
             return Attachment(turns=True, speed=speed, position=None, places=(first, second, along))

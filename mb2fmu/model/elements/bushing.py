@@ -13,14 +13,14 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.sympy_cache_guard import restored
+from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
 
 __all__ = ["Bushing"]
 
-Place = tuple[Point, ReferenceFrame]
+PointAndFrame = tuple[Point, ReferenceFrame]
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Bushing(NamedElement):
         damping: D likewise, by s.
     """
 
-    first: Place
-    second: Place
+    first: PointAndFrame
+    second: PointAndFrame
     stiffness: Sequence[Any]
     damping: Sequence[Any] = (0.0,) * 6
 
@@ -69,7 +69,7 @@ class Bushing(NamedElement):
                 told = " ".join(str(error).split())
                 yield self.fault(f"the way is not known: {told}", "connect both with the mechanism")
         for part in ("stiffness", "damping"):
-            matrix = _matrix(getattr(self, part))
+            matrix = _read_matrix(getattr(self, part))
             if matrix is None:
                 yield self.fault(f"{part} is {getattr(self, part)!r}", "give six numbers, or six rows of six")
             elif any(entry.is_number and not entry.is_finite for entry in matrix):
@@ -80,7 +80,7 @@ class Bushing(NamedElement):
     def _relative(self) -> tuple[sm.Matrix, sm.Matrix, sm.Matrix, sm.Matrix]:
         """Return d and its rate in A, the rotation R, ω of the second against the first in A."""
         (P, A), (Q, B) = self.first, self.second
-        with restored([P, Q, A, B]):
+        with restore_sympy_caches([P, Q, A, B]):
             offset = Q.pos_from(P)
             d, rate = offset.to_matrix(A), offset.dt(A).to_matrix(A)
             return d, rate, A.dcm(B), B.ang_vel_in(A).to_matrix(A)
@@ -97,7 +97,7 @@ class Bushing(NamedElement):
         wrench = K * strain + D * sm.Matrix([*rate, *(E * omega)])
         force, torque = -wrench[:3, :], -E.T * wrench[3:, :]
         energy = (strain.T * K * strain)[0, 0] / 2 if K == K.T else None
-        self._load(model, (_vector(force, A), _vector(torque, A), _vector(d, A)), energy)
+        self._load(model, (_make_vector(force, A), _make_vector(torque, A), _make_vector(d, A)), energy)
         for part, vector, unit in (("force", force, "N"), ("torque", torque, "N.m")):
             for axis, value in zip("xyz", vector, strict=True):
                 words = f"on {B.name} at {Q.name}, along {A.name}.{axis}"
@@ -116,7 +116,7 @@ class Bushing(NamedElement):
 
     def _declared(self, model: Model, part: str, ending: str) -> sm.Matrix:
         """Return the matrix with a parameter for each number that is not zero; one for both where it is symmetric."""
-        given = _matrix(getattr(self, part))
+        given = _read_matrix(getattr(self, part))
         assert given is not None  # or it has faults
         is_symmetric = given == given.T
         matrix = sm.zeros(6, 6)
@@ -125,7 +125,7 @@ class Bushing(NamedElement):
                 if is_symmetric and j < i:
                     matrix[i, j] = matrix[j, i]
                 elif not (given[i, j].is_number and abs(given[i, j]) == 0):
-                    unit = _UNITS[i // 3][j // 3]
+                    unit = _COEFFICIENT_UNITS[i // 3][j // 3]
                     unit = f"N.m{ending}/m" if unit == "N" and ending else unit.replace("/", f"{ending}/")
                     low = 0.0 if i == j else None
                     name = f"{part}[{i + 1},{j + 1}]"
@@ -133,7 +133,7 @@ class Bushing(NamedElement):
         return matrix
 
 
-_UNITS = (("N/m", "N/rad"), ("N", "N.m/rad"))
+_COEFFICIENT_UNITS = (("N/m", "N/rad"), ("N", "N.m/rad"))
 
 
 def _is_place(place: object) -> bool:
@@ -143,7 +143,7 @@ def _is_place(place: object) -> bool:
     return isinstance(place[0], Point) and isinstance(place[1], ReferenceFrame)
 
 
-def _matrix(given: Any) -> sm.Matrix | None:
+def _read_matrix(given: Any) -> sm.Matrix | None:
     """Return the 6 × 6 matrix; None if it is not one."""
     try:
         rows = sm.Matrix(given).applyfunc(sm.sympify)
@@ -154,6 +154,6 @@ def _matrix(given: Any) -> sm.Matrix | None:
     return rows if rows.shape == (6, 6) else None
 
 
-def _vector(components: sm.Matrix, frame: ReferenceFrame) -> Vector:
+def _make_vector(components: sm.Matrix, frame: ReferenceFrame) -> Vector:
     """Return components along a frame's axes as a vector."""
     return components[0] * frame.x + components[1] * frame.y + components[2] * frame.z

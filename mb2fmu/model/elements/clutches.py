@@ -10,7 +10,7 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.attachment import On, attached, attachment_fault
+from mb2fmu.model.elements.attachment import AttachmentPlace, make_attachment, attachment_faults
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.friction import declare_friction
 from mb2fmu.model.functions import sticking_sign
@@ -33,7 +33,7 @@ class Clutch(NamedElement):
         drag: Torque that is left while it is open, > 0: what slips must have something to slip against.
     """
 
-    on: On
+    on: AttachmentPlace
     capacity: float | sm.Expr
     engagement: sm.Expr | float | None = None
     peak: float | sm.Expr = 1.0
@@ -41,7 +41,7 @@ class Clutch(NamedElement):
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of attachment and numbers."""
-        yield from (self.fault(what, remedy) for what, remedy in attachment_fault(self.on, model))
+        yield from (self.fault(what, remedy) for what, remedy in attachment_faults(self.on, model))
         yield from self.negative("capacity", self.capacity)
         peak, drag = sm.sympify(self.peak), sm.sympify(self.drag)
         if peak.is_number and not peak >= 1:
@@ -51,7 +51,7 @@ class Clutch(NamedElement):
 
     def declare(self, model: Model) -> None:
         """Declare load, parameters, input and outputs."""
-        at = attached(self.on, model)
+        at = make_attachment(self.on, model)
         capacity = self.parameter(model, "capacity", self.capacity, at.effort_unit, "effort fully pressed", low=0.0)
         pressed = self.engagement
         if pressed is None:
@@ -78,19 +78,19 @@ class OneWayClutch(NamedElement):
         capacity: Torque in N.m (force in N) above which it slips backwards.
     """
 
-    on: On
+    on: AttachmentPlace
     capacity: float | sm.Expr
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of attachment and capacity."""
-        yield from (self.fault(what, remedy) for what, remedy in attachment_fault(self.on, model))
+        yield from (self.fault(what, remedy) for what, remedy in attachment_faults(self.on, model))
         yield from self.negative("capacity", self.capacity)
         if sm.sympify(self.capacity).is_zero:
             yield self.fault("capacity is 0: it would transmit nothing", "give a number > 0")
 
     def declare(self, model: Model) -> None:
         """Declare load, parameter and outputs."""
-        at = attached(self.on, model)
+        at = make_attachment(self.on, model)
         capacity = self.parameter(model, "capacity", self.capacity, at.effort_unit, "largest effort", low=0.0)
         sense = sticking_sign(at.speed, sm.S.One)
         declare_friction(model, self.name, at, capacity * (1 - sense) / 2, at.speed, sense)

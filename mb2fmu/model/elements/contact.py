@@ -12,20 +12,26 @@ from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element import NamedElement
-from mb2fmu.model.elements.link_contact import in_ground, link_faults, link_load, link_points, motion_against
-from mb2fmu.model.elements.surfaces import TINY, Named, Size, Surface
+from mb2fmu.model.elements.link_contact import (
+    express_surface_in_ground,
+    link_contact_faults,
+    make_link_load,
+    list_contact_points,
+    relative_motion,
+)
+from mb2fmu.model.elements.surfaces import MIN_SQUARED_LENGTH, ParameterNamer, SurfaceSize, Surface
 from mb2fmu.model.functions import no_event, sticking_sign
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics, RecordedPoint
-from mb2fmu.model.sources.sympy_cache_guard import restored
+from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
 
 
 @dataclass(frozen=True, slots=True)
-class _Touch:
+class _ContactGeometry:
     """Place of a sphere or point against the surface.
 
     Attributes:
@@ -90,21 +96,21 @@ class Contact(NamedElement):
 
     body: RigidBody | Particle | str
     surface: Surface
-    stiffness: Size
-    exponent: Size = 1.5
-    dissipation: Size = 0.0
-    radius: Size = 0.0
+    stiffness: SurfaceSize
+    exponent: SurfaceSize = 1.5
+    dissipation: SurfaceSize = 0.0
+    radius: SurfaceSize = 0.0
     at: Point | RecordedPoint | Sequence[Point | RecordedPoint] | None = None
-    kinetic: Size | None = None
-    static: Size | None = None
-    slip_speed: Size | None = None
+    kinetic: SurfaceSize | None = None
+    static: SurfaceSize | None = None
+    slip_speed: SurfaceSize | None = None
     plane: Vector | None = None
 
     @property
     def points(self) -> list[Any]:
         """The points of the body that touch."""
         if isinstance(self.body, str):
-            found: list[Any] = link_points(self.body, self.at)
+            found: list[Any] = list_contact_points(self.body, self.at)
             return found
         if self.at is None:
             return [self.body.masscenter]
@@ -126,7 +132,7 @@ class Contact(NamedElement):
     def _shape_faults(self, model: Model) -> Iterator[tuple[str, str]]:
         """Yield (what, remedy) for bodies, surface and points that cannot touch."""
         if isinstance(model.mechanics, RecordedMechanics):
-            yield from link_faults(self.body, self.at, self.surface, model.mechanics)
+            yield from link_contact_faults(self.body, self.at, self.surface, model.mechanics)
             return
         bodies = mechanics_source.bodies(model.mechanics)
         carrier = self.surface.body if isinstance(self.surface, Surface) else None
@@ -201,7 +207,7 @@ class Contact(NamedElement):
         """Declare loads, parameters and outputs."""
         made: dict[str, sm.Expr] = {}
 
-        def named(part: str, value: Size, unit: str, told: str) -> sm.Expr:
+        def named(part: str, value: SurfaceSize, unit: str, told: str) -> sm.Expr:
             """Return a parameter of the contact, made once for all points."""
             if part not in made:
                 made[part] = self.parameter(model, part, value, unit, told, low=0.0)
@@ -219,20 +225,30 @@ class Contact(NamedElement):
             along = Vector(0) if self.kinetic is None else self._friction(model, name, touch, force, named)
             self._load(model, point, touch, (force, along, self._potential(touch, named)))
 
-    def _touch(self, model: Model, point: Point, radius: sm.Expr, named: Named) -> _Touch:
+    def _touch(self, model: Model, point: Point, radius: sm.Expr, named: ParameterNamer) -> _ContactGeometry:
         """Return geometry and velocities by SymPy, of a robot by what expressions name of the motion."""
         if isinstance(model.mechanics, RecordedMechanics):
-            motion = motion_against(model.mechanics, point, self.surface)
-            return self._touched(in_ground(self.surface), *motion, Vector(0), radius, named)
+            motion = relative_motion(model.mechanics, point, self.surface)
+            return self._touched(express_surface_in_ground(self.surface), *motion, Vector(0), radius, named)
         frame, origin = mechanics_source.inertial_frame(model.mechanics), mechanics_source.origin(model.mechanics)
         assert isinstance(frame, ReferenceFrame)
         surface = self.surface
-        roots = [frame, origin, point, surface.point, *surface.frames, _frame(self.body), _frame(surface.body)]
-        with restored(roots):
+        roots = [
+            frame,
+            origin,
+            point,
+            surface.point,
+            *surface.frames,
+            _body_frame(self.body),
+            _body_frame(surface.body),
+        ]
+        with restore_sympy_caches(roots):
             if isinstance(model.mechanics, Parts) and isinstance(origin, Point):
                 origin.set_vel(frame, 0)  # it is fixed in the inertial frame, by its definition
             position = point.pos_from(surface.point).express(frame)
-            turning, carried = (_turning(body, frame).express(frame) for body in (self.body, surface.body))
+            turning, carried = (
+                _body_angular_velocity(body, frame).express(frame) for body in (self.body, surface.body)
+            )
             velocity = (point.vel(frame) - surface.point.vel(frame)).express(frame)
             return self._touched(surface, position, velocity, turning, carried, radius, named)
 
@@ -244,8 +260,8 @@ class Contact(NamedElement):
         turning: Vector,
         carried: Vector,
         radius: sm.Expr,
-        named: Named,
-    ) -> _Touch:
+        named: ParameterNamer,
+    ) -> _ContactGeometry:
         """Return where a point touches.
 
         Args:
@@ -261,9 +277,9 @@ class Contact(NamedElement):
         arm = -at.value / at.length * at.out if isinstance(self.body, RigidBody | str) else Vector(0)
         slip = velocity + turning.cross(arm) - carried.cross(position + arm)
         approach = -(velocity - carried.cross(position)).dot(at.out) / at.length
-        return _Touch(at.value - radius, at.out / at.length, approach, slip, arm, position + arm)
+        return _ContactGeometry(at.value - radius, at.out / at.length, approach, slip, arm, position + arm)
 
-    def _normal_force(self, touch: _Touch, named: Named) -> sm.Expr:
+    def _normal_force(self, touch: _ContactGeometry, named: ParameterNamer) -> sm.Expr:
         """Return F of the law; it continues smoothly beyond the surface while its mode lasts."""
         exponent = self._exponent
         whole = exponent.is_Integer
@@ -288,14 +304,16 @@ class Contact(NamedElement):
         n = self._exponent
         return depth**n if n.is_Integer else depth * no_event(sm.Abs(depth)) ** (n - 1)
 
-    def _potential(self, touch: _Touch, named: Named) -> sm.Expr:
+    def _potential(self, touch: _ContactGeometry, named: ParameterNamer) -> sm.Expr:
         """Return the energy of the contact in J."""
         n = self._exponent
         power = touch.gap ** (n + 1) * (-1) ** (n + 1) if n.is_Integer else no_event((touch.gap**2) ** ((n + 1) / 2))
         energy = named("stiffness", self.stiffness, "", "") * power / (n + 1)
         return sm.Piecewise((energy, touch.gap < 0), (0, True))
 
-    def _friction(self, model: Model, name: str, touch: _Touch, force: sm.Expr, named: Named) -> Vector:
+    def _friction(
+        self, model: Model, name: str, touch: _ContactGeometry, force: sm.Expr, named: ParameterNamer
+    ) -> Vector:
         """Return the force of the friction on what touches, and its outputs."""
         assert self.kinetic is not None  # or there is none
         kinetic = named("kinetic", self.kinetic, "1", "coefficient while it slides")
@@ -304,7 +322,7 @@ class Contact(NamedElement):
             slow = named("slip_speed", self.slip_speed, "m/s", "below which friction is proportional to the slip")
             sliding = touch.slip + touch.approach * touch.normal
             square = sliding.dot(sliding)
-            slip = sm.sqrt(square + TINY)
+            slip = sm.sqrt(square + MIN_SQUARED_LENGTH)
             factor = kinetic * force / sm.sqrt(square + slow**2)
             model.output(f"{name}.friction", factor * slip, "N", description="magnitude of the friction")
             effort = -factor * sliding
@@ -322,28 +340,30 @@ class Contact(NamedElement):
         model.output(f"{name}.slip", slip, "m/s", description="speed of sliding")
         return effort
 
-    def _load(self, model: Model, point: Point, touch: _Touch, acting: tuple[sm.Expr, Vector, sm.Expr]) -> None:
+    def _load(
+        self, model: Model, point: Point, touch: _ContactGeometry, acting: tuple[sm.Expr, Vector, sm.Expr]
+    ) -> None:
         """Add loads on the body and on the carrier of the surface at one place: normal force, friction, potential."""
         force, along, potential = acting
         whole = force * touch.normal + along
         if isinstance(model.mechanics, RecordedMechanics):
             loads = [(point, whole), *([(self.body, touch.arm.cross(along))] if along != 0 else [])]
-            model.add_loads(*(link_load(model.mechanics, at, vector) for at, vector in loads))
+            model.add_loads(*(make_link_load(model.mechanics, at, vector) for at, vector in loads))
             return
-        loads = [(point, whole), (_frame(self.body), touch.arm.cross(along))]
+        loads = [(point, whole), (_body_frame(self.body), touch.arm.cross(along))]
         carrier = self.surface.body
         if carrier is not None:
-            loads += [(self.surface.point, -whole), (_frame(carrier), -touch.lever.cross(whole))]
+            loads += [(self.surface.point, -whole), (_body_frame(carrier), -touch.lever.cross(whole))]
         loads = [(place, vector) for place, vector in loads if place is not None and vector != 0]
         model.add_loads(*loads, potential=potential)
 
 
-def _frame(body: RigidBody | Particle | None) -> ReferenceFrame | None:
+def _body_frame(body: RigidBody | Particle | None) -> ReferenceFrame | None:
     """Return the frame of a turning body."""
     return body.frame if isinstance(body, RigidBody) else None
 
 
-def _turning(body: RigidBody | Particle | None, frame: ReferenceFrame) -> Vector:
+def _body_angular_velocity(body: RigidBody | Particle | None, frame: ReferenceFrame) -> Vector:
     """Return the angular velocity; none for particles and the ground."""
-    turning = _frame(body)
+    turning = _body_frame(body)
     return Vector(0) if turning is None else turning.ang_vel_in(frame)

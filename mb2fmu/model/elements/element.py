@@ -12,7 +12,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.naming import is_variable_name
-from mb2fmu.model.source_location import caller
+from mb2fmu.model.source_location import find_user_line
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -28,7 +28,7 @@ class NamedElement(ABC):
     """
 
     name: str
-    where: str = field(default_factory=caller, compare=False, kw_only=True, repr=False)
+    where: str = field(default_factory=find_user_line, compare=False, kw_only=True, repr=False)
 
     def add_to(self, model: Model) -> Iterable[Fault]:
         """Declare the element, or return the faults that prevent it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.attachment import Attachment, On, attached, attachment_fault
+from mb2fmu.model.elements.attachment import Attachment, AttachmentPlace, make_attachment, attachment_faults
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.functions import sticking_sign
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CoulombFriction", "declare_friction"]
 
-Curve = Callable[[sm.Expr], sm.Expr]
+FrictionCurve = Callable[[sm.Expr], sm.Expr]
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,17 @@ class CoulombFriction(NamedElement):
         drive: Speed of the first's surface beyond its own: that of a belt.
     """
 
-    on: On
+    on: AttachmentPlace
     kinetic: float | sm.Expr | None = None
     static: float | sm.Expr | None = None
     normal: float | sm.Expr | None = None
     stribeck: float | sm.Expr | None = None
-    curve: Curve | None = None
+    curve: FrictionCurve | None = None
     drive: float | sm.Expr = 0.0
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of attachment, coefficients and curve."""
-        yield from (self.fault(what, remedy) for what, remedy in attachment_fault(self.on, model))
+        yield from (self.fault(what, remedy) for what, remedy in attachment_faults(self.on, model))
         for part in ("kinetic", "static", "normal", "stribeck"):
             yield from self.negative(part, getattr(self, part))
         if (self.kinetic is None) == (self.curve is None):
@@ -84,7 +84,7 @@ class CoulombFriction(NamedElement):
 
     def declare(self, model: Model) -> None:
         """Declare load, parameters and outputs."""
-        at = attached(self.on, model)
+        at = make_attachment(self.on, model)
         drive = self.parameter(model, "drive", self.drive, at.speed_unit, "speed of the surface") if self.drive else 0
         slip = at.speed - drive
         sliding, static = self._law(model, "1" if self.normal is not None else at.effort_unit, at.speed_unit)
@@ -96,7 +96,7 @@ class CoulombFriction(NamedElement):
         effort = -normal * sliding(slip * sense) * sense
         declare_friction(model, self.name, at, effort, slip, sense)
 
-    def _law(self, model: Model, unit: str, speed_unit: str) -> tuple[Curve, sm.Expr | None]:
+    def _law(self, model: Model, unit: str, speed_unit: str) -> tuple[FrictionCurve, sm.Expr | None]:
         """Return the coefficient as a function of slip, and the break-away coefficient."""
         static = None
         if self.static is not None:

@@ -11,10 +11,10 @@ from sympy.physics.mechanics import ForceActuator, LinearPathway, Point
 from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.attachment import Attachment, attached
+from mb2fmu.model.elements.attachment import Attachment, make_attachment
 from mb2fmu.model.elements.element import NamedElement
-from mb2fmu.model.elements.pathway import is_pair, pathway_or_joint_faults
-from mb2fmu.model.sources.sympy_cache_guard import restored
+from mb2fmu.model.elements.pathway import is_point_pair, pathway_or_joint_faults
+from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -118,12 +118,12 @@ class HydraulicCylinder(NamedElement):
     def declare(self, model: Model) -> None:
         """Declare load, parameters, states and outputs."""
         place: Attachment | None = None
-        if is_pair(self.on):
+        if is_point_pair(self.on):
             pathway = LinearPathway(*self.on)
-            with restored(list(self.on)):
+            with restore_sympy_caches(list(self.on)):
                 length, rate = pathway.length, pathway.extension_velocity
         else:
-            place = attached(self.on, model)
+            place = make_attachment(self.on, model)
             assert place.position is not None  # a joint has a coordinate
             length, rate = place.position, place.speed
         area = self.parameter(model, "area", self.area, "m2", "of the piston", low=0.0)

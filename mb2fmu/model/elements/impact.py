@@ -10,12 +10,12 @@ import sympy as sm
 from sympy.physics.mechanics import Vector, dynamicsymbols
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.contact_checks import ONE_TANGENT
+from mb2fmu.model.checks.contact_checks import ONE_TANGENT_REMEDY
 from mb2fmu.model.declarations.declared_contacts import DeclaredContact, DeclaredFriction
 from mb2fmu.model.elements.element import NamedElement
-from mb2fmu.model.elements.link_contact import places_named
+from mb2fmu.model.elements.link_contact import link_position_faults
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics
-from mb2fmu.model.variables import ImpactOrder, Restitution
+from mb2fmu.model.variables import ImpactOrder, RestitutionLaw
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -61,7 +61,7 @@ class Impact(NamedElement):
     gap: sm.Expr
     restitution: float | sm.Expr = 0.0
     rest_below: float | sm.Expr = 1e-3
-    law: Restitution = "newton"
+    law: RestitutionLaw = "newton"
     order: ImpactOrder = "in turn"
     unit: str = "m"
     starts_resting: bool = False
@@ -72,7 +72,9 @@ class Impact(NamedElement):
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield coefficients out of range, and choices that contradict each other."""
         if isinstance(model.mechanics, RecordedMechanics):
-            yield from (self.fault(what, remedy) for what, remedy in places_named(model.mechanics, self.gap, self.slip))
+            yield from (
+                self.fault(what, remedy) for what, remedy in link_position_faults(model.mechanics, self.gap, self.slip)
+            )
         if not isinstance(self.gap, sm.Expr | int | float):
             yield self.fault(f"its gap is {self.gap!r}", "give an expression of coordinates, zero where bodies touch")
         e, slow = sm.sympify(self.restitution), sm.sympify(self.rest_below)
@@ -95,7 +97,7 @@ class Impact(NamedElement):
         if self.slip is not None and not isinstance(self.slip, sm.Expr):
             several = isinstance(self.slip, tuple | list | sm.MatrixBase | Vector)
             what = "its slip has several components" if several else f"its slip, {self.slip}, is no expression"
-            yield self.fault(what, ONE_TANGENT)
+            yield self.fault(what, ONE_TANGENT_REMEDY)
         elif self.slip is None and self.friction is not None:
             yield self.fault("it has friction, and no slip", "say what slides: slip=u - R * omega, say")
         elif self.slip is not None and (self.friction is None or sm.sympify(self.friction).is_zero):
@@ -105,10 +107,10 @@ class Impact(NamedElement):
         """Declare parameters, states that only events change, the contact, and its force."""
         force = "N" if self.unit == "m" else "N.m"
         word = self.name.replace(".", "_")
-        resting, impulse, count, push = dynamicsymbols(" ".join(f"{word}_{part}" for part in _PARTS))
+        resting, impulse, count, push = dynamicsymbols(" ".join(f"{word}_{part}" for part in _CONTACT_VARIABLES))
         e = self.parameter(model, "restitution", self.restitution, "1", "coefficient of restitution", low=0.0, high=1.0)
         slowest = "speed below which it rests"
-        slow = self.parameter(model, "rest_below", self.rest_below, f"{self.unit}/s", slowest, low=_SLOWEST)
+        slow = self.parameter(model, "rest_below", self.rest_below, f"{self.unit}/s", slowest, low=_MIN_REST_SPEED)
         told = f"of {self.name}"
         back = f"rate {told} against drift while it rests"
         stabilization = sm.sympify(self.stabilization)
@@ -124,7 +126,7 @@ class Impact(NamedElement):
         model.discrete(impulse, 0.0, f"{force}.s", name=f"{self.name}.impulse", description=last)
         model.discrete(count, 0.0, name=f"{self.name}.impacts", min=0.0, description=f"number of impacts {told}")
         model.output(f"{self.name}.force", push, force, description=f"force {told} while it rests")
-        model.own_contacts.append(
+        model.declared_contacts.append(
             DeclaredContact(
                 name=self.name,
                 gap=sm.sympify(self.gap) if isinstance(self.gap, sm.Expr | int | float) else sm.S.Zero,
@@ -149,13 +151,13 @@ class Impact(NamedElement):
         force = "N" if self.unit == "m" else "N.m"
         word = self.name.replace(".", "_")
         mu = self.parameter(model, "friction_coefficient", self.friction, "1", "coefficient of friction", low=0.0)
-        sliding, impulse, changes, along = dynamicsymbols(" ".join(f"{word}_{part}" for part in _ROUGH_PARTS))
+        sliding, impulse, changes, along = dynamicsymbols(" ".join(f"{word}_{part}" for part in _FRICTION_VARIABLES))
         told = f"of {self.name}"
         sense = f"sense of slip {told}: 1 or -1; 0 where it sticks or is open"
         model.discrete(sliding, 0.0, name=f"{self.name}.sliding", min=-1.0, max=1.0, description=sense)
         last = f"impulse of friction in the last impact {told}"
         model.discrete(impulse, 0.0, f"{force}.s", name=f"{self.name}.impulse_along", description=last)
-        first = not any(contact.friction for contact in model.own_contacts)
+        first = not any(contact.friction for contact in model.declared_contacts)
         if first:
             count = "changes between sticking, sliding and open of all contacts while they rest"
             model.discrete(changes, 0.0, name=f"{self.name}.changes", min=0.0, description=count)
@@ -165,8 +167,8 @@ class Impact(NamedElement):
         return DeclaredFriction(slip, mu, sliding, impulse, changes if first else None, along)
 
 
-_SLOWEST = 1e-300
+_MIN_REST_SPEED = 1e-300
 """Lower bound of the speed of rest: it must be above zero, or bounces follow each other without end."""
 
-_PARTS = ("resting", "impulse", "impacts", "force")
-_ROUGH_PARTS = ("sliding", "impulse_along", "changes", "friction")
+_CONTACT_VARIABLES = ("resting", "impulse", "impacts", "force")
+_FRICTION_VARIABLES = ("sliding", "impulse_along", "changes", "friction")

@@ -11,16 +11,16 @@ from sympy.logic.boolalg import Boolean
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.declarations.declared_latches import DeclaredLatch, DeclaredRow
+from mb2fmu.model.declarations.declared_latches import DeclaredLatch, DeclaredLatchRow
 from mb2fmu.model.elements.element import NamedElement
-from mb2fmu.model.elements.latch_rows import LatchRow, hinge, point_on_point, weld
-from mb2fmu.model.elements.link_contact import places_named
+from mb2fmu.model.elements.latch_rows import LatchRow, hinge_rows, point_on_point_rows, weld_rows
+from mb2fmu.model.elements.link_contact import link_position_faults
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
 
-_MOST_ROWS = 12
+_MAX_ROWS = 12
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Latch(NamedElement):
         >>> model.add(Latch("hook", rows, open=t >= 2, starts_engaged=True, within=None))        # doctest: +SKIP
 
     Attributes:
-        rows: Expressions of coordinates, parameters and time, or what ``point``, ``hinge`` and ``weld`` give; at most
+        rows: Expressions of coordinates, parameters and time, or what ``point``, ``hinge_rows`` and ``weld_rows`` give; at most
             twelve.
         close: The latch closes where this is true; comparisons and logic of coordinates, speeds, states, inputs,
             parameters and time.
@@ -60,7 +60,7 @@ class Latch(NamedElement):
     starts_engaged: bool = False
     stabilization: float | sm.Expr = 10.0
 
-    point = staticmethod(point_on_point)
+    point = staticmethod(point_on_point_rows)
     hinge = staticmethod(hinge)
     weld = staticmethod(weld)
 
@@ -77,9 +77,9 @@ class Latch(NamedElement):
         """Yield faulty rows, conditions and numbers."""
         if isinstance(model.mechanics, RecordedMechanics):
             rows = [row.position for row in self.each]
-            yield from (self.fault(what, remedy) for what, remedy in places_named(model.mechanics, *rows))
-        if not 0 < len(self.each) <= _MOST_ROWS:
-            yield self.fault(f"it holds {len(self.each)} rows", f"give 1 to {_MOST_ROWS} that some coordinate changes")
+            yield from (self.fault(what, remedy) for what, remedy in link_position_faults(model.mechanics, *rows))
+        if not 0 < len(self.each) <= _MAX_ROWS:
+            yield self.fault(f"it holds {len(self.each)} rows", f"give 1 to {_MAX_ROWS} that some coordinate changes")
         names = [(row.effort, row.label) for row in self.each]
         for twice in sorted({name for name in names if names.count(name) > 1}):
             yield self.fault(f"two rows are called {' '.join(twice)}", "give each a label of its own")
@@ -111,7 +111,7 @@ class Latch(NamedElement):
             bound = self.parameter(model, "within", self.within, self.each[0].unit, f"bound {told} to close", low=0.0)
             near = (side for row in self.each for side in (row.position <= bound, row.position >= -bound))
             close = sm.And(close, *near)
-        model.own_latches.append(
+        model.declared_latches.append(
             DeclaredLatch(
                 name=self.name,
                 rows=tuple(self._row(model, row) for row in self.each),
@@ -129,7 +129,7 @@ class Latch(NamedElement):
         """The name as one word, for symbols."""
         return self.name.replace(".", "_")
 
-    def _row(self, model: Model, row: LatchRow) -> DeclaredRow:
+    def _row(self, model: Model, row: LatchRow) -> DeclaredLatchRow:
         """Declare the states and the force of one row."""
         behind = f"_{row.label}" if row.label else ""
         turn = "turn_" if row.label and row.unit == "rad" else ""
@@ -146,4 +146,4 @@ class Latch(NamedElement):
         model.discrete(held_at, 0.0, row.unit, name=parts["held_at"], description=f"where the row {told} is held")
         name = f"{self.name}.{row.effort}{behind}"
         model.output(name, force, row.effort_unit, description=f"{row.effort} {told} while it is closed")
-        return DeclaredRow(name, row.position, impulse, held_at, force)
+        return DeclaredLatchRow(name, row.position, impulse, held_at, force)

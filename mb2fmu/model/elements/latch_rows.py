@@ -10,7 +10,7 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
-from mb2fmu.model.sources.sympy_cache_guard import frames_in, restored
+from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 _AXES = "xyz"
 
@@ -40,18 +40,18 @@ class LatchRow:
         return "N" if self.unit == "m" else "N.m"
 
 
-def point_on_point(first: Point, second: Point, frame: ReferenceFrame) -> list[LatchRow]:
+def point_on_point_rows(first: Point, second: Point, frame: ReferenceFrame) -> list[LatchRow]:
     """Return rows for ``second`` relative to ``first`` along the axes of ``frame``, without axes that never move.
 
     Where points are held at a distance take a frame of one of both bodies: forces between them then have no moment
     beside what turns with it, so that angular momentum stays.
     """
-    with restored([frame, first, second]):
+    with restore_sympy_caches([frame, first, second]):
         offset = second.pos_from(first)
-        return [*_moving((offset.dot(axis), "m", label) for axis, label in zip(frame, _AXES, strict=True))]
+        return [*_movable_rows((offset.dot(axis), "m", label) for axis, label in zip(frame, _AXES, strict=True))]
 
 
-def hinge(first: Point, second: Point, axis: Vector, along: Vector) -> list[LatchRow]:
+def hinge_rows(first: Point, second: Point, axis: Vector, along: Vector) -> list[LatchRow]:
     """Return rows that hold ``second`` at ``first``, and ``along`` at ``axis``, about which it may turn.
 
     Args:
@@ -61,14 +61,14 @@ def hinge(first: Point, second: Point, axis: Vector, along: Vector) -> list[Latc
         along: Of the second body.
     """
     frame = axis.args[0][1]
-    rows = point_on_point(first, second, frame)
-    with restored([frame, *frames_in(along)]):
-        across = _across(axis, frame)
+    rows = point_on_point_rows(first, second, frame)
+    with restore_sympy_caches([frame, *list_vector_frames(along)]):
+        across = _perpendicular_directions(axis, frame)
         turns = ((each.dot(along), "rad", f"across_{i}") for i, each in enumerate(across, start=1))
-        return [*rows, *_moving(turns)]
+        return [*rows, *_movable_rows(turns)]
 
 
-def weld(first: Point, second: Point, frame: ReferenceFrame, other: ReferenceFrame) -> list[LatchRow]:
+def weld_rows(first: Point, second: Point, frame: ReferenceFrame, other: ReferenceFrame) -> list[LatchRow]:
     """Return rows that hold ``second`` at ``first``, and the orientation of ``other`` in ``frame``.
 
     The turn is held by half the skew part of the direction cosines, whose rate is the angular velocity where the frames
@@ -80,30 +80,30 @@ def weld(first: Point, second: Point, frame: ReferenceFrame, other: ReferenceFra
         frame: Of the first body.
         other: Of the second body.
     """
-    rows = point_on_point(first, second, frame)
-    with restored([frame, other]):
+    rows = point_on_point_rows(first, second, frame)
+    with restore_sympy_caches([frame, other]):
         a, c = [*frame], [*other]
         cyclic = ((1, 2), (2, 0), (0, 1))
         turns = (((a[j].dot(c[i]) - a[i].dot(c[j])) / 2, "rad", _AXES[k]) for k, (i, j) in enumerate(cyclic))
-        return [*rows, *_moving(turns)]
+        return [*rows, *_movable_rows(turns)]
 
 
-def _moving(rows: Iterable[tuple[sm.Expr, str, str]]) -> Iterator[LatchRow]:
+def _movable_rows(rows: Iterable[tuple[sm.Expr, str, str]]) -> Iterator[LatchRow]:
     """Yield the rows that some coordinate changes."""
     for expression, unit, label in rows:
         plain = sm.sympify(expression)
         if plain.atoms(AppliedUndef):
-            plain = sm.trigsimp(plain) if sm.count_ops(plain) < _SHORT else plain
+            plain = sm.trigsimp(plain) if sm.count_ops(plain) < _MAX_SIMPLIFIED_OPERATIONS else plain
         if plain.atoms(AppliedUndef):
             yield LatchRow(plain, unit, label)
 
 
-def _across(axis: Vector, frame: ReferenceFrame) -> tuple[Vector, Vector]:
+def _perpendicular_directions(axis: Vector, frame: ReferenceFrame) -> tuple[Vector, Vector]:
     """Return two directions of the frame that are normal to an axis of it."""
     least = min(frame, key=lambda each: abs(float(axis.dot(each))))
     first = axis.cross(least).normalize()
     return first, axis.cross(first).normalize()
 
 
-_SHORT = 60
+_MAX_SIMPLIFIED_OPERATIONS = 60
 """Operations up to which an expression is simplified, so that what is zero all the time is seen."""

@@ -18,19 +18,19 @@ _ORIGIN = Point("ground")
 """Stand for the robot's ground, so that surfaces find distances as they do between SymPy's points."""
 
 
-def link_points(body: str, at: Any) -> list[RecordedPoint]:
+def list_contact_points(body: str, at: Any) -> list[RecordedPoint]:
     """Return the points of a link that touch: its origin, or those given."""
     if at is None:
         return [RecordedPoint(body)]
     return [at] if isinstance(at, RecordedPoint) else [*at]
 
 
-def link_faults(body: Any, at: Any, surface: Any, mechanics: RecordedMechanics) -> Iterator[tuple[str, str]]:
+def link_contact_faults(body: Any, at: Any, surface: Any, mechanics: RecordedMechanics) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) for a link, points and a surface that cannot touch."""
-    links = [name for name in mechanics.frames if not mechanics.stands_still(name)]
+    links = [name for name in mechanics.frames if not mechanics.is_fixed_in_ground(name)]
     if body not in links:
         yield f"what touches is {body!r}", f"give the name of a link that moves: {', '.join(links)}"
-    elif not (points := _points(body, at)):
+    elif not (points := _readable_points(body, at)):
         yield f"it touches with {at!r}", f"give points of the link: .point({body!r}, (0, 0, 0.1))"
     else:
         odd = [point for point in points if point.frame != body]
@@ -38,21 +38,21 @@ def link_faults(body: Any, at: Any, surface: Any, mechanics: RecordedMechanics) 
     if not isinstance(surface, Surface):
         yield f"its surface is {surface!r}", "give a PlaneSurface, SphereSurface, CylinderSurface or HeightSurface"
         return
-    if not (isinstance(surface.point, RecordedPoint) and mechanics.stands_still(surface.point.frame)):
+    if not (isinstance(surface.point, RecordedPoint) and mechanics.is_fixed_in_ground(surface.point.frame)):
         remedy = f"give one of the ground: .point({mechanics.ground!r}, (0, 0, 0))"
         yield f"its surface is at {surface.point!r}, which is no point of the ground", remedy
     if surface.body is not None:
         yield "its surface is carried by a body", "leave body out: links touch surfaces of the ground only"
-    yield from in_ground(surface).faults()
+    yield from express_surface_in_ground(surface).faults()
 
 
-def _points(body: str, at: Any) -> list[RecordedPoint]:
+def _readable_points(body: str, at: Any) -> list[RecordedPoint]:
     """Return the points that touch; none where one is no point."""
-    found = link_points(body, at) if at is None or isinstance(at, RecordedPoint | Sequence) else []
+    found = list_contact_points(body, at) if at is None or isinstance(at, RecordedPoint | Sequence) else []
     return found if all(isinstance(point, RecordedPoint) for point in found) else []
 
 
-def places_named(mechanics: RecordedMechanics, *written: Any) -> Iterator[tuple[str, str]]:
+def link_position_faults(mechanics: RecordedMechanics, *written: Any) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if rigid gaps, slips or rows name where links are: only coordinates have slopes there."""
     named = set(mechanics.motion_symbols)
     if any(isinstance(each, sm.Basic) and each.atoms(sm.Function) & named for each in written):
@@ -60,33 +60,33 @@ def places_named(mechanics: RecordedMechanics, *written: Any) -> Iterator[tuple[
         yield "it names the position or velocity of a link, and is rigid", remedy
 
 
-def in_ground(surface: Surface) -> Surface:
+def express_surface_in_ground(surface: Surface) -> Surface:
     """Return a surface whose directions, given as three numbers along the ground's axes, are vectors."""
     surface = replace(surface, point=_ORIGIN)
     if isinstance(surface, PlaneSurface):
-        return replace(surface, normal=_vector(surface.normal))
+        return replace(surface, normal=_express_direction(surface.normal))
     if isinstance(surface, CylinderSurface):
-        return replace(surface, axis=_vector(surface.axis))
+        return replace(surface, axis=_express_direction(surface.axis))
     if isinstance(surface, HeightSurface) and isinstance(surface.frame, RecordedFrame):
         return replace(surface, frame=_GROUND)
     return surface
 
 
-def _vector(direction: Any) -> Any:
+def _express_direction(direction: Any) -> Any:
     """Return three numbers as a vector in the ground; anything else unchanged."""
     try:
-        return in_components([sm.sympify(c) for c in direction])
+        return vector_in_ground([sm.sympify(c) for c in direction])
     except (TypeError, ValueError):
         return direction
 
 
-def in_components(components: Sequence[sm.Expr]) -> Vector:
+def vector_in_ground(components: Sequence[sm.Expr]) -> Vector:
     """Return the vector in the ground with three components."""
     x, y, z = components
     return x * _GROUND.x + y * _GROUND.y + z * _GROUND.z
 
 
-def motion_against(
+def relative_motion(
     mechanics: RecordedMechanics, point: RecordedPoint, surface: Surface
 ) -> tuple[Vector, Vector, Vector]:
     """Return position and velocity of a point against the surface's, and the angular velocity of its link.
@@ -100,12 +100,12 @@ def motion_against(
     start = mechanics.position_of(surface.point.frame, surface.point.offset)
     if surface.point.frame == mechanics.ground:
         start = tuple(map(sm.sympify, surface.point.offset))
-    position = in_components([a - b for a, b in zip(place, start, strict=True)])
-    velocity = in_components(mechanics.velocity_of(point.frame, point.offset))
-    return position, velocity, in_components(mechanics.angular_velocity_of(point.frame))
+    position = vector_in_ground([a - b for a, b in zip(place, start, strict=True)])
+    velocity = vector_in_ground(mechanics.velocity_of(point.frame, point.offset))
+    return position, velocity, vector_in_ground(mechanics.angular_velocity_of(point.frame))
 
 
-def link_load(mechanics: RecordedMechanics, at: RecordedPoint | str, vector: Vector) -> RecordedLoad:
+def make_link_load(mechanics: RecordedMechanics, at: RecordedPoint | str, vector: Vector) -> RecordedLoad:
     """Return a force at a point of a link, or a torque on a link, given in the ground."""
     components = [vector.dot(axis) for axis in _GROUND]
     if isinstance(at, RecordedPoint):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import sympy as sm
 from sympy.physics.mechanics import Point
 
-from mb2fmu.model.elements.attachment import attachment_fault
+from mb2fmu.model.elements.attachment import attachment_faults
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.record_mechanics import RecordedLoad, RecordedMechanics, RecordedPoint
 
@@ -16,36 +16,38 @@ if TYPE_CHECKING:
     from mb2fmu.model import Model
 
 
-def is_pair(on: object) -> TypeGuard[tuple[Point, Point]]:
+def is_point_pair(on: object) -> TypeGuard[tuple[Point, Point]]:
     """Return whether it is two points."""
     return isinstance(on, tuple) and len(on) == 2 and all(isinstance(point, Point) for point in on)
 
 
-def is_link_pair(on: object) -> TypeGuard[tuple[RecordedPoint, RecordedPoint]]:
+def is_link_point_pair(on: object) -> TypeGuard[tuple[RecordedPoint, RecordedPoint]]:
     """Return whether it is two points of a robot's links, or of its ground."""
     return isinstance(on, tuple) and len(on) == 2 and all(isinstance(point, RecordedPoint) for point in on)
 
 
-def between_links(on: tuple[RecordedPoint, RecordedPoint], mechanics: RecordedMechanics) -> tuple[sm.Expr, sm.Expr]:
+def link_distance(on: tuple[RecordedPoint, RecordedPoint], mechanics: RecordedMechanics) -> tuple[sm.Expr, sm.Expr]:
     """Return the distance of two points of links, and its rate."""
-    way, speed = _way(on, mechanics)
+    way, speed = _relative_motion(on, mechanics)
     length = sm.sqrt(sm.Add(*(x**2 for x in way)))
     return length, sm.Add(*(x * v for x, v in zip(way, speed, strict=True))) / length
 
 
-def pull_between_links(
+def link_pull_forces(
     on: tuple[RecordedPoint, RecordedPoint], mechanics: RecordedMechanics, pull: sm.Expr
 ) -> list[RecordedLoad]:
     """Return the forces that draw two points of links together; none on what stands still."""
-    length, way = between_links(on, mechanics)[0], _way(on, mechanics)[0]
+    length, way = link_distance(on, mechanics)[0], _relative_motion(on, mechanics)[0]
     return [
         mechanics.force(point.frame, [sign * pull * x / length for x in way], offset=point.offset)
         for point, sign in zip(on, (1, -1), strict=True)
-        if not mechanics.stands_still(point.frame)
+        if not mechanics.is_fixed_in_ground(point.frame)
     ]
 
 
-def _way(on: tuple[RecordedPoint, RecordedPoint], mechanics: RecordedMechanics) -> tuple[list[sm.Expr], list[sm.Expr]]:
+def _relative_motion(
+    on: tuple[RecordedPoint, RecordedPoint], mechanics: RecordedMechanics
+) -> tuple[list[sm.Expr], list[sm.Expr]]:
     """Return position and velocity of the second point against the first."""
     places, speeds = [], []
     for point in on:
@@ -67,30 +69,30 @@ def _link_pair_faults(
         )
     elif on[0] == on[1]:
         yield f"both ends are {on[0].name}", "give two points"
-    elif all(mechanics.stands_still(point.frame) for point in on):
+    elif all(mechanics.is_fixed_in_ground(point.frame) for point in on):
         yield "both ends stand still", "give a point of a link that moves"
 
 
 def pathway_or_joint_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if it is neither two connected points nor a joint with a coordinate."""
-    if isinstance(model.mechanics, RecordedMechanics) and is_link_pair(on):
+    if isinstance(model.mechanics, RecordedMechanics) and is_link_point_pair(on):
         yield from _link_pair_faults(on, model.mechanics)
         return
-    if is_pair(on):
+    if is_point_pair(on):
         first, second = on
         if first is second:
             yield f"both ends are {first}", "give two points"
         elif mechanics_source.inertial_frame(model.mechanics) is None:
             yield "the mechanics have no inertial frame", "give LagrangesMethod its frame and bodies"
         else:
-            yield from _unconnected(first, second)
+            yield from _unconnected_faults(first, second)
     elif isinstance(on, tuple):
         yield f"it acts on {on!r}", "give two points, or a joint"
     else:
-        yield from attachment_fault(on, model)
+        yield from attachment_faults(on, model)
 
 
-def _unconnected(first: Point, second: Point) -> Iterator[tuple[str, str]]:
+def _unconnected_faults(first: Point, second: Point) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if no chain of positions connects two points."""
     try:
         second.pos_from(first)

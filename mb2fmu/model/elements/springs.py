@@ -11,22 +11,22 @@ from sympy.physics.mechanics import ForceActuator, LinearPathway, Point
 from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.attachment import attached
+from mb2fmu.model.elements.attachment import make_attachment
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.pathway import (
-    between_links,
-    is_link_pair,
-    is_pair,
+    link_distance,
+    is_link_point_pair,
+    is_point_pair,
     pathway_or_joint_faults,
-    pull_between_links,
+    link_pull_forces,
 )
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics, RecordedPoint
-from mb2fmu.model.sources.sympy_cache_guard import restored
+from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
 
-Law = Callable[[sm.Expr], sm.Expr]
+SpringLaw = Callable[[sm.Expr], sm.Expr]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class SpringDamper(NamedElement):
     stiffness: float | sm.Expr | None = None
     damping: float | sm.Expr | None = None
     rest: float | sm.Expr = 0.0
-    law: Law | None = None
+    law: SpringLaw | None = None
     only: Literal["pull", "push"] | None = None
     limits: tuple[float | sm.Expr | None, float | sm.Expr | None] = (None, None)
 
@@ -91,19 +91,19 @@ class SpringDamper(NamedElement):
 
     def declare(self, model: Model) -> None:
         """Declare load, parameters and outputs."""
-        if is_pair(self.on):
+        if is_point_pair(self.on):
             pathway = LinearPathway(*self.on)
-            with restored(list(self.on)):
+            with restore_sympy_caches(list(self.on)):
                 length, rate = pathway.length, pathway.extension_velocity
             stretch, pull = self._pull(model, length, rate, ("m", "N"))
             model.add_loads(ForceActuator(-pull, pathway))
             effort, unit, at = "force", "N", "m"
-        elif isinstance(model.mechanics, RecordedMechanics) and is_link_pair(self.on):
-            stretch, pull = self._pull(model, *between_links(self.on, model.mechanics), ("m", "N"))
-            model.add_loads(*pull_between_links(self.on, model.mechanics, pull))
+        elif isinstance(model.mechanics, RecordedMechanics) and is_link_point_pair(self.on):
+            stretch, pull = self._pull(model, *link_distance(self.on, model.mechanics), ("m", "N"))
+            model.add_loads(*link_pull_forces(self.on, model.mechanics, pull))
             effort, unit, at = "force", "N", "m"
         else:
-            place = attached(self.on, model)
+            place = make_attachment(self.on, model)
             assert place.position is not None  # a joint has a coordinate
             units = (place.position_unit, place.effort_unit)
             stretch, pull = self._pull(model, place.position, place.speed, units)

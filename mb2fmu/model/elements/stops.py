@@ -10,7 +10,7 @@ import sympy as sm
 from sympy.physics.mechanics import ReferenceFrame
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.attachment import Attachment, On, attached, attachment_fault
+from mb2fmu.model.elements.attachment import Attachment, AttachmentPlace, make_attachment, attachment_faults
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.impact import Impact
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from mb2fmu.model import Model
 
 
-_SLOWEST = 1e-300
+_MIN_REST_SPEED = 1e-300
 """Lower bound of the speed of rest: it must be above zero, or rebounds follow each other without end."""
 
 
 @dataclass(frozen=True)
-class _Pushing(NamedElement):
+class _PushingElement(NamedElement):
     """A spring and damper behind each of two bounds; the damper force is limited so that no bound pulls."""
 
-    on: On
+    on: AttachmentPlace
     stiffness: float | sm.Expr | None = None
     damping: float | sm.Expr = 0.0
     position: sm.Expr | tuple[sm.Expr, sm.Expr] | None = None
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of attachment, stiffness and damping."""
-        attachment = [*attachment_fault(self.on, model)]
+        attachment = [*attachment_faults(self.on, model)]
         yield from (self.fault(what, remedy) for what, remedy in attachment)
         for part in ("stiffness", "damping"):
             yield from self.negative(part, getattr(self, part))
-        if not attachment and self.position is None and attached(self.on, model).position is None:
+        if not attachment and self.position is None and make_attachment(self.on, model).position is None:
             yield self.fault("the angle between the frames is not known", "give it as position, or give the joint")
 
     def _pushes(self, model: Model, at: Attachment, bounds: tuple[sm.Expr | None, sm.Expr | None]) -> None:
@@ -50,7 +50,7 @@ class _Pushing(NamedElement):
         if self.damping != 0:
             unit = "N.m.s/rad" if at.turns else "N.s/m"
             d = self.parameter(model, "damping", self.damping, unit, "damping, limited by the spring", low=0.0)
-        here = _position(self.position, at)
+        here = _relative_position(self.position, at)
         effort = sm.S.Zero
         for bound, sense in zip(bounds, (1, -1), strict=True):
             if bound is not None:
@@ -62,7 +62,7 @@ class _Pushing(NamedElement):
 
 
 @dataclass(frozen=True)
-class HardStop(_Pushing):
+class HardStop(_PushingElement):
     """End stops of a joint or between two points: compliant (never pulling), or rigid with rebound.
 
     With a stiffness there is a spring with a damper beyond each bound: beyond it by p the push is c p + d p', its
@@ -117,7 +117,7 @@ class HardStop(_Pushing):
 
     def declare(self, model: Model) -> None:
         """Declare load, parameters and output."""
-        at = attached(self.on, model)
+        at = make_attachment(self.on, model)
         given = (("lower", self.lower), ("upper", self.upper))
         bounds = [
             None if bound is None else self.parameter(model, part, bound, at.position_unit, f"{part} stop")
@@ -131,7 +131,7 @@ class HardStop(_Pushing):
     def _rebounds(self, model: Model, at: Attachment, bounds: tuple[sm.Expr | None, sm.Expr | None]) -> None:
         """Add an impact at each bound, with one restitution."""
         assert self.restitution is not None  # or it is compliant
-        here = _position(self.position, at)
+        here = _relative_position(self.position, at)
         e = self.parameter(model, "restitution", self.restitution, "1", "coefficient of restitution", low=0.0, high=1.0)
         slow = self.parameter(
             model, "rest_below", self.rest_below, at.speed_unit, "speed below which it rests", low=0.0
@@ -155,7 +155,7 @@ class HardStop(_Pushing):
 
 
 @dataclass(frozen=True)
-class Backlash(_Pushing):
+class Backlash(_PushingElement):
     """Play between two parts: no force inside, a spring with a damper at both ends, never pulling.
 
     Attributes:
@@ -193,7 +193,7 @@ class Backlash(_Pushing):
 
     def declare(self, model: Model) -> None:
         """Declare load, parameters and output."""
-        at = attached(self.on, model) if self.ratio is None else self._geared(model)
+        at = make_attachment(self.on, model) if self.ratio is None else self._geared(model)
         play = self.parameter(model, "play", self.play, at.position_unit, "from one end to the other", low=0.0)
         middle = sm.S.Zero
         if self.middle != 0:
@@ -207,9 +207,9 @@ class Backlash(_Pushing):
         assert self.ratio is not None
         ratio = self.parameter(model, "ratio", self.ratio, "1", "how many times as fast the first turns")
         first, second, axis = self.on
-        fast, slow = (attached((None, frame, axis), model) for frame in (first, second))
+        fast, slow = (make_attachment((None, frame, axis), model) for frame in (first, second))
         position = sm.sympify(self.position[1]) - sm.sympify(self.position[0]) / ratio
-        return _Geared(
+        return _GearedAttachment(
             turns=True,
             speed=slow.speed - fast.speed / ratio,
             position=position,
@@ -220,7 +220,7 @@ class Backlash(_Pushing):
 
 
 @dataclass(frozen=True)
-class _Geared(Attachment):
+class _GearedAttachment(Attachment):
     """The second side of a gear; the first is seen through the ratio."""
 
     fast: Attachment | None = None
@@ -233,7 +233,7 @@ class _Geared(Attachment):
         self.fast.load(model, -effort / self.ratio)
 
 
-def _position(given: sm.Expr | tuple[sm.Expr, sm.Expr] | None, at: Attachment) -> sm.Expr:
+def _relative_position(given: sm.Expr | tuple[sm.Expr, sm.Expr] | None, at: Attachment) -> sm.Expr:
     """Return the position of the second relative to the first."""
     here = at.position if given is None or isinstance(given, tuple) else given
     assert here is not None  # or it has faults

@@ -11,16 +11,16 @@ import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector
 
-Size: TypeAlias = float | sm.Expr
-Named: TypeAlias = Callable[[str, Size, str, str], sm.Expr]
+SurfaceSize: TypeAlias = float | sm.Expr
+ParameterNamer: TypeAlias = Callable[[str, SurfaceSize, str, str], sm.Expr]
 """(part, number or expression, unit, description) → the parameter of that name, or the expression."""
 
-TINY = sm.Float("1e-300")
+MIN_SQUARED_LENGTH = sm.Float("1e-300")
 """Under a root: lengths have a slope where they are zero, and no other length changes by a bit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
+class SurfaceDistance:
     """Distance of a point from a surface.
 
     Attributes:
@@ -59,7 +59,7 @@ class Surface(ABC):
             yield f"its surface is carried by {self.body!r}", "give a RigidBody or a Particle, or nothing: the ground"
 
     @abstractmethod
-    def distance(self, position: Vector, named: Named) -> Distance:
+    def distance(self, position: Vector, named: ParameterNamer) -> SurfaceDistance:
         """Return the distance of a point from the surface, and the outward direction there.
 
         Args:
@@ -68,13 +68,13 @@ class Surface(ABC):
         """
 
 
-def _no_direction(what: str, direction: object) -> Iterator[tuple[str, str]]:
+def _direction_faults(what: str, direction: object) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if a direction is no vector or zero."""
     if not isinstance(direction, Vector) or direction == 0:
         yield f"the {what} of its surface is {direction!r}", "give a vector, such as N.z"
 
 
-def _negative(what: str, radius: Size) -> Iterator[tuple[str, str]]:
+def _radius_faults(what: str, radius: SurfaceSize) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if a radius is a number and not above zero."""
     given = sm.sympify(radius)
     if given.is_number and not (given.is_finite and given > 0):
@@ -99,12 +99,12 @@ class PlaneSurface(Surface):
     def faults(self) -> Iterator[tuple[str, str]]:
         """Yield faults, those of the normal included."""
         yield from super().faults()
-        yield from _no_direction("normal", self.normal)
+        yield from _direction_faults("normal", self.normal)
 
-    def distance(self, position: Vector, named: Named) -> Distance:  # noqa: ARG002 (it has no numbers)
+    def distance(self, position: Vector, named: ParameterNamer) -> SurfaceDistance:  # noqa: ARG002 (it has no numbers)
         """Return the distance along the normal."""
-        normal = _in_frame_of(position, self.normal.normalize())
-        return Distance(position.dot(normal), normal, sm.S.One)
+        normal = _express_direction(position, self.normal.normalize())
+        return SurfaceDistance(position.dot(normal), normal, sm.S.One)
 
 
 @dataclass(frozen=True)
@@ -116,17 +116,19 @@ class SphereSurface(Surface):
         inside: Bodies are within it.
     """
 
-    radius: Size
+    radius: SurfaceSize
     inside: bool = False
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Yield faults, those of the radius included."""
         yield from super().faults()
-        yield from _negative("sphere", self.radius)
+        yield from _radius_faults("sphere", self.radius)
 
-    def distance(self, position: Vector, named: Named) -> Distance:
+    def distance(self, position: Vector, named: ParameterNamer) -> SurfaceDistance:
         """Return the distance along the line to the centre."""
-        return _round(position, named("surface_radius", self.radius, "m", "radius of the sphere"), inside=self.inside)
+        return _round_surface_distance(
+            position, named("surface_radius", self.radius, "m", "radius of the sphere"), inside=self.inside
+        )
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class CylinderSurface(Surface):
     """
 
     axis: Vector
-    radius: Size
+    radius: SurfaceSize
     inside: bool = False
 
     @property
@@ -151,25 +153,31 @@ class CylinderSurface(Surface):
     def faults(self) -> Iterator[tuple[str, str]]:
         """Yield faults, those of axis and radius included."""
         yield from super().faults()
-        yield from _no_direction("axis", self.axis)
-        yield from _negative("cylinder", self.radius)
+        yield from _direction_faults("axis", self.axis)
+        yield from _radius_faults("cylinder", self.radius)
 
-    def distance(self, position: Vector, named: Named) -> Distance:
+    def distance(self, position: Vector, named: ParameterNamer) -> SurfaceDistance:
         """Return the distance along the perpendicular to the axis."""
-        axis = _in_frame_of(position, self.axis.normalize())
+        axis = _express_direction(position, self.axis.normalize())
         across = position - position.dot(axis) * axis
-        return _round(across, named("surface_radius", self.radius, "m", "radius of the cylinder"), inside=self.inside)
+        return _round_surface_distance(
+            across, named("surface_radius", self.radius, "m", "radius of the cylinder"), inside=self.inside
+        )
 
 
-def _in_frame_of(position: Vector, direction: Vector) -> Vector:
+def _express_direction(position: Vector, direction: Vector) -> Vector:
     """Return the direction in the frame that the vector is written in."""
     return direction.express(position.args[0][1]) if position.args else direction
 
 
-def _round(position: Vector, radius: sm.Expr, *, inside: bool) -> Distance:
+def _round_surface_distance(position: Vector, radius: sm.Expr, *, inside: bool) -> SurfaceDistance:
     """Return the distance from a round surface about the start of a vector."""
-    length = sm.sqrt(position.dot(position) + TINY)
-    return Distance(radius - length, -position, length) if inside else Distance(length - radius, position, length)
+    length = sm.sqrt(position.dot(position) + MIN_SQUARED_LENGTH)
+    return (
+        SurfaceDistance(radius - length, -position, length)
+        if inside
+        else SurfaceDistance(length - radius, position, length)
+    )
 
 
 @dataclass(frozen=True)
@@ -201,15 +209,15 @@ class HeightSurface(Surface):
         if not callable(self.height):
             yield f"the height of its surface is {self.height!r}", "give a function: lambda x, y: 0.1 * sm.sin(x)"
 
-    def distance(self, position: Vector, named: Named) -> Distance:  # noqa: ARG002 (expressions are the user's)
+    def distance(self, position: Vector, named: ParameterNamer) -> SurfaceDistance:  # noqa: ARG002 (expressions are the user's)
         """Return the distance from the tangent plane at the foot of the perpendicular, an approximation."""
         x, y, z = (position.dot(axis) for axis in self.frame)
         above, slopes, stretch = self._tangent(x, y)
         along = (z - above) / stretch**2
         x_foot, y_foot = (at + along * slope for at, slope in zip((x, y), slopes, strict=True))
         above, (a, b), stretch = self._tangent(x_foot, y_foot)
-        out = _in_frame_of(position, -a * self.frame.x - b * self.frame.y + self.frame.z)
-        return Distance(((z - above) - a * (x - x_foot) - b * (y - y_foot)) / stretch, out, stretch)
+        out = _express_direction(position, -a * self.frame.x - b * self.frame.y + self.frame.z)
+        return SurfaceDistance(((z - above) - a * (x - x_foot) - b * (y - y_foot)) / stretch, out, stretch)
 
     def _tangent(self, x: sm.Expr, y: sm.Expr) -> tuple[sm.Expr, tuple[sm.Expr, sm.Expr], sm.Expr]:
         """Return height and slopes at a place, and √(1 + slope²)."""

@@ -13,7 +13,7 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.sympy_cache_guard import restored
+from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -57,7 +57,7 @@ class Drag(NamedElement):
             yield self.fault("the mechanics have no inertial frame", "give LagrangesMethod its frame and bodies")
         else:
             try:
-                with restored([frame, self.point]):
+                with restore_sympy_caches([frame, self.point]):
                     self.point.vel(frame)
             except ValueError as error:
                 told = " ".join(str(error).split())
@@ -66,7 +66,7 @@ class Drag(NamedElement):
     def declare(self, model: Model) -> None:
         """Declare load, parameters and outputs."""
         frame = mechanics_source.inertial_frame(model.mechanics)
-        with restored([frame, self.point]):
+        with restore_sympy_caches([frame, self.point]):
             velocity = self.point.vel(frame) - (self.wind or Vector(0))
             square = sm.sympify(velocity.dot(velocity))
         area = self.parameter(model, "area", self.area, "m2", "that faces the wind", low=0.0)
@@ -117,7 +117,7 @@ class GravityGradient(NamedElement):
         """Declare loads, parameter and output."""
         body, frame = self.body, self.body.frame
         mu = self.parameter(model, "mu", self.mu, "m3/s2", "gravitational parameter of the far mass", low=0.0)
-        with restored([body.masscenter, self.centre, frame]):
+        with restore_sympy_caches([body.masscenter, self.centre, frame]):
             offset = body.masscenter.pos_from(self.centre)
             square = sm.sympify(offset.dot(offset))
             seen = sum((offset.dot(axis) * axis for axis in frame), Vector(0))

@@ -15,22 +15,22 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.functions import no_event
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.sympy_cache_guard import frames_in, restored
+from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
     from mb2fmu.model.declarations.model_declarations import Number
 
-__all__ = ["Brush", "MagicFormula", "Slips", "Tyre"]
+__all__ = ["Brush", "MagicFormula", "TyreSlips", "Tyre"]
 
-Declare: TypeAlias = "Callable[[str, Number, str, str], sm.Expr]"
+ParameterDeclarer: TypeAlias = "Callable[[str, Number, str, str], sm.Expr]"
 
-_TINY = sm.Float(1e-15)
+_MIN_SLIP = sm.Float(1e-15)
 """Added to slips under a root, that its slope is finite at zero; it changes a force by 1e-15 of its stiffness."""
 
 
 @dataclass(frozen=True)
-class Slips:
+class TyreSlips:
     """Slips of the contact.
 
     Attributes:
@@ -52,7 +52,7 @@ class TyreLaw(ABC):
         """Yield (what is wrong, remedy); ``driven`` where there is a longitudinal slip."""
 
     @abstractmethod
-    def forces(self, slips: Slips, load: sm.Expr, declare: Declare) -> tuple[sm.Expr, sm.Expr]:
+    def forces(self, slips: TyreSlips, load: sm.Expr, declare: ParameterDeclarer) -> tuple[sm.Expr, sm.Expr]:
         """Return longitudinal and lateral force, N; ``declare(part, value, unit, description)`` makes parameters."""
 
     @property
@@ -60,7 +60,7 @@ class TyreLaw(ABC):
         """Whether the lateral force acts behind the contact, and so turns the wheel."""
         return False
 
-    def trail(self, slips: Slips, declare: Declare) -> sm.Expr:  # noqa: ARG002
+    def trail(self, slips: TyreSlips, declare: ParameterDeclarer) -> sm.Expr:  # noqa: ARG002
         """Return the distance by which the lateral force acts behind the contact, m; only for laws that ``turn``."""
         return sm.S.Zero
 
@@ -86,11 +86,11 @@ class Brush(TyreLaw):
     def faults(self, driven: bool) -> Iterator[tuple[str, str]]:
         """Yield faults of numbers, and parameters that are missing."""
         for part in ("cornering", "friction", "longitudinal"):
-            yield from _not_positive(part, getattr(self, part))
+            yield from _positive_number_faults(part, getattr(self, part))
         if driven and self.longitudinal is None:
             yield "its brush has no longitudinal stiffness", "give Brush(…, longitudinal=), or no centre"
 
-    def forces(self, slips: Slips, load: sm.Expr, declare: Declare) -> tuple[sm.Expr, sm.Expr]:
+    def forces(self, slips: TyreSlips, load: sm.Expr, declare: ParameterDeclarer) -> tuple[sm.Expr, sm.Expr]:
         """Return the forces of the class's formula; γ's direction is divided out, so that zero slip is regular."""
         C_y = declare("cornering", self.cornering, "N/rad", "cornering stiffness")
         mu = declare("friction", self.friction, "1", "coefficient of friction")
@@ -100,7 +100,7 @@ class Brush(TyreLaw):
             longitudinal = declare("longitudinal", self.longitudinal, "N", "stiffness over the slip") * (
                 slips.longitudinal
             )
-        gamma = sm.sqrt(lateral**2 + longitudinal**2 + (C_y * _TINY) ** 2)
+        gamma = sm.sqrt(lateral**2 + longitudinal**2 + (C_y * _MIN_SLIP) ** 2)
         most = no_event(sm.Max(3 * mu * load * slips.rolling, gamma))  # second derivatives are continuous where s = 1
         s = gamma / most
         scale = mu * load * (3 - 3 * s + s**2) / most
@@ -142,24 +142,24 @@ class MagicFormula(TyreLaw):
                 if number.is_number and not number.is_finite:
                     yield f"{part} has {number}", "give finite numbers"
             if count == 4:
-                yield from _not_positive(f"{part}: {'D' if part == 'pneumatic_trail' else 'μ'}", numbers[2])
+                yield from _positive_number_faults(f"{part}: {'D' if part == 'pneumatic_trail' else 'μ'}", numbers[2])
         if driven and (self.longitudinal is None or self.combined is None):
             yield (
                 "its formula has no coefficients of longitudinal slip",
                 ("give MagicFormula(…, longitudinal=(B, C, mu, E), combined=(r_x, r_y)), or no centre"),
             )
 
-    def forces(self, slips: Slips, load: sm.Expr, declare: Declare) -> tuple[sm.Expr, sm.Expr]:
+    def forces(self, slips: TyreSlips, load: sm.Expr, declare: ParameterDeclarer) -> tuple[sm.Expr, sm.Expr]:
         """Return the forces of the class's formula."""
         alpha = sm.atan(slips.lateral)
-        F_y = _magic(alpha, "lateral", self.lateral, load, declare)
+        F_y = _magic_formula_force(alpha, "lateral", self.lateral, load, declare)
         if slips.longitudinal is None:
             return sm.S.Zero, F_y
         assert self.longitudinal is not None  # or it has faults
         assert self.combined is not None
         r_x = declare("combined[1]", self.combined[0], "1", "how lateral slip weakens the longitudinal force")
         r_y = declare("combined[2]", self.combined[1], "1", "how longitudinal slip weakens the lateral force")
-        F_x = _magic(slips.longitudinal, "longitudinal", self.longitudinal, load, declare)
+        F_x = _magic_formula_force(slips.longitudinal, "longitudinal", self.longitudinal, load, declare)
         return F_x / sm.sqrt(1 + (r_x * alpha) ** 2), F_y / sm.sqrt(1 + (r_y * slips.longitudinal) ** 2)
 
     @property
@@ -167,16 +167,16 @@ class MagicFormula(TyreLaw):
         """Whether the law has a pneumatic trail."""
         return self.pneumatic_trail is not None
 
-    def trail(self, slips: Slips, declare: Declare) -> sm.Expr:
+    def trail(self, slips: TyreSlips, declare: ParameterDeclarer) -> sm.Expr:
         """Return the pneumatic trail of the class's formula, D at zero slip, m."""
         assert self.pneumatic_trail is not None
         x = sm.atan(slips.lateral)
         if slips.longitudinal is not None:
             assert self.longitudinal is not None  # or it has faults
             given = zip(("longitudinal", "lateral"), (self.longitudinal, self.lateral), strict=True)
-            K_x, K_y = (sm.Mul(*_factors(part, numbers, declare)[:3]) for part, numbers in given)
+            K_x, K_y = (sm.Mul(*_magic_formula_factors(part, numbers, declare)[:3]) for part, numbers in given)
             # The cosine is even: the sign of the slip does not matter, and zero slip is no special place.
-            x = sm.atan(sm.sqrt(slips.lateral**2 + (K_x / K_y * slips.longitudinal) ** 2 + _TINY**2))
+            x = sm.atan(sm.sqrt(slips.lateral**2 + (K_x / K_y * slips.longitudinal) ** 2 + _MIN_SLIP**2))
         words = ("stiffness factor", "shape factor", "at no slip", "curvature factor")
         units = ("1", "1", "m", "1")
         B, C, D, E = (
@@ -186,15 +186,21 @@ class MagicFormula(TyreLaw):
         return D * sm.cos(C * sm.atan(B * x - E * (B * x - sm.atan(B * x))))
 
 
-def _magic(
-    x: sm.Expr, part: str, coefficients: tuple[Number, Number, Number, Number], load: sm.Expr, declare: Declare
+def _magic_formula_force(
+    x: sm.Expr,
+    part: str,
+    coefficients: tuple[Number, Number, Number, Number],
+    load: sm.Expr,
+    declare: ParameterDeclarer,
 ) -> sm.Expr:
     """Return the force over one slip."""
-    B, C, mu, E = _factors(part, coefficients, declare)
+    B, C, mu, E = _magic_formula_factors(part, coefficients, declare)
     return mu * load * sm.sin(C * sm.atan(B * x - E * (B * x - sm.atan(B * x))))
 
 
-def _factors(part: str, coefficients: tuple[Number, Number, Number, Number], declare: Declare) -> list[sm.Expr]:
+def _magic_formula_factors(
+    part: str, coefficients: tuple[Number, Number, Number, Number], declare: ParameterDeclarer
+) -> list[sm.Expr]:
     """Return B, C, μ and E of one slip, as parameters."""
     words = ("stiffness factor", "shape factor", "coefficient of friction", "curvature factor")
     return [
@@ -284,7 +290,7 @@ class Tyre(NamedElement):
             )
         elif hasattr(frame, "dcm"):
             try:
-                with restored([frame, self.wheel]):
+                with restore_sympy_caches([frame, self.wheel]):
                     self.wheel.ang_vel_in(frame)
             except ValueError as error:
                 told = " ".join(str(error).split())
@@ -293,7 +299,7 @@ class Tyre(NamedElement):
     def _unknown_velocity(self, point: Point, frame: Any) -> Iterator[Fault]:
         """Yield a fault if a point has no velocity in a frame; SymPy's caches are restored afterwards."""
         try:
-            with restored([frame, point]):
+            with restore_sympy_caches([frame, point]):
                 point.vel(frame)
         except ValueError as error:
             told = " ".join(str(error).split())
@@ -309,7 +315,9 @@ class Tyre(NamedElement):
         """Declare load, parameters, states and outputs."""
         frame: Any = mechanics_source.inertial_frame(model.mechanics)
         up = frame.z if self.up is None else self.up
-        with restored([frame, self.contact, self.centre, *frames_in(self.heading), *frames_in(up)]):
+        with restore_sympy_caches(
+            [frame, self.contact, self.centre, *list_vector_frames(self.heading), *list_vector_frames(up)]
+        ):
             lateral = up.cross(self.heading)
             slipping = self.contact.vel(frame)
             V_sy = sm.sympify(slipping.dot(lateral))
@@ -322,7 +330,7 @@ class Tyre(NamedElement):
         rolling = sm.S.One if kappa is None else 1 + kappa * V_x / travelling
         load = self.parameter(model, "load", self.load, "N", "what the ground carries", low=0.0)
         carried = load if load.is_Symbol else sm.Max(0, load)
-        slips, declared = Slips(kappa, tangent, rolling), self._declared_once(model)
+        slips, declared = TyreSlips(kappa, tangent, rolling), self._declared_once(model)
         F_x, F_y = self.law.forces(slips, carried, declared)
         model.add_loads((self.contact, F_x * self.heading + F_y * lateral))
         model.output(f"{self.name}.lateral", F_y, "N", description="force along up × heading")
@@ -337,7 +345,7 @@ class Tyre(NamedElement):
             model.add_loads((self.wheel, M_z * up))
             model.output(f"{self.name}.aligning", M_z, "N.m", description="aligning torque about up")
 
-    def _declared_once(self, model: Model) -> Declare:
+    def _declared_once(self, model: Model) -> ParameterDeclarer:
         """Return parameters by their parts; those that force and torque share are declared once."""
         known: dict[str, sm.Expr] = {}
 
@@ -361,7 +369,7 @@ class Tyre(NamedElement):
         return deflection / length
 
 
-def _not_positive(part: str, value: Number | None) -> Iterator[tuple[str, str]]:
+def _positive_number_faults(part: str, value: Number | None) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if a value is a number and not above zero."""
     given = sm.sympify(value)
     if value is not None and given.is_number and not (given.is_finite and given > 0):

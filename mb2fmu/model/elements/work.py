@@ -16,7 +16,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics
-from mb2fmu.model.sources.sympy_cache_guard import frames_in, restored
+from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -63,13 +63,13 @@ class Work(NamedElement):
             joint, effort = self.load
             return sm.sympify(effort) * mechanics.speed[joint]
         if type(self.load) is ForceActuator:
-            with restored(self.load.pathway.attachments):
+            with restore_sympy_caches(self.load.pathway.attachments):
                 return self.load.force * self.load.pathway.extension_velocity
         loads = self.load.to_loads() if isinstance(self.load, ActuatorBase) else [self.load]
-        return sm.Add(*(_power_at(mechanics_source.inertial_frame(mechanics), *load) for load in loads))
+        return sm.Add(*(_power_at_place(mechanics_source.inertial_frame(mechanics), *load) for load in loads))
 
 
-def _power_at(frame: Any, place: Any, vector: Any) -> sm.Expr:
+def _power_at_place(frame: Any, place: Any, vector: Any) -> sm.Expr:
     """Return the power of a force on a point or body, or of a torque on a frame."""
     if not isinstance(frame, ReferenceFrame):
         raise TypeError("the mechanics have no inertial frame")
@@ -77,7 +77,7 @@ def _power_at(frame: Any, place: Any, vector: Any) -> sm.Expr:
         raise TypeError(f"{vector} is no vector")
     if isinstance(place, BodyBase):
         place = place.masscenter
-    with restored([frame, place, *frames_in(vector)]):
+    with restore_sympy_caches([frame, place, *list_vector_frames(vector)]):
         if isinstance(place, Point):
             return sm.sympify(vector.dot(place.vel(frame)))
         if isinstance(place, ReferenceFrame):

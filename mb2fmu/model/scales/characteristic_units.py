@@ -31,22 +31,22 @@ from mb2fmu.units import BASE_UNITS, parse_unit
 
 Floats = npt.NDArray[np.float64]
 
-ATTRACTOR_RATE = 10
-"""Per second, or per ms, ks, … where motions are so fast or slow (:func:`attractor_rate`): so fast that the errors of
+DEFAULT_ATTRACTOR_RATE = 10
+"""Per second, or per ms, ks, … where motions are so fast or slow (:func:`choose_attractor_rate`): so fast that the errors of
 an integrator hardly add up across the constraints, so slow that no explicit method needs steps below 0.3 s for it.
 """
-_AIMED = 0.1
+_REFERENCE_TIME_S = 0.1
 """Of a second: the natural time to which it belongs."""
 
-_PURE = BASE_UNITS.index("rad")
-_OFF = math.log(10.0)  # of a logarithm: what is farther off counts in inverse proportion
-_ROUNDS = 100
-_SETTLED = 1e-12
-_RANK = 1e-9
+_ANGLE_INDEX = BASE_UNITS.index("rad")
+_OUTLIER_LOGARITHM = math.log(10.0)  # of a logarithm: what is farther off counts in inverse proportion
+_MAX_ITERATIONS = 100
+_CONVERGENCE_TOLERANCE = 1e-12
+_RANK_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class NaturalUnits:
+class CharacteristicUnits:
     """Natural units of a model.
 
     Attributes:
@@ -70,7 +70,9 @@ class NaturalUnits:
         return quantity.nominal if quantity.nominal is not None else self.magnitude(quantity.unit)
 
 
-def natural_units(definition: Declarations, further: Iterable[tuple[float, str]] = ()) -> NaturalUnits:
+def estimate_characteristic_units(
+    definition: Declarations, further: Iterable[tuple[float, str]] = ()
+) -> CharacteristicUnits:
     """Estimate the natural units of a model.
 
     Args:
@@ -78,42 +80,44 @@ def natural_units(definition: Declarations, further: Iterable[tuple[float, str]]
         further: More numbers of the model and their units, such as the largest values of its inputs.
     """
     rows, right = [], []
-    for value, unit in (*_said(definition), *further):
+    for value, unit in (*_declared_numbers(definition), *further):
         parsed = parse_unit(unit)
-        powers = [0 if i == _PURE else e for i, e in enumerate(parsed.exponents)]
+        powers = [0 if i == _ANGLE_INDEX else e for i, e in enumerate(parsed.exponents)]
         size = abs(parsed.factor * value)
         if any(powers) and 0.0 < size < math.inf:
             rows.append(powers)
             right.append(math.log(size))
     if not rows:
-        return NaturalUnits((0.0,) * len(BASE_UNITS))
-    return NaturalUnits(tuple(_fitted(np.array(rows, dtype=float), np.array(right)).tolist()))
+        return CharacteristicUnits((0.0,) * len(BASE_UNITS))
+    return CharacteristicUnits(tuple(_fit_logarithms(np.array(rows, dtype=float), np.array(right)).tolist()))
 
 
-def typical_motion(definition: Declarations) -> tuple[float, ...]:
+def typical_motion_magnitudes(definition: Declarations) -> tuple[float, ...]:
     """Return the typical magnitude of each coordinate of a model, then of each speed."""
-    natural = natural_units(definition)
+    natural = estimate_characteristic_units(definition)
     return tuple(natural.typical(item) for item in (*definition.coordinates, *definition.speeds))
 
 
-def _fitted(rows: Floats, right: Floats) -> Floats:
+def _fit_logarithms(rows: Floats, right: Floats) -> Floats:
     """Return logarithms n with ``rows`` n ≈ ``right``: Huber's estimate by iteratively reweighted least squares."""
 
     def solved(weights: Floats) -> Floats:
         """Solve by weighted least squares of least norm."""
-        return np.asarray(np.linalg.lstsq(rows * weights[:, None], right * weights, rcond=_RANK)[0], dtype=np.float64)
+        return np.asarray(
+            np.linalg.lstsq(rows * weights[:, None], right * weights, rcond=_RANK_TOLERANCE)[0], dtype=np.float64
+        )
 
     found = solved(np.ones(len(rows)))
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         off = np.abs(rows @ found - right)
-        weights = np.sqrt(np.minimum(1.0, _OFF / np.maximum(off, _OFF)))
+        weights = np.sqrt(np.minimum(1.0, _OUTLIER_LOGARITHM / np.maximum(off, _OUTLIER_LOGARITHM)))
         last, found = found, solved(weights)
-        if np.max(np.abs(found - last)) <= _SETTLED:
+        if np.max(np.abs(found - last)) <= _CONVERGENCE_TOLERANCE:
             break
     return found
 
 
-def _said(definition: Declarations) -> Iterable[tuple[float, str]]:
+def _declared_numbers(definition: Declarations) -> Iterable[tuple[float, str]]:
     """Yield the numbers of a model with their units, zeros included."""
     d = definition
     yield d.experiment.stop, "s"
@@ -134,10 +138,10 @@ def _said(definition: Declarations) -> Iterable[tuple[float, str]]:
             yield item.nominal, item.unit
 
 
-def attractor_rate(definition: Declarations) -> float:
+def choose_attractor_rate(definition: Declarations) -> float:
     """Return how fast states off the constraints are drawn back by default, in 1/s.
 
-    ``ATTRACTOR_RATE`` per s, ms, ks, …, whichever suits the model's natural time: from 3 ms to 3 s per s.
+    ``DEFAULT_ATTRACTOR_RATE`` per s, ms, ks, …, whichever suits the model's natural time: from 3 ms to 3 s per s.
     """
-    natural = natural_units(definition).magnitude("s")
-    return float(ATTRACTOR_RATE) * float(f"1e{-3 * round(math.log10(natural / _AIMED) / 3)}")
+    natural = estimate_characteristic_units(definition).magnitude("s")
+    return float(DEFAULT_ATTRACTOR_RATE) * float(f"1e{-3 * round(math.log10(natural / _REFERENCE_TIME_S) / 3)}")

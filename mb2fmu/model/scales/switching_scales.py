@@ -20,23 +20,27 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.scales.characteristic_units import NaturalUnits, natural_units
+from mb2fmu.model.scales.characteristic_units import CharacteristicUnits, estimate_characteristic_units
 from mb2fmu.model.variables import Quantity
 from mb2fmu.units import BASE_UNITS, parse_unit
 
 Floats = npt.NDArray[np.float64]
-Surfaces = Callable[[float, Sequence[float], Sequence[float], Sequence[float]], Sequence[float] | Floats]
+SwitchingFunctions = Callable[[float, Sequence[float], Sequence[float], Sequence[float]], Sequence[float] | Floats]
 """(t, x, r, free parameters) to the surfaces of all switches."""
 
-_GATES = (0.0, 1.0, 0.7)  # auxiliary states that are pure numbers choose between expressions, of which some are pure
-_PURE = np.zeros(len(BASE_UNITS))
-_GOLDEN = 0.6180339887498949
-_CLOSE = 1e-6
-_PARTS = 12  # powers are whole numbers or halves, thirds, quarters
+_PURE_STATE_VALUES = (
+    0.0,
+    1.0,
+    0.7,
+)  # auxiliary states that are pure numbers choose between expressions, of which some are pure
+_DIMENSIONLESS_POWERS = np.zeros(len(BASE_UNITS))
+_GOLDEN_RATIO = 0.6180339887498949
+_POWER_TOLERANCE = 1e-6
+_POWER_DENOMINATOR = 12  # powers are whole numbers or halves, thirds, quarters
 
 
 @dataclass(frozen=True, slots=True)
-class _Numbers:
+class _SamplePoint:
     """Time, states, inputs and free parameters at which switching functions are tried, and powers of their units.
 
     Attributes:
@@ -49,15 +53,15 @@ class _Numbers:
     powers: Floats
     ends: tuple[int, int, int]
 
-    def seen(self, surfaces: Surfaces, base: int | None = None) -> Floats:
+    def seen(self, surfaces: SwitchingFunctions, base: int | None = None) -> Floats:
         """Return all switching functions; ``base``: evaluate them with that base unit half as large."""
         factors = 1.0 if base is None else 2.0 ** self.powers[:, base]
         (t,), x, r, p = np.split(self.values * factors, self.ends)
         return np.array(surfaces(float(t), x.tolist(), r.tolist(), p.tolist()), dtype=np.float64)
 
 
-def surface_sizes(
-    definition: Declarations, states: Sequence[Quantity], surfaces: Surfaces, count: int
+def estimate_switching_scales(
+    definition: Declarations, states: Sequence[Quantity], surfaces: SwitchingFunctions, count: int
 ) -> tuple[float, ...]:
     """Return the size of each switching function in base units: a power of two > 0; 1 where numbers do not tell it.
 
@@ -67,10 +71,10 @@ def surface_sizes(
         surfaces: Evaluates all surfaces.
         count: How many they are.
     """
-    natural = natural_units(definition)
+    natural = estimate_characteristic_units(definition)
     free = [p for p in definition.parameters if not p.calculated]
     units = ["s", *(each.unit for each in (*states, *definition.inputs, *free))]
-    powers = np.array([_powers(unit) for unit in units])
+    powers = np.array([_unit_powers(unit) for unit in units])
     known = [0.0] * (len(units) - len(free)) + [float(p.value) for p in free]
     first = 1 + len(states)
     gates = [
@@ -79,27 +83,32 @@ def surface_sizes(
     places = [1 + i for i, state in enumerate(states) if state in definition.coordinates]
     starts = [state.start for state in states if state in definition.coordinates]
     told: dict[int, Floats] = {}
-    for gate in _GATES:
+    for gate in _PURE_STATE_VALUES:
         values = np.array(
-            [known[k] or natural.magnitude(unit) * (0.5 + (k + 1) * _GOLDEN % 1.0) for k, unit in enumerate(units)]
+            [
+                known[k] or natural.magnitude(unit) * (0.5 + (k + 1) * _GOLDEN_RATIO % 1.0)
+                for k, unit in enumerate(units)
+            ]
         )
         values[gates] = gate
         ends = (1, first, first + len(definition.inputs))
-        found = _powers_of(surfaces, _Numbers(values, powers, ends))
+        found = _function_powers(surfaces, _SamplePoint(values, powers, ends))
         if not found:  # a loop that is not closed there: it is where it starts
             values[places] = starts
-            found = _powers_of(surfaces, _Numbers(values, powers, ends))
-        told |= {k: row for k, row in enumerate(found) if row is not None and not told.get(k, _PURE).any()}
-    return tuple(_rounded(told.get(k, _PURE), natural) for k in range(count))
+            found = _function_powers(surfaces, _SamplePoint(values, powers, ends))
+        told |= {
+            k: row for k, row in enumerate(found) if row is not None and not told.get(k, _DIMENSIONLESS_POWERS).any()
+        }
+    return tuple(_round_to_power_of_two(told.get(k, _DIMENSIONLESS_POWERS), natural) for k in range(count))
 
 
-def _powers(unit: str) -> list[float]:
+def _unit_powers(unit: str) -> list[float]:
     """Return the powers of the base units."""
     pairs = zip(BASE_UNITS, parse_unit(unit).exponents, strict=True)
     return [0.0 if name == "rad" else float(e) for name, e in pairs]
 
 
-def _powers_of(surfaces: Surfaces, numbers: _Numbers) -> list[Floats | None]:
+def _function_powers(surfaces: SwitchingFunctions, numbers: _SamplePoint) -> list[Floats | None]:
     """Return the powers of base units of each function; None where numbers do not tell; empty if undefined there."""
     with np.errstate(all="ignore"):
         try:
@@ -107,10 +116,10 @@ def _powers_of(surfaces: Surfaces, numbers: _Numbers) -> list[Floats | None]:
             found = np.array([np.log2(numbers.seen(surfaces, b) / here) for b in range(len(BASE_UNITS))]).T
         except (ArithmeticError, ValueError, TypeError, Mb2FmuError):
             return []
-        off = np.abs(found - np.round(found * _PARTS) / _PARTS)
-    return [row if np.all(far < _CLOSE) else None for row, far in zip(found, off, strict=True)]
+        off = np.abs(found - np.round(found * _POWER_DENOMINATOR) / _POWER_DENOMINATOR)
+    return [row if np.all(far < _POWER_TOLERANCE) else None for row, far in zip(found, off, strict=True)]
 
 
-def _rounded(powers: Floats, natural: NaturalUnits) -> float:
+def _round_to_power_of_two(powers: Floats, natural: CharacteristicUnits) -> float:
     """Return the natural magnitude of a unit as a power of two."""
     return float(2.0 ** round(float(powers @ np.array(natural.logarithms)) / math.log(2.0)))

@@ -20,12 +20,12 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedMechanics, RecordedPoint
 
-Expressions = tuple[sm.Expr, ...]
+ExpressionTuple = tuple[sm.Expr, ...]
 Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics
 
 
 @dataclass(frozen=True, slots=True)
-class Speeds:
+class GeneralizedSpeeds:
     """Generalized speeds of a mechanism, as SymPy keeps them.
 
     Attributes:
@@ -34,12 +34,12 @@ class Speeds:
         auxiliary: Always zero in the motion; they bring noncontributing forces to light.
     """
 
-    independent: Expressions
-    dependent: Expressions = ()
-    auxiliary: Expressions = ()
+    independent: ExpressionTuple
+    dependent: ExpressionTuple = ()
+    auxiliary: ExpressionTuple = ()
 
     @property
-    def all(self) -> Expressions:
+    def all(self) -> ExpressionTuple:
         """The speeds u, independent before dependent, without auxiliary ones."""
         return (*self.independent, *self.dependent)
 
@@ -49,12 +49,12 @@ def is_mechanics(candidate: object) -> bool:
     return isinstance(candidate, System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics)
 
 
-def coordinates(mechanics: Mechanics) -> Expressions:
+def coordinates(mechanics: Mechanics) -> ExpressionTuple:
     """Return the generalized coordinates q, independent before dependent ones where the source distinguishes them."""
     return mechanics.coordinates if isinstance(mechanics, RecordedMechanics) else tuple(mechanics.q)
 
 
-def dependent_coordinates(mechanics: Mechanics) -> Expressions:
+def dependent_coordinates(mechanics: Mechanics) -> ExpressionTuple:
     """Return coordinates that holonomic constraints determine; empty for a ``LagrangesMethod``, which names none."""
     match mechanics:
         case System():
@@ -64,7 +64,7 @@ def dependent_coordinates(mechanics: Mechanics) -> Expressions:
     return tuple(mechanics.q_dependent) if isinstance(mechanics, Parts) else ()
 
 
-def named_kind(mechanics: Mechanics) -> str:
+def describe_mechanics_kind(mechanics: Mechanics) -> str:
     """Return a noun phrase for the kind of mechanics, for the report."""
     if isinstance(mechanics, RecordedMechanics):
         return mechanics.kind
@@ -72,27 +72,27 @@ def named_kind(mechanics: Mechanics) -> str:
     return next((text for kind, text in kinds.items() if isinstance(mechanics, kind)), "parts")
 
 
-def speeds(mechanics: Mechanics) -> Speeds:
+def speeds(mechanics: Mechanics) -> GeneralizedSpeeds:
     """Return the generalized speeds.
 
     A ``LagrangesMethod`` has none of its own: there, and wherever the user chose so, a speed is ``Derivative(q)``.
     """
     match mechanics:
         case System():
-            return Speeds(tuple(mechanics.u_ind), tuple(mechanics.u_dep), tuple(mechanics.u_aux))
+            return GeneralizedSpeeds(tuple(mechanics.u_ind), tuple(mechanics.u_dep), tuple(mechanics.u_aux))
         case KanesMethod():
             dependent = tuple(mechanics._udep)
             independent = tuple(mechanics.u)[: len(mechanics.u) - len(dependent)]
-            return Speeds(independent, dependent, tuple(mechanics._uaux))
+            return GeneralizedSpeeds(independent, dependent, tuple(mechanics._uaux))
         case LagrangesMethod():
-            return Speeds(tuple(mechanics._qdots))
+            return GeneralizedSpeeds(tuple(mechanics._qdots))
         case RecordedMechanics():
-            return Speeds(mechanics.speeds)
+            return GeneralizedSpeeds(mechanics.speeds)
     independent = tuple(u for u in mechanics.u if u not in mechanics.u_dependent)
-    return Speeds(independent, tuple(mechanics.u_dependent), tuple(mechanics.u_auxiliary))
+    return GeneralizedSpeeds(independent, tuple(mechanics.u_dependent), tuple(mechanics.u_auxiliary))
 
 
-def kinematic_equations(mechanics: Mechanics) -> Expressions:
+def kinematic_equations(mechanics: Mechanics) -> ExpressionTuple:
     """Return expressions that vanish, linear in q' and u.
 
     A q' that is itself a speed (``Derivative(q)`` among :func:`speeds`) has no equation: it needs none. So a
@@ -100,18 +100,18 @@ def kinematic_equations(mechanics: Mechanics) -> Expressions:
     """
     match mechanics:
         case System():
-            return _nonzero(mechanics.kdes)
+            return _nonzero_equations(mechanics.kdes)
         case KanesMethod():
             if not mechanics._k_kqdot_implicit:
                 return ()
             equations = mechanics._k_kqdot_implicit * mechanics._qdot + mechanics._f_k_implicit
-            return _nonzero(equations + mechanics._k_ku_implicit * mechanics.u)
+            return _nonzero_equations(equations + mechanics._k_ku_implicit * mechanics.u)
         case LagrangesMethod() | RecordedMechanics():
             return ()
-    return _nonzero(mechanics.kinematic_equations)
+    return _nonzero_equations(mechanics.kinematic_equations)
 
 
-def holonomic_constraints(mechanics: Mechanics) -> Expressions:
+def holonomic_constraints(mechanics: Mechanics) -> ExpressionTuple:
     """Return expressions of q and t that vanish."""
     match mechanics:
         case System():
@@ -125,7 +125,7 @@ def holonomic_constraints(mechanics: Mechanics) -> Expressions:
     return tuple(mechanics.holonomic_constraints)
 
 
-def velocity_constraints(mechanics: Mechanics) -> Expressions:
+def velocity_constraints(mechanics: Mechanics) -> ExpressionTuple:
     """Return expressions that vanish, linear in u or q'; rates of holonomic constraints come first.
 
     As many as there are dependent speeds; a ``LagrangesMethod`` names none of those.
@@ -150,10 +150,10 @@ def bodies(mechanics: Mechanics) -> tuple[Any, ...]:
     one) is left out: its mass and inertia do not matter and need no values.
     """
     frame = inertial_frame(mechanics)
-    return tuple(body for body in _handed_over_bodies(mechanics) if not _is_ground(body, frame))
+    return tuple(body for body in _all_source_bodies(mechanics) if not _is_ground(body, frame))
 
 
-def is_rigid(body: Any) -> bool:
+def is_rigid_body(body: Any) -> bool:
     """Return whether a body has a frame and a rotational inertia, as opposed to a particle.
 
     SymPy's own ``Body`` is a ``RigidBody`` and a ``Particle`` at once: it says of itself which of the two it is, by
@@ -163,7 +163,7 @@ def is_rigid(body: Any) -> bool:
     return getattr(body, "central_inertia", None) is not None if said is None else bool(said)
 
 
-def inertia_matters(body: Any, frame: ReferenceFrame | None) -> bool:
+def needs_inertia(body: Any, frame: ReferenceFrame | None) -> bool:
     """Return whether a body's rotational inertia needs values.
 
     SymPy gives a ``RigidBody`` symbols of its own (``cart_ixx``, …) where it was told none. Of a body that never turns
@@ -179,10 +179,10 @@ def inertia_matters(body: Any, frame: ReferenceFrame | None) -> bool:
     coefficients = [sm.sympify(coefficient) for coefficient, _, _ in inertia[0].args]
     symbols = set().union(*(coefficient.free_symbols for coefficient in coefficients))
     own = {f"{body.name}_i{axes}" for axes in ("xx", "yy", "zz", "xy", "yz", "zx")}
-    return not symbols or not {str(symbol) for symbol in symbols} <= own or _turns(body.frame, frame)
+    return not symbols or not {str(symbol) for symbol in symbols} <= own or _can_rotate(body.frame, frame)
 
 
-def _turns(frame: ReferenceFrame, inertial: ReferenceFrame) -> bool:
+def _can_rotate(frame: ReferenceFrame, inertial: ReferenceFrame) -> bool:
     """Return whether a frame can turn in the inertial frame; unconnected frames count as turning."""
     try:
         return bool(frame.ang_vel_in(inertial) != 0)
@@ -201,7 +201,7 @@ def loads(mechanics: Mechanics) -> tuple[Any, ...]:
     What acts on the ground body (``System.apply_uniform_gravity`` pulls at it, too) moves nothing and is left out.
     """
     frame = inertial_frame(mechanics)
-    ground = [body for body in _handed_over_bodies(mechanics) if _is_ground(body, frame)]
+    ground = [body for body in _all_source_bodies(mechanics) if _is_ground(body, frame)]
     at_rest = {body.masscenter for body in ground} | {body.frame for body in ground}
     match mechanics:
         case System():
@@ -252,10 +252,10 @@ def origin(mechanics: Mechanics) -> Point | RecordedPoint | None:
         case RecordedMechanics():
             return RecordedPoint(mechanics.ground)
     frame = inertial_frame(mechanics)
-    return next((point for point in _joined_points(mechanics) if point._vel_dict.get(frame) == 0), None)
+    return next((point for point in _connected_load_points(mechanics) if point._vel_dict.get(frame) == 0), None)
 
 
-def pivot(mechanics: Mechanics) -> Point | None:
+def pivot_origin(mechanics: Mechanics) -> Point | None:
     """Return the origin of positions where no point has velocity zero: a pivot whose velocity is auxiliary speeds.
 
     They are zero in every motion, so that it rests. It is no ground: what pushes it does work at auxiliary speeds.
@@ -263,22 +263,22 @@ def pivot(mechanics: Mechanics) -> Point | None:
     if isinstance(mechanics, (System, Parts, RecordedMechanics)) or origin(mechanics) is not None:
         return None
     frame, still = inertial_frame(mechanics), dict.fromkeys(speeds(mechanics).auxiliary, sm.S.Zero)
-    for point in _joined_points(mechanics) if still else ():
+    for point in _connected_load_points(mechanics) if still else ():
         velocity = point._vel_dict.get(frame)
         if velocity is not None and all(c.xreplace(still) == 0 for m, _ in velocity.args for c in m):
             return point
     return None
 
 
-def _joined_points(mechanics: Mechanics) -> Iterator[Point]:
+def _connected_load_points(mechanics: Mechanics) -> Iterator[Point]:
     """Yield the points that are joined to mass centres and to points of loads by given positions."""
     starts = [body.masscenter for body in bodies(mechanics)]
     starts += [load[0] for load in loads(mechanics) if isinstance(load[0], Point)]
     for start in starts:
-        yield from connected_points(start)
+        yield from list_connected_points(start)
 
 
-def connected_points(start: Point) -> list[Point]:
+def list_connected_points(start: Point) -> list[Point]:
     """Return all points joined to ``start`` by given positions, nearest first."""
     found = {start: None}
     queue = deque([start])
@@ -290,12 +290,12 @@ def connected_points(start: Point) -> list[Point]:
     return list(found)
 
 
-def _nonzero(equations: Iterable[sm.Expr]) -> Expressions:
+def _nonzero_equations(equations: Iterable[sm.Expr]) -> ExpressionTuple:
     """Return the equations that are not identically zero."""
     return tuple(equation for equation in equations if equation != 0)
 
 
-def _handed_over_bodies(mechanics: Mechanics) -> tuple[Any, ...]:
+def _all_source_bodies(mechanics: Mechanics) -> tuple[Any, ...]:
     """Return all bodies of a mechanics source, the ground included."""
     match mechanics:
         case KanesMethod():

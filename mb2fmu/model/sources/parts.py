@@ -14,7 +14,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.source_location import caller
+from mb2fmu.model.source_location import find_user_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Parts:
     u_auxiliary: Sequence[sm.Expr] = ()
 
     def __post_init__(self) -> None:
-        faults = list(self._faults(caller()))
+        faults = list(self._faults(find_user_line()))
         if faults:
             raise ModelError("the parts do not make a mechanism:", faults)
 
@@ -65,8 +65,8 @@ class Parts:
             yield Fault(f"frame is {self.frame!r}, not a ReferenceFrame", where, "give the inertial frame")
         if not isinstance(self.origin, Point):
             yield Fault(f"origin is {self.origin!r}, not a Point", where, "give a point fixed in the inertial frame")
-        lists = [name for name in _KINDS if isinstance(getattr(self, name), Sequence | sm.MatrixBase)]
-        for name, (fits, meant) in _KINDS.items():
+        lists = [name for name in _PART_RULES if isinstance(getattr(self, name), Sequence | sm.MatrixBase)]
+        for name, (fits, meant) in _PART_RULES.items():
             if name not in lists:
                 yield Fault(f"{name} is {getattr(self, name)!r}, not a list", where, f"write {name}=[…]")
                 continue
@@ -79,7 +79,7 @@ class Parts:
                 yield from (Fault(f"{symbol} {what}", where, f"add it to {whole}") for symbol in strange)
 
 
-def method_of_joints(joints: JointsMethod) -> Any:
+def extract_joints_method(joints: JointsMethod) -> Any:
     """Return the method of a ``JointsMethod``; Kane's method of its parts if its equations are not formed yet."""
     if joints.method is not None:
         return joints.method
@@ -116,11 +116,11 @@ def _is_actuator(item: object) -> bool:
     return isinstance(item, ActuatorBase)
 
 
-_MOTION = (_is_motion, "functions of time, made by dynamicsymbols")
-_EQUATIONS = (_is_expression, "expressions that vanish")
-_KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
-    **dict.fromkeys(("q", "u", "u_dependent", "q_dependent", "u_auxiliary"), _MOTION),
-    **dict.fromkeys(("kinematic_equations", "velocity_constraints", "holonomic_constraints"), _EQUATIONS),
+_MOTION_RULE = (_is_motion, "functions of time, made by dynamicsymbols")
+_EQUATION_RULE = (_is_expression, "expressions that vanish")
+_PART_RULES: dict[str, tuple[Callable[[object], bool], str]] = {
+    **dict.fromkeys(("q", "u", "u_dependent", "q_dependent", "u_auxiliary"), _MOTION_RULE),
+    **dict.fromkeys(("kinematic_equations", "velocity_constraints", "holonomic_constraints"), _EQUATION_RULE),
     "bodies": (_is_body, "RigidBody and Particle objects"),
     "loads": (_is_load, "Force and Torque objects, or (point or frame, vector) pairs"),
     "actuators": (_is_actuator, "SymPy's actuators"),

@@ -15,10 +15,10 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.source_location import caller
+from mb2fmu.model.source_location import find_user_line
 
 Components = tuple[sm.Expr, sm.Expr, sm.Expr]
-SensedWord = Literal["position", "velocity", "angular velocity"]
+MotionVectorWord = Literal["position", "velocity", "angular velocity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class RecordedMechanics:
     frames: tuple[str, ...]
     efforts: dict[str, list[sm.Expr]] = field(default_factory=dict)
     loads: list[RecordedLoad] = field(default_factory=list)
-    sensed: dict[tuple[SensedWord, RecordedPoint | RecordedFrame], Components] = field(default_factory=dict)
+    sensed: dict[tuple[MotionVectorWord, RecordedPoint | RecordedFrame], Components] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     position: Mapping[str, sm.Expr] = field(default_factory=dict)
     """Joint → its coordinate q(t); joints with one coordinate only."""
@@ -165,7 +165,7 @@ class RecordedMechanics:
         """Return the angular velocity of a frame, rad/s, along the ground's axes, for expressions."""
         return self._sensed("angular velocity", self.frame(frame))
 
-    def _sensed(self, what: SensedWord, at: RecordedPoint | RecordedFrame) -> Components:
+    def _sensed(self, what: MotionVectorWord, at: RecordedPoint | RecordedFrame) -> Components:
         """Return the symbols of a vector of the motion, made when it is asked for first."""
         if (what, at) not in self.sensed:
             name = re.sub(r"\W+", "_", f"{what}_of_{at.name}").strip("_")
@@ -218,12 +218,14 @@ class RecordedMechanics:
             offset: Of the point from the frame's origin, m, in the frame's axes.
             axes: Name of the frame along whose axes the components are; empty: the ground's.
         """
-        point = RecordedPoint(frame, _as_given(offset, float))
-        return RecordedLoad(point, _as_given(components, sm.sympify), self._axes(axes), caller())
+        point = RecordedPoint(frame, _read_three_values(offset, float))
+        return RecordedLoad(point, _read_three_values(components, sm.sympify), self._axes(axes), find_user_line())
 
     def torque(self, frame: str, components: Sequence[Any], *, axes: str = "") -> RecordedLoad:
         """Return a torque on a link, N·m, for ``model.add_loads``; the arguments are those of :meth:`force`."""
-        return RecordedLoad(RecordedFrame(frame), _as_given(components, sm.sympify), self._axes(axes), caller())
+        return RecordedLoad(
+            RecordedFrame(frame), _read_three_values(components, sm.sympify), self._axes(axes), find_user_line()
+        )
 
     def add_force(
         self, frame: str, components: Sequence[Any], *, offset: Sequence[float] = (0.0, 0.0, 0.0), axes: str = ""
@@ -247,7 +249,7 @@ class RecordedMechanics:
         for load in loads:
             if load.frame not in self.frames:
                 yield Fault(f"a {load.word} acts on {load.frame!r}, which is no link", load.where, there)
-            elif self.stands_still(load.frame):
+            elif self.is_fixed_in_ground(load.frame):
                 what = f"a {load.word} acts on {load.frame}, which stands still"
                 yield Fault(what, load.where, "name a link that moves")
             if load.axes not in self.frames:
@@ -255,7 +257,7 @@ class RecordedMechanics:
                 yield Fault(what, load.where, there)
             yield from _component_faults(load)
 
-    def stands_still(self, frame: str) -> bool:
+    def is_fixed_in_ground(self, frame: str) -> bool:
         """Return whether a frame is fixed in the ground."""
         return frame == self.ground
 
@@ -264,11 +266,11 @@ class RecordedMechanics:
         for joint, expressions in self.efforts.items():
             yield from ((f"the effort added to joint {joint}", expression) for expression in expressions)
         for load in self.loads:
-            if _three_of(load.components, sm.Expr):
+            if _are_three_of(load.components, sm.Expr):
                 yield from ((str(load), component) for component in load.components)
 
 
-def _as_given(values: Any, read: Callable[[Any], Any]) -> Any:
+def _read_three_values(values: Any, read: Callable[[Any], Any]) -> Any:
     """Return three values as read; unchanged where they are not three, or cannot be read: that is told later."""
     try:
         x, y, z = map(read, values)
@@ -280,12 +282,12 @@ def _as_given(values: Any, read: Callable[[Any], Any]) -> Any:
 def _component_faults(load: RecordedLoad) -> Iterator[Fault]:
     """Yield what is wrong with the offset and the components of a load."""
     offset = load.at.offset if isinstance(load.at, RecordedPoint) else (0.0, 0.0, 0.0)
-    if not (_three_of(offset, float) and all(map(math.isfinite, offset))):
+    if not (_are_three_of(offset, float) and all(map(math.isfinite, offset))):
         yield Fault(f"the offset of {load} is {offset!r}", load.where, "give three numbers, in m")
-    if not _three_of(load.components, sm.Expr):
+    if not _are_three_of(load.components, sm.Expr):
         yield Fault(f"{load} is {load.components!r}", load.where, "give three components, numbers or expressions")
 
 
-def _three_of(values: Any, kind: type[Any]) -> bool:
+def _are_three_of(values: Any, kind: type[Any]) -> bool:
     """Return whether values are three of a kind."""
     return isinstance(values, tuple) and len(values) == 3 and all(isinstance(each, kind) for each in values)

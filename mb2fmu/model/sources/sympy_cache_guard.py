@@ -11,7 +11,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 
 
 @contextmanager
-def restored(roots: Iterable[Any]) -> Iterator[None]:
+def restore_sympy_caches(roots: Iterable[Any]) -> Iterator[None]:
     """Restore on leaving all that SymPy has written into frames and points in the meantime.
 
     ``Point.vel``, ``Point.pos_from`` and ``ReferenceFrame.dcm`` keep what they compute in the objects. A point without
@@ -20,7 +20,7 @@ def restored(roots: Iterable[Any]) -> Iterator[None]:
     Args:
         roots: Frames and points; those that they are linked with, directly or not, are restored too.
     """
-    stores = [store for item in _reachable(roots) for store in _stores(item)]
+    stores = [store for item in _reachable_items(roots) for store in _cache_dictionaries(item)]
     before = [dict(store) for store in stores]
     try:
         yield
@@ -30,19 +30,19 @@ def restored(roots: Iterable[Any]) -> Iterator[None]:
             store.update(content)
 
 
-def frames_in(vector: Any) -> Sequence[ReferenceFrame]:
+def list_vector_frames(vector: Any) -> Sequence[ReferenceFrame]:
     """Return the frames that a vector is written in; none if it is no vector."""
     return [frame for _, frame in getattr(vector, "args", ())]
 
 
-def _stores(item: Any) -> list[dict[Any, Any]]:
+def _cache_dictionaries(item: Any) -> list[dict[Any, Any]]:
     """Return the dictionaries in which SymPy keeps its knowledge of a frame or a point."""
     if isinstance(item, Point):
         return [item._pos_dict, item._vel_dict, item._acc_dict]
     return [item._dcm_dict, item._dcm_cache, item._ang_vel_dict, item._ang_acc_dict, item._var_dict]
 
 
-def _reachable(roots: Iterable[Any]) -> list[Any]:
+def _reachable_items(roots: Iterable[Any]) -> list[Any]:
     """Return the frames and points among the roots, and all that are linked with them."""
     found: dict[Any, None] = {}
     queue = [root for root in roots if isinstance(root, Point | ReferenceFrame)]
@@ -50,13 +50,17 @@ def _reachable(roots: Iterable[Any]) -> list[Any]:
         item = queue.pop()
         if item not in found:
             found[item] = None
-            queue += _linked(item)
+            queue += _linked_items(item)
     return list(found)
 
 
-def _linked(item: Any) -> list[Any]:
+def _linked_items(item: Any) -> list[Any]:
     """Return the frames or points that a frame or point is linked with."""
     if isinstance(item, Point):
         vectors = [*item._pos_dict.values(), *item._vel_dict.values()]
-        return [*item._pos_dict, *item._vel_dict, *(frame for vector in vectors for frame in frames_in(vector))]
+        return [
+            *item._pos_dict,
+            *item._vel_dict,
+            *(frame for vector in vectors for frame in list_vector_frames(vector)),
+        ]
     return [*item._dcm_dict, *item._ang_vel_dict]

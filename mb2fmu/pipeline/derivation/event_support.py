@@ -11,7 +11,7 @@ from mb2fmu.compiler import events
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.model.scales.switching_scales import surface_sizes
+from mb2fmu.model.scales.switching_scales import estimate_switching_scales
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 
 Floats = npt.NDArray[np.float64]
@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 def needs_events(derivation: Derivation) -> bool:
     """Return whether the motion needs more than x': the model's own events, contacts, friction that sticks."""
-    if derivation.mechanism.has_own_events:
+    if derivation.mechanism.has_event_sources:
         return True
     return bool(sticking(derivation.program))
 
@@ -51,6 +51,6 @@ def with_modes(derivation: Derivation) -> Program:
             except SingularMatrixError as error:  # such as a loop that cannot be closed there
                 raise ArithmeticError(str(error)) from error
 
-        return surface_sizes(definition, states, surfaces, n)
+        return estimate_switching_scales(definition, states, surfaces, n)
 
     return events.freeze(derivation.program, sizes)

@@ -52,13 +52,13 @@ def candidates(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[E
     """
     if asked not in OPEN:
         return (formulations.formulate(mechanism, asked),)
-    answers = formulations.applicable(mechanism)
-    if not answers["recursive"].yes:
+    answers = formulations.check_all_formulations(mechanism)
+    if not answers["recursive"].is_applicable:
         return (formulations.formulate(mechanism, asked),)
     methods: list[Method] = []
     if asked == "auto" and len(mechanism.bodies) <= _WRITTEN:
-        methods.append(formulations.choose(mechanism)[0])
-    articulated = answers["recursive-articulated"].yes
+        methods.append(formulations.choose_formulation(mechanism)[0])
+    articulated = answers["recursive-articulated"].is_applicable
     if not articulated or len(mechanism.u) <= _FULL:
         methods.append("recursive-composite")
     if articulated:

@@ -10,7 +10,7 @@ import mb2fmu.model
 from mb2fmu import robots
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.given_records import HandedRecords
+from mb2fmu.mechanics.mechanism.sympy_import.given_records import PrebuiltMechanism
 from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline.derivation import method_choice
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
@@ -60,15 +60,17 @@ def derive(
     method = options.get("method", "auto")
     baumgarte = options.get("baumgarte")
     with stage("formulate"):
-        plan = formulations.plan(read, options.get("constraints", "auto"), baumgarte, options.get("independent", ()))
-        read = formulations.with_rate(read, plan.treatment, baumgarte)
+        plan = formulations.plan_constraint_treatment(
+            read, options.get("constraints", "auto"), baumgarte, options.get("independent", ())
+        )
+        read = formulations.add_stabilization_rate(read, plan.treatment, baumgarte)
         tried = method_choice.candidates(read, method)
         treated = [plan.treated(one) for one in tried]
     with stage("lower"):
         choice = method_choice.cheapest(treated)
     why = choice.why if method in method_choice.OPEN else ""
     program = CompilableProgram.of(choice.program)
-    return Derivation(checked, read.declared, read, choice.equations, program, stage.timings, why, plan.because)
+    return Derivation(checked, read.declared, read, choice.equations, program, stage.timings, why, plan.reason)
 
 
 def read_model(
@@ -78,7 +80,7 @@ def read_model(
     with stage("load"):
         loaded = load(model, arguments) if isinstance(model, Path | str) else model
     with stage("check"):
-        definition = loaded if isinstance(loaded, ModelDefinition) else mb2fmu.model.check(loaded)
+        definition = loaded if isinstance(loaded, ModelDefinition) else mb2fmu.model.check_model(loaded)
     with stage("read"):
         return definition, mechanism.close_loops(_read(definition))
 
@@ -87,7 +89,7 @@ def _read(definition: ModelDefinition) -> Mechanism:
     """Return the mechanism of a checked model, by the reader for its kind of mechanics."""
     match definition.mechanics:
         case robots.RobotMechanics():
-            return robots.read_robot(definition)
-        case HandedRecords() as handed:
+            return robots.read_robot_mechanism(definition)
+        case PrebuiltMechanism() as handed:
             return handed.mechanism
-    return mechanism.read(definition)
+    return mechanism.read_mechanism(definition)

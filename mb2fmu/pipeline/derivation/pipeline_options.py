@@ -10,7 +10,7 @@ from mb2fmu.errors import Fault, InterfaceError
 if TYPE_CHECKING:
     from mb2fmu.fmu.toolchain import Compiler
     from mb2fmu.mechanics.equations.equations_of_motion import Method
-    from mb2fmu.mechanics.formulations import Constraints
+    from mb2fmu.mechanics.formulations import TreatmentOption
 
 Backend = Literal["native", "python"]
 FmiVersion = Literal["2", "3", "2.0", "3.0", 2, 3]
@@ -27,7 +27,7 @@ class FormulationOptions(TypedDict, total=False):
     """
 
     method: Method | Literal["auto"]
-    constraints: Constraints
+    constraints: TreatmentOption
     baumgarte: float | None
     independent: Collection[str]
 

@@ -74,7 +74,7 @@ class Derivation:
 
     def _repr_latex_(self) -> str:
         """Return the equations, for notebooks."""
-        return notebook_display.latex(self.equations)
+        return notebook_display.render_latex(self.equations)
 
     @property
     def operations(self) -> int:
@@ -128,7 +128,7 @@ class Exported:
 
     def _repr_html_(self) -> str:
         """Return the unit's place and page, for notebooks."""
-        return notebook_display.html(self)
+        return notebook_display.render_html(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -155,7 +155,7 @@ class Validated:
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
-        return notebook_display.html(self)
+        return notebook_display.render_html(self)
 
     @property
     def passed(self) -> bool:
@@ -186,7 +186,7 @@ class Finished:
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
-        return notebook_display.html(self)
+        return notebook_display.render_html(self)
 
     @property
     def passed(self) -> bool:

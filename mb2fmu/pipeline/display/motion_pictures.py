@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
-from mb2fmu.model.value_overrides import Value
+from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load
 from mb2fmu.pipeline.derivation.pipeline_results import Observer
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
@@ -32,7 +32,7 @@ def animate(
     *,
     model: AnyModel | None = None,
     arguments: Mapping[str, Any] | None = None,
-    at: Mapping[str, Value] | None = None,
+    at: Mapping[str, OverrideValue] | None = None,
     inputs: Mapping[str, InputValue] | None = None,
     tables: tuple[Path, ...] = (),
     stop: float | None = None,

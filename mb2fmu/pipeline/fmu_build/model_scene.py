@@ -15,7 +15,7 @@ import numpy as np
 from mb2fmu import visualization
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.mechanics.mechanism.records.appearance_records import MeshUse, Scenery
+from mb2fmu.mechanics.mechanism.records.appearance_records import MeshPlacement, AppearanceRecords
 
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -57,7 +57,7 @@ def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None
         ModelError: If a mesh file cannot be read, naming each.
     """
     faults: list[Fault] = []
-    scenery = mechanism.scenery or Scenery()
+    scenery = mechanism.scenery or AppearanceRecords()
     meshes, notes = turned_meshes(scenery.meshes)
     used = {mesh.key for mesh in scenery.meshes}
     folder = mechanism.declared.source.parent if mechanism.declared.source else Path()
@@ -82,7 +82,7 @@ MOST_TRIANGLES = 30_000
 """Of all meshes of a robot together: a page of it then stays below 5 MB."""
 
 
-def turned_meshes(uses: Sequence[MeshUse]) -> tuple[dict[str, visualization.Triangles], tuple[str, ...]]:
+def turned_meshes(uses: Sequence[MeshPlacement]) -> tuple[dict[str, visualization.Triangles], tuple[str, ...]]:
     """Return meshes turned and scaled, thinned to a budget, and notes on that and on unreadable ones."""
     found: dict[str, visualization.Triangles] = {}
     read: dict[Path, visualization.Triangles | None] = {}

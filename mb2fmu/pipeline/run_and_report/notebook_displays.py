@@ -41,7 +41,7 @@ _MOST_SHOWN = 40
 _KINDS = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce": "constraint force"}
 
 
-@notebook_display.html.register
+@notebook_display.render_html.register
 def _model_html(model: Model) -> str:
     """Return name, drawing, and all declarations."""
     from mb2fmu.report.figures.model_picture import picture
@@ -66,13 +66,13 @@ def _row(item: Quantity) -> str:
     )
 
 
-@notebook_display.html.register
+@notebook_display.render_html.register
 def _page_html(page: MotionPage) -> str:
     """Return a page in motion."""
     return _framed(page.content, page.name, _TALL)
 
 
-@notebook_display.html.register
+@notebook_display.render_html.register
 def _unit_html(simulated: SimulatedUnit) -> str:
     """Return the motion of a unit; its numbers where it carries no scene."""
     from mb2fmu.errors import PackageError
@@ -83,7 +83,7 @@ def _unit_html(simulated: SimulatedUnit) -> str:
         return _table(simulated)
 
 
-@notebook_display.html.register
+@notebook_display.render_html.register
 def _simulated_html(simulated: Simulated) -> str:
     """Return the motion and its plot, with controls."""
     from mb2fmu import visualization
@@ -97,13 +97,13 @@ def _simulated_html(simulated: Simulated) -> str:
     return _framed(visualization.page(drawing, simulated.signals, shown=simulated.interesting()), drawing.name, _TALL)
 
 
-@notebook_display.html.register
+@notebook_display.render_html.register
 def _validated_html(validated: Validated) -> str:
     """Return the verdict, and the folded report."""
     return _verdict(validated) + _folded(report_pages.beside(None, validated, "", ()), validated.definition.name)
 
 
-@notebook_display.html.register
+@notebook_display.render_html.register
 def _finished_html(finished: Finished) -> str:
     """Return the verdict, the motion with sliders that run the unit where a page can, and the folded report."""
     built, name = finished.exported.build, finished.exported.build.interface.model_name
@@ -112,7 +112,7 @@ def _finished_html(finished: Finished) -> str:
     return _verdict(finished.validated) + moving + _folded(report_pages.beside(built, finished.validated, "", ()), name)
 
 
-@notebook_display.html.register
+@notebook_display.render_html.register
 def _exported_html(exported: Exported) -> str:
     """Return the unit's path, and the page that describes it."""
     built = exported.build

@@ -63,8 +63,8 @@ def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
         mechanism: As read.
         limited: The page has to be small: long expressions and long lists are counted only.
     """
-    from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
-    from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import mechanism_graph
+    from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
+    from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
     from mb2fmu.report.equation_display.equation_lists import ROOM
     from mb2fmu.report.equation_display.graph_picture import graph_picture
     from mb2fmu.report.equation_display.quantity_blocks import quantity_blocks
@@ -72,14 +72,16 @@ def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
     from mb2fmu.report.pages.report_content import Theory
 
     name, command = mechanism.declared.name, "mb2fmu equations MODEL.py --show " + ",".join(KANE)
-    if mechanism.lagrangian_alone:
+    if mechanism.is_lagrangian_only:
         return Theory()
-    drawn = picture(graph_picture(mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints")
+    drawn = picture(
+        graph_picture(build_mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints"
+    )
     many = len(mechanism.bodies) > MOST_BODIES_DRAWN
     most = min(MOST_PARTIALS, MOST_PARTIALS_IN_UNIT) if limited else MOST_PARTIALS
     if len(mechanism.bodies) * len(mechanism.u) > most:
         return Theory(drawn, many, (), f"They are too many to be read here; {command} writes them.")
-    quantities = named_quantities(mechanism, KANE, contracted=False)
+    quantities = form_named_quantities(mechanism, KANE, contracted=False)
     blocks = quantity_blocks(quantities, 0 if limited else ROOM, FEW if limited else None)
     text = f"Components are in the inertial frame; F of each load, F* of each body. {command} contracts them, too."
     return Theory(drawn, many, tuple(blocks), text)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
-from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
+from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, read_model
 from mb2fmu.pipeline.derivation.pipeline_results import Observer
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
@@ -23,11 +23,11 @@ def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observ
     Raises:
         Mb2FmuError: The class of the stage that found fault.
     """
-    from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import mechanism_graph
+    from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
     from mb2fmu.report.equation_display.graph_picture import graph_picture
 
     _, read = read_model(model, arguments, Stopwatch(observer))
-    return graph_picture(mechanism_graph(read))
+    return graph_picture(build_mechanism_graph(read))
 
 
 def quantities(
@@ -54,4 +54,4 @@ def quantities(
     stage = Stopwatch(observer)
     _, read = read_model(model, arguments, stage)
     with stage("form quantities"):
-        return named_quantities(read, kinds)
+        return form_named_quantities(read, kinds)

@@ -46,8 +46,10 @@ def reference_equations(read: Mechanism, used: Method | None) -> ReferenceEquati
     from mb2fmu import validation
 
     if validation.newton_euler_applies(read) and not mechanism.has_events(read):
-        return ReferenceEquations(formulations.formulate_motion(read), read)
-    applying = [method for method, applies in formulations.applicable(read).items() if applies.yes]
+        return ReferenceEquations(formulations.formulate_given_acceleration(read), read)
+    applying = [
+        method for method, applies in formulations.check_all_formulations(read).items() if applies.is_applicable
+    ]
     second = validation.reference_method(used, applying) if applying else "auto"
     return ReferenceEquations(formulations.formulate(read, second))
 
@@ -91,7 +93,7 @@ def prove(fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | N
     definition = read.declared
     with stage("formulate the reference"):
         reference = reference_equations(read, used)
-    with stage("validate"), mechanism.told_of_jumps(read):
+    with stage("validate"), mechanism.report_discontinuities(read):
         result = validation.validate(
             fmu, definition, reference.equations, method=used, mechanism=reference.mechanism, integrals_of=read,
             tell=stage.parts("validate"),

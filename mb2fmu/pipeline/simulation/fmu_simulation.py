@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mb2fmu import visualization
 from mb2fmu.errors import Fault, ToolError, ValidationError
-from mb2fmu.model.value_overrides import Value, number_in
+from mb2fmu.model.value_overrides import OverrideValue, parse_number
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import stop_and_step
 from mb2fmu.pipeline.simulation.trajectories import SimulatedUnit
@@ -43,7 +43,7 @@ _SET_BEFORE = frozenset({"exact", "approx"})
 def simulate_unit(
     path: Path,
     *,
-    at: Mapping[str, Value] | None = None,
+    at: Mapping[str, OverrideValue] | None = None,
     inputs: Mapping[str, InputValue] | None = None,
     tables: tuple[Path, ...] = (),
     stop: float | None = None,
@@ -130,7 +130,9 @@ def _times(described: Description, stop: float | None, step: float | None) -> Fl
     return np.arange(max(1, round(end / size)) + 1, dtype=np.float64) * np.float64(size)
 
 
-def _set(variables: Mapping[str, Variable], at: Mapping[str, Value]) -> tuple[dict[str, float], dict[str, float]]:
+def _set(
+    variables: Mapping[str, Variable], at: Mapping[str, OverrideValue]
+) -> tuple[dict[str, float], dict[str, float]]:
     """Return values to set before the start, and inputs to keep.
 
     Raises:
@@ -149,7 +151,7 @@ def _set(variables: Mapping[str, Variable], at: Mapping[str, Value]) -> tuple[di
             faults.append(Fault(what, remedy="set parameters and start values"))
             continue
         try:
-            number = number_in(value, _unit(variable))
+            number = parse_number(value, _unit(variable))
         except ValueError as error:
             unit = _unit(variable)
             remedy = f"write {name}=NUMBER in {unit}, or with a unit: {name}='NUMBER UNIT'"

@@ -15,7 +15,7 @@ from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
-from mb2fmu.model.value_overrides import Value
+from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
@@ -42,7 +42,7 @@ LOOSEST, TIGHTEST = 1e-6, 1e-10
 def simulate(
     model: AnyModel,
     *,
-    at: Mapping[str, Value] | None = None,
+    at: Mapping[str, OverrideValue] | None = None,
     inputs: Mapping[str, InputValue] | Path | str | None = None,
     arguments: Mapping[str, Any] | None = None,
     stop: float | None = None,
@@ -174,7 +174,7 @@ def integrated(
     from mb2fmu.validation import conditions
 
     definition = derivation.definition
-    if derivation.mechanism.has_own_events:
+    if derivation.mechanism.has_event_sources:
         what = f"{definition.name} has events of its own, which equations alone do not know"
         fault = Fault(what, "events", "simulate or animate its unit: mb2fmu export, then mb2fmu animate UNIT.fmu")
         raise ValidationError("the model cannot be simulated without a unit:", [fault])

@@ -50,7 +50,7 @@ class MotionPage:
 
     def _repr_html_(self) -> str:
         """Return the page, for notebooks."""
-        return notebook_display.html(self)
+        return notebook_display.render_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Trajectories(ABC):
 
     def _repr_html_(self) -> str:
         """Return plots of the variables, for notebooks."""
-        return notebook_display.html(self)
+        return notebook_display.render_html(self)
 
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame``: a column per variable, index ``time``; ``attrs["units"]`` has the units.

@@ -21,7 +21,7 @@ from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.model.model_loading import load_promised
+from mb2fmu.model.model_loading import load_annotated
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import derive
@@ -116,7 +116,7 @@ class Coupled:
 
 def load_system(path: Path | str, arguments: Mapping[str, Any] | None = None) -> CoupledSystem:
     """Return the system that a file's function (annotated ``-> CoupledSystem``) returns."""
-    return load_promised(path, arguments or {}, CoupledSystem)
+    return load_annotated(path, arguments or {}, CoupledSystem)
 
 
 def joined_system(

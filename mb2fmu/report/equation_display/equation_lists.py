@@ -12,7 +12,7 @@ import sympy as sm
 from markupsafe import Markup, escape
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
-from mb2fmu.mechanics.equations.link_recursion import LinearVector, Recursion, RecursiveDynamics
+from mb2fmu.mechanics.equations.link_recursion import LinearVector, LinkRecursion, RecursiveDynamics
 from mb2fmu.report.equation_display.mathml import MathML, identifier, width
 
 # A row of a matrix has room for ROW characters, so that it fits on paper: longer entries, and those of over WHOLE
@@ -218,7 +218,7 @@ class _Writer(FormulaLines):
         title = "Links: angular velocity ω and velocity v of the origin, r from the origin before"
         return EquationBlock(title, lines, f"{note} {hidden}".strip(), folded=folded)
 
-    def _link(self, recursion: Recursion, number: int) -> Markup:
+    def _link(self, recursion: LinkRecursion, number: int) -> Markup:
         """Write how a link moves against its parent: ω, v and r, term by term."""
         link = recursion.links[number]
         chain, spins = recursion.chain(number)
@@ -232,7 +232,7 @@ class _Writer(FormulaLines):
             parts.append(f"<mi>{name}</mi><mo>=</mo>{'<mo>+</mo>'.join(terms) or '<mn>0</mn>'}<mo>,</mo>")
         return pieces(parts)
 
-    def _products(self, recursion: Recursion, vectors: Iterable[LinearVector]) -> list[str]:
+    def _products(self, recursion: LinkRecursion, vectors: Iterable[LinearVector]) -> list[str]:
         """Return speeds times their columns, and the terms without speeds."""
         terms = []
         for vector in vectors:
@@ -243,7 +243,7 @@ class _Writer(FormulaLines):
                 terms.append(self._column(recursion, vector.frame, vector.offset))
         return terms
 
-    def _column(self, recursion: Recursion, frame: int, components: Sequence[Any]) -> str:
+    def _column(self, recursion: LinkRecursion, frame: int, components: Sequence[Any]) -> str:
         """Return a vector in a frame's components as MathML; ⋯ stands for a long one."""
         long = self.count.of(*components) > INLINE
         entries = [["<mo>⋯</mo>" if long else self.print.expression(c)] for c in components]

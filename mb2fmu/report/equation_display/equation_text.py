@@ -25,7 +25,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     LinearSolve,
     MassMatrixDynamics,
 )
-from mb2fmu.mechanics.equations.link_recursion import Recursion
+from mb2fmu.mechanics.equations.link_recursion import LinkRecursion
 from mb2fmu.report.equation_display.equation_lists import Operations
 
 Format = Literal["text", "latex", "python"]
@@ -114,7 +114,7 @@ def operation_counts(equations: EquationsOfMotion) -> dict[str, int]:
     }
 
 
-def _link(recursion: Recursion, number: int) -> Iterator[tuple[str, Any]]:
+def _link(recursion: LinkRecursion, number: int) -> Iterator[tuple[str, Any]]:
     """Yield the relations of one link to its predecessor."""
     link = recursion.links[number]
     parent = recursion.links[link.parent]
@@ -132,7 +132,7 @@ def _link(recursion: Recursion, number: int) -> Iterator[tuple[str, Any]]:
             yield "  velocity in N", row
 
 
-def _vector(frame: int, columns: Iterable[tuple[int, Any]], recursion: Recursion) -> Iterator[str]:
+def _vector(frame: int, columns: Iterable[tuple[int, Any]], recursion: LinkRecursion) -> Iterator[str]:
     """Yield the columns of a joint as text: speed, components, frame."""
     for j, column in columns:
         yield f"u[{j + 1}] ({', '.join(map(str, column))}) in {recursion.frames[frame].name}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import escape
 
-from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import GROUND, Bond, MechanismGraph
+from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import GROUND_NUMBER, GraphEdge, MechanismGraph
 
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1a2230;paint-order:stroke;stroke:#fff;stroke-width:3px}"
@@ -98,7 +98,7 @@ def _parents(graph: MechanismGraph) -> dict[int, int]:
         if bond.kind == "joint" and bond.child not in parents and not _above(parents, bond.parent, bond.child):
             parents[bond.child] = bond.parent
     for number in range(len(graph.bodies)):
-        parents.setdefault(number, GROUND)
+        parents.setdefault(number, GROUND_NUMBER)
     return parents
 
 
@@ -107,7 +107,7 @@ def _ordered(parents: Mapping[int, int]) -> dict[int, int]:
     children: dict[int, list[int]] = defaultdict(list)
     for child, parent in parents.items():
         children[parent].append(child)
-    columns, stack = {GROUND: 0}, list(reversed(children[GROUND]))
+    columns, stack = {GROUND_NUMBER: 0}, list(reversed(children[GROUND_NUMBER]))
     while stack:
         number = stack.pop()
         columns[number] = columns[parents[number]] + 1
@@ -116,7 +116,7 @@ def _ordered(parents: Mapping[int, int]) -> dict[int, int]:
 
 
 def _places(
-    graph: MechanismGraph, parents: Mapping[int, int], joints: Sequence[Bond], wires: Sequence[Bond]
+    graph: MechanismGraph, parents: Mapping[int, int], joints: Sequence[GraphEdge], wires: Sequence[GraphEdge]
 ) -> tuple[dict[int, _Box], dict[int, int]]:
     """Return boxes and columns by body: columns leave room for wires and names, children stand below."""
     columns = _ordered(parents)
@@ -136,7 +136,7 @@ def _places(
     places: dict[int, _Box] = {}
     for number, column in columns.items():
         height = _HEAD + 4.0 + max(_ROW * len(_rows(graph, number)), _WIRE * ends[number])
-        above = places[parents[number]].top if number != GROUND else _MARGIN
+        above = places[parents[number]].top if number != GROUND_NUMBER else _MARGIN
         top = max(above, filled.get(column, _MARGIN))
         bus = lefts[column] + _WIDTH + _WIRE * (crowd[column] + 1) * bool(crowd[column])
         places[number] = _Box(lefts[column], top, height, bus)
@@ -151,12 +151,12 @@ def _above(parents: Mapping[int, int], number: int, wanted: int) -> bool:
     return number == wanted
 
 
-def _told(bond: Bond) -> tuple[str, str]:
+def _told(bond: GraphEdge) -> tuple[str, str]:
     """Return the texts above and below a joint."""
     return _short(bond.name, _COORDINATES), _short(", ".join(bond.coordinates), _COORDINATES)
 
 
-def _joint(bond: Bond, a: _Box, b: _Box) -> Iterator[str]:
+def _joint(bond: GraphEdge, a: _Box, b: _Box) -> Iterator[str]:
     """Draw a joint from box a to box b: it bends beside a, and leads straight to b, with name and coordinates there."""
     start, end = a.bus_end, a.bus_end + _BEND
     middle = (start + end) / 2
@@ -172,7 +172,7 @@ def _joint(bond: Bond, a: _Box, b: _Box) -> Iterator[str]:
 
 
 def _wires(
-    wires: Sequence[Bond], places: Mapping[int, _Box], columns: Mapping[int, int], low: float
+    wires: Sequence[GraphEdge], places: Mapping[int, _Box], columns: Mapping[int, int], low: float
 ) -> tuple[list[str], list[tuple[float, str]]]:
     """Draw loads and constraints between bodies, each in its own lane below the boxes; return (right end, label)s."""
     lines, labels = [], []
@@ -198,7 +198,7 @@ def _wires(
 
 def _box(graph: MechanismGraph, number: int, box: _Box) -> Iterator[str]:
     """Draw a body, or the ground, as a box with its joints and sensors as rows."""
-    kind, name = ("ground", "ground") if number == GROUND else ("body", graph.bodies[number])
+    kind, name = ("ground", "ground") if number == GROUND_NUMBER else ("body", graph.bodies[number])
     yield (
         f'<rect class="{kind}" x="{box.left:.1f}" y="{box.top:.1f}" width="{_WIDTH:.0f}" height="{box.height:.1f}" '
         f'rx="5"/><text class="name middle" x="{box.left + _WIDTH / 2:.1f}" y="{box.top + 18:.1f}">'

@@ -84,7 +84,7 @@ class _Blocks(FormulaLines):
         return self.unfolding(head, pieces([whole]))
 
 
-@notebook_display.html.register
+@notebook_display.render_html.register
 def _in_notebook(quantities: NamedQuantities) -> str:
     """Return a section per kind, to be unfolded; the first one is open."""
     parts = []

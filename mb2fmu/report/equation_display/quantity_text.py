@@ -132,7 +132,7 @@ def _latex_name(q: NamedQuantity) -> str:
     return name + (rf"^{{\text{{{of}}}}}" if of else "") + (f"_{{{index}}}" if index else "")
 
 
-@notebook_display.latex.register
+@notebook_display.render_latex.register
 def _formula(quantities: NamedQuantities) -> str:
     r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$`` for notebooks."""
     lines = []

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from mb2fmu.fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
 from mb2fmu.fmu.solvers import solver_of_kind
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.mechanics.formulation_table import TITLES
+from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 from mb2fmu.report.equation_display.mathml import identifier
@@ -49,7 +49,7 @@ def model_facts(
     speeds = f"{len(equations.u)}" + (f", {dependent} of them dependent" if dependent else "")
     facts = [
         Fact("Handed over as", definition.origin),
-        Fact("Equations by" if interface else "Reference by", TITLES[equations.method]),
+        Fact("Equations by" if interface else "Reference by", METHOD_TITLES[equations.method]),
         Fact("Coordinates", f"{len(equations.q)}"),
         Fact("Speeds", speeds),
         Fact("Auxiliary states", f"{len(equations.z)}" if equations.z else ""),
@@ -68,7 +68,7 @@ def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None)
     """Return one paragraph before the equations."""
     whose = "The unit's equations" if interface else "The reference's equations (the unit's are not known)"
     return (
-        f"{whose}, formed by {TITLES[equations.method]}. A dot is a derivative with respect to time. Entries too "
+        f"{whose}, formed by {METHOD_TITLES[equations.method]}. A dot is a derivative with respect to time. Entries too "
         "long for their matrix are listed below it; what has a name of its own is among the intermediates."
     )
 

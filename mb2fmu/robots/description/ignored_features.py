@@ -7,27 +7,30 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from mb2fmu.robots.description.robot_description import RobotDescription
-from mb2fmu.robots.display_names import plural
+from mb2fmu.robots.display_names import list_names
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import MovingTree
+from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
 from mb2fmu.robots.tree.robot_mechanics import JointVariables
 
 
-def left_out(
-    description: RobotDescription, settings: RobotSettings, tree: MovingTree, variables: Mapping[int, JointVariables]
+def describe_ignored_features(
+    description: RobotDescription,
+    settings: RobotSettings,
+    tree: ArticulatedTree,
+    variables: Mapping[int, JointVariables],
 ) -> Iterator[str]:
     """Yield a sentence on friction, ranges and laws of the file that the settings ignore."""
-    joints = [part.moved_by for part in tree.parts[1:]]
+    joints = [part.moving_joint for part in tree.parts[1:]]
     if settings.role == "inverse-dynamics" and description.actuators:
         yield "laws of actuators are left out: efforts are those along the joints"
-    acting = {p.moved_by.name for p in tree.parts[1:] if p.coordinate and variables[p.coordinate[0]].q}
+    acting = {p.moving_joint.name for p in tree.parts[1:] if p.coordinate and variables[p.coordinate[0]].q}
     rubbing = [j.name for j in joints if j.friction and (settings.friction != "stick" or j.name not in acting)]
     if rubbing:
         how = "" if settings.friction else " (--friction stick adds it)"
-        yield f"Coulomb friction is left out{how}: joint{plural(rubbing)}"
+        yield f"Coulomb friction is left out{how}: joint{list_names(rubbing)}"
     tendons = [tendon.name for tendon in description.tendons if tendon.friction]
     if tendons:
-        yield f"Coulomb friction is left out: tendon{plural(tendons)}"
+        yield f"Coulomb friction is left out: tendon{list_names(tendons)}"
     bounded = [joint.name for joint in joints if np.isfinite(joint.limits.lower) or np.isfinite(joint.limits.upper)]
     if bounded and settings.limits is None:
         what = "the range of joints is declared as bounds of their variables, without hard stops"

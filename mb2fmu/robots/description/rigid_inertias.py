@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mb2fmu.robots.description.robot_description import Array, Inertial, Pose
+from mb2fmu.robots.description.robot_description import Array, LinkInertia, Pose
 
-REMEDY = "correct the file; or --inertia repair: the nearest possible one; --inertia keep: as it is"
+INERTIA_REMEDY = "correct the file; or --inertia repair: the nearest possible one; --inertia keep: as it is"
 """For what no body can have."""
-_SLACK = 1e-9
+_TRIANGLE_TOLERANCE = 1e-9
 """Relative: a thin rod has A + B = C, and files are written with few digits."""
-_ROUNDED = 5e-3
-_SMALLEST = 1e-6
+_ROUNDING_TOLERANCE = 5e-3
+_MIN_GYRATION_RADIUS_M = 1e-6
 """Radius of gyration in m below which a body is a point, whatever the signs of its moments."""
 
 
-def inertial_faults(inertial: Inertial) -> list[str]:
+def inertial_faults(inertial: LinkInertia) -> list[str]:
     """Return what no body can have: a negative mass, principal moments that are negative or break A + B ≥ C.
 
     Moments that are off by what a file with three digits rounds are taken as they are.
@@ -27,32 +27,32 @@ def inertial_faults(inertial: Inertial) -> list[str]:
     if inertial.mass == 0:
         return [] if not np.any(inertial.inertia) else ["it has an inertia and no mass"]
     moments = np.linalg.eigvalsh(inertial.inertia)
-    if np.max(np.abs(moments)) <= inertial.mass * _SMALLEST**2:
+    if np.max(np.abs(moments)) <= inertial.mass * _MIN_GYRATION_RADIUS_M**2:
         return []
     listed = ", ".join(f"{moment:.4g}" for moment in moments)
-    slack = _ROUNDED * max(float(moments[2]), 0.0)
-    if moments[0] < -slack * _SLACK - _SLACK * abs(float(moments[2])):
+    slack = _ROUNDING_TOLERANCE * max(float(moments[2]), 0.0)
+    if moments[0] < -slack * _TRIANGLE_TOLERANCE - _TRIANGLE_TOLERANCE * abs(float(moments[2])):
         return [f"its principal moments of inertia are {listed} kg·m², not all positive"]
     if moments[0] + moments[1] < moments[2] - slack:
         return [f"its principal moments of inertia are {listed} kg·m²: A + B ≥ C is broken"]
     return []
 
 
-def repaired(inertial: Inertial) -> Inertial:
+def repair_inertia(inertial: LinkInertia) -> LinkInertia:
     """Return the nearest possible inertia: principal axes kept, ∫ x² dm along each not negative.
 
     A negative mass becomes its magnitude; an inertia without mass is dropped.
     """
     mass = abs(inertial.mass)
     if mass == 0:
-        return Inertial(0.0, inertial.center, np.zeros((3, 3)), inertial.line)
+        return LinkInertia(0.0, inertial.center, np.zeros((3, 3)), inertial.line)
     moments, axes = np.linalg.eigh(inertial.inertia)
     second = np.maximum(np.sum(moments) / 2 - moments, 0.0)  # ∫ x² dm of each principal axis
     mended = np.sum(second) - second
-    return Inertial(mass, inertial.center, axes @ np.diag(mended) @ axes.T, inertial.line)
+    return LinkInertia(mass, inertial.center, axes @ np.diag(mended) @ axes.T, inertial.line)
 
 
-def together(parts: Iterable[tuple[Pose, Inertial]]) -> Inertial | None:
+def combine_inertias(parts: Iterable[tuple[Pose, LinkInertia]]) -> LinkInertia | None:
     """Return several rigid bodies as one.
 
     Args:
@@ -71,12 +71,12 @@ def together(parts: Iterable[tuple[Pose, Inertial]]) -> Inertial | None:
         return None
     if len(found) == 1:
         center, inertia, one = found[0]
-        return Inertial(one.mass, center, (inertia + inertia.T) / 2, one.line)
+        return LinkInertia(one.mass, center, (inertia + inertia.T) / 2, one.line)
     center = sum((i.mass * at for at, _, i in found), np.zeros(3)) / (mass or 1.0)
-    total = sum((about + i.mass * _steiner(at - center) for at, about, i in found), np.zeros((3, 3)))
-    return Inertial(mass, center, (total + total.T) / 2, found[0][2].line)
+    total = sum((about + i.mass * _point_mass_inertia(at - center) for at, about, i in found), np.zeros((3, 3)))
+    return LinkInertia(mass, center, (total + total.T) / 2, found[0][2].line)
 
 
-def _steiner(r: Array) -> Array:
+def _point_mass_inertia(r: Array) -> Array:
     """Return ∫ of a unit mass at r: r·r 1 − r rᵀ."""
     return float(r @ r) * np.eye(3) - np.outer(r, r)

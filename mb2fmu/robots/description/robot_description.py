@@ -16,22 +16,22 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-JointKind = Literal["revolute", "prismatic", "fixed", "floating", "planar", "ball"]
-LoopKind = Literal["point", "hinge", "weld"]
+RobotJointKind = Literal["revolute", "prismatic", "fixed", "floating", "planar", "ball"]
+LoopConnection = Literal["point", "hinge", "weld"]
 GeometryKind = Literal["box", "cylinder", "sphere", "capsule", "ellipsoid", "mesh"]
 
-UNBOUNDED = (-np.inf, np.inf)
-_NOISE = 4.5e-16
-_BEHIND = " (behind "
+UNBOUNDED_RANGE = (-np.inf, np.inf)
+_ROTATION_ROUND_OFF = 4.5e-16
+_MASSLESS_LINK_MARK = " (behind "
 """What products of rotations leave of an entry that is 0 or ±1."""
 
 
-def _identity() -> Array:
+def _identity_rotation() -> Array:
     """Return the rotation that does not turn."""
     return np.eye(3)
 
 
-def _zero() -> Array:
+def _zero_vector() -> Array:
     """Return the zero vector."""
     return np.zeros(3)
 
@@ -40,25 +40,25 @@ def _zero() -> Array:
 class Pose:
     """Pose of a frame in another one."""
 
-    rotation: Array = field(default_factory=_identity)
-    position: Array = field(default_factory=_zero)
+    rotation: Array = field(default_factory=_identity_rotation)
+    position: Array = field(default_factory=_zero_vector)
 
     def __matmul__(self, other: Pose) -> Pose:
         """Return ``A_pose_B @ B_pose_C``: the pose of C in A."""
-        return Pose(cleaned(self.rotation @ other.rotation), self.position + self.rotation @ other.position)
+        return Pose(clean_rotation(self.rotation @ other.rotation), self.position + self.rotation @ other.position)
 
     def inverse(self) -> Pose:
         """Return the pose of A in B."""
         return Pose(self.rotation.T, -self.rotation.T @ self.position)
 
 
-def cleaned(rotation: Array) -> Array:
+def clean_rotation(rotation: Array) -> Array:
     """Return direction cosines with entries within round-off of 0 and ±1 set there: products stay sparse."""
     nearest = np.round(rotation)
-    return np.where(np.abs(rotation - nearest) <= _NOISE, nearest + 0.0, rotation)
+    return np.where(np.abs(rotation - nearest) <= _ROTATION_ROUND_OFF, nearest + 0.0, rotation)
 
 
-def from_roll_pitch_yaw(angles: Sequence[float]) -> Array:
+def rotation_from_roll_pitch_yaw(angles: Sequence[float]) -> Array:
     """Return the rotation about fixed axes x, y, z: Rz(yaw) Ry(pitch) Rx(roll), as in URDF and SDF."""
     (sr, sp, sy), (cr, cp, cy) = np.sin(angles), np.cos(angles)
     return np.array(
@@ -71,7 +71,7 @@ def from_roll_pitch_yaw(angles: Sequence[float]) -> Array:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inertial:
+class LinkInertia:
     """Mass and inertia of a link.
 
     Attributes:
@@ -88,7 +88,7 @@ class Inertial:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Geometry:
+class LinkGeometry:
     """A shape that is drawn.
 
     Attributes:
@@ -111,32 +111,32 @@ class Geometry:
     line: int = 0
 
 
-def behind(link: str, joint: str) -> str:
+def massless_link_name(link: str, joint: str) -> str:
     """Return the name of a link without mass that stands between a joint and the link that it moves."""
-    return f"{link}{_BEHIND}{joint})"
+    return f"{link}{_MASSLESS_LINK_MARK}{joint})"
 
 
 def name_in_file(link: str) -> str:
     """Return what the file calls a link, or the link that one without mass stands before."""
-    return link.partition(_BEHIND)[0]
+    return link.partition(_MASSLESS_LINK_MARK)[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkRecord:
     """A rigid part of the robot; ``inertial`` is None where the file gives none.
 
-    ``unweighed`` says why mass and inertia are not known, in a sentence; empty where they are.
+    ``unknown_mass_reason`` says why mass and inertia are not known, in a sentence; empty where they are.
     """
 
     name: str
-    inertial: Inertial | None = None
-    shapes: tuple[Geometry, ...] = ()
+    inertial: LinkInertia | None = None
+    shapes: tuple[LinkGeometry, ...] = ()
     line: int = 0
-    unweighed: str = ""
+    unknown_mass_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Mimic:
+class JointMimic:
     """A joint that follows another: position = ``multiplier`` × its leader's position + ``offset``."""
 
     joint: str
@@ -145,7 +145,7 @@ class Mimic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class JointLimits:
     """Bounds of a joint, rad or m, N·m or N, rad/s or m/s; infinite where there is none."""
 
     lower: float = -np.inf
@@ -180,21 +180,21 @@ class JointRecord:
     """
 
     name: str
-    kind: JointKind
+    kind: RobotJointKind
     parent: str
     child: str
     origin: Pose = field(default_factory=Pose)
     axis: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
-    limits: Limits = Limits()
+    limits: JointLimits = JointLimits()
     damping: float = 0.0
     friction: float = 0.0
     stiffness: float = 0.0
     spring_reference: float = 0.0
     armature: float = 0.0
-    mimic: Mimic | None = None
+    mimic: JointMimic | None = None
     start: float = 0.0
     start_pose: Pose = field(default_factory=Pose)
-    actuated: tuple[float, float] = UNBOUNDED
+    actuated: tuple[float, float] = UNBOUNDED_RANGE
     driven: bool = True
     line: int = 0
 
@@ -217,8 +217,8 @@ class ActuatorRecord:
     terms: tuple[tuple[str, float], ...]
     gain: float = 1.0
     bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    control: tuple[float, float] = UNBOUNDED
-    force: tuple[float, float] = UNBOUNDED
+    control: tuple[float, float] = UNBOUNDED_RANGE
+    force: tuple[float, float] = UNBOUNDED_RANGE
     line: int = 0
 
 
@@ -260,7 +260,7 @@ class LoopRecord:
     """
 
     name: str
-    kind: LoopKind
+    kind: LoopConnection
     first: str
     second: str
     at: Pose = field(default_factory=Pose)

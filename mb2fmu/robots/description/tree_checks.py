@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from mb2fmu.robots.description.rigid_inertias import REMEDY, inertial_faults
+from mb2fmu.robots.description.rigid_inertias import INERTIA_REMEDY, inertial_faults
 from mb2fmu.robots.description.robot_description import JointRecord, RobotDescription
-from mb2fmu.robots.file_formats.strict_xml import Faults
+from mb2fmu.robots.file_formats.strict_xml import FaultCollector
 
-_NAMED = 12
+_MAX_LISTED_NAMES = 12
 """Roots that a message names."""
 
 
-def checked_tree(description: RobotDescription, faults: Faults, told: Collection[str] = ()) -> RobotDescription:
+def check_tree(description: RobotDescription, faults: FaultCollector, told: Collection[str] = ()) -> RobotDescription:
     """Return the description with its root, joints of parents before those of their children.
 
     Args:
@@ -29,7 +29,7 @@ def checked_tree(description: RobotDescription, faults: Faults, told: Collection
     if not description.links:
         faults.add(0, "the robot has no link", 'add <link name="…">')
     for word, items in (("links", description.links), ("joints", description.joints)):
-        _doubles(word, [(item.name, item.line) for item in items if item.name not in told], faults)
+        _check_duplicates(word, [(item.name, item.line) for item in items if item.name not in told], faults)
     doubled = {name for name, count in Counter(link.name for link in description.links).items() if count > 1}
     for joint in description.joints:
         _check_ends(joint, links, doubled, faults)
@@ -42,21 +42,23 @@ def checked_tree(description: RobotDescription, faults: Faults, told: Collection
             faults.add(joint.line, what, remedy)
         moved.setdefault(joint.child, joint)
     roots = list({link.name: link for link in reversed(description.links) if link.name not in moved}.values())[::-1]
-    ordered = _from_roots([link.name for link in roots], description.joints)
+    ordered = _order_from_roots([link.name for link in roots], description.joints)
     named = [link for link in roots if link.name]
     broken = len(description.joints) - len(whole)  # each is told already, and may be what leaves a link without parent
     if len(named) - 1 > broken:
-        names = ", ".join(link.name for link in named[:_NAMED]) + (", …" if len(named) > _NAMED else "")
+        names = ", ".join(link.name for link in named[:_MAX_LISTED_NAMES]) + (
+            ", …" if len(named) > _MAX_LISTED_NAMES else ""
+        )
         faults.add(named[1].line, f"{len(named)} links have no parent: {names}", "join them: a robot has one root")
     _check_cycles(moved, faults)
     _check_mimics(description.joints, faults)
     if faults.found:
         _check_masses(description, faults)
-    faults.complain()
+    faults.raise_collected()
     return replace(description, root=roots[0].name, joints=ordered, notes=tuple(faults.notes))
 
 
-def _check_masses(description: RobotDescription, faults: Faults) -> None:
+def _check_masses(description: RobotDescription, faults: FaultCollector) -> None:
     """Add a fault for each negative mass, so that all faults of a file are told together.
 
     In a file that is otherwise right it is for ``--inertia`` to say what becomes of it.
@@ -64,10 +66,10 @@ def _check_masses(description: RobotDescription, faults: Faults) -> None:
     for link in description.links:
         if link.inertial is not None and link.inertial.mass < 0:
             what = f"link {link.name} cannot be a body: {inertial_faults(link.inertial)[0]}"
-            faults.add(link.inertial.line, what, REMEDY)
+            faults.add(link.inertial.line, what, INERTIA_REMEDY)
 
 
-def _check_ends(joint: JointRecord, links: set[str], doubled: set[str], faults: Faults) -> None:
+def _check_ends(joint: JointRecord, links: set[str], doubled: set[str], faults: FaultCollector) -> None:
     """Add a fault for joints whose links are missing or identical (doubled names are told elsewhere)."""
     for end, name in (("parent", joint.parent), ("child", joint.child)):
         if name and name not in links:
@@ -76,7 +78,7 @@ def _check_ends(joint: JointRecord, links: set[str], doubled: set[str], faults: 
         faults.add(joint.line, f"joint {joint.name} goes from {joint.parent} to itself", "give it two links")
 
 
-def _check_cycles(moved: dict[str, JointRecord], faults: Faults) -> None:
+def _check_cycles(moved: dict[str, JointRecord], faults: FaultCollector) -> None:
     """Add one fault for each cycle of joints; joints that only hang on one are not part of it.
 
     Args:
@@ -100,7 +102,7 @@ def _check_cycles(moved: dict[str, JointRecord], faults: Faults) -> None:
             faults.add(circle[first].line, what, "close loops in robot.toml: [[loops]]")
 
 
-def _doubles(word: str, named: Iterable[tuple[str, int]], faults: Faults) -> None:
+def _check_duplicates(word: str, named: Iterable[tuple[str, int]], faults: FaultCollector) -> None:
     """Add a fault for each name that occurs twice, at its second line."""
     named = list(named)
     for name, count in Counter(name for name, _ in named).items():
@@ -109,7 +111,7 @@ def _doubles(word: str, named: Iterable[tuple[str, int]], faults: Faults) -> Non
             faults.add(lines[1], f"{count} {word} are called {name}", "rename all but one")
 
 
-def _from_roots(roots: list[str], joints: tuple[JointRecord, ...]) -> tuple[JointRecord, ...]:
+def _order_from_roots(roots: list[str], joints: tuple[JointRecord, ...]) -> tuple[JointRecord, ...]:
     """Return the joints that a root reaches, parents first, siblings in the order of the file."""
     below: dict[str, list[JointRecord]] = {}
     for joint in joints:
@@ -126,7 +128,7 @@ def _from_roots(roots: list[str], joints: tuple[JointRecord, ...]) -> tuple[Join
     return tuple(ordered)
 
 
-def _check_mimics(joints: tuple[JointRecord, ...], faults: Faults) -> None:
+def _check_mimics(joints: tuple[JointRecord, ...], faults: FaultCollector) -> None:
     """Add a fault for mimics that do not lead to an independent joint with one coordinate."""
     known = {joint.name: joint for joint in joints}
     for joint in joints:

@@ -8,42 +8,57 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mb2fmu.robots.description.robot_description import (
-    UNBOUNDED,
+    UNBOUNDED_RANGE,
     ActuatorRecord,
     JointRecord,
-    LoopKind,
+    LoopConnection,
     LoopRecord,
-    Mimic,
+    JointMimic,
     Pose,
     TendonRecord,
-    cleaned,
+    clean_rotation,
 )
-from mb2fmu.robots.file_formats.mjcf_bodies import WORLD, read_range
-from mb2fmu.robots.file_formats.mjcf_frames import Compiler, called, check_attributes, from_quaternion, word
-from mb2fmu.robots.file_formats.strict_xml import Element, Faults
-from mb2fmu.robots.tree.articulated_tree import locked_joint
+from mb2fmu.robots.file_formats.mjcf_bodies import WORLD_LINK, read_active_range
+from mb2fmu.robots.file_formats.mjcf_frames import (
+    CompilerSettings,
+    describe_element_name,
+    check_attributes,
+    rotation_from_quaternion,
+    read_word,
+)
+from mb2fmu.robots.file_formats.strict_xml import XmlElement, FaultCollector
+from mb2fmu.robots.tree.articulated_tree import lock_joint
 
-Terms = tuple[tuple[str, float], ...]
-_OF_ALL = ("joint", "jointinparent", "tendon", "gear", "ctrlrange", "ctrllimited", "forcerange", "forcelimited")
-_SILENT = ("group", "lengthrange", "nsample", "interp")
-_LAWS = {
+TransmissionTerms = tuple[tuple[str, float], ...]
+_ACTUATOR_ATTRIBUTES = (
+    "joint",
+    "jointinparent",
+    "tendon",
+    "gear",
+    "ctrlrange",
+    "ctrllimited",
+    "forcerange",
+    "forcelimited",
+)
+_INACTIVE_ATTRIBUTES = ("group", "lengthrange", "nsample", "interp")
+_LAW_ATTRIBUTES = {
     "motor": (),
     "position": ("kp", "kv", "dampratio", "inheritrange"),
     "velocity": ("kv",),
     "damper": ("kv",),
     "general": ("gaintype", "gainprm", "biastype", "biasprm", "dyntype", "dynprm"),
 }
-_SOFT = ("solref", "solimp")
-_OF_TENDONS = ("stiffness", "damping", "springlength", "frictionloss")
-_SOLVER = ("group", "material", "margin", "range", "limited", "rgba", "width", "solimpfriction", "solimplimit",
+_SOFT_CONSTRAINT_ATTRIBUTES = ("solref", "solimp")
+_TENDON_ATTRIBUTES = ("stiffness", "damping", "springlength", "frictionloss")
+_SOLVER_ATTRIBUTES = ("group", "material", "margin", "range", "limited", "rgba", "width", "solimpfriction", "solimplimit",
            "solreffriction", "solreflimit")  # fmt: skip
-_OF_LOOPS = ("body1", "body2", "site1", "site2", "anchor", "active")
-_NUMBERS = 10
+_LOOP_ATTRIBUTES = ("body1", "body2", "site1", "site2", "anchor", "active")
+_MAX_LAW_PARAMETERS = 10
 """Parameters that a gain or bias may have; the laws that are honoured use the first three."""
 
 
 @dataclass(slots=True, eq=False)
-class Actuation:
+class ActuationReader:
     """Reads the efforts along joints.
 
     Attributes:
@@ -51,32 +66,32 @@ class Actuation:
         joints: Name → joint.
         zero: Joint → position that the file draws it at.
         faults: Take what is wrong.
-        drawn: Body or site → where the file draws it in the world.
+        drawn_poses: Body or site → where the file draws it in the world.
         tendons: Name → terms, all fixed tendons of the file.
         loops: What ``connect`` and ``weld`` close.
         ratios: Actuator → damping, as a part of what is critical where the file draws the robot.
     """
 
-    compiler: Compiler
+    compiler: CompilerSettings
     joints: Mapping[str, JointRecord]
     zero: Mapping[str, float]
-    drawn: Mapping[str, Pose]
-    faults: Faults
-    tendons: dict[str, Terms] = field(default_factory=dict)
+    drawn_poses: Mapping[str, Pose]
+    faults: FaultCollector
+    tendons: dict[str, TransmissionTerms] = field(default_factory=dict)
     loops: list[LoopRecord] = field(default_factory=list)
     ratios: dict[str, float] = field(default_factory=dict)
     _tendon_ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
 
-    def read_tendons(self, root: Element) -> tuple[TendonRecord, ...]:
+    def read_tendons(self, root: XmlElement) -> tuple[TendonRecord, ...]:
         """Return all fixed tendons; those without springs, dampers and friction only carry actuators."""
         found = []
         for element in (one for section in root.children("tendon") for one in section.all()):
             name = element.attribute("name") or f"tendon_{len(self.tendons) + 1}"
             if element.name != "fixed":
-                what = f"<{element.name}{called(element)}> in <tendon> is not honoured"
+                what = f"<{element.name}{describe_element_name(element)}> in <tendon> is not honoured"
                 self.faults.add(element.line, what, "give the forces along joints: fixed tendons are honoured")
                 continue
-            check_attributes(element, _OF_TENDONS, _SOLVER)
+            check_attributes(element, _TENDON_ATTRIBUTES, _SOLVER_ATTRIBUTES)
             terms = tuple(self._term(joint) for joint in element.children("joint"))
             if not terms:
                 self.faults.add(element.line, f"tendon {name} has no joint", 'add <joint joint="…" coef="…"/>')
@@ -92,23 +107,23 @@ class Actuation:
                 found.append(record)
         return tuple(found)
 
-    def _term(self, element: Element) -> tuple[str, float]:
+    def _term(self, element: XmlElement) -> tuple[str, float]:
         """Return joint and coefficient of a tendon's term."""
         return self._joint(element, "joint"), element.number("coef", required=True)
 
-    def _joint(self, element: Element, key: str) -> str:
+    def _joint(self, element: XmlElement, key: str) -> str:
         """Return the name of a joint with one coordinate."""
         name = element.attribute(key)
         joint = self.joints.get(name)
         if joint is None:
-            what = f"<{element.name}{called(element)}> names the joint {name!r}, which does not exist"
+            what = f"<{element.name}{describe_element_name(element)}> names the joint {name!r}, which does not exist"
             self.faults.add(element.line, what, "correct the name")
         elif joint.kind not in {"revolute", "prismatic"}:
-            what = f"<{element.name}{called(element)}> acts on {name}, which is no hinge or slide"
+            what = f"<{element.name}{describe_element_name(element)}> acts on {name}, which is no hinge or slide"
             self.faults.add(element.line, what, "let it act on hinges and slides")
         return name
 
-    def _tendon(self, element: Element, name: str, terms: Terms) -> TendonRecord:
+    def _tendon(self, element: XmlElement, name: str, terms: TransmissionTerms) -> TendonRecord:
         """Read a fixed tendon; without springlength its spring rests where those of its joints do."""
         text = element.attribute("springlength")
         count = len(text.split())
@@ -129,39 +144,39 @@ class Actuation:
         joint = self.joints.get(name)
         return joint.spring_reference if joint else 0.0
 
-    def read_actuators(self, root: Element) -> tuple[ActuatorRecord, ...]:
+    def read_actuators(self, root: XmlElement) -> tuple[ActuatorRecord, ...]:
         """Read all actuators."""
         found: dict[str, ActuatorRecord] = {}
         for element in (one for section in root.children("actuator") for one in section.all()):
             target = element.attribute("joint") or element.attribute("jointinparent") or element.attribute("tendon")
             name = element.attribute("name") or f"{target}_{element.name}"
-            if element.name not in _LAWS:
-                what = f"the actuator <{element.name}{called(element)}> is not honoured"
-                self.faults.add(element.line, what, f"honoured are {', '.join(_LAWS)}")
+            if element.name not in _LAW_ATTRIBUTES:
+                what = f"the actuator <{element.name}{describe_element_name(element)}> is not honoured"
+                self.faults.add(element.line, what, f"honoured are {', '.join(_LAW_ATTRIBUTES)}")
                 continue
             if name in found:
                 what = f"2 actuators are called {name}"
                 self.faults.add(element.line, what, 'rename one: name="…"')
-            check_attributes(element, (*_OF_ALL, *_LAWS[element.name]), _SILENT)
+            check_attributes(element, (*_ACTUATOR_ATTRIBUTES, *_LAW_ATTRIBUTES[element.name]), _INACTIVE_ATTRIBUTES)
             gain, bias = self._law(element)
             if gain == -bias[1] and bias[2] > 0:  # as MuJoCo has it: no law pushes along its own motion
                 self.ratios[name], bias = bias[2], (*bias[:2], 0.0)
             record = ActuatorRecord(
                 name=name, terms=self._transmission(element, name), gain=gain, bias=bias, line=element.line,
                 control=self._control(element, name, target),
-                force=read_range(element, "forcerange", "forcelimited", f"actuator {name}", self.compiler),
+                force=read_active_range(element, "forcerange", "forcelimited", f"actuator {name}", self.compiler),
             )  # fmt: skip
             found[name] = record
         return tuple(found.values())
 
-    def _control(self, element: Element, name: str, target: str) -> tuple[float, float]:
+    def _control(self, element: XmlElement, name: str, target: str) -> tuple[float, float]:
         """Return bounds of a control; with ``inheritrange`` those of its joint, scaled about their middle."""
         part = element.number("inheritrange")
         if not part:
-            return read_range(element, "ctrlrange", "ctrllimited", f"actuator {name}", self.compiler)
+            return read_active_range(element, "ctrlrange", "ctrllimited", f"actuator {name}", self.compiler)
         joint = self.joints.get(target)
-        limits = (joint.limits.lower, joint.limits.upper) if joint else UNBOUNDED
-        lower, upper = self._tendon_ranges.get(target, UNBOUNDED) if element.attribute("tendon") else limits
+        limits = (joint.limits.lower, joint.limits.upper) if joint else UNBOUNDED_RANGE
+        lower, upper = self._tendon_ranges.get(target, UNBOUNDED_RANGE) if element.attribute("tendon") else limits
         if element.attribute("ctrlrange"):
             self.faults.add(element.line, f"actuator {name} has ctrlrange and inheritrange", "leave one")
         elif part < 0 or not np.isfinite(upper - lower):
@@ -170,7 +185,7 @@ class Actuation:
         middle, half = (lower + upper) / 2, part * (upper - lower) / 2
         return middle - half, middle + half
 
-    def _transmission(self, element: Element, name: str) -> Terms:
+    def _transmission(self, element: XmlElement, name: str) -> TransmissionTerms:
         """Return the joints that an actuator acts on with its gear; empty, with a fault, if that is not clear."""
         given = [key for key in ("joint", "jointinparent", "tendon") if element.attribute(key)]
         if len(given) != 1:
@@ -186,7 +201,7 @@ class Actuation:
             self.faults.add(element.line, f"actuator {name} acts on {tendon}, which is no fixed tendon", "name one")
         return tuple((joint, gear * factor) for joint, factor in self.tendons.get(tendon, ()))
 
-    def _law(self, element: Element) -> tuple[float, tuple[float, float, float]]:
+    def _law(self, element: XmlElement) -> tuple[float, tuple[float, float, float]]:
         """Return gain and bias."""
         match element.name:
             case "motor":
@@ -194,78 +209,84 @@ class Actuation:
             case "position":
                 kp, kv, ratio = element.number("kp", 1.0), element.number("kv"), element.number("dampratio")
                 if ratio and element.attribute("kv"):
-                    self.faults.add(element.line, f"<position{called(element)}> has kv and dampratio", "leave one")
+                    self.faults.add(
+                        element.line, f"<position{describe_element_name(element)}> has kv and dampratio", "leave one"
+                    )
                 if kp < 0 or kv < 0 or ratio < 0:
-                    what = f"kp, kv or dampratio of <position{called(element)}> is negative"
+                    what = f"kp, kv or dampratio of <position{describe_element_name(element)}> is negative"
                     self.faults.add(element.line, what, "give numbers ≥ 0")
                 return kp, (0.0, -kp, ratio or -kv)
             case "velocity":
                 kv = element.number("kv", 1.0)
                 return kv, (0.0, 0.0, -kv)
             case "damper":
-                what = f"<damper{called(element)}> brakes by what its control says, which is not honoured"
+                what = (
+                    f"<damper{describe_element_name(element)}> brakes by what its control says, which is not honoured"
+                )
                 self.faults.add(element.line, what, "give the joint a damping")
                 return 0.0, (0.0, 0.0, 0.0)
         gain, bias = self._parameters(element, "gainprm", 1.0), self._parameters(element, "biasprm", 0.0)
         for key, known in (("gaintype", ("fixed",)), ("biastype", ("none", "affine")), ("dyntype", ("none",))):
             if element.attribute(key) not in {"", *known}:
-                what = f'{key}="{element.attribute(key)}" of <general{called(element)}> is not honoured'
+                what = f'{key}="{element.attribute(key)}" of <general{describe_element_name(element)}> is not honoured'
                 self.faults.add(element.line, what, f"honoured: {', '.join(known)}")
         affine = element.attribute("biastype") == "affine"
         return gain[0], (bias[0], bias[1], bias[2]) if affine else (0.0, 0.0, 0.0)
 
-    def _parameters(self, element: Element, key: str, default: float) -> tuple[float, ...]:
+    def _parameters(self, element: XmlElement, key: str, default: float) -> tuple[float, ...]:
         """Return at least three parameters, zeros behind those given."""
         text = element.attribute(key)
-        found = element.numbers_of(text, key, min(len(text.split()), _NUMBERS)) if text else None
+        found = element.numbers_of(text, key, min(len(text.split()), _MAX_LAW_PARAMETERS)) if text else None
         return (*(found or (default,)), 0.0, 0.0)
 
-    def couple(self, root: Element) -> dict[str, JointRecord]:
+    def read_couplings(self, root: XmlElement) -> dict[str, JointRecord]:
         """Return the joints, followers tied by ``<equality>`` included, or held where it says so."""
         joints = dict(self.joints)
         for element in (one for section in root.children("equality") for one in section.all()):
-            if word(element, "active", ("true", "false")) == "false":
-                self.faults.note(f"<{element.name}{called(element)}> in <equality> is not active and left out")
+            if read_word(element, "active", ("true", "false")) == "false":
+                self.faults.note(
+                    f"<{element.name}{describe_element_name(element)}> in <equality> is not active and left out"
+                )
             elif element.name in {"connect", "weld"}:
                 self._close(element)
             elif element.name != "joint":
-                what = f"<{element.name}{called(element)}> in <equality> is not honoured"
+                what = f"<{element.name}{describe_element_name(element)}> in <equality> is not honoured"
                 self.faults.add(element.line, what, "honoured are connect, weld, joint")
             else:
                 self._couple(element, joints)
         return joints
 
-    def _close(self, element: Element) -> None:
+    def _close(self, element: XmlElement) -> None:
         """Add a loop: points that coincide in the file stay together; a weld also keeps the orientation."""
         own = ("relpose",) if element.name == "weld" else ()
-        check_attributes(element, (*_OF_LOOPS, *own), (*_SOFT, "torquescale"))
+        check_attributes(element, (*_LOOP_ATTRIBUTES, *own), (*_SOFT_CONSTRAINT_ATTRIBUTES, "torquescale"))
         sites = "site1" in element.node.attrib
-        ends = [element.attribute(f"{'site' if sites else 'body'}{k}") or WORLD for k in (1, 2)]
+        ends = [element.attribute(f"{'site' if sites else 'body'}{k}") or WORLD_LINK for k in (1, 2)]
         for end in ends:
-            if end not in self.drawn:
-                what = f"<{element.name}{called(element)}> names {end!r}, which does not exist"
+            if end not in self.drawn_poses:
+                what = f"<{element.name}{describe_element_name(element)}> names {end!r}, which does not exist"
                 self.faults.add(element.line, what, "correct the name")
                 return
         if ends[0] == ends[1]:
-            what = f"<{element.name}{called(element)}> connects {ends[0]} with itself"
+            what = f"<{element.name}{describe_element_name(element)}> connects {ends[0]} with itself"
             self.faults.add(element.line, what, f"name two {'sites' if sites else 'bodies'}")
             return
-        first, second = (self.drawn[end] for end in ends)
+        first, second = (self.drawn_poses[end] for end in ends)
         anchor = Pose(position=np.array(element.vector("anchor", (0.0, 0.0, 0.0))))
         if sites:
             at, other = Pose(), Pose()
         elif element.name == "connect":
             at, other = anchor, second.inverse() @ first @ anchor
         else:  # the anchor of a weld is in the second body; a given pose is that of the anchor
-            at, other = _relative_pose(element) or first.inverse() @ second @ anchor, anchor
+            at, other = _read_weld_pose(element) or first.inverse() @ second @ anchor, anchor
         name = element.attribute("name") or f"{ends[0]}_{ends[1]}"
-        kind: LoopKind = "point" if element.name == "connect" else "weld"
+        kind: LoopConnection = "point" if element.name == "connect" else "weld"
         loop = LoopRecord(name=name, kind=kind, first=ends[0], second=ends[1], at=at, other=other, line=element.line)
         self.loops.append(loop)
 
-    def _couple(self, element: Element, joints: dict[str, JointRecord]) -> None:
+    def _couple(self, element: XmlElement, joints: dict[str, JointRecord]) -> None:
         """Read one follower: its distance from where it is drawn is a0 + a1 times its leader's."""
-        check_attributes(element, ("joint1", "joint2", "polycoef", "active"), _SOFT)
+        check_attributes(element, ("joint1", "joint2", "polycoef", "active"), _SOFT_CONSTRAINT_ATTRIBUTES)
         name = self._joint(element, "joint1")
         leader = self._joint(element, "joint2") if element.attribute("joint2") else ""
         text = element.attribute("polycoef") or "0 1 0 0 0"
@@ -275,7 +296,7 @@ class Actuation:
         if joint is None or joint.kind not in {"revolute", "prismatic"}:
             return
         if not leader:
-            joints[name] = locked_joint(joint, self.zero[name] + a[0])
+            joints[name] = lock_joint(joint, self.zero[name] + a[0])
         elif any(a[2:]):
             what = f"joint {name} follows {leader} by a polynomial of a higher degree than 1"
             self.faults.add(element.line, what, "give two numbers in polycoef")
@@ -283,10 +304,10 @@ class Actuation:
             self.faults.add(element.line, f"joint {name} follows two others", "leave one")
         elif leader in joints:
             offset = self.zero[name] + a[0] - a[1] * self.zero.get(leader, 0.0)
-            joints[name] = replace(joint, mimic=Mimic(leader, a[1], offset), start=0.0)
+            joints[name] = replace(joint, mimic=JointMimic(leader, a[1], offset), start=0.0)
 
 
-def _relative_pose(element: Element) -> Pose | None:
+def _read_weld_pose(element: XmlElement) -> Pose | None:
     """Return where a weld holds its anchor, seen from the first body; None if where the file draws it."""
     text = element.attribute("relpose")
     numbers = element.numbers_of(text, "relpose", 7) if text else None
@@ -294,4 +315,4 @@ def _relative_pose(element: Element) -> Pose | None:
     length = float(np.linalg.norm(quaternion))
     if numbers is None or length == 0.0:  # MuJoCo's sign that nothing is said
         return None
-    return Pose(cleaned(from_quaternion(quaternion / length)), np.array(numbers[:3]))
+    return Pose(clean_rotation(rotation_from_quaternion(quaternion / length)), np.array(numbers[:3]))

@@ -12,43 +12,55 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mb2fmu.robots.description.rigid_inertias import together
+from mb2fmu.robots.description.rigid_inertias import combine_inertias
 from mb2fmu.robots.description.robot_description import (
-    UNBOUNDED,
+    UNBOUNDED_RANGE,
     Array,
-    Inertial,
-    JointKind,
+    LinkInertia,
+    RobotJointKind,
     JointRecord,
-    Limits,
+    JointLimits,
     LinkRecord,
     Pose,
-    behind,
+    massless_link_name,
 )
-from mb2fmu.robots.file_formats.mjcf_frames import ORIENTATIONS, Compiler, called, check_attributes, pose_of, word
-from mb2fmu.robots.file_formats.mjcf_geoms import Assets, Geom, bounded, read_geom
-from mb2fmu.robots.file_formats.strict_xml import Element, Faults
-from mb2fmu.robots.tree.articulated_tree import turned_about
+from mb2fmu.robots.file_formats.mjcf_frames import (
+    ORIENTATION_ATTRIBUTES,
+    CompilerSettings,
+    describe_element_name,
+    check_attributes,
+    read_element_pose,
+    read_word,
+)
+from mb2fmu.robots.file_formats.mjcf_geoms import MeshAndMaterialAssets, MassiveGeom, apply_minimum_inertia, read_geom
+from mb2fmu.robots.file_formats.strict_xml import XmlElement, FaultCollector
+from mb2fmu.robots.tree.articulated_tree import rotation_about_axis
 
-WORLD = "world"
-_TYPES = ("hinge", "slide", "ball", "free")
-_KINDS: dict[str, JointKind] = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "floating"}
-_OF_BODIES = ("pos", *ORIENTATIONS, "childclass")
-_OF_JOINTS = ("type", "pos", "axis", "ref", "springref", "stiffness", "damping", "armature", "frictionloss", "range",
+WORLD_LINK = "world"
+_JOINT_TYPES = ("hinge", "slide", "ball", "free")
+_JOINT_KINDS: dict[str, RobotJointKind] = {
+    "hinge": "revolute",
+    "slide": "prismatic",
+    "ball": "ball",
+    "free": "floating",
+}
+_BODY_ATTRIBUTES = ("pos", *ORIENTATION_ATTRIBUTES, "childclass")
+_JOINT_ATTRIBUTES = ("type", "pos", "axis", "ref", "springref", "stiffness", "damping", "armature", "frictionloss", "range",
               "limited", "actuatorfrcrange", "actuatorfrclimited")  # fmt: skip
-_SOLVER = ("group", "margin", "solimpfriction", "solimplimit", "solreffriction", "solreflimit")
-_LEFT_OUT = {"camera", "light"}
-_NOT_HONOURED = {
+_SOLVER_ATTRIBUTES = ("group", "margin", "solimpfriction", "solimplimit", "solreffriction", "solreflimit")
+_IGNORED_ELEMENTS = {"camera", "light"}
+_UNSUPPORTED_ELEMENTS = {
     "attach": "write the bodies of the other model out",
     "composite": "write the bodies out",
     "flexcomp": "flexible bodies are no part of it",
     "plugin": "what it does is not in the file",
     "replicate": "write the bodies out",
 }
-_TINY = 1e-12
+_MIN_VECTOR_LENGTH = 1e-12
 
 
 @dataclass(slots=True, eq=False)
-class Bodies:
+class BodyReader:
     """Links and joints read from the bodies of a file.
 
     Attributes:
@@ -57,34 +69,34 @@ class Bodies:
         links: One per body, joint of a chain, and named site.
         joints: One per joint, and one of kind ``fixed`` for each body without joints.
         zero: Joint → position that the file draws it at (``ref``).
-        drawn: Body or site → where the file draws it in the world.
+        drawn_poses: Body or site → where the file draws it in the world.
     """
 
-    compiler: Compiler
-    assets: Assets
-    faults: Faults
+    compiler: CompilerSettings
+    assets: MeshAndMaterialAssets
+    faults: FaultCollector
     links: list[LinkRecord] = field(default_factory=list)
     joints: list[JointRecord] = field(default_factory=list)
     zero: dict[str, float] = field(default_factory=dict)
-    drawn: dict[str, Pose] = field(default_factory=lambda: {WORLD: Pose()})
+    drawn_poses: dict[str, Pose] = field(default_factory=lambda: {WORLD_LINK: Pose()})
     _taken: Counter[str] = field(default_factory=Counter)
-    _still: set[str] = field(default_factory=lambda: {WORLD})
+    _still: set[str] = field(default_factory=lambda: {WORLD_LINK})
 
-    def read(self, root: Element) -> None:
+    def read(self, root: XmlElement) -> None:
         """Read ``<worldbody>``, whose link is the root."""
         worlds = root.children("worldbody")
         if not worlds:
             self.faults.add(root.line, "there is no <worldbody>", "add one: the bodies stand in it")
         names = [str(node.get("name")) for world in worlds for node in world.node.iter("body") if node.get("name")]
-        self._taken.update({WORLD, *names})
+        self._taken.update({WORLD_LINK, *names})
         shapes = []
         for world in worlds:
-            check_attributes(world, ("pos", "childclass"), ORIENTATIONS)
-            shapes += [g.shape for g in self._contents(world, WORLD, Pose(), weighed=False) if g.shape]
-        self.links.insert(0, LinkRecord(WORLD, None, tuple(shapes), worlds[0].line if worlds else 0))
+            check_attributes(world, ("pos", "childclass"), ORIENTATION_ATTRIBUTES)
+            shapes += [g.shape for g in self._contents(world, WORLD_LINK, Pose(), weighed=False) if g.shape]
+        self.links.insert(0, LinkRecord(WORLD_LINK, None, tuple(shapes), worlds[0].line if worlds else 0))
         self._scale_masses()
 
-    def _name(self, element: Element, instead: str) -> str:
+    def _name(self, element: XmlElement, instead: str) -> str:
         """Return the name of an element, or a new unique one."""
         own = element.attribute("name")
         if own:
@@ -93,7 +105,7 @@ class Bodies:
         number = self._taken[instead]
         return instead if number == 1 else self._name(element, f"{instead}_{number}")
 
-    def _contents(self, element: Element, link: str, at: Pose, *, weighed: bool) -> list[Geom]:
+    def _contents(self, element: XmlElement, link: str, at: Pose, *, weighed: bool) -> list[MassiveGeom]:
         """Return the geoms of a body or frame; bodies, frames and sites in it are read as well."""
         found = []
         for child in element.all():
@@ -102,10 +114,10 @@ class Bodies:
                     found.append(read_geom(child, at, self.compiler, self.assets, weighed=weighed))
                     self._refuse_unweighed(child, link, found[-1])
                 case "frame":
-                    check_attributes(child, _OF_BODIES)
+                    check_attributes(child, _BODY_ATTRIBUTES)
                     if child.children("joint") or child.children("freejoint"):
                         self.faults.add(child.line, "<frame> has a joint", "move it into the body")
-                    found += self._contents(child, link, at @ pose_of(child, self.compiler), weighed=weighed)
+                    found += self._contents(child, link, at @ read_element_pose(child, self.compiler), weighed=weighed)
                 case "body":
                     self._body(child, link, at)
                 case "site":
@@ -113,42 +125,44 @@ class Bodies:
                 case "joint" | "freejoint" | "inertial":
                     if element.name == "worldbody":
                         self.faults.add(child.line, f"<worldbody> has <{child.name}>", "move it into a body")
-                case name if name in _LEFT_OUT:
+                case name if name in _IGNORED_ELEMENTS:
                     self.faults.note(f"<{name}> is left out: it does not move the robot")
                 case name:
-                    remedy = _NOT_HONOURED.get(name, "correct the word, or remove it")
+                    remedy = _UNSUPPORTED_ELEMENTS.get(name, "correct the word, or remove it")
                     self.faults.add(
-                        child.line, f"<{name}> in <{element.name}{called(element)}> is not honoured", remedy
+                        child.line,
+                        f"<{name}> in <{element.name}{describe_element_name(element)}> is not honoured",
+                        remedy,
                     )
         return found
 
-    def _refuse_unweighed(self, element: Element, link: str, geom: Geom) -> None:
+    def _refuse_unweighed(self, element: XmlElement, link: str, geom: MassiveGeom) -> None:
         """Add a fault for a mass that is not known, unless nothing depends on it: the link stands in the world."""
-        if geom.unweighed and (link not in self._still or self.compiler.total_mass > 0):
-            self.faults.add(element.line, geom.unweighed, 'give the body an <inertial>, or the geom mass="0"')
+        if geom.unknown_mass_reason and (link not in self._still or self.compiler.total_mass > 0):
+            self.faults.add(element.line, geom.unknown_mass_reason, 'give the body an <inertial>, or the geom mass="0"')
 
-    def _site(self, element: Element, link: str, at: Pose) -> None:
+    def _site(self, element: XmlElement, link: str, at: Pose) -> None:
         """Add a named site as a link without mass, for outputs and loops."""
         name = element.attribute("name")
         if not name or self._taken[name]:
             return
         self._taken[name] += 1
         self.links.append(LinkRecord(name, line=element.line))
-        origin = at @ pose_of(element, self.compiler)
-        self.drawn[name] = self.drawn[link] @ origin
+        origin = at @ read_element_pose(element, self.compiler)
+        self.drawn_poses[name] = self.drawn_poses[link] @ origin
         joint = JointRecord(
             name=f"{name} (site)", kind="fixed", parent=link, child=name, origin=origin, line=element.line
         )
         self.joints.append(joint)
 
-    def _body(self, element: Element, parent: str, at: Pose) -> None:
+    def _body(self, element: XmlElement, parent: str, at: Pose) -> None:
         """Read a body with its joints, mass and geoms; it comes before its children."""
-        check_attributes(element, _OF_BODIES, ("sleep", "simple", "fuse"))
+        check_attributes(element, _BODY_ATTRIBUTES, ("sleep", "simple", "fuse"))
         name = self._name(element, "body")
         place = len(self.links)
         chain = [child for child in element.all() if child.name in {"joint", "freejoint"}]
-        pose = at @ pose_of(element, self.compiler)
-        self.drawn[name] = self.drawn[parent] @ pose
+        pose = at @ read_element_pose(element, self.compiler)
+        self.drawn_poses[name] = self.drawn_poses[parent] @ pose
         self._chain(chain, parent, name, pose, element.line)
         if not chain and parent in self._still:
             self._still.add(name)
@@ -158,28 +172,28 @@ class Bodies:
         geoms = self._contents(element, name, Pose(), weighed=weighed)
         inertial = self._inertial(inertials[0]) if inertials and not weighed else None
         if weighed:
-            inertial = together([(Pose(), geom.inertial) for geom in geoms if geom.inertial])
+            inertial = combine_inertias([(Pose(), geom.inertial) for geom in geoms if geom.inertial])
             inertial = replace(inertial, line=element.line) if inertial else None
-        inertial = bounded(inertial, self.compiler, element.line)
+        inertial = apply_minimum_inertia(inertial, self.compiler, element.line)
         shapes = tuple(geom.shape for geom in geoms if geom.shape)
-        unweighed = next((geom.unweighed for geom in geoms if geom.unweighed), "")
+        unweighed = next((geom.unknown_mass_reason for geom in geoms if geom.unknown_mass_reason), "")
         self.links.insert(place, LinkRecord(name, inertial, shapes, element.line, unweighed))
 
-    def _inertial(self, element: Element) -> Inertial:
+    def _inertial(self, element: XmlElement) -> LinkInertia:
         """Read mass and inertia about the centre of mass, turned into the body's axes."""
-        check_attributes(element, ("pos", *ORIENTATIONS, "mass", "diaginertia", "fullinertia"))
-        pose, mass = pose_of(element, self.compiler), element.number("mass", required=True)
+        check_attributes(element, ("pos", *ORIENTATION_ATTRIBUTES, "mass", "diaginertia", "fullinertia"))
+        pose, mass = read_element_pose(element, self.compiler), element.number("mass", required=True)
         if element.attribute("fullinertia"):
-            if any(element.attribute(word) for word in ORIENTATIONS):
+            if any(element.attribute(word) for word in ORIENTATION_ATTRIBUTES):
                 self.faults.add(element.line, "<inertial> has fullinertia and an orientation", "leave one")
             xx, yy, zz, xy, xz, yz = element.vector("fullinertia", (0.0,) * 6)
             inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         else:
             inertia = np.diag(element.vector("diaginertia", (0.0, 0.0, 0.0), required=True))
         turned = pose.rotation @ inertia @ pose.rotation.T
-        return Inertial(mass, pose.position, (turned + turned.T) / 2, element.line)
+        return LinkInertia(mass, pose.position, (turned + turned.T) / 2, element.line)
 
-    def _chain(self, chain: Sequence[Element], parent: str, name: str, pose: Pose, line: int) -> None:
+    def _chain(self, chain: Sequence[XmlElement], parent: str, name: str, pose: Pose, line: int) -> None:
         """Add the joints of one body, each about its anchor; links between them have no mass."""
         if not chain:
             joint = JointRecord(name=f"{name} (fixed)", kind="fixed", parent=parent, child=name, origin=pose, line=line)
@@ -188,12 +202,12 @@ class Bodies:
         anchor = np.zeros(3)
         for k, element in enumerate(chain):
             last = k == len(chain) - 1
-            kind = "free" if element.name == "freejoint" else word(element, "type", _TYPES)
+            kind = "free" if element.name == "freejoint" else read_word(element, "type", _JOINT_TYPES)
             if kind == "free":
                 self._free(element, chain, parent, name, pose)
                 return
             at = np.array(element.vector("pos", (0.0, 0.0, 0.0))) if kind != "slide" else anchor
-            child = behind(name, f"joint {k + 1}") if not last or np.any(at) else name
+            child = massless_link_name(name, f"joint {k + 1}") if not last or np.any(at) else name
             own = self._joint(element, kind, name)
             own = replace(own, parent=parent, child=child, origin=pose @ Pose(position=at - anchor) @ own.origin)
             self.joints.append(own)
@@ -207,12 +221,12 @@ class Bodies:
             )  # fmt: skip
             self.joints.append(joint)
 
-    def _free(self, element: Element, chain: Sequence[Element], parent: str, name: str, pose: Pose) -> None:
+    def _free(self, element: XmlElement, chain: Sequence[XmlElement], parent: str, name: str, pose: Pose) -> None:
         """Add a free joint; its position is that in the world."""
-        if len(chain) > 1 or parent != WORLD:
+        if len(chain) > 1 or parent != WORLD_LINK:
             what = f"body {name} has a free joint, and {'another one' if len(chain) > 1 else 'a parent'}"
             self.faults.add(element.line, what, "let only bodies of the world be free, by one joint")
-        check_attributes(element, _OF_JOINTS, (*_SOLVER, "align"))
+        check_attributes(element, _JOINT_ATTRIBUTES, (*_SOLVER_ATTRIBUTES, "align"))
         if element.attribute("align") == "true":
             self.faults.note(f"align of body {name} is left out: its pose and speeds are those of its axes in the file")
         if element.name == "joint":
@@ -227,15 +241,15 @@ class Bodies:
         )
         self.joints.append(joint)
 
-    def _joint(self, element: Element, kind: str, body: str) -> JointRecord:
+    def _joint(self, element: XmlElement, kind: str, body: str) -> JointRecord:
         """Return a joint without its pose."""
-        check_attributes(element, _OF_JOINTS, _SOLVER)
+        check_attributes(element, _JOINT_ATTRIBUTES, _SOLVER_ATTRIBUTES)
         turns = kind in {"hinge", "ball"}
         name = self._name(element, f"{body}_{kind}")
         angle = self.compiler.angle if kind == "hinge" else float
         axis = np.array(element.vector("axis", (0.0, 0.0, 1.0)))
         length = float(np.linalg.norm(axis))
-        if length < _TINY:
+        if length < _MIN_VECTOR_LENGTH:
             if kind != "ball":
                 self.faults.add(element.line, f"the axis of joint {name} is zero", "give a direction")
             axis, length = np.array([0.0, 0.0, 1.0]), 1.0
@@ -252,11 +266,11 @@ class Bodies:
             self._note_friction(name, values["frictionloss"])
         self.zero[name] = zero
         lower, upper = self._range(element, "range", "limited", name)
-        bounds = Limits(lower=angle(lower), upper=angle(upper)) if kind != "ball" else Limits()
+        bounds = JointLimits(lower=angle(lower), upper=angle(upper)) if kind != "ball" else JointLimits()
         if kind == "ball" and np.isfinite(upper):
             self.faults.note(f"the range of the ball joint {name} is left out")
         return JointRecord(
-            name=name, kind=_KINDS[kind], parent="", child="", origin=_at_zero(axis, zero, slides=not turns),
+            name=name, kind=_JOINT_KINDS[kind], parent="", child="", origin=_zero_position_pose(axis, zero, slides=not turns),
             axis=axis, limits=bounds, damping=values["damping"], friction=values["frictionloss"],
             stiffness=values["stiffness"], spring_reference=rest, armature=values["armature"], start=zero,
             actuated=self._range(element, "actuatorfrcrange", "actuatorfrclimited", name), driven=False,
@@ -268,9 +282,9 @@ class Bodies:
         if friction:
             self.faults.note(f"dry friction of joint {joint} is left out: it has more than one coordinate")
 
-    def _range(self, element: Element, key: str, switch: str, name: str) -> tuple[float, float]:
+    def _range(self, element: XmlElement, key: str, switch: str, name: str) -> tuple[float, float]:
         """Return the lower and upper bound of a joint's range, in rad or m."""
-        return read_range(element, key, switch, name, self.compiler)
+        return read_active_range(element, key, switch, name, self.compiler)
 
     def _scale_masses(self) -> None:
         """Scale masses and inertias so that the total mass is that of ``settotalmass``."""
@@ -279,35 +293,38 @@ class Bodies:
             return
         factor = wanted / total
         self.links = [
-            replace(link, inertial=_scaled(link.inertial, factor)) if link.inertial else link for link in self.links
+            replace(link, inertial=_scale_inertia(link.inertial, factor)) if link.inertial else link
+            for link in self.links
         ]
 
 
-def read_range(element: Element, key: str, switch: str, name: str, compiler: Compiler) -> tuple[float, float]:
+def read_active_range(
+    element: XmlElement, key: str, switch: str, name: str, compiler: CompilerSettings
+) -> tuple[float, float]:
     """Return the active bounds: where ``switch`` says so, else where they are given."""
-    limited = word(element, switch, ("auto", "true", "false"))
+    limited = read_word(element, switch, ("auto", "true", "false"))
     if not element.attribute(key):
         if limited == "true":
             element.faults.add(element.line, f"{switch} of {name} is true, and there is no {key}", f"give {key}")
-        return UNBOUNDED
+        return UNBOUNDED_RANGE
     lower, upper = element.vector(key, (0.0, 0.0))
     if limited == "auto" and not compiler.limited:
         what = f"{name} has {key}, and neither {switch} nor autolimits says whether it acts"
         element.faults.add(element.line, what, f'give {switch}="true" or "false"')
     if limited == "false":
-        return UNBOUNDED
+        return UNBOUNDED_RANGE
     if lower >= upper:
         element.faults.add(element.line, f"{key} of {name} is {lower:g} … {upper:g}", "give the lower bound first")
     return lower, upper
 
 
-def _at_zero(axis: Array, zero: float, *, slides: bool) -> Pose:
+def _zero_position_pose(axis: Array, zero: float, *, slides: bool) -> Pose:
     """Return the pose of a joint at position 0, if the file draws it at ``zero``."""
     if not zero:
         return Pose()
-    return Pose(position=-zero * axis) if slides else Pose(turned_about(axis, -zero))
+    return Pose(position=-zero * axis) if slides else Pose(rotation_about_axis(axis, -zero))
 
 
-def _scaled(inertial: Inertial, factor: float) -> Inertial:
+def _scale_inertia(inertial: LinkInertia, factor: float) -> LinkInertia:
     """Return mass and inertia times a factor."""
     return replace(inertial, mass=factor * inertial.mass, inertia=factor * inertial.inertia)

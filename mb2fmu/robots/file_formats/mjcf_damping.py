@@ -9,11 +9,11 @@ import numpy as np
 
 from mb2fmu.robots.description.robot_description import ActuatorRecord, Array, JointRecord, RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import moving_tree
-from mb2fmu.robots.tree.tree_inertia import directions, inertia_and_weight
+from mb2fmu.robots.tree.articulated_tree import build_articulated_tree
+from mb2fmu.robots.tree.tree_inertia import motion_directions, compute_inertia_and_weight
 
 
-def critically_damped(
+def resolve_damping_ratios(
     description: RobotDescription,
     joints: Mapping[str, JointRecord],
     zero: Mapping[str, float],
@@ -35,17 +35,17 @@ def critically_damped(
     if not ratios:
         return description.actuators
     free = replace(description, joints=tuple(joints[joint.name] for joint in description.joints), loops=())
-    tree = moving_tree(free, RobotSettings(inertia="keep"))
-    positions = {i: zero.get(part.moved_by.name, 0.0) for i, part in enumerate(tree.parts[1:], 1)}
-    M = inertia_and_weight(tree, positions, np.zeros(3))[0]
-    row = {tree.parts[i].moved_by.name: j for j, (i, _) in enumerate(directions(tree))}
+    tree = build_articulated_tree(free, RobotSettings(inertia="keep"))
+    positions = {i: zero.get(part.moving_joint.name, 0.0) for i, part in enumerate(tree.parts[1:], 1)}
+    M = compute_inertia_and_weight(tree, positions, np.zeros(3))[0]
+    row = {tree.parts[i].moving_joint.name: j for j, (i, _) in enumerate(motion_directions(tree))}
     return tuple(
-        _damped(actuator, ratios[actuator.name], M, row) if actuator.name in ratios else actuator
+        _set_actuator_damping(actuator, ratios[actuator.name], M, row) if actuator.name in ratios else actuator
         for actuator in description.actuators
     )
 
 
-def _damped(actuator: ActuatorRecord, ratio: float, M: Array, row: Mapping[str, int]) -> ActuatorRecord:
+def _set_actuator_damping(actuator: ActuatorRecord, ratio: float, M: Array, row: Mapping[str, int]) -> ActuatorRecord:
     """Return the actuator with its damping, rows of M being those of joints."""
     J = np.zeros(len(M))
     for joint, factor in actuator.terms:

@@ -6,23 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mb2fmu.robots.description.robot_description import Array, Pose, cleaned
-from mb2fmu.robots.file_formats.strict_xml import Element
-from mb2fmu.robots.tree.articulated_tree import turned_about
+from mb2fmu.robots.description.robot_description import Array, Pose, clean_rotation
+from mb2fmu.robots.file_formats.strict_xml import XmlElement
+from mb2fmu.robots.tree.articulated_tree import rotation_about_axis
 
-ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
-_TINY = 1e-12
-_HARMLESS = ("alignfree", "discardvisual", "fusestatic", "usethread", "strippath", "texturedir", "saveinertial",
+ORIENTATION_ATTRIBUTES = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
+_MIN_VECTOR_LENGTH = 1e-12
+_HARMLESS_ATTRIBUTES = ("alignfree", "discardvisual", "fusestatic", "usethread", "strippath", "texturedir", "saveinertial",
              "conflict", "fitaabb", "passthrough", "savecanonical", "savecompiled")  # fmt: skip
-_HONOURED = ("angle", "autolimits", "balanceinertia", "boundinertia", "boundmass", "coordinate", "eulerseq",
+_HONOURED_ATTRIBUTES = ("angle", "autolimits", "balanceinertia", "boundinertia", "boundmass", "coordinate", "eulerseq",
              "inertiafromgeom", "inertiagrouprange", "meshdir", "assetdir", "settotalmass")  # fmt: skip
 
-_IDLE_AT_ZERO = ("actuatorgravcomp", "delay", "gravcomp", "mocap", "springdamper")
+_ZERO_DEFAULT_ATTRIBUTES = ("actuatorgravcomp", "delay", "gravcomp", "mocap", "springdamper")
 """Attributes that are not honoured, and do nothing where they are 0 or false."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compiler:
+class CompilerSettings:
     """Settings of ``<compiler>``.
 
     Attributes:
@@ -54,17 +54,17 @@ class Compiler:
         return float(np.deg2rad(value)) if self.degrees else value
 
 
-def read_compiler(root: Element) -> Compiler:
+def read_compiler(root: XmlElement) -> CompilerSettings:
     """Return the settings of all ``<compiler>`` elements; later ones override earlier ones."""
     found: dict[str, str] = {}
     element = None
     for element in root.children("compiler"):
-        check_attributes(element, _HONOURED, _HARMLESS)
+        check_attributes(element, _HONOURED_ATTRIBUTES, _HARMLESS_ATTRIBUTES)
         if element.attribute("alignfree") == "true":
             element.faults.note("alignfree is left out: poses of free bodies are those of their axes in the file")
         found |= {str(key): str(value) for key, value in element.node.attrib.items()}
     if element is None:
-        return Compiler()
+        return CompilerSettings()
     for key, value in found.items():
         element.node.set(key, value)
     if element.attribute("coordinate") not in {"", "local"}:
@@ -75,21 +75,21 @@ def read_compiler(root: Element) -> Compiler:
         sequence = "xyz"
     groups = element.vector("inertiagrouprange", (0.0, 5.0))
     folder = element.attribute("meshdir") or element.attribute("assetdir")
-    return Compiler(
-        degrees=word(element, "angle", ("degree", "radian")) == "degree",
-        limited=word(element, "autolimits", ("true", "false")) == "true",
+    return CompilerSettings(
+        degrees=read_word(element, "angle", ("degree", "radian")) == "degree",
+        limited=read_word(element, "autolimits", ("true", "false")) == "true",
         sequence=sequence,
-        from_geoms=word(element, "inertiafromgeom", ("auto", "true", "false")),
+        from_geoms=read_word(element, "inertiafromgeom", ("auto", "true", "false")),
         groups=(int(groups[0]), int(groups[1])),
         least_mass=element.number("boundmass"),
         least_inertia=element.number("boundinertia"),
         total_mass=element.number("settotalmass", -1.0),
-        balance=word(element, "balanceinertia", ("false", "true")) == "true",
+        balance=read_word(element, "balanceinertia", ("false", "true")) == "true",
         meshes=folder,
     )
 
 
-def word(element: Element, name: str, known: tuple[str, ...]) -> str:
+def read_word(element: XmlElement, name: str, known: tuple[str, ...]) -> str:
     """Return an attribute that is one of some words; the first of them where it is not given."""
     text = element.attribute(name) or known[0]
     if text not in known:
@@ -98,7 +98,7 @@ def word(element: Element, name: str, known: tuple[str, ...]) -> str:
     return text
 
 
-def check_attributes(element: Element, honoured: tuple[str, ...], harmless: tuple[str, ...] = ()) -> None:
+def check_attributes(element: XmlElement, honoured: tuple[str, ...], harmless: tuple[str, ...] = ()) -> None:
     """Refuse every attribute that is neither supported nor harmless: MJCF has no extensions, so it is misspelt or new.
 
     Args:
@@ -107,71 +107,79 @@ def check_attributes(element: Element, honoured: tuple[str, ...], harmless: tupl
         harmless: What does not act on the motion of a mechanism without contact.
     """
     for key in map(str, element.node.attrib):
-        if "}" not in key and key not in {*honoured, *harmless, "class", "user", "name"} and not _idle(element, key):
-            what = f'{key}="{element.attribute(key)}" of <{element.name}{called(element)}> is not honoured'
+        if (
+            "}" not in key
+            and key not in {*honoured, *harmless, "class", "user", "name"}
+            and not _has_no_effect(element, key)
+        ):
+            what = (
+                f'{key}="{element.attribute(key)}" of <{element.name}{describe_element_name(element)}> is not honoured'
+            )
             element.faults.add(element.line, what, f"remove it; honoured are {', '.join(honoured)}")
 
 
-def _idle(element: Element, key: str) -> bool:
+def _has_no_effect(element: XmlElement, key: str) -> bool:
     """Return whether an attribute says that its effect is not there, as by default."""
-    return key in _IDLE_AT_ZERO and set(element.attribute(key).split()) <= {"0", "0.0", "false"}
+    return key in _ZERO_DEFAULT_ATTRIBUTES and set(element.attribute(key).split()) <= {"0", "0.0", "false"}
 
 
-def called(element: Element) -> str:
+def describe_element_name(element: XmlElement) -> str:
     """Return an element's name in a message."""
     name = element.node.get("name")
     return f' name="{name}"' if name else ""
 
 
-def pose_of(element: Element, compiler: Compiler) -> Pose:
+def read_element_pose(element: XmlElement, compiler: CompilerSettings) -> Pose:
     """Return ``pos`` and the orientation of an element, from one of the five attributes."""
-    return Pose(cleaned(_rotation(element, compiler)), np.array(element.vector("pos", (0.0, 0.0, 0.0))))
+    return Pose(clean_rotation(_read_rotation(element, compiler)), np.array(element.vector("pos", (0.0, 0.0, 0.0))))
 
 
-def _rotation(element: Element, compiler: Compiler) -> Array:
+def _read_rotation(element: XmlElement, compiler: CompilerSettings) -> Array:
     """Return the rotation matrix of an element, from whichever orientation attribute it has; fault if several."""
-    given = [name for name in ORIENTATIONS if element.attribute(name)]
+    given = [name for name in ORIENTATION_ATTRIBUTES if element.attribute(name)]
     if len(given) > 1:
-        what = f"<{element.name}{called(element)}> has several orientations: {', '.join(given)}"
+        what = f"<{element.name}{describe_element_name(element)}> has several orientations: {', '.join(given)}"
         element.faults.add(element.line, what, "leave one")
     match given[:1]:
         case ["quat"]:
-            return from_quaternion(_direction(element, "quat", (1.0, 0.0, 0.0, 0.0)))
+            return rotation_from_quaternion(_read_direction(element, "quat", (1.0, 0.0, 0.0, 0.0)))
         case ["axisangle"]:
             *axis, angle = element.vector("axisangle", (1.0, 0.0, 0.0, 0.0))
-            return turned_about(np.array(axis) / (np.linalg.norm(axis) or 1.0), compiler.angle(angle))
+            return rotation_about_axis(np.array(axis) / (np.linalg.norm(axis) or 1.0), compiler.angle(angle))
         case ["euler"]:
-            return from_euler(element.vector("euler", (0.0, 0.0, 0.0)), compiler)
+            return rotation_from_euler_angles(element.vector("euler", (0.0, 0.0, 0.0)), compiler)
         case ["xyaxes"]:
-            return _from_two_axes(element)
+            return _rotation_from_two_axes(element)
         case ["zaxis"]:
-            return z_to(_direction(element, "zaxis", (0.0, 0.0, 1.0)))
+            return rotation_aligning_z(_read_direction(element, "zaxis", (0.0, 0.0, 1.0)))
     return np.eye(3)
 
 
-def _from_two_axes(element: Element) -> Array:
+def _rotation_from_two_axes(element: XmlElement) -> Array:
     """Return the rotation with x along the first of two directions, and y as near as possible to the second."""
     six = np.array(element.vector("xyaxes", (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)))
     x = six[:3] / (np.linalg.norm(six[:3]) or 1.0)
     y = six[3:] - (six[3:] @ x) * x
-    if np.linalg.norm(y) < _TINY:
+    if np.linalg.norm(y) < _MIN_VECTOR_LENGTH:
         element.faults.add(element.line, "the two axes of xyaxes are parallel", "give two directions")
         return np.eye(3)
     y /= np.linalg.norm(y)
     return np.column_stack([x, y, np.cross(x, y)])
 
 
-def _direction(element: Element, name: str, default: tuple[float, ...]) -> Array:
+def _read_direction(element: XmlElement, name: str, default: tuple[float, ...]) -> Array:
     """Return an attribute of unit length; a fault where it has none."""
     value = np.array(element.vector(name, default))
     length = float(np.linalg.norm(value))
-    if length < _TINY:
-        element.faults.add(element.line, f"{name} of <{element.name}{called(element)}> is zero", "give a direction")
+    if length < _MIN_VECTOR_LENGTH:
+        element.faults.add(
+            element.line, f"{name} of <{element.name}{describe_element_name(element)}> is zero", "give a direction"
+        )
         return np.array(default)
     return value / length
 
 
-def from_quaternion(quaternion: Array) -> Array:
+def rotation_from_quaternion(quaternion: Array) -> Array:
     """Return the rotation of a unit quaternion w, x, y, z."""
     w, x, y, z = quaternion
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -179,19 +187,19 @@ def from_quaternion(quaternion: Array) -> Array:
     return rotation
 
 
-def from_euler(angles: tuple[float, ...], compiler: Compiler) -> Array:
+def rotation_from_euler_angles(angles: tuple[float, ...], compiler: CompilerSettings) -> Array:
     """Return three turns about axes that turn along (lower case) or stay (upper case)."""
     rotation = np.eye(3)
     for axis, angle in zip(compiler.sequence, angles, strict=True):
-        turn = turned_about(np.eye(3)["xyz".index(axis.lower())], compiler.angle(angle))
+        turn = rotation_about_axis(np.eye(3)["xyz".index(axis.lower())], compiler.angle(angle))
         rotation = rotation @ turn if axis.islower() else turn @ rotation
     return rotation
 
 
-def z_to(direction: Array) -> Array:
+def rotation_aligning_z(direction: Array) -> Array:
     """Return the smallest rotation that takes the z axis to a unit vector; about x where it is the opposite."""
     axis = np.cross([0.0, 0.0, 1.0], direction)
     sine = float(np.linalg.norm(axis))
-    if sine < _TINY:
+    if sine < _MIN_VECTOR_LENGTH:
         return np.eye(3) if direction[2] > 0 else np.diag([1.0, -1.0, -1.0])
-    return turned_about(axis / sine, float(np.arctan2(sine, direction[2])))
+    return rotation_about_axis(axis / sine, float(np.arctan2(sine, direction[2])))

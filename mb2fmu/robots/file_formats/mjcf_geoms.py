@@ -7,22 +7,30 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mb2fmu.robots.description.robot_description import Array, Geometry, GeometryKind, Inertial, Pose
-from mb2fmu.robots.file_formats.mjcf_frames import ORIENTATIONS, Compiler, called, check_attributes, pose_of, word, z_to
-from mb2fmu.robots.file_formats.strict_xml import Element
+from mb2fmu.robots.description.robot_description import Array, LinkGeometry, GeometryKind, LinkInertia, Pose
+from mb2fmu.robots.file_formats.mjcf_frames import (
+    ORIENTATION_ATTRIBUTES,
+    CompilerSettings,
+    describe_element_name,
+    check_attributes,
+    read_element_pose,
+    read_word,
+    rotation_aligning_z,
+)
+from mb2fmu.robots.file_formats.strict_xml import XmlElement
 
-_KINDS = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "plane", "hfield", "sdf")
-_SIZES = {"sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3}
-_HONOURED = ("type", "size", "fromto", "pos", *ORIENTATIONS, "mass", "density", "group", "rgba", "material", "mesh",
+_GEOM_TYPES = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "plane", "hfield", "sdf")
+_SIZE_COUNTS = {"sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3}
+_HONOURED_ATTRIBUTES = ("type", "size", "fromto", "pos", *ORIENTATION_ATTRIBUTES, "mass", "density", "group", "rgba", "material", "mesh",
              "contype", "conaffinity")  # fmt: skip
-_HARMLESS = ("adhesion", "castshadow", "condim", "fitscale", "fluidcoef", "friction", "gap", "hfield", "margin",
+_HARMLESS_ATTRIBUTES = ("adhesion", "castshadow", "condim", "fitscale", "fluidcoef", "friction", "gap", "hfield", "margin",
              "priority", "solimp", "solmix", "solref", "surfacevel", "fluidshape")  # fmt: skip
-_WATER = 1000.0
+_WATER_DENSITY = 1000.0
 """Density of a geom that gives none, kg/m³."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assets:
+class MeshAndMaterialAssets:
     """Meshes (name → file and scale) and materials (name → colour)."""
 
     meshes: Mapping[str, tuple[str, tuple[float, ...]]]
@@ -30,18 +38,18 @@ class Assets:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Geom:
+class MassiveGeom:
     """A shape, and its mass in the body's frame; ``inertial`` is None where it has no mass.
 
-    ``unweighed`` says why the mass is not known; empty where it is.
+    ``unknown_mass_reason`` says why the mass is not known; empty where it is.
     """
 
-    shape: Geometry | None
-    inertial: Inertial | None
-    unweighed: str = ""
+    shape: LinkGeometry | None
+    inertial: LinkInertia | None
+    unknown_mass_reason: str = ""
 
 
-def read_assets(root: Element, compiler: Compiler) -> Assets:
+def read_assets(root: XmlElement, compiler: CompilerSettings) -> MeshAndMaterialAssets:
     """Read all assets: meshes, materials, their colours."""
     meshes, colors = {}, {}
     for section in root.children("asset"):
@@ -51,11 +59,11 @@ def read_assets(root: Element, compiler: Compiler) -> Assets:
             place = f"{compiler.meshes.rstrip('/')}/{file}" if compiler.meshes and file else file
             meshes[name] = (place, mesh.vector("scale", (1.0, 1.0, 1.0)))
         for material in section.children("material"):
-            colors[material.attribute("name")] = color_of(material)
-    return Assets(meshes, colors)
+            colors[material.attribute("name")] = read_color(material)
+    return MeshAndMaterialAssets(meshes, colors)
 
 
-def color_of(element: Element) -> str:
+def read_color(element: XmlElement) -> str:
     """Return the colour of ``rgba``; empty where there is none."""
     if not element.attribute("rgba"):
         return ""
@@ -63,7 +71,9 @@ def color_of(element: Element) -> str:
     return "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in parts[:3])
 
 
-def read_geom(element: Element, at: Pose, compiler: Compiler, assets: Assets, *, weighed: bool) -> Geom:
+def read_geom(
+    element: XmlElement, at: Pose, compiler: CompilerSettings, assets: MeshAndMaterialAssets, *, weighed: bool
+) -> MassiveGeom:
     """Read one geom.
 
     Args:
@@ -74,61 +84,67 @@ def read_geom(element: Element, at: Pose, compiler: Compiler, assets: Assets, *,
         weighed: Whether the body's inertia comes from its geoms. What has a mass that is not computed is not refused
             here: the body may stand still.
     """
-    check_attributes(element, _HONOURED, _HARMLESS)
-    kind = word(element, "type", _KINDS)
-    size, placed = _size_and_pose(element, kind, compiler)
+    check_attributes(element, _HONOURED_ATTRIBUTES, _HARMLESS_ATTRIBUTES)
+    kind = read_word(element, "type", _GEOM_TYPES)
+    size, placed = _read_size_and_pose(element, kind, compiler)
     pose = at @ placed
     group = int(element.number("group"))
-    shape = _shape(element, kind, size, pose, assets)
+    shape = _read_drawn_shape(element, kind, size, pose, assets)
     if not weighed or not compiler.groups[0] <= group <= compiler.groups[1] or kind in {"plane", "hfield"}:
-        return Geom(shape, None)
+        return MassiveGeom(shape, None)
     given = element.attribute("mass")
-    if (element.number("mass") if given else element.number("density", _WATER)) == 0.0:
-        return Geom(shape, None)
-    if kind not in _SIZES or element.attribute("mesh"):  # a shape with a mesh is fitted to it
-        what = f"<geom{called(element)}> is a {kind} and gives its body mass, which is not computed from files"
-        return Geom(shape, None, what if kind not in _SIZES else what.replace("is a", "is fitted to a mesh as a"))
-    return Geom(shape, _inertial(element, kind, size, pose))
+    if (element.number("mass") if given else element.number("density", _WATER_DENSITY)) == 0.0:
+        return MassiveGeom(shape, None)
+    if kind not in _SIZE_COUNTS or element.attribute("mesh"):  # a shape with a mesh is fitted to it
+        what = f"<geom{describe_element_name(element)}> is a {kind} and gives its body mass, which is not computed from files"
+        return MassiveGeom(
+            shape, None, what if kind not in _SIZE_COUNTS else what.replace("is a", "is fitted to a mesh as a")
+        )
+    return MassiveGeom(shape, _read_inertia(element, kind, size, pose))
 
 
-def _size_and_pose(element: Element, kind: str, compiler: Compiler) -> tuple[Array, Pose]:
+def _read_size_and_pose(element: XmlElement, kind: str, compiler: CompilerSettings) -> tuple[Array, Pose]:
     """Return radii and half lengths, and the pose; ``fromto`` gives the length and the z axis."""
-    count, text = _SIZES.get(kind, 0), element.attribute("size")
+    count, text = _SIZE_COUNTS.get(kind, 0), element.attribute("size")
     if not count:
-        return np.ones(3), pose_of(element, compiler)
+        return np.ones(3), read_element_pose(element, compiler)
     along = element.attribute("fromto")
     if along and kind != "sphere":
         ends = np.array(element.vector("fromto", (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)))
         step = ends[3:] - ends[:3]
         length = float(np.linalg.norm(step))
-        radius = _first_sizes(element, text, 1)[0]
+        radius = _read_first_sizes(element, text, 1)[0]
         if length == 0.0:
-            element.faults.add(element.line, f"fromto of <geom{called(element)}> has no length", "give two points")
+            element.faults.add(
+                element.line, f"fromto of <geom{describe_element_name(element)}> has no length", "give two points"
+            )
             length, step = 1.0, np.array([0.0, 0.0, 1.0])
         half = [radius] * (count - 1) + [length / 2]
-        return np.array(half), Pose(z_to(step / length), (ends[:3] + ends[3:]) / 2)
-    return _first_sizes(element, text, count), pose_of(element, compiler)
+        return np.array(half), Pose(rotation_aligning_z(step / length), (ends[:3] + ends[3:]) / 2)
+    return _read_first_sizes(element, text, count), read_element_pose(element, compiler)
 
 
-def _first_sizes(element: Element, text: str, count: int) -> Array:
+def _read_first_sizes(element: XmlElement, text: str, count: int) -> Array:
     """Return the first numbers of ``size``; more may follow, which this kind does not use."""
     found = element.numbers_of(" ".join(text.split()[:count]), "size", count)
     sizes = np.array(found or (1.0,) * count)
     if np.any(sizes <= 0):
-        element.faults.add(element.line, f'size of <geom{called(element)}> is "{text}"', "give lengths > 0")
+        element.faults.add(
+            element.line, f'size of <geom{describe_element_name(element)}> is "{text}"', "give lengths > 0"
+        )
         return np.ones(count)
     return sizes
 
 
-def _inertial(element: Element, kind: str, size: Array, pose: Pose) -> Inertial:
+def _read_inertia(element: XmlElement, kind: str, size: Array, pose: Pose) -> LinkInertia:
     """Return mass and inertia of a solid shape in its body's frame; from ``mass``, else from ``density``."""
-    volume, per_mass = solid(kind, size)
-    mass = element.number("mass") if element.attribute("mass") else element.number("density", _WATER) * volume
+    volume, per_mass = solid_volume_and_moments(kind, size)
+    mass = element.number("mass") if element.attribute("mass") else element.number("density", _WATER_DENSITY) * volume
     moments = pose.rotation @ np.diag(mass * per_mass) @ pose.rotation.T
-    return Inertial(mass, pose.position, (moments + moments.T) / 2, element.line)
+    return LinkInertia(mass, pose.position, (moments + moments.T) / 2, element.line)
 
 
-def solid(kind: str, size: Array) -> tuple[float, Array]:
+def solid_volume_and_moments(kind: str, size: Array) -> tuple[float, Array]:
     """Return volume in m³, and the central moments of inertia per mass, m², of a homogeneous solid.
 
     Args:
@@ -156,13 +172,15 @@ def solid(kind: str, size: Array) -> tuple[float, Array]:
     return volume, np.array([side, side, (tube * r**2 / 2 + ball * 0.4 * r**2) / volume])
 
 
-def _shape(element: Element, kind: str, size: Array, pose: Pose, assets: Assets) -> Geometry | None:
+def _read_drawn_shape(
+    element: XmlElement, kind: str, size: Array, pose: Pose, assets: MeshAndMaterialAssets
+) -> LinkGeometry | None:
     """Return how a geom is drawn; None, with a note or fault, if it cannot be."""
     if kind in {"plane", "hfield", "sdf"}:
         element.faults.note(f"geoms that are a {kind} are not drawn")
         return None
     touches = element.number("contype", 1.0) != 0 or element.number("conaffinity", 1.0) != 0
-    color = color_of(element) or assets.colors.get(element.attribute("material"), "")
+    color = read_color(element) or assets.colors.get(element.attribute("material"), "")
     mesh = element.attribute("mesh")
     if kind == "mesh":
         if mesh not in assets.meshes:
@@ -172,7 +190,7 @@ def _shape(element: Element, kind: str, size: Array, pose: Pose, assets: Assets)
         if not file:
             element.faults.note(f"the mesh {mesh}, which is written out in the file, is not drawn")
             return None
-        return Geometry("mesh", scale, pose, color, file, touches, element.line)
+        return LinkGeometry("mesh", scale, pose, color, file, touches, element.line)
     known: dict[str, tuple[GeometryKind, tuple[float, ...]]] = {
         "sphere": ("sphere", tuple(size)),
         "ellipsoid": ("ellipsoid", tuple(size)),
@@ -180,13 +198,13 @@ def _shape(element: Element, kind: str, size: Array, pose: Pose, assets: Assets)
     }
     long: GeometryKind = "capsule" if kind == "capsule" else "cylinder"
     drawn_kind, sizes = known.get(kind) or (long, (float(size[0]), 2 * float(size[-1])))
-    return Geometry(drawn_kind, tuple(map(float, sizes)), pose, color, "", touches, element.line)
+    return LinkGeometry(drawn_kind, tuple(map(float, sizes)), pose, color, "", touches, element.line)
 
 
-def bounded(inertial: Inertial | None, compiler: Compiler, line: int) -> Inertial | None:
+def apply_minimum_inertia(inertial: LinkInertia | None, compiler: CompilerSettings, line: int) -> LinkInertia | None:
     """Return a body's inertia with the minimum masses and moments of ``<compiler>``."""
     if inertial is None and (compiler.least_mass > 0 or compiler.least_inertia > 0):
-        inertial = Inertial(0.0, np.zeros(3), np.zeros((3, 3)), line)
+        inertial = LinkInertia(0.0, np.zeros(3), np.zeros((3, 3)), line)
     if inertial is None:
         return None
     moments, axes = np.linalg.eigh(inertial.inertia)

@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-MESHES = {".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf"}
+MESH_SUFFIXES = {".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf"}
 
 
-class UnresolvedError(Exception):
+class MeshNotFoundError(Exception):
     """A mesh cannot be found; the text says why."""
 
 
-def mesh_path(name: str, source: Path, packages: Mapping[str, str]) -> Path:
+def find_mesh_file(name: str, source: Path, packages: Mapping[str, str]) -> Path:
     """Return the file that a robot means.
 
     Args:
@@ -25,27 +25,27 @@ def mesh_path(name: str, source: Path, packages: Mapping[str, str]) -> Path:
     Raises:
         UnresolvedError: If it is no mesh's name, leaves its folder, or is nowhere.
     """
-    if "\x00" in name or PurePosixPath(name).suffix.lower() not in MESHES:
-        raise UnresolvedError(f"{name!r} is no name of a mesh ({', '.join(sorted(MESHES))})")
+    if "\x00" in name or PurePosixPath(name).suffix.lower() not in MESH_SUFFIXES:
+        raise MeshNotFoundError(f"{name!r} is no name of a mesh ({', '.join(sorted(MESH_SUFFIXES))})")
     scheme, sign, rest = name.partition("://")
     if sign and scheme not in {"package", "model", "file"}:
-        raise UnresolvedError(f"{name} is not on this computer, and nothing is fetched")
+        raise MeshNotFoundError(f"{name} is not on this computer, and nothing is fetched")
     rest = rest if sign else name
     if ".." in PurePosixPath(rest).parts:
-        raise UnresolvedError(f"{name} leaves its folder by ..")
+        raise MeshNotFoundError(f"{name} leaves its folder by ..")
     if not sign or scheme == "file":
         found = source.parent / rest if not rest.startswith("/") else Path(rest)
         if found.is_file():
             return found
-        raise UnresolvedError(f"{name} is not there")
+        raise MeshNotFoundError(f"{name} is not there")
     package, _, inside = rest.partition("/")
-    for folder in _folders(package, source, packages):
+    for folder in _package_folders(package, source, packages):
         if (folder / inside).is_file():
             return folder / inside
-    raise UnresolvedError(f"{name} is not there: say where, by --package {package}=DIR")
+    raise MeshNotFoundError(f"{name} is not there: say where, by --package {package}=DIR")
 
 
-def _folders(package: str, source: Path, packages: Mapping[str, str]) -> Iterator[Path]:
+def _package_folders(package: str, source: Path, packages: Mapping[str, str]) -> Iterator[Path]:
     """Yield the folders that may hold a package, the surest first."""
     if package in packages:
         yield source.parent / packages[package]

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mb2fmu.robots.description.robot_description import Pose, cleaned, from_roll_pitch_yaw
-from mb2fmu.robots.file_formats.mjcf_frames import from_quaternion
-from mb2fmu.robots.file_formats.strict_xml import Element, Faults
+from mb2fmu.robots.description.robot_description import Pose, clean_rotation, rotation_from_roll_pitch_yaw
+from mb2fmu.robots.file_formats.mjcf_frames import rotation_from_quaternion
+from mb2fmu.robots.file_formats.strict_xml import XmlElement, FaultCollector
 
 MODEL, WORLD = "__model__", "world"
-_UNIT = 1e-12
-_UNDERSCORES = "SDF keeps names with two underscores at both ends for itself: rename it"
-_RESERVED = {
+_UNIT_LENGTH_TOLERANCE = 1e-12
+_UNDERSCORE_REMEDY = "SDF keeps names with two underscores at both ends for itself: rename it"
+_RESERVED_NAMES = {
     WORLD: "SDF keeps it for what the model stands in: rename it, or remove it: a joint from world needs no link",
     MODEL: "it is the model's own frame: rename it",
 }
@@ -24,7 +24,7 @@ _RESERVED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class RelativePose:
     """A pose relative to a named frame."""
 
     relative_to: str
@@ -43,18 +43,20 @@ class SdfFrames:
         doubled: Names that stand more than once, which is told.
     """
 
-    faults: Faults
-    placed: dict[str, Placed] = field(default_factory=dict)
+    faults: FaultCollector
+    placed: dict[str, RelativePose] = field(default_factory=dict)
     attached: dict[str, str] = field(default_factory=dict)
     doubled: set[str] = field(default_factory=set)
     _known: dict[str, Pose] = field(default_factory=lambda: {MODEL: Pose()})
 
-    def add(self, name: str, placed: Placed) -> None:
+    def add(self, name: str, placed: RelativePose) -> None:
         """Add a frame; links, joints and frames share one set of names, of which SDF keeps some for itself."""
         known = name in self.placed or name == MODEL
         if name == WORLD or (name.startswith("__") and name.endswith("__")):
             self.doubled.add(name)
-            self.faults.add(placed.line, f"a link, joint or frame is called {name}", _RESERVED.get(name, _UNDERSCORES))
+            self.faults.add(
+                placed.line, f"a link, joint or frame is called {name}", _RESERVED_NAMES.get(name, _UNDERSCORE_REMEDY)
+            )
         elif name and name not in self.doubled and known:
             self.doubled.add(name)
             self.faults.add(placed.line, f"2 links, joints or frames are called {name}", "rename all but one")
@@ -97,11 +99,11 @@ class SdfFrames:
         return name
 
 
-def read_pose(element: Element, default: str) -> Placed:
+def read_relative_pose(element: XmlElement, default: str) -> RelativePose:
     """Return the ``pose`` of an element; the identity relative to ``default`` where there is none."""
     pose = element.child("pose")
     if pose is None:
-        return Placed(default, Pose(), element.line)
+        return RelativePose(default, Pose(), element.line)
     pose.allow((), attributes=("relative_to", "degrees", "rotation_format", "frame"))
     text = (pose.node.text or "").strip()
     style = pose.attribute("rotation_format") or "euler_rpy"
@@ -111,14 +113,16 @@ def read_pose(element: Element, default: str) -> Placed:
     numbers = pose.numbers_of(text, "the text", count) if text else (0.0,) * count
     relative = pose.attribute("relative_to") or default
     if numbers is None:
-        return Placed(relative, Pose(), element.line)
+        return RelativePose(relative, Pose(), element.line)
     position = np.array(numbers[:3])
     if count == 7:
         quaternion = np.array(numbers[3:]) if text else np.array([0.0, 0.0, 0.0, 1.0])
-        if np.linalg.norm(quaternion) < _UNIT:
+        if np.linalg.norm(quaternion) < _UNIT_LENGTH_TOLERANCE:
             pose.faults.add(pose.line, "the quaternion is zero", "give one of unit length: x y z w")
-            return Placed(relative, Pose(), element.line)
+            return RelativePose(relative, Pose(), element.line)
         turn = np.roll(quaternion / np.linalg.norm(quaternion), 1)
-        return Placed(relative, Pose(cleaned(from_quaternion(turn)), position), element.line)
+        return RelativePose(relative, Pose(clean_rotation(rotation_from_quaternion(turn)), position), element.line)
     angles = np.deg2rad(numbers[3:]) if pose.attribute("degrees") in {"true", "1"} else np.array(numbers[3:])
-    return Placed(relative, Pose(cleaned(from_roll_pitch_yaw(angles.tolist())), position), element.line)
+    return RelativePose(
+        relative, Pose(clean_rotation(rotation_from_roll_pitch_yaw(angles.tolist())), position), element.line
+    )

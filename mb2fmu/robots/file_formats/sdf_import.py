@@ -14,48 +14,48 @@ import numpy as np
 
 from mb2fmu.robots.description.robot_description import (
     Array,
-    Geometry,
+    LinkGeometry,
     GeometryKind,
-    Inertial,
-    JointKind,
+    LinkInertia,
+    RobotJointKind,
     JointRecord,
-    Limits,
+    JointLimits,
     LinkRecord,
-    LoopKind,
+    LoopConnection,
     LoopRecord,
-    Mimic,
+    JointMimic,
     Pose,
     RobotDescription,
-    behind,
+    massless_link_name,
 )
-from mb2fmu.robots.description.tree_checks import checked_tree
-from mb2fmu.robots.file_formats.sdf_frames import MODEL, WORLD, Placed, SdfFrames, read_pose
-from mb2fmu.robots.file_formats.strict_xml import Element, Faults, parse
-from mb2fmu.robots.tree.articulated_tree import z_along
+from mb2fmu.robots.description.tree_checks import check_tree
+from mb2fmu.robots.file_formats.sdf_frames import MODEL, WORLD, RelativePose, SdfFrames, read_relative_pose
+from mb2fmu.robots.file_formats.strict_xml import XmlElement, FaultCollector, parse_xml
+from mb2fmu.robots.tree.articulated_tree import rotation_with_z_along
 
-_KINDS: dict[str, tuple[JointKind, ...]] = {
+_JOINT_KINDS: dict[str, tuple[RobotJointKind, ...]] = {
     "revolute": ("revolute",), "continuous": ("revolute",), "prismatic": ("prismatic",), "fixed": ("fixed",),
     "ball": ("ball",), "universal": ("revolute", "revolute"),
 }  # fmt: skip
-_CLOSING: dict[str, LoopKind] = {"ball": "point", "revolute": "hinge", "fixed": "weld"}
-_OF_MODELS = {"pose", "link", "joint", "frame"}
-_SILENT = {"plugin", "self_collide", "allow_auto_disable", "enable_wind", "sensor", "light", "gripper", "audio_sink",
+_LOOP_CONNECTIONS: dict[str, LoopConnection] = {"ball": "point", "revolute": "hinge", "fixed": "weld"}
+_MODEL_ELEMENTS = {"pose", "link", "joint", "frame"}
+_IGNORED_ELEMENTS = {"plugin", "self_collide", "allow_auto_disable", "enable_wind", "sensor", "light", "gripper", "audio_sink",
            "audio_source", "battery", "particle_emitter", "projector", "must_be_base_link", "physics"}  # fmt: skip
 _OLDEST, _OWN_AXES, _NEWEST = (1, 2), (1, 5), (1, 12)
 """Versions of SDF: the first with <pose>; from which on axes are along their joint's frame; today's."""
-_OF_WORLDS = {
+_WORLD_ELEMENTS = {
     "include": "write the model out, or remove it",
     "joint": "write it into the model",
     "frame": "write it into the model",
 }
 """Element of a world that would place or hold the robot → what to do about it."""
-STANDARD = (0.0, 0.0, -9.81)
-_SECOND = ("axis", "axis2")
-_ROTOR = ("rotor_inertia", "gear_ratio")
+STANDARD_GRAVITY_VECTOR = (0.0, 0.0, -9.81)
+_AXIS_ELEMENTS = ("axis", "axis2")
+_ROTOR_ELEMENTS = ("rotor_inertia", "gear_ratio")
 """Of Drake's own namespace."""
-_ENDLESS = 1e16
+_UNBOUNDED_LIMIT = 1e16
 """Bounds from which on SDF means none."""
-_TINY = 1e-12
+_MIN_VECTOR_LENGTH = 1e-12
 
 
 def read_sdf(content: bytes, path: Path) -> RobotDescription:
@@ -68,41 +68,41 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
     Raises:
         ModelError: With every fault of the file, each with its line.
     """
-    faults = Faults(path.name)
-    root = Element(parse(content, path, ("sdf",)), faults)
-    version = _version(root)
+    faults = FaultCollector(path.name)
+    root = XmlElement(parse_xml(content, path, ("sdf",)), faults)
+    version = _read_version(root)
     models, gravity = root.children("model"), None
     for world in root.children("world"):
         models += world.children("model")
-        for word, remedy in _OF_WORLDS.items():
+        for word, remedy in _WORLD_ELEMENTS.items():
             for each in world.children(word):
                 faults.add(each.line, f"<{word}> in <world> is not honoured", remedy)
         if (given := world.child("gravity")) is not None:
             numbers = given.numbers_of(given.node.text or "", "gravity", 3)
             gravity = (numbers[0], numbers[1], numbers[2]) if numbers else None
-    models = _moving(models, faults)
+    models = _select_moving_models(models, faults)
     if len(models) != 1:
         line = models[1].line if models else root.line
         named = ": " + ", ".join(each.attribute("name") for each in models) if models else ""
         remedy = "leave one: a unit is one robot" if models else "write one: <model name=…>"
         faults.add(line, f"the file has {len(models)} models{named}", remedy)
-        faults.complain()
-    model = _SdfModel(models[0], faults, version < _OWN_AXES)
+        faults.raise_collected()
+    model = _SdfModelReader(models[0], faults, version < _OWN_AXES)
     links, joints = model.read()
     name = models[0].attribute("name")
     if not name:
         faults.note(f"the robot has no name and is called after its file, {path.stem}")
     if WORLD not in {joint.parent for joint in joints}:
         faults.note("no joint holds the robot in the world: it stands fixed unless base = floating")
-        gravity = model.gravity_of_root(gravity or STANDARD)
+        gravity = model.gravity_of_root(gravity or STANDARD_GRAVITY_VECTOR)
     description = RobotDescription(
         name=name, links=tuple(links), joints=tuple(joints), root="", gravity=gravity, source=path,
         notes=tuple(faults.notes), loops=tuple(model.loops),
     )  # fmt: skip
-    return checked_tree(description, faults, model.frames.doubled)
+    return check_tree(description, faults, model.frames.doubled)
 
 
-def _version(root: Element) -> tuple[int, ...]:
+def _read_version(root: XmlElement) -> tuple[int, ...]:
     """Return the version of the format that the file is written in; the newest if it does not say."""
     text = root.attribute("version")
     if not text:
@@ -118,20 +118,20 @@ def _version(root: Element) -> tuple[int, ...]:
     return version
 
 
-def _moving(models: list[Element], faults: Faults) -> list[Element]:
+def _select_moving_models(models: list[XmlElement], faults: FaultCollector) -> list[XmlElement]:
     """Return the models of a world without those that stand still beside a robot, of which a note tells."""
     if len(models) < 2:
         return models
-    still = [each for each in models if _truth(each, "static")]
+    still = [each for each in models if _read_child_boolean(each, "static")]
     for each in still if len(still) < len(models) else ():
         faults.note(f"model {each.attribute('name')} is static and left out: nothing touches it here")
     return [each for each in models if each not in still] or models
 
 
 @dataclass(slots=True)
-class _SdfModel:
-    element: Element
-    faults: Faults
+class _SdfModelReader:
+    element: XmlElement
+    faults: FaultCollector
     along_model: bool
     """Axes are along the model's, as before version 1.5."""
     frames: SdfFrames = field(init=False)
@@ -143,17 +143,17 @@ class _SdfModel:
     def read(self) -> tuple[list[LinkRecord], list[JointRecord]]:
         """Return links and joints; frames are links without mass."""
         element = self.element
-        element.allow(_OF_MODELS | {"static", "include", "model"}, _SILENT)
+        element.allow(_MODEL_ELEMENTS | {"static", "include", "model"}, _IGNORED_ELEMENTS)
         for word in ("include", "model"):
             for child in element.children(word):
                 self.faults.add(child.line, f"<{word}> in <model> is not honoured", "write its links and joints out")
         if element.attribute("placement_frame"):
             self.faults.add(element.line, "placement_frame is not honoured", "give the pose of the model itself")
-        if _truth(element, "static"):
+        if _read_child_boolean(element, "static"):
             self.faults.add(element.line, "the model is static", "remove <static>: it would not move")
         self.frames = SdfFrames(self.faults)
-        placed = read_pose(element, WORLD)
-        self.frames.placed[WORLD] = Placed(MODEL, placed.pose.inverse(), element.line)
+        placed = read_relative_pose(element, WORLD)
+        self.frames.placed[WORLD] = RelativePose(MODEL, placed.pose.inverse(), element.line)
         self._place_all()
         names = {child.attribute("name") for child in element.children("link")}
         self.links = [self._link(child) for child in element.children("link")]
@@ -175,17 +175,17 @@ class _SdfModel:
     def _place_all(self) -> None:
         """Place all links, frames and joints; a frame attached to nothing or the model hangs on the canonical link."""
         for child in self.element.children("link"):
-            self.frames.add(child.attribute("name", required=True), read_pose(child, MODEL))
+            self.frames.add(child.attribute("name", required=True), read_relative_pose(child, MODEL))
         for child in self.element.children("frame"):
             attached = child.attribute("attached_to")
-            self.frames.add(child.attribute("name", required=True), read_pose(child, attached or MODEL))
+            self.frames.add(child.attribute("name", required=True), read_relative_pose(child, attached or MODEL))
             first = next((link.attribute("name") for link in self.element.children("link")), "")
             canonical = self.element.attribute("canonical_link") or first
             self.frames.attached[child.attribute("name")] = canonical if attached in {"", MODEL} else attached
         for child in self.element.children("joint"):
             end = child.child("child", required=True)
-            on = _text(end) if end else MODEL
-            self.frames.add(child.attribute("name", required=True), read_pose(child, on))
+            on = _element_text(end) if end else MODEL
+            self.frames.add(child.attribute("name", required=True), read_relative_pose(child, on))
             self.frames.attached[child.attribute("name")] = on
 
     def _add_frames(self, names: set[str]) -> None:
@@ -196,28 +196,30 @@ class _SdfModel:
             if link and name not in names:
                 self.links.append(LinkRecord(name, line=child.line))
                 origin = self._between(link, name, child.line)
-                self.joints.append(_fixed(f"{name} (frame)", link, name, origin, child.line))
+                self.joints.append(_make_fixed_joint(f"{name} (frame)", link, name, origin, child.line))
 
     def _between(self, parent: str, child: str, line: int) -> Pose:
         """Return a frame's pose in another one, with all joints at 0."""
         return self.frames.pose(parent, line).inverse() @ self.frames.pose(child, line)
 
-    def _link(self, element: Element) -> LinkRecord:
+    def _link(self, element: XmlElement) -> LinkRecord:
         """Read a link; refuse what changes its motion and is not honoured."""
-        element.allow({"pose", "inertial", "visual", "collision", "gravity", "kinematic", "velocity_decay"}, _SILENT)
+        element.allow(
+            {"pose", "inertial", "visual", "collision", "gravity", "kinematic", "velocity_decay"}, _IGNORED_ELEMENTS
+        )
         name = element.attribute("name")
-        if element.child("gravity") is not None and not _truth(element, "gravity"):
+        if element.child("gravity") is not None and not _read_child_boolean(element, "gravity"):
             self.faults.add(element.line, f"link {name} has no weight, which is not honoured", "remove <gravity>")
-        if _truth(element, "kinematic"):
+        if _read_child_boolean(element, "kinematic"):
             self.faults.add(element.line, f"link {name} is kinematic, which is not honoured", "prescribe its joint")
         decay = element.child("velocity_decay")
-        decays = [part.numbers_of(_text(part) or "0", "the text", 1) for part in decay.all()] if decay else []
+        decays = [part.numbers_of(_element_text(part) or "0", "the text", 1) for part in decay.all()] if decay else []
         if decay is not None and any(numbers and numbers[0] for numbers in decays):
             self.faults.add(decay.line, f"velocity_decay of link {name} is not honoured", "give its joint a damping")
         inertial = element.child("inertial")
         if inertial is None:
             self.faults.note(f"link {name} has no <inertial>: it has SDF's default, 1 kg and 1 kg·m² about every axis")
-        own = self._inertial(inertial) if inertial else Inertial(1.0, np.zeros(3), np.eye(3), element.line)
+        own = self._inertial(inertial) if inertial else LinkInertia(1.0, np.zeros(3), np.eye(3), element.line)
         shapes = [
             shape
             for word in ("visual", "collision")
@@ -226,105 +228,116 @@ class _SdfModel:
         ]
         return LinkRecord(name, own, tuple(shapes), element.line)
 
-    def _inertial(self, element: Element) -> Inertial:
+    def _inertial(self, element: XmlElement) -> LinkInertia:
         """Read mass and inertia about the centre of mass, turned into the link's axes."""
         element.allow({"pose", "mass", "inertia", "fluid_added_mass", "density", "auto_inertia_params"})
         if element.attribute("auto") in {"true", "1"} or element.child("fluid_added_mass") is not None:
             self.faults.add(element.line, "inertias from shapes, and added mass, are not honoured", "write them out")
-        pose = read_pose(element, "").pose
-        mass = _number(element, "mass", 1.0)
+        pose = read_relative_pose(element, "").pose
+        mass = _read_child_number(element, "mass", 1.0)
         inertia = element.child("inertia")
         words = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         defaults = dict(zip(words, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0), strict=True))
         if inertia is not None:
             inertia.allow(words)
-            defaults = {word: _number(inertia, word, value) for word, value in defaults.items()}
+            defaults = {word: _read_child_number(inertia, word, value) for word, value in defaults.items()}
         xx, xy, xz, yy, yz, zz = defaults.values()
         turned = pose.rotation @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ pose.rotation.T
-        return Inertial(mass, pose.position, (turned + turned.T) / 2, element.line)
+        return LinkInertia(mass, pose.position, (turned + turned.T) / 2, element.line)
 
-    def _shape(self, element: Element, link: str) -> Iterator[Geometry]:
+    def _shape(self, element: XmlElement, link: str) -> Iterator[LinkGeometry]:
         """Yield the shapes of a visual or collision, placed on the link."""
-        placed = read_pose(element, link)
+        placed = read_relative_pose(element, link)
         pose = placed.pose
         if placed.relative_to != link:
             pose = self._between(link, placed.relative_to, element.line) @ pose
         geometry = element.child("geometry", required=True)
         for shape in geometry.all() if geometry else ():
-            kind, sizes, mesh = _sizes(shape)
+            kind, sizes, mesh = _read_shape_sizes(shape)
             if kind is None:
                 self.faults.note(f"the shape <{shape.name}> is not drawn")
                 continue
-            yield Geometry(kind, sizes, pose, _color(element), mesh, element.name == "collision", element.line)
+            yield LinkGeometry(kind, sizes, pose, _read_color(element), mesh, element.name == "collision", element.line)
 
-    def _joint(self, element: Element, links: set[str]) -> None:
+    def _joint(self, element: XmlElement, links: set[str]) -> None:
         """Read a joint as one link per axis; a joint to a link that another joint moves closes a loop."""
-        element.allow({"pose", "parent", "child", "axis", "axis2", "physics", *_ROTOR}, _SILENT)
+        element.allow({"pose", "parent", "child", "axis", "axis2", "physics", *_ROTOR_ELEMENTS}, _IGNORED_ELEMENTS)
         name, kind = element.attribute("name"), element.attribute("type", required=True)
-        if kind and kind not in _KINDS:
-            remedy = f"honoured are {', '.join(_KINDS)}"
+        if kind and kind not in _JOINT_KINDS:
+            remedy = f"honoured are {', '.join(_JOINT_KINDS)}"
             self.faults.add(element.line, f"joint {name} is of the type {kind!r}, which is not honoured", remedy)
         ends = [element.child(word, required=True) for word in ("parent", "child")]
-        parent, child = (self.frames.link_of(_text(end), links, end.line) if end else "" for end in ends)
+        parent, child = (self.frames.link_of(_element_text(end), links, end.line) if end else "" for end in ends)
         if child == WORLD:
             self.faults.add(element.line, f"the child of joint {name} is the world", "let the world be its parent")
             return
         if parent and parent == child:
             self.faults.add(element.line, f"joint {name} goes from {parent} to itself", "give it two links")
             return
-        if kind not in _KINDS or not parent or not child:  # what such a joint moves is no second root
+        if kind not in _JOINT_KINDS or not parent or not child:  # what such a joint moves is no second root
             if child and child not in self._moved:
                 self._moved.add(child)
-                self.joints.append(_fixed(name, parent, child, Pose(), element.line))
+                self.joints.append(_make_fixed_joint(name, parent, child, Pose(), element.line))
             return
         if child in self._moved:
             self._close(element, name, kind, (parent, child))
             return
         self._moved.add(child)
         at, before = self._between(parent, name, element.line), parent
-        for word, one in zip(_SECOND, _KINDS[kind], strict=False):
-            own = name if len(_KINDS[kind]) == 1 else f"{name}_{word}"
-            between = behind(child, own)
+        for word, one in zip(_AXIS_ELEMENTS, _JOINT_KINDS[kind], strict=False):
+            own = name if len(_JOINT_KINDS[kind]) == 1 else f"{name}_{word}"
+            between = massless_link_name(child, own)
             self.links.append(LinkRecord(between, line=element.line))
             along = self._along(element, word, own, one, before, between, at)
             self.joints.append(replace(along, armature=self._armature(element, name, kind)))
             at, before = Pose(), between
         self.joints.append(
-            _fixed(f"{name} (to {child})", before, child, self._between(name, child, element.line), element.line)
+            _make_fixed_joint(
+                f"{name} (to {child})", before, child, self._between(name, child, element.line), element.line
+            )
         )
 
-    def _close(self, element: Element, name: str, kind: str, ends: tuple[str, str]) -> None:
+    def _close(self, element: XmlElement, name: str, kind: str, ends: tuple[str, str]) -> None:
         """Close a loop by a joint whose child another joint moves: it has no coordinate and no effort."""
-        if kind not in _CLOSING:
+        if kind not in _LOOP_CONNECTIONS:
             what = f"joint {name} closes a loop and is of the type {kind!r}"
-            self.faults.add(element.line, what, f"honoured there are {', '.join(_CLOSING)}")
+            self.faults.add(element.line, what, f"honoured there are {', '.join(_LOOP_CONNECTIONS)}")
             return
         axis = element.child("axis")
         turned = Pose()
         if axis is not None and kind == "revolute":
-            turned = Pose(z_along(self._direction(axis, name)))
+            turned = Pose(rotation_with_z_along(self._direction(axis, name)))
             acting = self._along(element, "axis", name, "revolute", *ends, Pose())
             if acting.damping or acting.friction or acting.stiffness or acting.mimic:
                 what = f"joint {name} closes a loop, and its dynamics are not honoured"
                 self.faults.add(axis.line, what, "let another joint of the loop close it")
         at, other = (self._between(end, name, element.line) @ turned for end in ends)
         loop = LoopRecord(
-            name=name, kind=_CLOSING[kind], first=ends[0], second=ends[1], at=at, other=other, line=element.line
+            name=name,
+            kind=_LOOP_CONNECTIONS[kind],
+            first=ends[0],
+            second=ends[1],
+            at=at,
+            other=other,
+            line=element.line,
         )
         self.loops.append(loop)
 
-    def _armature(self, element: Element, name: str, kind: str) -> float:
+    def _armature(self, element: XmlElement, name: str, kind: str) -> float:
         """Return a rotor's inertia as felt at the joint, by Drake's words for it; 0 if it has several axes."""
-        inertia, ratio = _number(element, "rotor_inertia", 0.0), _number(element, "gear_ratio", 1.0)
+        inertia, ratio = (
+            _read_child_number(element, "rotor_inertia", 0.0),
+            _read_child_number(element, "gear_ratio", 1.0),
+        )
         if inertia < 0:
             self.faults.add(element.line, f"rotor_inertia of joint {name} is {inertia:g}", "give a number ≥ 0")
-        if inertia and len(_KINDS[kind]) + (kind == "ball") != 1:
+        if inertia and len(_JOINT_KINDS[kind]) + (kind == "ball") != 1:
             self.faults.note(f"the rotor of joint {name} is left out: a {kind} joint has none")
             return 0.0
         return inertia * ratio**2
 
     def _along(
-        self, element: Element, word: str, name: str, kind: JointKind, parent: str, child: str, at: Pose
+        self, element: XmlElement, word: str, name: str, kind: RobotJointKind, parent: str, child: str, at: Pose
     ) -> JointRecord:
         """Return one axis of a joint as a joint of its own."""
         axis = element.child(word, required=kind in {"revolute", "prismatic"})
@@ -336,7 +349,7 @@ class _SdfModel:
         values = {"damping": 0.0, "friction": 0.0, "spring_stiffness": 0.0, "spring_reference": 0.0}
         if dynamics is not None:
             dynamics.allow(values)
-            values = {key: _number(dynamics, key, 0.0) for key in values}
+            values = {key: _read_child_number(dynamics, key, 0.0) for key in values}
         for key in ("damping", "friction", "spring_stiffness"):
             if values[key] < 0 and dynamics is not None:
                 self.faults.add(dynamics.line, f"{key} of joint {name} is {values[key]:g}", "give a number ≥ 0")
@@ -345,10 +358,10 @@ class _SdfModel:
         return replace(
             plain, axis=self._direction(axis, element.attribute("name")), limits=self._limits(axis, name),
             damping=values["damping"], friction=values["friction"], stiffness=values["spring_stiffness"],
-            spring_reference=values["spring_reference"], mimic=_mimic(axis),
+            spring_reference=values["spring_reference"], mimic=_read_mimic(axis),
         )  # fmt: skip
 
-    def _of_ball(self, axis: Element, name: str, values: Mapping[str, float]) -> float:
+    def _of_ball(self, axis: XmlElement, name: str, values: Mapping[str, float]) -> float:
         """Return the dry friction of a ball; the direction of its axis means nothing, and its damping acts on all."""
         if values["spring_stiffness"]:
             what = f"spring_stiffness of the ball joint {name} is not honoured"
@@ -358,112 +371,114 @@ class _SdfModel:
             self.faults.note(f"the range of the ball joint {name} is left out")
         return values["friction"]
 
-    def _direction(self, axis: Element, joint: str) -> Array:
+    def _direction(self, axis: XmlElement, joint: str) -> Array:
         """Return a unit vector in the joint's frame."""
         xyz = axis.child("xyz")
         given = np.array([0.0, 0.0, 1.0])
         stated = axis.child("use_parent_model_frame") is not None
-        turned = MODEL if (_truth(axis, "use_parent_model_frame") if stated else self.along_model) else ""
+        turned = MODEL if (_read_child_boolean(axis, "use_parent_model_frame") if stated else self.along_model) else ""
         if xyz is not None:
             given = np.array(xyz.numbers_of(xyz.node.text or "", "the text", 3) or given)
             turned = xyz.attribute("expressed_in") or turned
         length = float(np.linalg.norm(given))
-        if length < _TINY:
+        if length < _MIN_VECTOR_LENGTH:
             self.faults.add(axis.line, f"the axis of joint {joint} is zero", "give a direction")
             return np.array([0.0, 0.0, 1.0])
         given = given / length
         return self._between(joint, turned, axis.line).rotation @ given if turned else given
 
-    def _limits(self, axis: Element, name: str) -> Limits:
+    def _limits(self, axis: XmlElement, name: str) -> JointLimits:
         """Read bounds; SDF's ±1e16 and negative efforts and velocities mean none."""
         limit = axis.child("limit")
         if limit is None:
-            return Limits()
+            return JointLimits()
         limit.allow({"lower", "upper", "effort", "velocity"}, {"stiffness", "dissipation"})
-        lower, upper = _number(limit, "lower", -np.inf), _number(limit, "upper", np.inf)
+        lower, upper = _read_child_number(limit, "lower", -np.inf), _read_child_number(limit, "upper", np.inf)
         if lower > upper:
             self.faults.add(
                 limit.line, f"lower = {lower:g} of joint {name} is above upper = {upper:g}", "exchange them"
             )
-        effort, velocity = (_number(limit, word, -1.0) for word in ("effort", "velocity"))
-        return Limits(
-            lower=lower if lower > -_ENDLESS else -np.inf, upper=upper if upper < _ENDLESS else np.inf,
+        effort, velocity = (_read_child_number(limit, word, -1.0) for word in ("effort", "velocity"))
+        return JointLimits(
+            lower=lower if lower > -_UNBOUNDED_LIMIT else -np.inf, upper=upper if upper < _UNBOUNDED_LIMIT else np.inf,
             effort=effort if effort >= 0 else np.inf, velocity=velocity if velocity >= 0 else np.inf,
         )  # fmt: skip
 
 
-def _mimic(axis: Element) -> Mimic | None:
+def _read_mimic(axis: XmlElement) -> JointMimic | None:
     """Return position = multiplier × (leader − reference) + offset."""
     mimic = axis.child("mimic")
     if mimic is None:
         return None
     mimic.allow({"multiplier", "offset", "reference"})
-    multiplier, offset = _number(mimic, "multiplier", 1.0), _number(mimic, "offset", 0.0)
-    return Mimic(
-        mimic.attribute("joint", required=True), multiplier, offset - multiplier * _number(mimic, "reference", 0.0)
+    multiplier, offset = _read_child_number(mimic, "multiplier", 1.0), _read_child_number(mimic, "offset", 0.0)
+    return JointMimic(
+        mimic.attribute("joint", required=True),
+        multiplier,
+        offset - multiplier * _read_child_number(mimic, "reference", 0.0),
     )
 
 
-def _fixed(name: str, parent: str, child: str, origin: Pose, line: int) -> JointRecord:
+def _make_fixed_joint(name: str, parent: str, child: str, origin: Pose, line: int) -> JointRecord:
     """Return a joint that does not move."""
     return JointRecord(name=name, kind="fixed", parent=parent, child=child, origin=origin, line=line)
 
 
-def _text(element: Element | None) -> str:
+def _element_text(element: XmlElement | None) -> str:
     """Return an element's text, stripped; empty without an element."""
     return "" if element is None else (element.node.text or "").strip()
 
 
-def _number(element: Element, name: str, default: float) -> float:
+def _read_child_number(element: XmlElement, name: str, default: float) -> float:
     """Return the number in a child; bounds may be infinite."""
     child = element.child(name)
     if child is None:
         return default
-    found = child.numbers_of(_text(child), "the text", 1, infinite=element.name == "limit")
+    found = child.numbers_of(_element_text(child), "the text", 1, infinite=element.name == "limit")
     return default if found is None else found[0]
 
 
-def _truth(element: Element, name: str) -> bool:
+def _read_child_boolean(element: XmlElement, name: str) -> bool:
     """Return whether a child says true or 1; false without it."""
     child = element.child(name)
     if child is None:
         return False
-    text = _text(child).lower()
+    text = _element_text(child).lower()
     if text not in {"true", "1", "false", "0", ""}:
         child.faults.add(child.line, f'the text of <{name}> is "{text}"', "give true or false")
     return text in {"true", "1"}
 
 
-def _sizes(shape: Element) -> tuple[GeometryKind | None, tuple[float, ...], str]:
+def _read_shape_sizes(shape: XmlElement) -> tuple[GeometryKind | None, tuple[float, ...], str]:
     """Return kind, sizes, and the file of a mesh."""
     match shape.name:
         case "box" | "ellipsoid":
             part = shape.child("size" if shape.name == "box" else "radii", required=True)
-            numbers = part.numbers_of(_text(part), "the text", 3) if part else None
+            numbers = part.numbers_of(_element_text(part), "the text", 3) if part else None
             return ("box" if shape.name == "box" else "ellipsoid"), numbers or (1.0, 1.0, 1.0), ""
         case "cylinder" | "capsule":
-            sizes = (_number(shape, "radius", 1.0), _number(shape, "length", 1.0))
+            sizes = (_read_child_number(shape, "radius", 1.0), _read_child_number(shape, "length", 1.0))
             return ("cylinder" if shape.name == "cylinder" else "capsule"), sizes, ""
         case "sphere":
-            return "sphere", (_number(shape, "radius", 1.0),), ""
+            return "sphere", (_read_child_number(shape, "radius", 1.0),), ""
         case "mesh":
             scale = shape.child("scale")
-            numbers = scale.numbers_of(_text(scale), "the text", 3) if scale else None
+            numbers = scale.numbers_of(_element_text(scale), "the text", 3) if scale else None
             return (
                 "mesh",
                 numbers or (1.0, 1.0, 1.0),
-                _text(shape.child("uri", required=True)).replace("model://", "package://"),
+                _element_text(shape.child("uri", required=True)).replace("model://", "package://"),
             )
     return None, (), ""
 
 
-def _color(element: Element) -> str:
+def _read_color(element: XmlElement) -> str:
     """Return the diffuse colour, else the ambient one, as #rrggbb; empty without any."""
     material = element.child("material")
     diffuse = (material.child("diffuse") or material.child("ambient")) if material else None
     if diffuse is None:
         return ""
-    numbers = [float(part) for part in _text(diffuse).split()[:3] if _is_number(part)]
+    numbers = [float(part) for part in _element_text(diffuse).split()[:3] if _is_number(part)]
     return (
         "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in numbers) if len(numbers) == 3 else ""
     )

@@ -15,11 +15,11 @@ from lxml import etree
 
 from mb2fmu.errors import Fault, ModelError
 
-LARGEST = 32 * 2**20
+MAX_FILE_BYTES = 32 * 2**20
 """Bytes of a file; the largest public descriptions have less than a tenth of it."""
 _ELEMENT, _ATTRIBUTE = 0.74, 0.8
 """Likeness from which an unknown word is taken for a misspelled one; extensions of other tools are less alike."""
-FILE = "{mb2fmu}file"
+FILE_ATTRIBUTE = "{mb2fmu}file"
 """Attribute that tells the file of an element that was included."""
 _NO_DOCTYPE = "remove <!DOCTYPE …>"
 _INCLUDE = "http://www.w3.org/2001/XInclude"
@@ -27,13 +27,13 @@ _UNDEFINED_PREFIX = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _XACRO = re.compile(r"xacro", re.IGNORECASE)
 
 
-class Line(int):
+class SourceLine(int):
     """Number of a line, and its file if that is an included one."""
 
     file: str = ""
 
 
-class Faults:
+class FaultCollector:
     """Collects the faults of one file.
 
     Args:
@@ -54,7 +54,7 @@ class Faults:
         """Add a note on what is left out or assumed; each sentence once."""
         self.notes[text] = None
 
-    def complain(self) -> None:
+    def raise_collected(self) -> None:
         """Raise a ``ModelError`` with all faults, if there are any, in the order of the file."""
         if self.found:
             order = {
@@ -64,7 +64,7 @@ class Faults:
             raise ModelError(f"the robot cannot be read from {self.file}:", ordered)
 
 
-def parse(content: bytes, path: Path, expected: Collection[str]) -> etree._Element:
+def parse_xml(content: bytes, path: Path, expected: Collection[str]) -> etree._Element:
     """Return the root element of a file.
 
     Args:
@@ -76,15 +76,15 @@ def parse(content: bytes, path: Path, expected: Collection[str]) -> etree._Eleme
         ModelError: If it is no XML, too large, or uses what a robot file has no business with.
     """
     headline = f"the robot cannot be read from {path.name}:"
-    if len(content) > LARGEST:
-        what = f"it has {len(content) / 2**20:.0f} MB, more than {LARGEST / 2**20:.0f} MB"
+    if len(content) > MAX_FILE_BYTES:
+        what = f"it has {len(content) / 2**20:.0f} MB, more than {MAX_FILE_BYTES / 2**20:.0f} MB"
         raise ModelError(headline, [Fault(what, path.name, "a robot's geometry belongs into mesh files")])
-    parser = _parser()
+    parser = _make_parser()
     try:
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
         if {entry.type for entry in parser.error_log} == {_UNDEFINED_PREFIX}:
-            return _accepted(_with_prefixes_kept(content), path, expected)
+            return _check_root(_with_prefixes_kept(content), path, expected)
         where = f"{path.name}:{error.lineno or 0}"
         if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
             fault = Fault("it has a document type, by which a file can read other files, or swell", where, _NO_DOCTYPE)
@@ -97,10 +97,10 @@ def parse(content: bytes, path: Path, expected: Collection[str]) -> etree._Eleme
         else:
             fault = Fault(f"it is no XML: {error.msg}", where, "correct it there")
         raise ModelError(headline, [fault]) from None
-    return _accepted(root, path, expected)
+    return _check_root(root, path, expected)
 
 
-def _parser(*, recover: bool = False) -> etree.XMLParser:
+def _make_parser(*, recover: bool = False) -> etree.XMLParser:
     """Return a parser that fetches nothing; ``recover``: it goes on behind faults."""
     return etree.XMLParser(
         resolve_entities=False,
@@ -118,7 +118,7 @@ def _with_prefixes_kept(content: bytes) -> etree._Element:
 
     Tools that know nothing of namespaces take such files; a prefix becomes the namespace, ``xi`` that of XInclude.
     """
-    root = etree.fromstring(content, _parser(recover=True))
+    root = etree.fromstring(content, _make_parser(recover=True))
     for element in root.iter(etree.Element):
         prefix, colon, name = str(element.tag).partition(":")
         if colon and not prefix.startswith("{"):
@@ -131,23 +131,23 @@ def _with_prefixes_kept(content: bytes) -> etree._Element:
     return root
 
 
-def _accepted(root: etree._Element, path: Path, expected: Collection[str]) -> etree._Element:
+def _check_root(root: etree._Element, path: Path, expected: Collection[str]) -> etree._Element:
     """Return the root; raise if it is another one, or if something has no business in a robot's file."""
     headline = f"the robot cannot be read from {path.name}:"
-    faults = Faults(path.name)
+    faults = FaultCollector(path.name)
     if root.getroottree().docinfo.doctype:
         faults.add(1, "it has a document type, by which a file can read other files, or swell", _NO_DOCTYPE)
     for element in root.iter():
         _refuse_foreign(element, faults)
-    faults.complain()
+    faults.raise_collected()
     if root.tag not in expected:
-        what = f"its root element is <{tag(root)}>"
+        what = f"its root element is <{local_tag_name(root)}>"
         remedy = f"a robot file has <{'> or <'.join(expected)}> there"
         raise ModelError(headline, [Fault(what, f"{path.name}:{root.sourceline}", remedy)])
     return root
 
 
-def _refuse_foreign(element: etree._Element, faults: Faults) -> None:
+def _refuse_foreign(element: etree._Element, faults: FaultCollector) -> None:
     """Add a fault for entities, XInclude and macros, which would have to be expanded first."""
     name = element.tag if isinstance(element.tag, str) else ""
     line = element.sourceline or 0
@@ -156,24 +156,28 @@ def _refuse_foreign(element: etree._Element, faults: Faults) -> None:
     elif name.startswith(f"{{{_INCLUDE}}}"):
         faults.add(line, "it includes another file by XInclude", "put the parts into one file")
     elif name.startswith("{") and _XACRO.search(name.partition("}")[0]):
-        faults.add(line, f"<xacro:{tag(element)}> is a macro", "expand it first: xacro robot.xacro > robot.urdf")
+        faults.add(
+            line, f"<xacro:{local_tag_name(element)}> is a macro", "expand it first: xacro robot.xacro > robot.urdf"
+        )
     elif "${" in "".join(str(value) for value in element.attrib.values()):
-        faults.add(line, f"an attribute of <{tag(element)}> has ${{…}} in it", "expand the macros first, by xacro")
+        faults.add(
+            line, f"an attribute of <{local_tag_name(element)}> has ${{…}} in it", "expand the macros first, by xacro"
+        )
 
 
-def tag(element: etree._Element) -> str:
+def local_tag_name(element: etree._Element) -> str:
     """Return an element's name without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
-def line_of(element: etree._Element) -> Line:
+def element_line(element: etree._Element) -> SourceLine:
     """Return the line that an element begins in."""
-    line = Line(element.sourceline or 0)
-    line.file = element.get(FILE) or ""
+    line = SourceLine(element.sourceline or 0)
+    line.file = element.get(FILE_ATTRIBUTE) or ""
     return line
 
 
-class Element:
+class XmlElement:
     """An element whose attributes are read by name and kind.
 
     Args:
@@ -181,11 +185,11 @@ class Element:
         faults: Take what is wrong.
     """
 
-    def __init__(self, node: etree._Element, faults: Faults) -> None:
+    def __init__(self, node: etree._Element, faults: FaultCollector) -> None:
         self.node = node
         self.faults = faults
-        self.line = line_of(node)
-        self.name = tag(node)
+        self.line = element_line(node)
+        self.name = local_tag_name(node)
 
     def attribute(self, name: str, *, required: bool = False) -> str:
         """Return an attribute's text; empty where there is none."""
@@ -223,11 +227,11 @@ class Element:
             return None
         return numbers
 
-    def children(self, name: str) -> list[Element]:
+    def children(self, name: str) -> list[XmlElement]:
         """Return elements of a name right below."""
-        return [Element(child, self.faults) for child in self.node if tag(child) == name]
+        return [XmlElement(child, self.faults) for child in self.node if local_tag_name(child) == name]
 
-    def child(self, name: str, *, required: bool = False) -> Element | None:
+    def child(self, name: str, *, required: bool = False) -> XmlElement | None:
         """Return the one element of a name right below; the first, and a fault, where there are several."""
         found = self.children(name)
         if len(found) > 1:
@@ -241,24 +245,24 @@ class Element:
         own = self.node.get("name") if asked != "name" else None
         return f' name="{own}"' if own else ""
 
-    def all(self) -> Iterator[Element]:
+    def all(self) -> Iterator[XmlElement]:
         """Yield all elements right below."""
         for child in self.node:
-            yield Element(child, self.faults)
+            yield XmlElement(child, self.faults)
 
     def allow(
         self, children: Collection[str], left_out: Collection[str] = (), attributes: Collection[str] = ()
     ) -> None:
         """Declare the allowed words; similar ones are faults, all others are ignored with a note."""
         for child in self.node:
-            name = tag(child)
+            name = local_tag_name(child)
             if name in left_out:
                 self.faults.note(f"<{name}> in <{self.name}> is left out: it does not move the robot")
             elif name not in children:
                 near = difflib.get_close_matches(name, children, n=1, cutoff=_ELEMENT)
                 if near:
                     what = f"<{self.name}{self._called()}> cannot have <{name}>"
-                    self.faults.add(line_of(child), what, f"did you mean <{near[0]}>?")
+                    self.faults.add(element_line(child), what, f"did you mean <{near[0]}>?")
                 else:
                     self.faults.note(f"<{name}> in <{self.name}> is not known and left out")
         if attributes:

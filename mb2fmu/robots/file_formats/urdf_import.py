@@ -13,22 +13,22 @@ from pathlib import Path
 import numpy as np
 
 from mb2fmu.robots.description.robot_description import (
-    Geometry,
+    LinkGeometry,
     GeometryKind,
-    Inertial,
-    JointKind,
+    LinkInertia,
+    RobotJointKind,
     JointRecord,
-    Limits,
+    JointLimits,
     LinkRecord,
-    Mimic,
+    JointMimic,
     Pose,
     RobotDescription,
-    cleaned,
-    from_roll_pitch_yaw,
+    clean_rotation,
+    rotation_from_roll_pitch_yaw,
 )
-from mb2fmu.robots.file_formats.strict_xml import Element, Faults, parse
+from mb2fmu.robots.file_formats.strict_xml import XmlElement, FaultCollector, parse_xml
 
-_KINDS: dict[str, JointKind] = {
+_JOINT_KINDS: dict[str, RobotJointKind] = {
     "revolute": "revolute",
     "continuous": "revolute",
     "prismatic": "prismatic",
@@ -36,14 +36,21 @@ _KINDS: dict[str, JointKind] = {
     "floating": "floating",
     "planar": "planar",
 }
-_LEFT_OUT = {
+_IGNORED_ELEMENTS = {
     "actuator", "collision_checking", "collision_filter_group", "contact", "disable_collisions", "frame",
     "gazebo", "gripper", "group", "hardwareInterface", "joint_properties", "kinematics", "loop_joint",
     "mechanism", "mujoco", "plugin", "proximity", "ros2_control", "self_collision_checking", "sensor", "tendon",
     "verbose",
 }  # fmt: skip
-_OF_JOINTS = ("safety_controller", "calibration", "hardwareInterface", "actuator", "rotor_inertia", "gear_ratio")
-_TINY = 1e-12
+_IGNORED_JOINT_ELEMENTS = (
+    "safety_controller",
+    "calibration",
+    "hardwareInterface",
+    "actuator",
+    "rotor_inertia",
+    "gear_ratio",
+)
+_MIN_AXIS_LENGTH = 1e-12
 
 
 def read_urdf(content: bytes, path: Path) -> RobotDescription:
@@ -56,40 +63,42 @@ def read_urdf(content: bytes, path: Path) -> RobotDescription:
     Raises:
         ModelError: With every fault of the file, each with its line.
     """
-    faults = Faults(path.name)
-    root = Element(parse(content, path, ("robot",)), faults)
+    faults = FaultCollector(path.name)
+    root = XmlElement(parse_xml(content, path, ("robot",)), faults)
     name = root.attribute("name")
     if not name:
         faults.note(f"the robot has no name and is called after its file, {path.stem}")
-    root.allow({"link", "joint", "material", "transmission"}, _LEFT_OUT)
-    colors = _materials(root)
-    links = [_link(element, colors) for element in root.children("link")]
-    joints = [_joint(element) for element in root.children("joint")]
-    joints = _with_rotors(root, joints)
+    root.allow({"link", "joint", "material", "transmission"}, _IGNORED_ELEMENTS)
+    colors = _read_materials(root)
+    links = [_read_link(element, colors) for element in root.children("link")]
+    joints = [_read_joint(element) for element in root.children("joint")]
+    joints = _add_rotor_inertias(root, joints)
     description = RobotDescription(
         name=name, links=tuple(links), joints=tuple(joints), root="", source=path, notes=tuple(faults.notes)
     )
-    from mb2fmu.robots.description.tree_checks import checked_tree
+    from mb2fmu.robots.description.tree_checks import check_tree
 
-    return checked_tree(description, faults)
+    return check_tree(description, faults)
 
 
-def _pose(parent: Element) -> Pose:
+def _read_pose(parent: XmlElement) -> Pose:
     """Return the ``origin`` of an element; the identity where there is none."""
     origin = parent.child("origin")
     if origin is None:
         return Pose()
     origin.allow((), attributes=("xyz", "rpy", "quat_xyzw"))
     xyz, rpy = origin.vector("xyz", (0.0, 0.0, 0.0)), origin.vector("rpy", (0.0, 0.0, 0.0))
-    return Pose(cleaned(from_roll_pitch_yaw(rpy)), np.array(xyz))
+    return Pose(clean_rotation(rotation_from_roll_pitch_yaw(rpy)), np.array(xyz))
 
 
-def _materials(root: Element) -> dict[str, str]:
+def _read_materials(root: XmlElement) -> dict[str, str]:
     """Return the named colours of the robot as #rrggbb."""
-    return {material.attribute("name"): color for material in root.children("material") if (color := _color(material))}
+    return {
+        material.attribute("name"): color for material in root.children("material") if (color := _read_color(material))
+    }
 
 
-def _color(material: Element) -> str:
+def _read_color(material: XmlElement) -> str:
     """Return a material's colour as #rrggbb; empty without one."""
     element = material.child("color")
     if element is None:
@@ -101,21 +110,30 @@ def _color(material: Element) -> str:
     return "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in numbers[:3])
 
 
-def _link(element: Element, colors: dict[str, str]) -> LinkRecord:
+def _read_link(element: XmlElement, colors: dict[str, str]) -> LinkRecord:
     """Read a link with its inertia and shapes."""
     name = element.attribute("name", required=True)
-    element.allow({"inertial", "visual", "collision"}, {*_LEFT_OUT, "surface", "self_collide", "material", "origin"})
+    element.allow(
+        {"inertial", "visual", "collision"}, {*_IGNORED_ELEMENTS, "surface", "self_collide", "material", "origin"}
+    )
     inertial = element.child("inertial")
     shapes = [
-        shape for word in ("visual", "collision") for one in element.children(word) for shape in _shape(one, colors)
+        shape
+        for word in ("visual", "collision")
+        for one in element.children(word)
+        for shape in _read_shapes(one, colors)
     ]
-    return LinkRecord(name, _inertial(inertial) if inertial else None, tuple(shapes), element.line)
+    return LinkRecord(name, _read_inertia(inertial) if inertial else None, tuple(shapes), element.line)
 
 
-def _inertial(element: Element) -> Inertial:
+def _read_inertia(element: XmlElement) -> LinkInertia:
     """Read mass and inertia about the centre of mass, turned into the link's axes."""
-    element.allow({"origin", "mass", "inertia"}, _LEFT_OUT)
-    pose, mass, inertia = _pose(element), element.child("mass", required=True), element.child("inertia", required=True)
+    element.allow({"origin", "mass", "inertia"}, _IGNORED_ELEMENTS)
+    pose, mass, inertia = (
+        _read_pose(element),
+        element.child("mass", required=True),
+        element.child("inertia", required=True),
+    )
     value = mass.number("value", required=True) if mass else 0.0
     entries = {"ixx": 0.0, "ixy": 0.0, "ixz": 0.0, "iyy": 0.0, "iyz": 0.0, "izz": 0.0}
     if inertia:
@@ -124,26 +142,26 @@ def _inertial(element: Element) -> Inertial:
     xx, xy, xz, yy, yz, zz = entries.values()
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     turned = pose.rotation @ matrix @ pose.rotation.T
-    return Inertial(value, pose.position, (turned + turned.T) / 2, element.line)
+    return LinkInertia(value, pose.position, (turned + turned.T) / 2, element.line)
 
 
-def _shape(element: Element, colors: dict[str, str]) -> Iterator[Geometry]:
+def _read_shapes(element: XmlElement, colors: dict[str, str]) -> Iterator[LinkGeometry]:
     """Yield the geometry of a ``visual`` or ``collision``."""
     geometry = element.child("geometry", required=True)
     if geometry is None:
         return
     material = element.child("material")
-    color = (_color(material) or colors.get(material.attribute("name"), "")) if material else ""
+    color = (_read_color(material) or colors.get(material.attribute("name"), "")) if material else ""
     for shape in geometry.all():
-        kind, sizes = _sizes(shape)
+        kind, sizes = _read_shape_sizes(shape)
         if kind is None:
             shape.faults.note(f"the shape <{shape.name}> is not drawn")
             continue
         mesh = shape.attribute("filename", required=True) if kind == "mesh" else ""
-        yield Geometry(kind, sizes, _pose(element), color, mesh, element.name == "collision", element.line)
+        yield LinkGeometry(kind, sizes, _read_pose(element), color, mesh, element.name == "collision", element.line)
 
 
-def _sizes(shape: Element) -> tuple[GeometryKind | None, tuple[float, ...]]:
+def _read_shape_sizes(shape: XmlElement) -> tuple[GeometryKind | None, tuple[float, ...]]:
     """Return kind and sizes of a shape, in m; mesh sizes are its scale."""
     match shape.name:
         case "box":
@@ -158,19 +176,19 @@ def _sizes(shape: Element) -> tuple[GeometryKind | None, tuple[float, ...]]:
     return None, ()
 
 
-def _joint(element: Element) -> JointRecord:
+def _read_joint(element: XmlElement) -> JointRecord:
     """Read a joint; one of an unknown type, a fault, is a hinge for the checks that follow."""
     name, text = element.attribute("name", required=True), element.attribute("type", required=True)
     parent, child = element.child("parent", required=True), element.child("child", required=True)
     known = {"parent", "child", "origin", "axis", "limit", "dynamics", "mimic"}
-    element.allow(known, {*_LEFT_OUT, *_OF_JOINTS})
-    if text and text not in _KINDS:
-        remedy = f"known are {', '.join(_KINDS)}"
+    element.allow(known, {*_IGNORED_ELEMENTS, *_IGNORED_JOINT_ELEMENTS})
+    if text and text not in _JOINT_KINDS:
+        remedy = f"known are {', '.join(_JOINT_KINDS)}"
         element.faults.add(element.line, f"joint {name} is of the type {text!r}, which does not exist", remedy)
     ends = [end.attribute("link", required=True) if end else "" for end in (parent, child)]
-    kind = _KINDS.get(text)
-    limits, (damping, friction) = _limits(element, text), _dynamics(element)
-    mimic, axis = _mimic(element), _axis(element, name, kind)
+    kind = _JOINT_KINDS.get(text)
+    limits, (damping, friction) = _read_limits(element, text), _read_dynamics(element)
+    mimic, axis = _read_mimic(element), _read_axis(element, name, kind)
     if kind == "floating" and damping:
         element.faults.note(f"damping of joint {name} is left out: it floats")
     if mimic is not None and kind in {"floating", "planar"}:
@@ -180,7 +198,7 @@ def _joint(element: Element) -> JointRecord:
         kind=kind or "revolute",
         parent=ends[0],
         child=ends[1],
-        origin=_pose(element),
+        origin=_read_pose(element),
         axis=axis,
         limits=limits,
         damping=damping,
@@ -190,12 +208,12 @@ def _joint(element: Element) -> JointRecord:
     )
 
 
-def _axis(element: Element, name: str, kind: JointKind | None) -> np.ndarray:
+def _read_axis(element: XmlElement, name: str, kind: RobotJointKind | None) -> np.ndarray:
     """Return the unit axis of a joint, x by default; fault if it is zero."""
     axis = element.child("axis")
     given = np.array(axis.vector("xyz", (1.0, 0.0, 0.0)) if axis else (1.0, 0.0, 0.0))
     length = float(np.linalg.norm(given))
-    if length < _TINY:
+    if length < _MIN_AXIS_LENGTH:
         if kind in {"revolute", "prismatic", "planar", None}:
             line = axis.line if axis else element.line
             element.faults.add(line, f"the axis of joint {name} is zero", "give a direction")
@@ -203,14 +221,14 @@ def _axis(element: Element, name: str, kind: JointKind | None) -> np.ndarray:
     return given / length
 
 
-def _limits(element: Element, kind: str) -> Limits:
+def _read_limits(element: XmlElement, kind: str) -> JointLimits:
     """Read bounds, effort and velocity; 0 means none for both of the latter, and for a range of equal ends."""
     limit = element.child("limit")
     if limit is None:
         if kind in {"revolute", "prismatic"}:
             name = element.attribute("name")
             element.faults.note(f"joint {name} is {kind} and has no <limit>: it is taken as one without bounds")
-        return Limits()
+        return JointLimits()
     limit.allow((), attributes=("lower", "upper", "effort", "velocity", "acceleration", "jerk", "friction", "damping"))
     effort, velocity = (limit.number(word, 0.0, infinite=True) or np.inf for word in ("effort", "velocity"))
     lower, upper = -np.inf, np.inf
@@ -220,10 +238,10 @@ def _limits(element: Element, kind: str) -> Limits:
             limit.faults.add(limit.line, f"lower = {lower:g} is above upper = {upper:g}", "exchange them")
         if lower == upper:  # the default of both, zero: no range is meant
             lower, upper = -np.inf, np.inf
-    return Limits(lower=lower, upper=upper, effort=abs(effort), velocity=abs(velocity))
+    return JointLimits(lower=lower, upper=upper, effort=abs(effort), velocity=abs(velocity))
 
 
-def _dynamics(element: Element) -> tuple[float, float]:
+def _read_dynamics(element: XmlElement) -> tuple[float, float]:
     """Return damping and friction, with a fault where they are negative."""
     dynamics = element.child("dynamics")
     if dynamics is None:
@@ -237,15 +255,15 @@ def _dynamics(element: Element) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _mimic(element: Element) -> Mimic | None:
+def _read_mimic(element: XmlElement) -> JointMimic | None:
     """Return the joint that this one follows, with multiplier and offset; None for a joint without ``mimic``."""
     mimic = element.child("mimic")
     if mimic is None:
         return None
-    return Mimic(mimic.attribute("joint", required=True), mimic.number("multiplier", 1.0), mimic.number("offset"))
+    return JointMimic(mimic.attribute("joint", required=True), mimic.number("multiplier", 1.0), mimic.number("offset"))
 
 
-def _with_rotors(root: Element, joints: list[JointRecord]) -> list[JointRecord]:
+def _add_rotor_inertias(root: XmlElement, joints: list[JointRecord]) -> list[JointRecord]:
     """Return joints with the rotor inertia of their transmissions, as felt at the joint: inertia × reduction².
 
     Drake's ``drake:rotor_inertia`` and ``drake:gear_ratio`` have their number in an attribute; the latter goes before
@@ -260,8 +278,8 @@ def _with_rotors(root: Element, joints: list[JointRecord]) -> list[JointRecord]:
                 line = transmission.line
                 root.faults.note(f"the transmission in line {line} names joint {end}, which does not exist: left out")
         for actuator in transmission.children("actuator"):
-            inertia = _text_number(actuator, ("motorInertia", "rotorInertia", "rotor_inertia"), 0.0)
-            reduction = _text_number(actuator, ("gear_ratio", "mechanicalReduction"), 1.0)
+            inertia = _read_child_number(actuator, ("motorInertia", "rotorInertia", "rotor_inertia"), 0.0)
+            reduction = _read_child_number(actuator, ("gear_ratio", "mechanicalReduction"), 1.0)
             if inertia < 0:
                 root.faults.add(actuator.line, f"the rotor's inertia is {inertia:g}", "give a number ≥ 0")
             elif inertia and len(ends) != 1:
@@ -272,7 +290,7 @@ def _with_rotors(root: Element, joints: list[JointRecord]) -> list[JointRecord]:
     return [replace(joint, armature=felt.get(joint.name, 0.0)) for joint in joints]
 
 
-def _text_number(element: Element, names: tuple[str, ...], default: float) -> float:
+def _read_child_number(element: XmlElement, names: tuple[str, ...], default: float) -> float:
     """Return the number of the first child that has one of these names, or the default."""
     for name in names:
         for child in element.children(name):

@@ -13,13 +13,13 @@ from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.sources.record_mechanics import RecordedJoint
 from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import MovingTree
+from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
 from mb2fmu.robots.tree.robot_mechanics import JointVariables
 
-_OF_THE_PLANT = "leave --as out and ask the plant for what a motion takes: --with inverse-dynamics"
+_PLANT_REMEDY = "leave --as out and ask the plant for what a motion takes: --with inverse-dynamics"
 
 
-def driven_joints(description: RobotDescription, settings: RobotSettings) -> tuple[str, ...]:
+def select_prescribed_joints(description: RobotDescription, settings: RobotSettings) -> tuple[str, ...]:
     """Return the joints whose motion enters inverse dynamics.
 
     Raises:
@@ -29,11 +29,11 @@ def driven_joints(description: RobotDescription, settings: RobotSettings) -> tup
     odd = [joint for joint in description.joints if joint.kind in {"floating", "planar", "ball"}]
     faults = [
         Fault(f"joint {joint.name} is {joint.kind}, and no drive gives all of its motion", f"{where}:{joint.line}",
-              _OF_THE_PLANT)
+              _PLANT_REMEDY)
         for joint in odd
     ]  # fmt: skip
     if settings.base != "fixed":
-        faults.append(Fault(f"base is {settings.base}, and no drive gives its motion", where, _OF_THE_PLANT))
+        faults.append(Fault(f"base is {settings.base}, and no drive gives its motion", where, _PLANT_REMEDY))
     what = "inverse dynamics exist for a robot without loops"
     loops = [*(loop.name for loop in description.loops), *("+".join(loop.frames) for loop in settings.loops)]
     faults += [Fault(f"{name} closes a loop", where, what) for name in loops]
@@ -49,8 +49,8 @@ def driven_joints(description: RobotDescription, settings: RobotSettings) -> tup
     )
 
 
-def efforts_asked_for(
-    tree: MovingTree, variables: Mapping[int, JointVariables], where: Callable[[int], str]
+def request_joint_efforts(
+    tree: ArticulatedTree, variables: Mapping[int, JointVariables], where: Callable[[int], str]
 ) -> list[OutputRequest]:
     """Return the effort along every joint with a given motion, with those of its followers.
 
@@ -61,8 +61,8 @@ def efforts_asked_for(
     """
     found = []
     for i, each in variables.items():
-        joint = tree.parts[i].moved_by
-        moved = [p.moved_by.name for p in tree.parts[1:] if p.coordinate and p.coordinate[0] == i]
+        joint = tree.parts[i].moving_joint
+        moved = [p.moving_joint.name for p in tree.parts[1:] if p.coordinate and p.coordinate[0] == i]
         turns = joint.kind == "revolute"
         found.append(
             OutputRequest(
@@ -77,8 +77,8 @@ def efforts_asked_for(
     return found
 
 
-def prescribed_motions(
-    tree: MovingTree, variables: Mapping[int, JointVariables], starts: Mapping[sm.Expr, float], excitation: float
+def excite_joint_motions(
+    tree: ArticulatedTree, variables: Mapping[int, JointVariables], starts: Mapping[sm.Expr, float], excitation: float
 ) -> dict[sm.Expr, sm.Expr]:
     """Return position, speed and acceleration of every joint, within its range, each at its own frequency.
 
@@ -92,7 +92,7 @@ def prescribed_motions(
     signals: dict[sm.Expr, sm.Expr] = {}
     for k, (i, each) in enumerate(variables.items()):
         assert each.prescribed is not None
-        limits, middle, rate = tree.parts[i].moved_by.limits, starts[each.prescribed[0]], excitation_rate(k)
+        limits, middle, rate = tree.parts[i].moving_joint.limits, starts[each.prescribed[0]], excitation_rate(k)
         room = min(middle - limits.lower, limits.upper - middle)
         size = float(f"{min(excitation / rate**2, room if room > 0 else np.inf):.6g}")
         position = middle + size * sm.sin(rate * t)

@@ -12,17 +12,21 @@ from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.mechanics.equations.latch_records import Latches
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 from mb2fmu.mechanics.mechanism.sympy_import.contact_import import (
-    Rates,
-    held_by_constraints,
+    SymbolRates,
+    constrained_contact_faults,
     read_contacts,
-    said_twice,
-    sliding_as_they_open,
+    duplicate_contact_faults,
+    coupled_slip_faults,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.latch_import import held_already, held_twice, read_latches
+from mb2fmu.mechanics.mechanism.sympy_import.latch_import import (
+    constrained_latch_faults,
+    dependent_latch_faults,
+    read_latches,
+)
 from mb2fmu.model.model_definition import ModelDefinition
 
 
-def contact_symbols(definition: ModelDefinition) -> list[sm.Expr]:
+def contact_force_symbols(definition: ModelDefinition) -> list[sm.Expr]:
     """Return the functions of time that stand for forces of contacts and latches."""
     forces = [force for contact in definition.contacts for force in contact.forces]
     return forces + [row.force for latch in definition.latches for row in latch.rows]
@@ -31,7 +35,7 @@ def contact_symbols(definition: ModelDefinition) -> list[sm.Expr]:
 def read_joint_contacts(
     definition: ModelDefinition,
     plain: SymbolMap,
-    moving: Rates,
+    moving: SymbolRates,
     u: Sequence[sm.Symbol],
     velocity: VelocityConstraints | None,
     start: Mapping[sm.Symbol, float],
@@ -53,11 +57,11 @@ def read_joint_contacts(
     contacts = read_contacts(definition.contacts, plain, moving, u, taken, latched=bool(definition.latches))
     latches = read_latches(definition.latches, plain, moving, u, taken)
     for what, faults in (
-        ("contacts", [*held_by_constraints(contacts, definition.contacts, velocity, start)]),
-        ("contacts", [*sliding_as_they_open(contacts, definition.contacts, velocity, start)]),
-        ("contacts", [*said_twice(contacts, definition.contacts, start)]),
-        ("latches", [*held_already(latches, definition.latches, velocity, start)]),
-        ("latches", [*held_twice(latches, definition.latches, velocity, start)]),
+        ("contacts", [*constrained_contact_faults(contacts, definition.contacts, velocity, start)]),
+        ("contacts", [*coupled_slip_faults(contacts, definition.contacts, velocity, start)]),
+        ("contacts", [*duplicate_contact_faults(contacts, definition.contacts, start)]),
+        ("latches", [*constrained_latch_faults(latches, definition.latches, velocity, start)]),
+        ("latches", [*dependent_latch_faults(latches, definition.latches, velocity, start)]),
     ):
         if faults:
             raise MechanismError(f"{what} cannot be read:", faults)

@@ -1,4 +1,4 @@
-"""``JointLaws``: efforts of actuators and tendons along joints as expressions, and the control signals."""
+"""``JointEffortLaws``: efforts of actuators and tendons along joints as expressions, and the control signals."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.robots.description.robot_description import UNBOUNDED, ActuatorRecord, TendonRecord
+from mb2fmu.robots.description.robot_description import UNBOUNDED_RANGE, ActuatorRecord, TendonRecord
 
-_ROOM = 0.45
+_CONTROL_RANGE_FRACTION = 0.45
 """Part of a control's range that the default experiment swings in, to either side of its middle."""
 
 
 @dataclass(slots=True)
-class JointLaws:
+class JointEffortLaws:
     """Efforts along joints.
 
     Attributes:
@@ -34,31 +34,31 @@ class JointLaws:
         """Add the force of an actuator to the joints that it acts on."""
         b0, b1, b2 = actuator.bias
         length, rate = self._length(actuator.terms)
-        force = _times(actuator.gain, control) + b0 + _times(b1, length) + _times(b2, rate)
-        self._add(actuator.terms, clamped(force, actuator.force))
+        force = _multiply(actuator.gain, control) + b0 + _multiply(b1, length) + _multiply(b2, rate)
+        self._add(actuator.terms, clamp_force(force, actuator.force))
         self.controls[actuator.name] = control
         self._actuators.append(actuator)
 
     def finish(self, bounds: Mapping[str, tuple[float, float]], tendons: Iterable[TendonRecord]) -> None:
         """Limit the sum of the actuators along each joint, then add the springs and dampers of tendons."""
         for joint, effort in self.efforts.items():
-            self.efforts[joint] = clamped(effort, bounds.get(joint, UNBOUNDED))
+            self.efforts[joint] = clamp_force(effort, bounds.get(joint, UNBOUNDED_RANGE))
         for tendon in tendons:
             length, rate = self._length(tendon.terms)
             short, long = tendon.rest
             stretch = length - short if short == long else sm.Max(0, length - long) + sm.Min(0, length - short)
-            self._add(tendon.terms, -_times(tendon.stiffness, stretch) - _times(tendon.damping, rate))
+            self._add(tendon.terms, -_multiply(tendon.stiffness, stretch) - _multiply(tendon.damping, rate))
 
     def _length(self, terms: Iterable[tuple[str, float]]) -> tuple[sm.Expr, sm.Expr]:
         """Return Σ factor × position, and its rate."""
-        parts = [(_times(factor, self.motions[joint][0]), _times(factor, self.motions[joint][1]))
+        parts = [(_multiply(factor, self.motions[joint][0]), _multiply(factor, self.motions[joint][1]))
                  for joint, factor in terms]  # fmt: skip
         return sm.Add(*(part[0] for part in parts)), sm.Add(*(part[1] for part in parts))
 
     def _add(self, terms: Iterable[tuple[str, float]], force: sm.Expr) -> None:
         """Add a force to the efforts of joints, each times its factor."""
         for joint, factor in terms:
-            self.efforts[joint] = self.efforts.get(joint, sm.S.Zero) + _times(factor, force)
+            self.efforts[joint] = self.efforts.get(joint, sm.S.Zero) + _multiply(factor, force)
 
     def signals(
         self, start: Mapping[sm.Expr, float], hold: Mapping[str, float], swing: Callable[[str, float], float]
@@ -81,14 +81,14 @@ class JointLaws:
             frequency = round(2.0 + 3.0 * ((0.618034 * (k + 1)) % 1.0), 3)
             moving = sum(abs(factor) * swing(joint, frequency) for joint, factor in actuator.terms) / squares
             middle = float(np.clip((wanted - b0 - b1 * length) / gain, low, high))
-            room = _ROOM * (high - low) if np.isfinite(high - low) else np.inf
+            room = _CONTROL_RANGE_FRACTION * (high - low) if np.isfinite(high - low) else np.inf
             size = float(f"{min(abs(moving / gain), room):.6g}")
             middle = float(f"{np.clip(middle, low + size, high - size):.6g}")
             found[self.controls[actuator.name]] = middle + size * sm.sin(frequency * t)
         return found
 
 
-def laws_of_tendons(
+def tendon_efforts(
     motions: Mapping[str, tuple[sm.Expr, sm.Expr]], tendons: Iterable[TendonRecord]
 ) -> dict[str, sm.Expr]:
     """Return joint → effort of the tendons' springs and dampers along it, N·m or N.
@@ -97,19 +97,19 @@ def laws_of_tendons(
         motions: Joint → its position and speed.
         tendons: Of the file.
     """
-    laws = JointLaws(motions)
+    laws = JointEffortLaws(motions)
     laws.finish({}, tendons)
     return laws.efforts
 
 
-def clamped(force: sm.Expr, bounds: tuple[float, float]) -> sm.Expr:
+def clamp_force(force: sm.Expr, bounds: tuple[float, float]) -> sm.Expr:
     """Return a force between its bounds."""
     low, high = bounds
     force = sm.Min(force, high) if np.isfinite(high) else force
     return sm.Max(force, low) if np.isfinite(low) else force
 
 
-def _times(factor: float, expression: sm.Expr) -> sm.Expr:
+def _multiply(factor: float, expression: sm.Expr) -> sm.Expr:
     """Return a product; plain numbers 0 and ±1 leave no floating factor."""
     if factor in (0.0, 1.0, -1.0):
         return int(factor) * expression

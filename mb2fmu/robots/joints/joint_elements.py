@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mb2fmu.model.elements import CoulombFriction, HardStop
-from mb2fmu.robots.tree.articulated_tree import MovingTree
+from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
 from mb2fmu.robots.tree.robot_mechanics import JointVariables
 
 STOP_RATE = 200.0
@@ -22,7 +22,7 @@ STOP_DAMPING = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class FeltAtJoint:
+class JointPassiveEffort:
     """Friction and range along one coordinate, of its joint and the joint's followers.
 
     Attributes:
@@ -42,7 +42,9 @@ class FeltAtJoint:
     upper: float
 
 
-def felt_at_joints(tree: MovingTree, variables: Mapping[int, JointVariables]) -> tuple[FeltAtJoint, ...]:
+def find_joint_passive_efforts(
+    tree: ArticulatedTree, variables: Mapping[int, JointVariables]
+) -> tuple[JointPassiveEffort, ...]:
     """Return friction and range of every joint with its own coordinate that is not prescribed.
 
     Args:
@@ -58,21 +60,23 @@ def felt_at_joints(tree: MovingTree, variables: Mapping[int, JointVariables]) ->
             if part.coordinate is None or part.coordinate[0] != i:
                 continue
             _, factor, offset = part.coordinate
-            joint = part.moved_by
+            joint = part.moving_joint
             friction += abs(factor) * joint.friction
             if factor:
                 ends = sorted((end - offset) / factor for end in (joint.limits.lower, joint.limits.upper))
                 lower, upper = max(lower, ends[0]), min(upper, ends[1])
-        found.append(FeltAtJoint(tree.parts[i].moved_by.name, each.name, i, friction, float(lower), float(upper)))
+        found.append(
+            JointPassiveEffort(tree.parts[i].moving_joint.name, each.name, i, friction, float(lower), float(upper))
+        )
     return tuple(found)
 
 
-def friction_element(felt: FeltAtJoint) -> CoulombFriction:
+def make_joint_friction(felt: JointPassiveEffort) -> CoulombFriction:
     """Return Coulomb's law; robot files give one number, so break-away and sliding friction are equal."""
     return CoulombFriction(f"{felt.name}.friction", felt.joint, kinetic=felt.friction)
 
 
-def hard_stops(felt: FeltAtJoint, inertia: float) -> HardStop:
+def make_hard_stops(felt: JointPassiveEffort, inertia: float) -> HardStop:
     """Return stops at both ends of a range.
 
     No file says how stiff they are. With ``inertia`` (of the joint at the start, kg·m² or kg) they are as stiff as
@@ -89,6 +93,6 @@ def hard_stops(felt: FeltAtJoint, inertia: float) -> HardStop:
     )
 
 
-def with_stops(felt: tuple[FeltAtJoint, ...]) -> Iterator[FeltAtJoint]:
+def select_bounded_joints(felt: tuple[JointPassiveEffort, ...]) -> Iterator[JointPassiveEffort]:
     """Return the joints whose range ends somewhere and is not empty."""
     return (each for each in felt if (np.isfinite(each.lower) or np.isfinite(each.upper)) and each.lower < each.upper)

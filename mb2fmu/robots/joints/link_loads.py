@@ -9,20 +9,20 @@ import numpy as np
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.naming import suggested_name
+from mb2fmu.model.naming import suggest_identifier
 from mb2fmu.model.sources.record_mechanics import RecordedPoint
 from mb2fmu.model.variables import Input
 from mb2fmu.robots.description.robot_description import Array
 from mb2fmu.robots.joints.inverse_dynamics import excitation_rate
 from mb2fmu.robots.robot_settings import LoadSetting, LoadWord
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
-from mb2fmu.robots.tree.tree_inertia import twists
+from mb2fmu.robots.tree.tree_inertia import compute_twists
 
-_NOTHING = 1e-9
-_UNITS: dict[LoadWord, str] = {"force": "N", "torque": "N.m"}
+_ZERO_TOLERANCE = 1e-9
+_LOAD_UNITS: dict[LoadWord, str] = {"force": "N", "torque": "N.m"}
 
 
-def inputs_of_loads(
+def declare_load_inputs(
     loads: Sequence[LoadSetting], links: Sequence[str], notes: list[str]
 ) -> tuple[tuple[str, ...], tuple[Input, ...]]:
     """Return the name of each load in the unit, and its components as inputs: force before torque.
@@ -36,7 +36,7 @@ def inputs_of_loads(
     inputs = []
     for load in loads:
         wanted = load.name or load.frame
-        first = suggested_name(wanted, "load")
+        first = suggest_identifier(wanted, "load")
         tries = (first, *(f"{first}_{k}" for k in range(2, len(loads) + 2)))
         names.append(next(name for name in tries if name not in names))
         if names[-1] != wanted:
@@ -50,11 +50,11 @@ def inputs_of_loads(
                 text = f"{axis} component of the {word} on {at}, {along}"
                 name = f"{names[-1]}.{word}.{axis}"
                 symbol = dynamicsymbols(f"{word}_{axis}_{names[-1]}")
-                inputs.append(Input(symbol=symbol, name=name, unit=_UNITS[word], description=text))
+                inputs.append(Input(symbol=symbol, name=name, unit=_LOAD_UNITS[word], description=text))
     return tuple(names), tuple(inputs)
 
 
-def add_asked_loads(mechanics: RobotMechanics, inputs: Sequence[Input]) -> None:
+def add_requested_loads(mechanics: RobotMechanics, inputs: Sequence[Input]) -> None:
     """Add the loads of the settings, whose components are the inputs, in their order."""
     symbols, source = iter([item.symbol for item in inputs]), mechanics.description.source
     for load in mechanics.settings.loads:
@@ -67,7 +67,7 @@ def add_asked_loads(mechanics: RobotMechanics, inputs: Sequence[Input]) -> None:
             mechanics.loads[-1] = replace(mechanics.loads[-1], where=source.name if source else "")
 
 
-def swinging_loads(
+def excite_link_loads(
     mechanics: RobotMechanics,
     inputs: Sequence[Input],
     positions: Mapping[int, float],
@@ -86,7 +86,7 @@ def swinging_loads(
         first: Number of excitations before these.
     """
     t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-    poses, columns = twists(mechanics.tree, positions)
+    poses, columns = compute_twists(mechanics.tree, positions)
     signals: dict[sm.Expr, sm.Expr] = {}
     for k, item in enumerate(inputs):
         load = mechanics.loads[k // 3]
@@ -105,6 +105,6 @@ def swinging_loads(
             forces[j] = moved @ axes[:, k % 3]
         most = np.max(np.abs(np.linalg.solve(M, forces)), initial=0.0) if len(M) else 0.0
         # along a direction in which nothing moves a force of 1 N or 1 N·m does no harm
-        swing = float(f"{size / most:.6g}") if most > _NOTHING * np.linalg.norm(forces) else size
+        swing = float(f"{size / most:.6g}") if most > _ZERO_TOLERANCE * np.linalg.norm(forces) else size
         signals[item.symbol] = swing * sm.sin(excitation_rate(first + k) * t)
     return signals

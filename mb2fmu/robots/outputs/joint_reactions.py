@@ -13,13 +13,13 @@ from dataclasses import replace
 from mb2fmu.errors import Fault
 from mb2fmu.model.model import Model
 from mb2fmu.model.sources.record_mechanics import RecordedBody, RecordedPoint
-from mb2fmu.robots.tree.articulated_tree import MovingTree
+from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 
 def reaction_faults(mechanics: RobotMechanics) -> Iterator[Fault]:
     """Yield faults of the joints whose reactions the settings ask for."""
-    joints = _moving(mechanics.tree)
+    joints = _moved_parts(mechanics.tree)
     for name in mechanics.settings.reactions:
         if name not in joints:
             what = f"the reaction of {name!r} is asked for, which is no joint that moves"
@@ -27,11 +27,11 @@ def reaction_faults(mechanics: RobotMechanics) -> Iterator[Fault]:
         elif mechanics.loops:
             what = f"the reaction of joint {name} is asked for, and loops are closed, which hold the links, too"
             yield Fault(what, "", "leave reactions out")
-        elif not _beyond(mechanics.tree, joints[name]):
+        elif not _carried_bodies(mechanics.tree, joints[name]):
             yield Fault(f"joint {name} carries no mass: it has no reaction", "", "leave it out of reactions")
 
 
-def ask_for_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[int, str]) -> None:
+def request_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[int, str]) -> None:
     """Add force and torque of the joints that the settings name, in the inertial frame's components.
 
     Args:
@@ -39,22 +39,22 @@ def ask_for_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[in
         mechanics: Without faults.
         names: Number of a part → legal name of its joint.
     """
-    joints = _moving(mechanics.tree)
+    joints = _moved_parts(mechanics.tree)
     for joint in mechanics.settings.reactions:
         i = joints[joint]
         at = RecordedPoint(mechanics.tree.parts[i].name)
-        model.output_reaction(f"{names[i]}.reaction", _beyond(mechanics.tree, i), at=at)
+        model.output_reaction(f"{names[i]}.reaction", _carried_bodies(mechanics.tree, i), at=at)
         for k, word in ((-2, "force"), (-1, "torque about its origin")):
             text = f"{word} of joint {joint} and its drive on what it carries, in the inertial frame"
             model.declared[k] = replace(model.declared[k], description=text)
 
 
-def _moving(tree: MovingTree) -> dict[str, int]:
+def _moved_parts(tree: ArticulatedTree) -> dict[str, int]:
     """Return joint → number of the part that it moves."""
-    return {part.moved_by.name: i for i, part in enumerate(tree.parts[1:], 1)}
+    return {part.moving_joint.name: i for i, part in enumerate(tree.parts[1:], 1)}
 
 
-def _beyond(tree: MovingTree, first: int) -> tuple[RecordedBody, ...]:
+def _carried_bodies(tree: ArticulatedTree, first: int) -> tuple[RecordedBody, ...]:
     """Return the bodies that a joint carries."""
     found = sorted(tree.behind([first]))
     return tuple(RecordedBody(tree.parts[i].name) for i in found if tree.parts[i].inertial is not None)

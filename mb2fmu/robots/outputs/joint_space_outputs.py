@@ -17,13 +17,13 @@ from mb2fmu.model.variables import Input, Speed
 from mb2fmu.robots.robot_settings import JointSpaceWord, RobotSettings
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
-_LINEAR = {True: "m", False: "1"}
-_ANGULAR = {True: "1", False: "rad/m"}
+_LINEAR_JACOBIAN_UNITS = {True: "m", False: "1"}
+_ANGULAR_JACOBIAN_UNITS = {True: "1", False: "rad/m"}
 """Units of a Jacobian's upper and lower rows, of speeds that turn and that do not."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Direction:
+class _SpeedDirection:
     """One speed: ``base`` is the joint's name, ``axis`` such as ``.x`` where the joint has several."""
 
     speed: sm.Expr
@@ -48,7 +48,7 @@ class _Direction:
 
 
 @dataclass(frozen=True, slots=True)
-class JointSpaceOutputs:
+class JointSpaceDeclarations:
     """Declared variables of the requested quantities.
 
     Attributes:
@@ -60,9 +60,9 @@ class JointSpaceOutputs:
     requests: tuple[OutputRequest, ...] = ()
 
 
-def joint_space_outputs(
+def declare_joint_space_outputs(
     settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMechanics
-) -> JointSpaceOutputs:
+) -> JointSpaceDeclarations:
     """Return outputs and inputs for ``settings.quantities``.
 
     Args:
@@ -74,16 +74,16 @@ def joint_space_outputs(
         ModelError: With everything that is asked for and is not there.
     """
     if not settings.quantities:
-        return JointSpaceOutputs()
-    _refuse(settings, speeds, mechanics)
-    writer = _Writer(mechanics, [_direction(speed) for speed in speeds])
+        return JointSpaceDeclarations()
+    _check_quantities(settings, speeds, mechanics)
+    writer = _RequestWriter(mechanics, [_parse_direction(speed) for speed in speeds])
     for word in dict.fromkeys(settings.quantities):
         name, _, frame = word.partition(":")
         writer.write(name, frame)
-    return JointSpaceOutputs(tuple(writer.inputs), tuple(writer.requests))
+    return JointSpaceDeclarations(tuple(writer.inputs), tuple(writer.requests))
 
 
-def _refuse(settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMechanics) -> None:
+def _check_quantities(settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMechanics) -> None:
     """Raise if quantities are asked of a robot that cannot have them, with all faults."""
     where = mechanics.description.source.name if mechanics.description.source else mechanics.description.name
     asked = ", ".join(settings.quantities)
@@ -107,16 +107,16 @@ def _refuse(settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMe
         raise ModelError("the robot's settings do not fit it:", faults)
 
 
-def _direction(speed: Speed) -> _Direction:
+def _parse_direction(speed: Speed) -> _SpeedDirection:
     """Return the direction that a speed's name tells, such as ``elbow.speed`` or ``base.velocity.x``."""
     base, word, axis = re.fullmatch(r"(.+)\.(speed|velocity|angular_velocity)(\.[xyz])?", speed.name).groups()  # type: ignore[union-attr]
-    return _Direction(speed.symbol, base, axis or "", speed.unit == "rad/s", word != "speed")
+    return _SpeedDirection(speed.symbol, base, axis or "", speed.unit == "rad/s", word != "speed")
 
 
 @dataclass(slots=True)
-class _Writer:
+class _RequestWriter:
     mechanics: RobotMechanics
-    directions: list[_Direction]
+    directions: list[_SpeedDirection]
     inputs: list[Input] = field(default_factory=list)
     requests: list[OutputRequest] = field(default_factory=list)
 
@@ -176,8 +176,8 @@ class _Writer:
         """Ask for six rows: velocity of the frame's origin and angular velocity, in the ground's axes."""
         name = re.sub(r"\W+", "_", frame)
         blocks = (
-            ("partial_velocity", self.mechanics.point(frame), _LINEAR, "velocity"),
-            ("partial_angular_velocity", self.mechanics.frame(frame), _ANGULAR, "angular velocity"),
+            ("partial_velocity", self.mechanics.point(frame), _LINEAR_JACOBIAN_UNITS, "velocity"),
+            ("partial_angular_velocity", self.mechanics.frame(frame), _ANGULAR_JACOBIAN_UNITS, "angular velocity"),
         )
         for block, (kind, subject, units, word) in enumerate(blocks):
             for row, axis in enumerate("xyz"):

@@ -10,10 +10,10 @@ from mb2fmu.model.model import Model
 from mb2fmu.robots.robot_settings import FrameOutput
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
-_TURNING = {"orientation", "angular_velocity"}
+_ORIENTATION_KINDS = {"orientation", "angular_velocity"}
 
 
-def ask_for_frame(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None:
+def request_frame_outputs(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None:
     """Add outputs for the requested quantities of one link, at its offset.
 
     Args:
@@ -27,7 +27,7 @@ def ask_for_frame(model: Model, mechanics: RobotMechanics, item: FrameOutput) ->
     if any(item.offset):
         of = f"the point at {', '.join(f'{x:g}' for x in item.offset)} m of {of}"
     for word in item.of:
-        subject: Any = frame if word in _TURNING else point
+        subject: Any = frame if word in _ORIENTATION_KINDS else point
         getattr(model, f"output_{word}")(f"{name}.{word}", subject)
-        text = f"{word.replace('_', ' ')} of {f'link {item.frame}' if word in _TURNING else of}, in the inertial frame"
+        text = f"{word.replace('_', ' ')} of {f'link {item.frame}' if word in _ORIENTATION_KINDS else of}, in the inertial frame"
         model.declared[-1] = replace(model.declared[-1], description=text)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.model import Model
-from mb2fmu.model.naming import requested_names
+from mb2fmu.model.naming import output_variable_names
 from mb2fmu.model.variables import Coordinate, Input, Speed
 
 ARRAY_NAMES = frozenset({"q", "v", "acceleration", "tau", "control", "desired_acceleration", "prescribed"})
 """What no joint is called where there are arrays."""
 
-_EQUATIONS = {
+_EQUATION_ARRAY_NAMES = {
     "mass_matrix": "mass_matrix",
     "gravity_effort": "gravity_effort",
     "inverse_effort": "required_effort",
@@ -21,7 +21,7 @@ _EQUATIONS = {
 }
 """Kind of an output of which there is one per speed or pair of speeds → array of all of them."""
 
-_JACOBIANS = {"partial_velocity", "partial_angular_velocity"}
+_JACOBIAN_KINDS = {"partial_velocity", "partial_angular_velocity"}
 
 
 def declare_arrays(model: Model) -> None:
@@ -37,15 +37,15 @@ def declare_arrays(model: Model) -> None:
         "v": (speeds, "speeds, in the order of the scalars"),
         "acceleration": ([f"der({name})" for name in speeds], "rates of the speeds"),
     }
-    for name, item in _inputs(model, moves=bool(coordinates)):
-        found.setdefault(name, ([], _INPUTS[name.rpartition(".")[2]]))[0].append(item)
+    for name, item in _list_input_arrays(model, moves=bool(coordinates)):
+        found.setdefault(name, ([], _INPUT_ARRAY_NAMES[name.rpartition(".")[2]]))[0].append(item)
     for name, (elements, text) in found.items():
         if elements:
             model.array(name, elements, description=text)
-    _declare_outputs(model, len(speeds))
+    _declare_output_arrays(model, len(speeds))
 
 
-_INPUTS = {
+_INPUT_ARRAY_NAMES = {
     "force": "components of a force on a link",
     "torque": "components of a torque on a link",
     "tau": "efforts along the joints, in the order of the scalars of a unit without arrays",
@@ -57,7 +57,7 @@ _INPUTS = {
 }
 
 
-def _inputs(model: Model, *, moves: bool) -> Iterator[tuple[str, str]]:
+def _list_input_arrays(model: Model, *, moves: bool) -> Iterator[tuple[str, str]]:
     """Yield (array, input); prescribed motions are inputs where nothing else moves."""
     words = {"effort": "tau", "control": "control", "speed": "v", "acceleration": "acceleration"}
     for item in model.declared:
@@ -75,14 +75,14 @@ def _inputs(model: Model, *, moves: bool) -> Iterator[tuple[str, str]]:
             yield f"prescribed.{motion}" if moves else motion, item.name
 
 
-def _declare_outputs(model: Model, speeds: int) -> None:
+def _declare_output_arrays(model: Model, speeds: int) -> None:
     """Declare outputs of the equations by kind, of frames by name."""
     groups: dict[str, list[str]] = {}
     for item in [each for each in model.declared if isinstance(each, OutputRequest)]:
-        names = requested_names(item)
-        if item.kind in _EQUATIONS:
-            groups.setdefault(_EQUATIONS[item.kind], []).extend(names)
-        elif item.kind in _JACOBIANS:
+        names = output_variable_names(item)
+        if item.kind in _EQUATION_ARRAY_NAMES:
+            groups.setdefault(_EQUATION_ARRAY_NAMES[item.kind], []).extend(names)
+        elif item.kind in _JACOBIAN_KINDS:
             groups.setdefault(re.sub(r"\[.*", "", item.name), []).extend(names)
         elif len(names) > 1:
             groups.setdefault(item.name, []).extend(names)

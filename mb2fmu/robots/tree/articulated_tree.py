@@ -1,4 +1,4 @@
-"""``MovingTree``: the parts of a robot that move against each other; fixed links are one part.
+"""``ArticulatedTree``: the parts of a robot that move against each other; fixed links are one part.
 
 Each part has axes of its own in which its joint is simplest: a hinge turns about a coordinate axis of them. Part 0 is
 the ground.
@@ -12,33 +12,33 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.robots.description.rigid_inertias import REMEDY, inertial_faults, repaired, together
+from mb2fmu.robots.description.rigid_inertias import INERTIA_REMEDY, inertial_faults, repair_inertia, combine_inertias
 from mb2fmu.robots.description.robot_description import (
     Array,
-    Inertial,
+    LinkInertia,
     JointRecord,
     LinkRecord,
-    Mimic,
+    JointMimic,
     Pose,
     RobotDescription,
-    cleaned,
+    clean_rotation,
     name_in_file,
 )
 from mb2fmu.robots.robot_settings import RobotSettings
 
-_EXACT = 1e-14
+_AXIS_TOLERANCE = 1e-14
 """An axis this near to a coordinate axis is one: normalizing (0, 0, 2) leaves round-off."""
-BASE = "base"
+BASE_JOINT_NAME = "base"
 """Name of the joint that connects a floating or planar robot with the ground."""
-GROUNDS = ("ground", "world", "inertial", "ground_")
+GROUND_NAMES = ("ground", "world", "inertial", "ground_")
 """What the ground is called: the first that no link is."""
 
 
-DO_NOT_FIT = "the robot's settings do not fit it:"
+SETTINGS_HEADLINE = "the robot's settings do not fit it:"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class TreePart:
     """A set of links that moves as one rigid body.
 
     Attributes:
@@ -61,18 +61,18 @@ class Part:
     axis: int
     sign: float
     coordinate: tuple[int, float, float] | None
-    inertial: Inertial | None
+    inertial: LinkInertia | None
     links: tuple[tuple[str, Pose], ...]
 
     @property
-    def moved_by(self) -> JointRecord:
+    def moving_joint(self) -> JointRecord:
         """The joint that moves the part; not for the ground."""
         assert self.joint is not None
         return self.joint
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MovingTree:
+class ArticulatedTree:
     """The parts, parents first.
 
     Attributes:
@@ -82,7 +82,7 @@ class MovingTree:
         held: Joint → position at which it stands still.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[TreePart, ...]
     place: Mapping[str, tuple[int, Pose]]
     notes: tuple[str, ...]
     held: Mapping[str, float]
@@ -97,7 +97,7 @@ class MovingTree:
 
 
 @dataclass(slots=True)
-class _Draft:
+class _PartDraft:
     name: str
     parent: int
     joint: JointRecord | None
@@ -107,7 +107,7 @@ class _Draft:
     links: list[tuple[LinkRecord, Pose]] = field(default_factory=list)
 
 
-def moving_tree(description: RobotDescription, settings: RobotSettings) -> MovingTree:
+def build_articulated_tree(description: RobotDescription, settings: RobotSettings) -> ArticulatedTree:
     """Return the parts of a robot.
 
     Raises:
@@ -116,25 +116,25 @@ def moving_tree(description: RobotDescription, settings: RobotSettings) -> Movin
     """
     where = description.source.name if description.source else description.name
     notes: list[str] = []
-    joints = _with_settings(description, settings, where)
-    links = _with_possible_inertias(description, settings, where, notes)
-    drafts, place = _drafts(description, joints, links, settings)
+    joints = _apply_settings(description, settings, where)
+    links = _check_inertias(description, settings, where, notes)
+    drafts, place = _draft_parts(description, joints, links, settings)
     parts = []
     numbers = {draft.joint.name: i for i, draft in enumerate(drafts) if draft.joint}
     for i, draft in enumerate(drafts):
-        inertial = together([(pose, link.inertial) for link, pose in draft.links if link.inertial])
-        coordinate = _coordinate(i, draft.joint, drafts, numbers)
+        inertial = combine_inertias([(pose, link.inertial) for link, pose in draft.links if link.inertial])
+        coordinate = _moving_coordinate(i, draft.joint, drafts, numbers)
         placed = tuple((link.name, pose) for link, pose in draft.links)
         first = (draft.name, draft.parent, draft.joint, draft.before, draft.axis, draft.sign)
-        parts.append(Part(*first, coordinate, inertial, placed))
+        parts.append(TreePart(*first, coordinate, inertial, placed))
     held = {joint.name: joint.start for joint in joints if joint.kind == "fixed"}
-    tree = MovingTree(tuple(parts), place, tuple(notes), held)
-    _refuse_unweighed(drafts, where)
-    _refuse_massless(tree, where)
+    tree = ArticulatedTree(tuple(parts), place, tuple(notes), held)
+    _check_known_masses(drafts, where)
+    _check_end_masses(tree, where)
     return tree
 
 
-def _with_settings(description: RobotDescription, settings: RobotSettings, where: str) -> list[JointRecord]:
+def _apply_settings(description: RobotDescription, settings: RobotSettings, where: str) -> list[JointRecord]:
     """Return the joints with the settings applied; mimics of locked joints are locked."""
     known = {joint.name: joint for joint in description.joints}
     asked = {
@@ -145,13 +145,13 @@ def _with_settings(description: RobotDescription, settings: RobotSettings, where
         Fault(f"{word} names the joint {name}, which does not exist", where, f"there are {', '.join(known)}")
         for word, names in asked.items()
         for name in names
-        if name not in known and not (name == BASE and settings.base != "fixed")
+        if name not in known and not (name == BASE_JOINT_NAME and settings.base != "fixed")
     ]
-    faults += _contradictions(known, asked, where)
-    faults += _starts_out_of_range(known, settings, where)
-    faults += _links_that_are_not(description, settings, where)
+    faults += _contradiction_faults(known, asked, where)
+    faults += _start_range_faults(known, settings, where)
+    faults += _missing_link_faults(description, settings, where)
     if faults:
-        raise ModelError(DO_NOT_FIT, faults)
+        raise ModelError(SETTINGS_HEADLINE, faults)
     found = {}
     for name, joint in known.items():
         changed = replace(joint, start=settings.start.get(name, joint.start))
@@ -164,10 +164,10 @@ def _with_settings(description: RobotDescription, settings: RobotSettings, where
             position = _locked_position(joint, found, locked)
             if position is not None:
                 locked[joint.name] = position
-    return [locked_joint(joint, locked[joint.name]) if joint.name in locked else joint for joint in found.values()]
+    return [lock_joint(joint, locked[joint.name]) if joint.name in locked else joint for joint in found.values()]
 
 
-def _contradictions(
+def _contradiction_faults(
     known: Mapping[str, JointRecord], asked: Mapping[str, Iterable[str]], where: str
 ) -> Iterator[Fault]:
     """Yield joints with settings that contradict each other; none of two is dropped silently."""
@@ -182,7 +182,7 @@ def _contradictions(
             yield Fault(what, f"{where}:{joint.line}" if joint.line else where, "take it out of the others")
 
 
-def _starts_out_of_range(known: Mapping[str, JointRecord], settings: RobotSettings, where: str) -> list[Fault]:
+def _start_range_faults(known: Mapping[str, JointRecord], settings: RobotSettings, where: str) -> list[Fault]:
     """Return a fault for each start value that its joint cannot have."""
     return [
         Fault(
@@ -195,15 +195,17 @@ def _starts_out_of_range(known: Mapping[str, JointRecord], settings: RobotSettin
     ]
 
 
-def _links_that_are_not(description: RobotDescription, settings: RobotSettings, where: str) -> list[Fault]:
+def _missing_link_faults(description: RobotDescription, settings: RobotSettings, where: str) -> list[Fault]:
     """Return a fault for each link that outputs and loops of the settings name and the file does not have."""
     links = [link.name for link in description.links]
     remedy = f"there are {', '.join(links)}"
     asked = {
-        f"an output is asked of {item.frame!r}": item.frame for item in settings.outputs if item.frame not in GROUNDS
+        f"an output is asked of {item.frame!r}": item.frame
+        for item in settings.outputs
+        if item.frame not in GROUND_NAMES
     }
     asked |= {f"a load acts on {item.frame!r}": item.frame for item in settings.loads}
-    axes = dict.fromkeys(item.axes for item in settings.loads if item.axes not in {"", *GROUNDS})
+    axes = dict.fromkeys(item.axes for item in settings.loads if item.axes not in {"", *GROUND_NAMES})
     asked |= {f"a load is along the axes of {name!r}": name for name in axes}
     asked |= {f"a loop connects {name!r}": name for item in settings.loops for name in item.frames}
     faults = [Fault(f"{what}, which is no link", where, remedy) for what, name in asked.items() if name not in links]
@@ -225,22 +227,22 @@ def _locked_position(
     return offset if current.kind == "fixed" else None
 
 
-def locked_joint(joint: JointRecord, position: float) -> JointRecord:
+def lock_joint(joint: JointRecord, position: float) -> JointRecord:
     """Return a joint as a fixed one at a position."""
     moved = Pose(position=position * joint.axis)
     if joint.kind == "revolute":
-        moved = Pose(turned_about(joint.axis, position))
+        moved = Pose(rotation_about_axis(joint.axis, position))
     return replace(joint, kind="fixed", origin=joint.origin @ moved, mimic=None, start=position)
 
 
-def turned_about(axis: Array, angle: float) -> Array:
+def rotation_about_axis(axis: Array, angle: float) -> Array:
     """Return the rotation by an angle about a unit vector (Rodrigues)."""
     x, y, z = axis
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return cleaned(np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross)
+    return clean_rotation(np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross)
 
 
-def _with_possible_inertias(
+def _check_inertias(
     description: RobotDescription, settings: RobotSettings, where: str, notes: list[str]
 ) -> dict[str, LinkRecord]:
     """Return the links with inertias that bodies can have: repaired, kept or refused, by the settings."""
@@ -251,7 +253,7 @@ def _with_possible_inertias(
         if not wrong or link.inertial is None:
             continue
         if settings.inertia == "repair":
-            mended = repaired(link.inertial)
+            mended = repair_inertia(link.inertial)
             links[link.name] = replace(link, inertial=mended)
             moments = ", ".join(f"{moment:.4g}" for moment in np.linalg.eigvalsh(mended.inertia))
             notes.append(
@@ -263,23 +265,25 @@ def _with_possible_inertias(
             notes.append(f"link {link.name}: {wrong[0]}; it stands still, and nothing depends on it")
         else:
             line = f"{where}:{link.inertial.line}" if link.inertial.line else where
-            faults += [Fault(f"link {link.name} cannot be a body: {what}", line, REMEDY) for what in wrong]
+            faults += [Fault(f"link {link.name} cannot be a body: {what}", line, INERTIA_REMEDY) for what in wrong]
     if faults:
         raise ModelError("the robot has inertias that no body can have:", faults)
     return links
 
 
-def _drafts(
+def _draft_parts(
     description: RobotDescription, joints: list[JointRecord], links: Mapping[str, LinkRecord], settings: RobotSettings
-) -> tuple[list[_Draft], dict[str, tuple[int, Pose]]]:
+) -> tuple[list[_PartDraft], dict[str, tuple[int, Pose]]]:
     """Return the moving parts, and for each link its part and pose on it; links joined rigidly share a part."""
-    drafts = [_Draft("ground", -1, None, Pose(), 2, 1.0)]
+    drafts = [_PartDraft("ground", -1, None, Pose(), 2, 1.0)]
     place: dict[str, tuple[int, Pose]] = {}
     root = links[description.root]
     if settings.base != "fixed":
         axis = np.array([0.0, 0.0, 1.0])
-        base = JointRecord(name=BASE, kind=settings.base, parent="", child=root.name, axis=axis, driven=False)
-        drafts.append(_Draft(root.name, 0, base, Pose(), 2, 1.0))
+        base = JointRecord(
+            name=BASE_JOINT_NAME, kind=settings.base, parent="", child=root.name, axis=axis, driven=False
+        )
+        drafts.append(_PartDraft(root.name, 0, base, Pose(), 2, 1.0))
     place[root.name] = (len(drafts) - 1, Pose())
     drafts[-1].links.append((root, Pose()))
     for joint in joints:
@@ -288,43 +292,43 @@ def _drafts(
         if joint.kind == "fixed":
             place[joint.child] = (parent, at)
         else:
-            along, sign, align = _axes(joint)
-            drafts.append(_Draft(joint.child, parent, joint, at @ Pose(align), along, sign))
+            along, sign, align = _align_axis(joint)
+            drafts.append(_PartDraft(joint.child, parent, joint, at @ Pose(align), along, sign))
             place[joint.child] = (len(drafts) - 1, Pose(align.T))
         number, own = place[joint.child]
         drafts[number].links.append((links[joint.child], own))
     return drafts, place
 
 
-def _axes(joint: JointRecord) -> tuple[int, float, Array]:
+def _align_axis(joint: JointRecord) -> tuple[int, float, Array]:
     """Return coordinate axis and sign of a joint's axis, and the rotation that aligns it."""
     if joint.kind in {"floating", "ball"}:
         return 2, 1.0, np.eye(3)
     nearest = int(np.argmax(np.abs(joint.axis)))
     others = [abs(joint.axis[i]) for i in range(3) if i != nearest]
-    if max(others) <= _EXACT and joint.kind != "planar":
+    if max(others) <= _AXIS_TOLERANCE and joint.kind != "planar":
         return nearest, float(np.sign(joint.axis[nearest])), np.eye(3)
-    return 2, 1.0, z_along(joint.axis)
+    return 2, 1.0, rotation_with_z_along(joint.axis)
 
 
-def z_along(axis: Array) -> Array:
+def rotation_with_z_along(axis: Array) -> Array:
     """Return a rotation whose third column is ``axis``, the others as near as possible to the joint's own."""
     helper = np.zeros(3)
     helper[int(np.argmin(np.abs(axis)))] = 1.0
     x = helper - (helper @ axis) * axis
     x /= np.linalg.norm(x)
-    return cleaned(np.column_stack([x, np.cross(axis, x), axis]))
+    return clean_rotation(np.column_stack([x, np.cross(axis, x), axis]))
 
 
-def _coordinate(
-    number: int, joint: JointRecord | None, drafts: list[_Draft], numbers: Mapping[str, int]
+def _moving_coordinate(
+    number: int, joint: JointRecord | None, drafts: list[_PartDraft], numbers: Mapping[str, int]
 ) -> tuple[int, float, float] | None:
     """Return the joint whose position moves a part, with factor and offset; chains of mimics are followed."""
     if joint is None or joint.kind not in {"revolute", "prismatic"}:
         return None
     factor, offset = 1.0, 0.0
     while joint.mimic is not None:
-        mimic: Mimic = joint.mimic
+        mimic: JointMimic = joint.mimic
         offset += factor * mimic.offset
         factor *= mimic.multiplier
         number = numbers[mimic.joint]
@@ -334,28 +338,28 @@ def _coordinate(
     return number, factor, offset
 
 
-def _refuse_unweighed(drafts: list[_Draft], where: str) -> None:
+def _check_known_masses(drafts: list[_PartDraft], where: str) -> None:
     """Refuse links that move and have an unknown mass."""
-    moving = [link for draft in drafts[1:] for link, _ in draft.links if link.unweighed]
+    moving = [link for draft in drafts[1:] for link, _ in draft.links if link.unknown_mass_reason]
     if moving:
         remedy = "give {} an <inertial>, or let it stand: base = fixed"
-        faults = [Fault(each.unweighed, f"{where}:{each.line}", remedy.format(each.name)) for each in moving]
+        faults = [Fault(each.unknown_mass_reason, f"{where}:{each.line}", remedy.format(each.name)) for each in moving]
         raise ModelError("the mass of what moves is not known:", faults)
 
 
-def _refuse_massless(tree: MovingTree, where: str) -> None:
+def _check_end_masses(tree: ArticulatedTree, where: str) -> None:
     """Refuse end parts without mass: nothing would determine how their joints move."""
     massive: set[int] = set()
     for i in range(len(tree.parts) - 1, 0, -1):
         part = tree.parts[i]
-        if part.inertial is not None or i in massive or part.moved_by.armature > 0:
+        if part.inertial is not None or i in massive or part.moving_joint.armature > 0:
             massive.update((i, part.parent))
     moving = {part.coordinate[0] for i, part in enumerate(tree.parts) if i in massive and part.coordinate is not None}
     faults = []
     for i, part in enumerate(tree.parts):
         if i == 0 or i in massive or i in moving:
             continue
-        joint = part.moved_by
+        joint = part.moving_joint
         if part.coordinate is not None and part.coordinate[0] != i:
             continue  # it follows another joint
         link = name_in_file(part.name)

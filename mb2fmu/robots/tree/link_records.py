@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, Sensed, TorqueLoad
+from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, MotionVector, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, plain_symbols
-from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedPoint
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 
-def read_loads(
+def read_link_loads(
     robot: RobotMechanics, number_of: Callable[[object], int], plain: SymbolMap, body_of: Mapping[int, int]
 ) -> list[Load]:
     """Return the forces and torques that were added to links.
@@ -32,21 +32,23 @@ def read_loads(
     return found
 
 
-def read_sensed(robot: RobotMechanics, number_of: Callable[[object], int], plain: SymbolMap) -> tuple[Sensed, ...]:
+def read_motion_vectors(
+    robot: RobotMechanics, number_of: Callable[[object], int], plain: SymbolMap
+) -> tuple[MotionVector, ...]:
     """Number what expressions name of the motion, and give it symbols that ``plain`` translates to.
 
     Args:
         robot: Says what it is.
-        number_of: As for :func:`read_loads`.
+        number_of: As for :func:`read_link_loads`.
         plain: Grows.
     """
     found, taken = [], {symbol.name for symbol in plain.to_plain.values() if symbol.is_Symbol}
     for (what, at), components in robot.sensed.items():
         x, y, z = plain_symbols(components, taken)
-        found.append(Sensed(what, number_of(at), (x, y, z)))
+        found.append(MotionVector(what, number_of(at), (x, y, z)))
         plain.to_plain.update(zip(components, (x, y, z), strict=True))
         plain.to_dynamic.update(zip((x, y, z), components, strict=True))
     for symbol, rate in robot.motion_symbols.items():
         if rate is not None:
-            plain.to_plain[rate_in_time(symbol)] = plain.to_plain[rate]
+            plain.to_plain[differentiate_by_time(symbol)] = plain.to_plain[rate]
     return tuple(found)

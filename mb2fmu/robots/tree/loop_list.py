@@ -1,4 +1,4 @@
-"""``loops_of``: the loops that a robot's file and settings close."""
+"""``list_loops``: the loops that a robot's file and settings close."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.robots.description.robot_description import Array, LoopRecord, Pose, RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import z_along
+from mb2fmu.robots.tree.articulated_tree import rotation_with_z_along
 
 
-def loops_of(
+def list_loops(
     description: RobotDescription, settings: RobotSettings, legal: Callable[[str, str], str]
 ) -> tuple[LoopRecord, ...]:
     """Return the loops of the file, then those of the settings.
@@ -48,4 +48,4 @@ def loops_of(
 
 def _axes_along(axis: tuple[float, float, float]) -> Array:
     """Return axes whose z axis has a given direction."""
-    return z_along(np.array(axis) / np.linalg.norm(axis))
+    return rotation_with_z_along(np.array(axis) / np.linalg.norm(axis))

@@ -18,17 +18,17 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Frame, KinematicPoint
-from mb2fmu.mechanics.mechanism.records.plain_symbols import directional_derivative, rates_of
+from mb2fmu.mechanics.mechanism.records.plain_symbols import directional_derivative, coordinate_rates
 from mb2fmu.robots.description.robot_description import Array, LoopRecord, Pose
-from mb2fmu.robots.tree.articulated_tree import MovingTree
+from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
 
-_NOTHING = 1e-9
+_ZERO_TOLERANCE = 1e-9
 """Slopes of a row, m or 1 per unit of a coordinate, that round-off alone leaves."""
-_PLACES = 4
+_SAMPLE_COUNT = 4
 
 
 @dataclass(slots=True)
-class LoopRows:
+class LoopConstraintRows:
     """Writes the rows of loops.
 
     Attributes:
@@ -39,7 +39,7 @@ class LoopRows:
         origin: Part → point.
     """
 
-    tree: MovingTree
+    tree: ArticulatedTree
     frames: Sequence[Frame]
     points: Sequence[KinematicPoint]
     own: Sequence[int]
@@ -57,7 +57,7 @@ class LoopRows:
                 [self._turned(common, part, pose.rotation[:, k]) for k in range(3)] for part, pose in sides
             )
             pairs = ((0, 2), (1, 2)) if loop.kind == "hinge" else ((0, 1), (1, 2), (2, 0))
-            rows += [_dot(first[i], second[j]) for i, j in pairs]
+            rows += [_sparse_dot_product(first[i], second[j]) for i, j in pairs]
             names += [f"turn_{k + 1}" for k in range(len(pairs))]
         return [(f"{loop.name}.{name}", row) for name, row in zip(names, rows, strict=True)]
 
@@ -84,7 +84,7 @@ class LoopRows:
         """Turn components from a frame's axes into those of an ancestor."""
         while frame != target:
             matrix = self.frames[frame].rotation
-            x, y, z = (_dot((matrix[i, 0], matrix[i, 1], matrix[i, 2]), vector) for i in range(3))
+            x, y, z = (_sparse_dot_product((matrix[i, 0], matrix[i, 1], matrix[i, 2]), vector) for i in range(3))
             vector, frame = (x, y, z), self.frames[frame].parent
         return vector
 
@@ -104,14 +104,14 @@ class LoopRows:
         return at
 
 
-def velocity_rows(
+def form_velocity_constraints(
     holonomic: Sequence[tuple[str, sm.Expr]],
     kinematics: KinematicEquations,
     q: Sequence[sm.Symbol],
     u: Sequence[sm.Symbol],
 ) -> VelocityConstraints:
     """Return a u = 0 and its bias, from φ(q) = 0 and q' = K u."""
-    rates = dict(zip(q, rates_of(kinematics, u), strict=True))
+    rates = dict(zip(q, coordinate_rates(kinematics, u), strict=True))
     rows = [directional_derivative(phi, rates) for _, phi in holonomic]
     slopes = {
         (i, j): directional_derivative(row, {speed: sm.S.One})
@@ -126,20 +126,22 @@ def velocity_rows(
     )
 
 
-def that_say_something(rows: Sequence[tuple[str, sm.Expr]]) -> list[tuple[str, sm.Expr]]:
+def drop_trivial_rows(rows: Sequence[tuple[str, sm.Expr]]) -> list[tuple[str, sm.Expr]]:
     """Return the rows that some coordinate changes: rows across the plane of a planar loop are trivial."""
     kept, random = [], np.random.default_rng(5)
     for name, phi in rows:
         symbols = sorted(phi.free_symbols, key=str)
         slopes = [directional_derivative(phi, {symbol: sm.S.One}) for symbol in symbols]
         function = sm.lambdify(symbols, slopes, modules="numpy", cse=True)
-        values = [function(*random.uniform(-1.0, 1.0, len(symbols))) for _ in range(_PLACES)] if symbols else [[0.0]]
-        if np.max(np.abs(np.array(values, dtype=float))) > _NOTHING:
+        values = (
+            [function(*random.uniform(-1.0, 1.0, len(symbols))) for _ in range(_SAMPLE_COUNT)] if symbols else [[0.0]]
+        )
+        if np.max(np.abs(np.array(values, dtype=float))) > _ZERO_TOLERANCE:
             kept.append((name, phi))
     return kept
 
 
-def independent_speeds(constraints: VelocityConstraints, start: dict[sm.Symbol, float]) -> tuple[int, ...]:
+def choose_independent_speeds(constraints: VelocityConstraints, start: dict[sm.Symbol, float]) -> tuple[int, ...]:
     """Return the numbers of the speeds that the rows determine worst at the start; these are independent."""
     symbols = sorted(constraints.jacobian.free_symbols, key=str)
     A = np.array(sm.lambdify(symbols, constraints.jacobian, modules="numpy", cse=True)(*(start[s] for s in symbols)))
@@ -150,6 +152,6 @@ def independent_speeds(constraints: VelocityConstraints, start: dict[sm.Symbol, 
     return tuple(j for j in range(A.shape[1]) if j not in dependent)
 
 
-def _dot(a: Components, b: Components) -> sm.Expr:
+def _sparse_dot_product(a: Components, b: Components) -> sm.Expr:
     """Return the dot product; terms that are zero are left out."""
     return sm.Add(*(x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0))

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.records.appearance_records import MeshUse
+from mb2fmu.mechanics.mechanism.records.appearance_records import MeshPlacement
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics
 from mb2fmu.robots.description.robot_description import LoopRecord, RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import MovingTree
+from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,16 +54,16 @@ class RobotMechanics(RecordedMechanics):
         passive: Joint → what tendons do along it, actuators left out, N·m or N.
         desired: Accelerations that ``inverse-dynamics`` are asked for, one per speed; empty if nobody asks.
         meshes: Of its shapes.
-        undrawn: A sentence on every mesh that is not there.
+        missing_mesh_notes: A sentence on every mesh that is not there.
         named_loads: Names of the settings' loads in the unit; what they are comes first among ``loads``.
-        side_file: What settings stand in; None where there is none.
+        settings_file: What settings stand in; None where there is none.
         arguments: Names of settings that came as arguments.
         gravity: Acceleration, m/s², components in the ground.
     """
 
     description: RobotDescription
     settings: RobotSettings
-    tree: MovingTree
+    tree: ArticulatedTree
     variables: Mapping[int, JointVariables]
     damping: Mapping[int, sm.Symbol]
     friction: Mapping[str, str]
@@ -73,13 +73,13 @@ class RobotMechanics(RecordedMechanics):
     passive: Mapping[str, sm.Expr]
     desired: tuple[sm.Expr, ...] = ()
     named_loads: tuple[str, ...] = ()
-    side_file: Path | None = None
+    settings_file: Path | None = None
     arguments: frozenset[str] = frozenset()
     loops: tuple[LoopRecord, ...]
-    meshes: tuple[MeshUse, ...]
-    undrawn: tuple[str, ...] = ()
+    meshes: tuple[MeshPlacement, ...]
+    missing_mesh_notes: tuple[str, ...] = ()
     gravity: tuple[sm.Expr, sm.Expr, sm.Expr]
 
-    def stands_still(self, frame: str) -> bool:
+    def is_fixed_in_ground(self, frame: str) -> bool:
         """Return whether a link is fixed in the ground."""
         return frame == self.ground or self.tree.place[frame][0] == 0

@@ -1,4 +1,4 @@
-"""``read_robot``: from ``RobotMechanics`` straight to ``Mechanism`` records, without SymPy's frames and points."""
+"""``read_robot_mechanism``: from ``RobotMechanics`` straight to ``Mechanism`` records, without SymPy's frames and points."""
 
 from __future__ import annotations
 
@@ -21,47 +21,56 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, plain_symbols, rates_of
-from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import Group, drawn_to_unit_length, normalized
-from mb2fmu.mechanics.mechanism.records.requested_quantities import InverseDynamics, Joint
-from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_own_events
-from mb2fmu.mechanics.mechanism.sympy_import.output_import import Numbers, read_outputs
-from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, plain_symbols, coordinate_rates
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
+    QuaternionGroup,
+    stabilize_unit_length,
+    normalize_frames,
+)
+from mb2fmu.mechanics.mechanism.records.requested_quantities import InverseDynamicsRequest, Joint
+from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
+from mb2fmu.mechanics.mechanism.sympy_import.output_import import RecordNumbers, read_outputs
+from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources.record_mechanics import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
 from mb2fmu.robots.description.robot_description import Array, Pose
-from mb2fmu.robots.joints.joint_contacts import contact_symbols, read_joint_contacts
-from mb2fmu.robots.robot_appearance import Places, robot_scenery
-from mb2fmu.robots.tree.articulated_tree import Part
-from mb2fmu.robots.tree.link_records import read_loads, read_sensed
-from mb2fmu.robots.tree.loop_rows import LoopRows, independent_speeds, that_say_something, velocity_rows
+from mb2fmu.robots.joints.joint_contacts import contact_force_symbols, read_joint_contacts
+from mb2fmu.robots.robot_appearance import FrameAndPointNumbers, form_robot_appearance
+from mb2fmu.robots.tree.articulated_tree import TreePart
+from mb2fmu.robots.tree.link_records import read_link_loads, read_motion_vectors
+from mb2fmu.robots.tree.loop_rows import (
+    LoopConstraintRows,
+    choose_independent_speeds,
+    drop_trivial_rows,
+    form_velocity_constraints,
+)
 from mb2fmu.robots.tree.robot_mechanics import JointVariables, RobotMechanics
 
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
-def read_robot(definition: ModelDefinition) -> Mechanism:
+def read_robot_mechanism(definition: ModelDefinition) -> Mechanism:
     """Return the mechanism of a checked model whose mechanics are a robot's."""
     mechanics = definition.mechanics
     assert isinstance(mechanics, RobotMechanics)
     return _RobotReader(definition, mechanics).mechanism()
 
 
-def number(value: float) -> sm.Expr:
+def exact_number(value: float) -> sm.Expr:
     """Return a double as a SymPy number: the same bits, and 0, ±1 as integers that products drop."""
     return sm.Integer(int(value)) if value in (0.0, 1.0, -1.0) else sm.Float(value)
 
 
-def components(vector: Iterable[float]) -> Components:
+def constant_components(vector: Iterable[float]) -> Components:
     """Return three numbers."""
-    x, y, z = (number(float(c)) for c in vector)
+    x, y, z = (exact_number(float(c)) for c in vector)
     return (x, y, z)
 
 
-def matrix(rotation: Array) -> sm.ImmutableMatrix:
+def constant_rotation(rotation: Array) -> sm.ImmutableMatrix:
     """Return a constant rotation."""
-    return sm.ImmutableMatrix(3, 3, [number(float(c)) for c in rotation.flat])
+    return sm.ImmutableMatrix(3, 3, [exact_number(float(c)) for c in rotation.flat])
 
 
 @dataclass
@@ -72,7 +81,7 @@ class _RobotReader:
     points: list[KinematicPoint] = field(default_factory=list)
     own: list[int] = field(default_factory=list)  # part → number of the frame of its axes
     origin: list[int] = field(default_factory=list)  # part → number of its origin
-    quaternions: list[Group] = field(default_factory=list)
+    quaternions: list[QuaternionGroup] = field(default_factory=list)
     frame_of: dict[Any, int] = field(default_factory=dict)
     point_of: dict[Any, int] = field(default_factory=dict)
     body_of: dict[int, int] = field(default_factory=dict)  # part → number of its body
@@ -87,14 +96,16 @@ class _RobotReader:
         self._declare_symbols()
         self._read_parts()
         kinematics = self._kinematics()
-        sensed = read_sensed(self.robot, self.number_of, self.plain)
+        sensed = read_motion_vectors(self.robot, self.number_of, self.plain)
         self._translate(kinematics)
         if self.quaternions:
-            self.frames = list(normalized(self.frames, self.quaternions, self.q))
+            self.frames = list(normalize_frames(self.frames, self.quaternions, self.q))
         bodies, loads = self._bodies()
         self._read_requests()
-        loads += read_loads(self.robot, self.number_of, self.plain, self.body_of)
-        scenery = robot_scenery(self.robot, Places(self._frame_at, self.own, self.origin, components))
+        loads += read_link_loads(self.robot, self.number_of, self.plain, self.body_of)
+        scenery = form_robot_appearance(
+            self.robot, FrameAndPointNumbers(self._frame_at, self.own, self.origin, constant_components)
+        )
         d = self.definition
         records = Mechanism(
             declared=d.declarations((), self.robot.kind),
@@ -121,24 +132,24 @@ class _RobotReader:
             prescribed=bool(self._driven()),
             potential_forces=tuple(self._efforts()),
             quaternions=tuple(self.quaternions),
-            events=read_own_events(d, self.plain, {*self.q, *self.u, *self.z}),
+            events=read_declared_events(d, self.plain, {*self.q, *self.u, *self.z}),
             scenery=scenery,
             joints=self._joints() if self.inverse else (),
             inverse_dynamics=self._asked_dynamics(),
         )
         records = self._with_contacts(self._closed(records))
-        joints = [RecordedJoint(part.moved_by.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
-        asked = _bodies_asked_for(d, {body.name: k for k, body in enumerate(bodies)})
-        numbers = Numbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
+        joints = [RecordedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
+        asked = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
+        numbers = RecordNumbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
 
     def _closed(self, records: Mechanism) -> Mechanism:
         """Return the records with the rows of all loops."""
-        writer = LoopRows(self.robot.tree, self.frames, self.points, self.own, self.origin)
-        rows = that_say_something([row for loop in self.robot.loops for row in writer.rows(loop)])
+        writer = LoopConstraintRows(self.robot.tree, self.frames, self.points, self.own, self.origin)
+        rows = drop_trivial_rows([row for loop in self.robot.loops for row in writer.rows(loop)])
         if not rows:
             return records
-        velocity = velocity_rows(rows, records.kinematics, self.q, self.u)
+        velocity = form_velocity_constraints(rows, records.kinematics, self.q, self.u)
         start = {own: float(c.start) for own, c in zip(self.q, self.definition.coordinates, strict=True)}
         return replace(
             records,
@@ -146,7 +157,7 @@ class _RobotReader:
             velocity_constraints=velocity,
             multipliers=tuple(sm.Symbol(f"lambda_{name.replace('.', '_')}") for name, _ in rows),
             acts=((),) * len(rows),
-            u_independent=independent_speeds(velocity, start),
+            u_independent=choose_independent_speeds(velocity, start),
         )
 
     def _with_contacts(self, records: Mechanism) -> Mechanism:
@@ -154,7 +165,7 @@ class _RobotReader:
         d, m = self.definition, records
         if not (d.contacts or d.latches):
             return m
-        rates = m.rates(rates_of(m.kinematics, m.u))
+        rates = m.rates(coordinate_rates(m.kinematics, m.u))
         moving = (tuple(s for s in rates if s != m.t), tuple(rate for s, rate in rates.items() if s != m.t), m.t)
         start: dict[sm.Symbol, Any] = dict(zip(m.q, (float(c.start) for c in d.coordinates), strict=True))
         start |= {m.t: 0.0, **dict(zip(m.r, (float(item.start) for item in d.inputs), strict=True))}
@@ -181,7 +192,7 @@ class _RobotReader:
         ]
         self.to_plain: dict[sm.Basic, sm.Expr] = dict(pairs)
         self.to_dynamic: dict[sm.Basic, sm.Expr] = {own: user for user, own in pairs}
-        forces = contact_symbols(d)
+        forces = contact_force_symbols(d)
         self.to_plain.update(zip(forces, plain_symbols(forces, taken), strict=True))
         self.to_dynamic |= {self.to_plain[force]: force for force in forces}
         self.plain = SymbolMap(self.to_plain, self.to_dynamic)
@@ -192,13 +203,13 @@ class _RobotReader:
         """Translate q', q'', u' and z' to plain symbols."""
         d, u_dot = self.definition, dict(zip(self.u, self.u_dot, strict=True))
         simple = not self.quaternions
-        for c, rate in zip(d.coordinates, rates_of(kinematics, self.u), strict=True):
-            self.to_plain[rate_in_time(c.symbol)] = rate
+        for c, rate in zip(d.coordinates, coordinate_rates(kinematics, self.u), strict=True):
+            self.to_plain[differentiate_by_time(c.symbol)] = rate
             if rate in u_dot or simple:
-                self.to_plain[rate_in_time(c.symbol, 2)] = rate.xreplace(u_dot)
+                self.to_plain[differentiate_by_time(c.symbol, 2)] = rate.xreplace(u_dot)
         for s, dot in zip(d.speeds, self.u_dot, strict=True):
-            self.to_plain[rate_in_time(s.symbol)] = dot
-        rates = {rate_in_time(s.symbol): s.derivative for s in d.auxiliary_states}
+            self.to_plain[differentiate_by_time(s.symbol)] = dot
+        rates = {differentiate_by_time(s.symbol): s.derivative for s in d.auxiliary_states}
         for _ in rates:
             rates = {user: rate.xreplace(rates) for user, rate in rates.items()}
         self.to_plain |= {user: rate.xreplace(self.to_plain) for user, rate in rates.items()}
@@ -221,15 +232,17 @@ class _RobotReader:
         self.points = [KinematicPoint(ground, -1, None, (), located=True)]
         self.own, self.origin = [0], [0]
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
-            before = self._fixed_frame(f"{part.name} before {part.moved_by.name}", self.own[part.parent], part.before)
-            start = self._fixed_point(part.moved_by.name, part.parent, part.before.position)
+            before = self._fixed_frame(
+                f"{part.name} before {part.moving_joint.name}", self.own[part.parent], part.before
+            )
+            start = self._fixed_point(part.moving_joint.name, part.parent, part.before.position)
             self._read_joint(i, part, before, start)
 
     def _fixed_frame(self, name: str, parent: int, pose: Pose) -> int:
         """Return a frame that never turns against its parent; the parent itself where it has the same axes."""
         if np.array_equal(pose.rotation, np.eye(3)):
             return parent
-        self.frames.append(Frame(name, parent, matrix(pose.rotation), parent, ()))
+        self.frames.append(Frame(name, parent, constant_rotation(pose.rotation), parent, ()))
         return len(self.frames) - 1
 
     def _frame_at(self, part: int, pose: Pose) -> int:
@@ -238,20 +251,20 @@ class _RobotReader:
 
     def _fixed_point(self, name: str, part: int, position: Array) -> int:
         """Add a point that is fixed on a part, and return its number."""
-        terms: VectorTerms = ((self.own[part], components(position)),) if np.any(position) else ()
+        terms: VectorTerms = ((self.own[part], constant_components(position)),) if np.any(position) else ()
         self.points.append(KinematicPoint(name, self.origin[part], terms, None, located=True))
         return len(self.points) - 1
 
-    def _read_joint(self, i: int, part: Part, before: int, start: int) -> None:
+    def _read_joint(self, i: int, part: TreePart, before: int, start: int) -> None:
         """Make the frame and point behind a joint, by its kind."""
-        match part.moved_by.kind:
+        match part.moving_joint.kind:
             case "revolute":
                 self._hinge(part, before, *self._moved(part))
                 self.origin.append(start)
             case "prismatic":
                 position, _ = self._moved(part)
                 self.own.append(before)
-                self._displaced(part, before, start, _along(part.axis, position if part.sign > 0 else -position))
+                self._displaced(part, before, start, _axis_vector(part.axis, position if part.sign > 0 else -position))
             case "planar":
                 x, y, angle = map(self.plain, self.robot.variables[i].q)
                 self._hinge(part, before, angle, self.plain(self.robot.variables[i].u[2]))
@@ -264,7 +277,7 @@ class _RobotReader:
                 self._free_turn(part, before, self.robot.variables[i], 0)
                 self.origin.append(start)
 
-    def _moved(self, part: Part) -> tuple[sm.Expr, sm.Expr]:
+    def _moved(self, part: TreePart) -> tuple[sm.Expr, sm.Expr]:
         """Return position and speed of a joint with one coordinate, perhaps another joint's."""
         assert part.coordinate is not None
         owner, factor, offset = part.coordinate
@@ -273,23 +286,23 @@ class _RobotReader:
             q, u = map(self.plain, variables.prescribed[:2])
         else:
             q, u = self.plain(variables.q[0]), self.plain(variables.u[0])
-        return number(factor) * q + number(offset), number(factor) * u
+        return exact_number(factor) * q + exact_number(offset), exact_number(factor) * u
 
-    def _hinge(self, part: Part, before: int, angle: sm.Expr, rate: sm.Expr) -> None:
+    def _hinge(self, part: TreePart, before: int, angle: sm.Expr, rate: sm.Expr) -> None:
         """Add a frame that turns about one coordinate axis, by an angle in rad."""
         c, s = sm.cos(angle), sm.sin(angle) if part.sign > 0 else -sm.sin(angle)
-        rotation = _about(part.axis, c, s)
-        omega = _along(part.axis, rate if part.sign > 0 else -rate)
+        rotation = _axis_rotation(part.axis, c, s)
+        omega = _axis_vector(part.axis, rate if part.sign > 0 else -rate)
         number_ = len(self.frames)
         self.frames.append(Frame(part.name, before, rotation, before, ((number_, omega),)))
         self.own.append(number_)
 
-    def _displaced(self, part: Part, before: int, start: int, by: Components) -> None:
+    def _displaced(self, part: TreePart, before: int, start: int, by: Components) -> None:
         """Add a point displaced along the axes of a frame, in m."""
         self.points.append(KinematicPoint(part.name, start, ((before, by),), None, located=True))
         self.origin.append(len(self.points) - 1)
 
-    def _free_turn(self, part: Part, before: int, variables: JointVariables, first: int) -> None:
+    def _free_turn(self, part: TreePart, before: int, variables: JointVariables, first: int) -> None:
         """Add a quaternion: e' = E(e) ω / 2 (A. A. Shabana, Dynamics of Multibody Systems, 2013, ch. 2)."""
         w, x, y, z = e = [self.plain(q) for q in variables.q[first : first + 4]]
         omega = [self.plain(u) for u in variables.u[first : first + 3]]
@@ -312,7 +325,7 @@ class _RobotReader:
             for entry, speed in zip(row, omega, strict=True):
                 self.K[k, self._of_u[speed]] = half * entry
 
-    def _floating(self, part: Part, before: int, start: int, variables: JointVariables) -> None:
+    def _floating(self, part: TreePart, before: int, start: int, variables: JointVariables) -> None:
         """Add the origin of a floating part; its velocity is written along the part's own axes."""
         frame = self.own[-1]
         x, y, z = map(self.plain, variables.q[:3])
@@ -341,7 +354,7 @@ class _RobotReader:
         kinematics = KinematicEquations(K, sm.ImmutableMatrix.zeros(n_q, 1))
         if not self.quaternions:
             return kinematics
-        return drawn_to_unit_length(kinematics, self.quaternions, self.q, self.u)
+        return stabilize_unit_length(kinematics, self.quaternions, self.q, self.u)
 
     # --- bodies and loads --------------------------------------------------------------------------------------------
 
@@ -359,7 +372,7 @@ class _RobotReader:
             center = self._fixed_point(f"mass centre of {part.name}", i, inertial.center)
             mass = sm.Rational(inertial.mass)  # exact: the weight divided by it is gravity again
             self.body_of[i] = len(bodies)
-            bodies.append(Body(part.name, center, self.own[i], mass, matrix(inertial.inertia)))
+            bodies.append(Body(part.name, center, self.own[i], mass, constant_rotation(inertial.inertia)))
             if any(g != 0 for g in self.robot.gravity):
                 x, y, z = (mass * g for g in self.robot.gravity)
                 loads.append(ForceLoad(f"weight of {part.name}", center, ((0, (x, y, z)),)))
@@ -371,7 +384,7 @@ class _RobotReader:
     def _rotor(self, i: int) -> Body | None:
         """Return a joint's rotor as felt at the joint: it turns about the ground's z axis with the joint's speed."""
         part = self.robot.tree.parts[i]
-        joint = part.moved_by
+        joint = part.moving_joint
         if not joint.armature:
             return None
         inertia = sm.ImmutableMatrix(sm.diag(*[joint.armature] * 3))
@@ -380,14 +393,14 @@ class _RobotReader:
         if part.coordinate[0] in self.robot.variables and self.robot.variables[part.coordinate[0]].prescribed:
             return None
         position, rate = self._moved(part)
-        rotation = _about(2, sm.cos(position), sm.sin(position))
+        rotation = _axis_rotation(2, sm.cos(position), sm.sin(position))
         frame = len(self.frames)
-        self.frames.append(Frame(f"rotor of {joint.name}", 0, rotation, 0, ((frame, _along(2, rate)),)))
+        self.frames.append(Frame(f"rotor of {joint.name}", 0, rotation, 0, ((frame, _axis_vector(2, rate)),)))
         return Body(f"rotor of {joint.name}", 0, frame, sm.S.Zero, inertia)
 
     def _rotors_of_a_ball(self, i: int, inertia: sm.ImmutableMatrix) -> Body:
         """Return the rotors of a ball joint: equal inertias about all axes turn with the child against its parent."""
-        name, own = f"rotors of {self.robot.tree.parts[i].moved_by.name}", self.frames[self.own[i]]
+        name, own = f"rotors of {self.robot.tree.parts[i].moving_joint.name}", self.frames[self.own[i]]
         _, omega = own.angular_velocity[0]
         frame = len(self.frames)
         self.frames.append(Frame(name, 0, own.rotation, 0, ((frame, omega),)))
@@ -399,30 +412,34 @@ class _RobotReader:
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
             assert part.coordinate is not None, "inverse dynamics refuse joints with several"
             owner, factor, _ = part.coordinate
-            joint, prescribed = part.moved_by, self.robot.variables[owner].prescribed
+            joint, prescribed = part.moving_joint, self.robot.variables[owner].prescribed
             assert prescribed is not None
             position, speed = self._moved(part)
-            passive = number(joint.armature * factor) * self.plain(prescribed[2])
-            passive += number(joint.stiffness) * (position - number(joint.spring_reference))
+            passive = exact_number(joint.armature * factor) * self.plain(prescribed[2])
+            passive += exact_number(joint.stiffness) * (position - exact_number(joint.spring_reference))
             if i in self.robot.damping:
                 passive += self.robot.damping[i] * speed
             passive -= self.plain(self.robot.laws.get(joint.name, sm.S.Zero))
-            axis = (self.own[i], _along(part.axis, sm.Integer(1 if part.sign > 0 else -1)))
+            axis = (self.own[i], _axis_vector(part.axis, sm.Integer(1 if part.sign > 0 else -1)))
             turns = joint.kind == "revolute"
             at = (joint.name, part.parent - 1, i - 1, self.origin[i])
-            found.append(Joint(*at, axis, turns, number(factor), passive))
+            found.append(Joint(*at, axis, turns, exact_number(factor), passive))
         return tuple(found)
 
-    def _asked_dynamics(self) -> InverseDynamics | None:
+    def _asked_dynamics(self) -> InverseDynamicsRequest | None:
         """Return the request of ``inverse_effort``."""
         desired = self.robot.desired
-        return InverseDynamics(tuple(map(self.plain, desired)), tuple(self._efforts(drives=False))) if desired else None
+        return (
+            InverseDynamicsRequest(tuple(map(self.plain, desired)), tuple(self._efforts(drives=False)))
+            if desired
+            else None
+        )
 
     def _efforts(self, *, drives: bool = True) -> list[sm.Expr]:
         """Return generalized forces along the speeds: efforts, dampers and springs, followers included."""
         rows: list[list[sm.Expr]] = [[] for _ in self.u]
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
-            joint = part.moved_by
+            joint = part.moving_joint
             if part.coordinate is None:
                 self._add_free_efforts(i, rows)
                 continue
@@ -435,13 +452,13 @@ class _RobotReader:
             own = self.robot.variables.get(i)
             forces = [-self.robot.damping[i] * speed] if i in self.robot.damping else []
             if joint.stiffness:
-                forces.append(-number(joint.stiffness) * (position - number(joint.spring_reference)))
+                forces.append(-exact_number(joint.stiffness) * (position - exact_number(joint.spring_reference)))
             if drives and own and own.effort is not None:
                 forces.append(self.plain(own.effort))
             laws = self.robot.laws if drives else self.robot.passive
             added = [*(self.robot.efforts.get(joint.name, ()) if drives else ()), laws.get(joint.name, sm.S.Zero)]
             forces += [self.plain(e) for e in added]
-            row += [number(factor) * force for force in forces]
+            row += [exact_number(factor) * force for force in forces]
         return [sm.Add(*row) for row in rows]
 
     def _add_free_efforts(self, i: int, rows: Sequence[list[sm.Expr]]) -> None:
@@ -476,20 +493,20 @@ class _RobotReader:
         return (0, Pose()) if name == self.robot.ground else self.robot.tree.place[name]
 
 
-def _bodies_asked_for(definition: ModelDefinition, numbers: Mapping[str, int]) -> dict[int, int]:
+def _requested_bodies(definition: ModelDefinition, numbers: Mapping[str, int]) -> dict[int, int]:
     """Return the id of each body that an output names → its number."""
     requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
     return {id(body): numbers[body.name] for r in requests for body in r.subject if isinstance(body, RecordedBody)}
 
 
-def _along(axis: int, value: sm.Expr) -> Components:
+def _axis_vector(axis: int, value: sm.Expr) -> Components:
     """Return a vector along one coordinate axis."""
     found = list(ZERO)
     found[axis] = value
     return (found[0], found[1], found[2])
 
 
-def _about(axis: int, c: sm.Expr, s: sm.Expr) -> sm.ImmutableMatrix:
+def _axis_rotation(axis: int, c: sm.Expr, s: sm.Expr) -> sm.ImmutableMatrix:
     """Return the rotation about a coordinate axis: components in the turned frame → those in the frame before."""
     i, j = (axis + 1) % 3, (axis + 2) % 3
     rotation = sm.eye(3)

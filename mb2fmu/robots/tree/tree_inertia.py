@@ -10,35 +10,35 @@ import numpy as np
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.robots.description.robot_description import Array, Pose
-from mb2fmu.robots.tree.articulated_tree import MovingTree, Part, turned_about
+from mb2fmu.robots.tree.articulated_tree import ArticulatedTree, TreePart, rotation_about_axis
 
 Dof = tuple[int, int]
 """Number of a part, and which of the directions of its joint."""
 
-_NOTHING = 1e-12
+_INERTIA_ROUND_OFF = 1e-12
 """Inertia left along a joint, relative to that before joints behind it gave way, that is round-off."""
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class TreeInertia:
     """Values at the start: mass matrix, weight along each speed, first row of each part.
 
-    ``fall`` is how fast the robot falls from there if its weight is held: rate of the fastest exponential, 1/s; 0 where
-    it hangs. ``braking`` is how fast its dampers stop it, likewise. ``D`` is what joint dampers make of the speeds.
+    ``compute_falling_rate`` is how fast the robot falls from there if its weight is held: rate of the fastest exponential, 1/s; 0 where
+    it hangs. ``compute_braking_rate`` is how fast its dampers stop it, likewise. ``D`` is what joint dampers make of the speeds.
     """
 
     M: Array
     weight: Array
     row: dict[int, int]
-    fall: float
+    falling_rate: float
     D: Array
-    braking: float
+    braking_rate: float
 
-    def inertia_of(self, part: int) -> float:
+    def joint_inertia(self, part: int) -> float:
         """Return the inertia along a joint with all others held, kg·m² or kg."""
         return float(self.M[self.row[part], self.row[part]])
 
-    def to_swing(self, row: int, rate: float) -> float:
+    def effort_per_acceleration(self, row: int, rate: float) -> float:
         """Return the effort along a joint over the acceleration that it causes, with all others held, kg·m² or kg.
 
         A swing of this angular frequency takes m a against the inertia and, a quarter of a period later, d a/rate
@@ -47,14 +47,16 @@ class Weights:
         return math.hypot(self.M[row, row], self.D[row, row] / rate)
 
 
-def directions(tree: MovingTree) -> list[Dof]:
+def motion_directions(tree: ArticulatedTree) -> list[Dof]:
     """Return the directions in which the tree can move, parents first; followers have none."""
     sizes = {"revolute": 1, "prismatic": 1, "planar": 3, "floating": 6, "ball": 3}
     own = [(i, part) for i, part in enumerate(tree.parts[1:], 1) if part.coordinate is None or part.coordinate[0] == i]
-    return [(i, k) for i, part in own for k in range(sizes[part.moved_by.kind])]
+    return [(i, k) for i, part in own for k in range(sizes[part.moving_joint.kind])]
 
 
-def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity: Array) -> tuple[Array, Array, Array]:
+def compute_inertia_and_weight(
+    tree: ArticulatedTree, positions: Mapping[int, float], gravity: Array
+) -> tuple[Array, Array, Array]:
     """Return mass matrix along all directions, the efforts that hold the robot, and their derivatives.
 
     Args:
@@ -64,20 +66,20 @@ def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity
 
     Returns:
         M, shape (n, n), the efforts against gravity, shape (n,), and their derivatives by the positions, shape (n, n),
-        in the order of :func:`directions`.
+        in the order of :func:`motion_directions`.
     """
-    order = {dof: j for j, dof in enumerate(directions(tree))}
+    order = {dof: j for j, dof in enumerate(motion_directions(tree))}
     n = len(order)
     M, weight, K = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
-    poses, columns = twists(tree, positions)
+    poses, columns = compute_twists(tree, positions)
     for i, part in enumerate(tree.parts[1:], 1):
         own, at = columns[i], poses[i]
         if part.coordinate is not None:
             owner, factor, _ = part.coordinate
-            M[order[owner, 0], order[owner, 0]] += factor**2 * part.moved_by.armature
-        elif part.moved_by.kind == "ball":
+            M[order[owner, 0], order[owner, 0]] += factor**2 * part.moving_joint.armature
+        elif part.moving_joint.kind == "ball":
             for k in range(3):
-                M[order[i, k], order[i, k]] += part.moved_by.armature
+                M[order[i, k], order[i, k]] += part.moving_joint.armature
         if part.inertial is None or not own:
             continue
         center = at.position + at.rotation @ part.inertial.center
@@ -94,7 +96,7 @@ def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity
     return M, weight, K
 
 
-def twists(tree: MovingTree, positions: Mapping[int, float]) -> tuple[list[Pose], list[dict[int, Array]]]:
+def compute_twists(tree: ArticulatedTree, positions: Mapping[int, float]) -> tuple[list[Pose], list[dict[int, Array]]]:
     """Return the poses of all parts, and the twist (ω, v at the origin of the ground) that each direction gives a part.
 
     Args:
@@ -104,7 +106,7 @@ def twists(tree: MovingTree, positions: Mapping[int, float]) -> tuple[list[Pose]
     Returns:
         Per part its pose in the ground, and direction → its twist per unit of the speed, shape (6,).
     """
-    order = {dof: j for j, dof in enumerate(directions(tree))}
+    order = {dof: j for j, dof in enumerate(motion_directions(tree))}
     poses: list[Pose] = [Pose()]
     columns: list[dict[int, Array]] = [{}]
     for i, part in enumerate(tree.parts[1:], 1):
@@ -114,17 +116,17 @@ def twists(tree: MovingTree, positions: Mapping[int, float]) -> tuple[list[Pose]
             owner, factor, offset = part.coordinate
             j = order[owner, 0]
             axis = part.sign * at.rotation[:, part.axis]
-            column = _turn(at, axis) if part.moved_by.kind == "revolute" else _slide(axis)
+            column = _rotation_twist(at, axis) if part.moving_joint.kind == "revolute" else _translation_twist(axis)
             own[j] = own.get(j, np.zeros(6)) + factor * column
-            at = at @ _moved(part, factor * positions.get(owner, 0.0) + offset)
+            at = at @ _joint_pose(part, factor * positions.get(owner, 0.0) + offset)
         else:
-            own |= {order[i, k]: column for k, column in enumerate(_several(part, at))}
+            own |= {order[i, k]: column for k, column in enumerate(_joint_twists(part, at))}
         poses.append(at)
         columns.append(own)
     return poses, columns
 
 
-def falling_rate(M: Array, K: Array, D: Array) -> float:
+def compute_falling_rate(M: Array, K: Array, D: Array) -> float:
     """Return the rate of the fastest growing exponential of M q'' + D q' + K q = 0, 1/s; 0 where nothing falls."""
     if not len(M):
         return 0.0
@@ -133,75 +135,75 @@ def falling_rate(M: Array, K: Array, D: Array) -> float:
     return max(0.0, float(rates.real.max()))
 
 
-def damping_of_joints(tree: MovingTree, damped: Iterable[int]) -> Array:
+def joint_damping_matrix(tree: ArticulatedTree, damped: Iterable[int]) -> Array:
     """Return D, by which these parts' joint dampers brake the speeds with D u."""
-    dofs = directions(tree)
+    dofs = motion_directions(tree)
     D = np.zeros((len(dofs), len(dofs)))
     for i in damped:
-        joint, coordinate = tree.parts[i].moved_by, tree.parts[i].coordinate
+        joint, coordinate = tree.parts[i].moving_joint, tree.parts[i].coordinate
         owner, factor = coordinate[:2] if coordinate else (i, 1.0)  # what follows brakes its leader
         for j, (part, _) in enumerate(dofs):
             D[j, j] += joint.damping * factor**2 if part == owner else 0.0
     return D
 
 
-def braking_rate(M: Array, D: Array) -> float:
+def compute_braking_rate(M: Array, D: Array) -> float:
     """Return the rate of the fastest exponential of M u' + D u = 0, 1/s."""
     return float(np.linalg.eigvals(np.linalg.solve(M, D)).real.max()) if len(M) else 0.0
 
 
-def refuse_singular(tree: MovingTree, where: str) -> None:
+def check_singular_joints(tree: ArticulatedTree, where: str) -> None:
     """Refuse joints without inertia once the joints beyond them move freely: their acceleration is undetermined.
 
     Raises:
         ModelError: With every such joint and link.
     """
-    dofs = directions(tree)
+    dofs = motion_directions(tree)
     positions = {i: 0.3 + 0.1 * (i % 7) for i in range(len(tree.parts))}
-    M = inertia_and_weight(tree, positions, np.zeros(3))[0]
+    M = compute_inertia_and_weight(tree, positions, np.zeros(3))[0]
     before = np.diag(M).copy()
     found: dict[int, None] = {}
     for j in reversed(range(len(dofs))):
-        if M[j, j] <= _NOTHING * max(before[j], 1e-300):
+        if M[j, j] <= _INERTIA_ROUND_OFF * max(before[j], 1e-300):
             found[dofs[j][0]] = None
             continue
         M[:j, :j] -= np.outer(M[:j, j], M[:j, j]) / M[j, j]
     faults = []
     for i in reversed(found):
         part = tree.parts[i]
-        what = f"joint {part.moved_by.name} moves link {part.name}, which no inertia resists in some direction"
-        remedy = f"give {part.name} mass and inertia, or make {part.moved_by.name} or the joint behind it fixed"
-        line = part.moved_by.line
+        what = f"joint {part.moving_joint.name} moves link {part.name}, which no inertia resists in some direction"
+        remedy = f"give {part.name} mass and inertia, or make {part.moving_joint.name} or the joint behind it fixed"
+        line = part.moving_joint.line
         faults.append(Fault(what, f"{where}:{line}" if line else where, remedy))
     if faults:
         raise ModelError("the robot's equations of motion would be singular:", faults)
 
 
-def _several(part: Part, at: Pose) -> list[Array]:
+def _joint_twists(part: TreePart, at: Pose) -> list[Array]:
     """Return the columns of a joint with several directions, in the order of its speeds."""
     axes = [at.rotation[:, k] for k in range(3)]
-    match part.moved_by.kind:
+    match part.moving_joint.kind:
         case "planar":
-            return [_slide(axes[0]), _slide(axes[1]), _turn(at, axes[2])]
+            return [_translation_twist(axes[0]), _translation_twist(axes[1]), _rotation_twist(at, axes[2])]
         case "floating":
-            return [*map(_slide, axes), *(_turn(at, axis) for axis in axes)]
-    return [_turn(at, axis) for axis in axes]
+            return [*map(_translation_twist, axes), *(_rotation_twist(at, axis) for axis in axes)]
+    return [_rotation_twist(at, axis) for axis in axes]
 
 
-def _turn(at: Pose, axis: Array) -> Array:
+def _rotation_twist(at: Pose, axis: Array) -> Array:
     """Return the unit twist (ω, v of the origin) of turning about an axis through a pose's position."""
     return np.concatenate([axis, np.cross(at.position, axis)])
 
 
-def _slide(axis: Array) -> Array:
+def _translation_twist(axis: Array) -> Array:
     """Return the unit twist (ω, v) of sliding along an axis."""
     return np.concatenate([np.zeros(3), axis])
 
 
-def _moved(part: Part, position: float) -> Pose:
+def _joint_pose(part: TreePart, position: float) -> Pose:
     """Return the pose that a joint at a position adds, in rad or m."""
     axis = np.zeros(3)
     axis[part.axis] = part.sign
-    if part.moved_by.kind == "revolute":
-        return Pose(turned_about(axis, position))
+    if part.moving_joint.kind == "revolute":
+        return Pose(rotation_about_axis(axis, position))
     return Pose(position=position * axis)

@@ -20,7 +20,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.model.declarations.declared_terminals import Connected
+from mb2fmu.model.declarations.declared_terminals import ConnectionKind
 from mb2fmu.systems.splitting.moving_states import points_of, turned_frames
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Exchange:
     output: str
     expression: sm.Expr | None = None
     load: int = -1
-    kinds: tuple[Connected, Connected] = ("inflow", "outflow")
+    kinds: tuple[ConnectionKind, ConnectionKind] = ("inflow", "outflow")
     start: float = 0.0
 
 

@@ -35,8 +35,12 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     TorqueLoad,
 )
-from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import Group, drawn_to_unit_length, normalized
-from mb2fmu.mechanics.mechanism.records.requested_quantities import WrittenOutput
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
+    QuaternionGroup,
+    stabilize_unit_length,
+    normalize_frames,
+)
+from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.variables import Coordinate, Parameter, Speed
 from mb2fmu.systems.splitting.exchanged_forces import AXES, free_axes, identifier
@@ -326,7 +330,7 @@ class _Opening:
         bodies = [(outer if k else inner).body(b) for b, k in zip(m.bodies, self.bodies, strict=True)]
         made = self._replaced(inner, outer, loads, [*bodies, *self._flange_body()])
         outputs, told, powers = self._outputs(acting)
-        written = tuple(o for o in m.outputs if isinstance(o, WrittenOutput))
+        written = tuple(o for o in m.outputs if isinstance(o, ExpressionOutput))
         made = replace(made, outputs=(*written, *outputs))
         after = Movement(made)
         spans = [after.of_place(load) | after.of_magnitude(load) for load in loads]
@@ -372,11 +376,11 @@ class _Opening:
         q, u = (*m.q, *(s for s, _, _ in f.q)), (*m.u, *(s for s, _ in f.u))
         u_dot = (*m.u_dot, *(sm.Symbol(f"{s.name}_d") for s, _ in f.u))
         n = len(q)
-        group: Group | None = (n - 4, n - 3, n - 2, n - 1) if f.quaternion else None
+        group: QuaternionGroup | None = (n - 4, n - 3, n - 2, n - 1) if f.quaternion else None
         quaternions = (*m.quaternions, group) if group else m.quaternions
         kinematics = self._kinematics(q, u, group)
         if group:
-            frames[1] = normalized([frames[1]], [group], q)[0]
+            frames[1] = normalize_frames([frames[1]], [group], q)[0]
         new = (*q[len(m.q) :], *u[len(m.u) :], *u_dot[len(m.u) :])
         d = m.declared
         declared = replace(
@@ -407,7 +411,9 @@ class _Opening:
         wider = sm.ImmutableMatrix(sm.Matrix(whole.jacobian).row_join(sm.zeros(len(whole.names), added)))
         return replace(whole, jacobian=wider)
 
-    def _kinematics(self, q: Sequence[sm.Symbol], u: Sequence[sm.Symbol], group: Group | None) -> KinematicEquations:
+    def _kinematics(
+        self, q: Sequence[sm.Symbol], u: Sequence[sm.Symbol], group: QuaternionGroup | None
+    ) -> KinematicEquations:
         """Return K and k0 with the flange's rows and columns added; a quaternion is kept at unit length."""
         m, f = self.m, self.flange
         speeds = [s for s, _ in f.u]
@@ -418,13 +424,13 @@ class _Opening:
         if projection is not None:
             projection = (*projection, *(s for s, _, _ in f.q))
         made = KinematicEquations(matrix, offset, projection)
-        return drawn_to_unit_length(made, [group], q, u) if group else made
+        return stabilize_unit_length(made, [group], q, u) if group else made
 
     def _outputs(
         self, acting: tuple[list[sm.Expr], ...]
-    ) -> tuple[list[WrittenOutput], dict[str, sm.Symbol], tuple[tuple[str, ...], ...]]:
+    ) -> tuple[list[ExpressionOutput], dict[str, sm.Symbol], tuple[tuple[str, ...], ...]]:
         """Return force and velocity of both sides along each axis: the power over the joint."""
-        made: list[WrittenOutput] = []
+        made: list[ExpressionOutput] = []
         told: dict[str, sm.Symbol] = {}
         powers: list[tuple[str, ...]] = []
         sides = (("inner", self.before, self.inner_state), ("outer", self.after, self.flange_state))
@@ -439,7 +445,7 @@ class _Opening:
                     flow = (values.omega if place else values.velocity)[i]
                     for letter, unit, expression in zip(letters, units, (effort, flow), strict=True):
                         name = f"{self.stem}_{side}_{letter}{AXES[i]}"
-                        made.append(WrittenOutput(name=name, unit=unit, expression=expression))
+                        made.append(ExpressionOutput(name=name, unit=unit, expression=expression))
                         told[name] = state
                         names.append(name)
                 powers.append((f"{self.name}, {letters[0]}{AXES[i]}", *names))

@@ -107,7 +107,7 @@ def _unfit(m: Mechanism) -> Iterator[Fault]:
         yield Fault("it has no bodies", remedy=remedy)
     if m.lagrangian is not None:
         yield Fault("a Lagrangian does not say which body has which energy", remedy=remedy)
-    if m.has_own_events:
+    if m.has_event_sources:
         yield Fault(
             "it has events of its own, or impacts, which are not assigned to parts", remedy="cut the model without them"
         )

@@ -16,7 +16,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import rates_of
+from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates
 
 Symbols = frozenset[sm.Symbol]
 NONE: Symbols = frozenset()
@@ -47,7 +47,7 @@ class Movement:
         for point in mechanism.points:
             up = self.points[point.parent] if point.parent >= 0 else NONE
             self.points.append(up | self.of_terms(point.position) | self.of_terms(point.velocity))
-        rates = rates_of(mechanism.kinematics, mechanism.u)
+        rates = coordinate_rates(mechanism.kinematics, mechanism.u)
         self.linked = [frozenset({q}) | self.of(rate) for q, rate in zip(mechanism.q, rates, strict=True)]
 
     def of(self, *expressions: sm.Basic) -> Symbols:

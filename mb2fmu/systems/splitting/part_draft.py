@@ -16,7 +16,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueActuatorLoad,
     TorqueLoad,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import rates_of
+from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates
 from mb2fmu.systems.splitting.cut_records import Cut
 from mb2fmu.systems.splitting.exchanged_forces import Exchange, acted_on, taken
 from mb2fmu.systems.splitting.splitting_settings import Settings
@@ -42,7 +42,7 @@ class Draft:
         self.bodies = [b for b, k in zip(self.m.bodies, cut.bodies, strict=True) if k == number]
         self.takes = [f for f in forces if f.taker == number]
         self.gives = [f for f in forces if f.giver == number]
-        self.rate = dict(zip(self.m.q, rates_of(self.m.kinematics, self.m.u), strict=True))
+        self.rate = dict(zip(self.m.q, coordinate_rates(self.m.kinematics, self.m.u), strict=True))
         self.dot = dict(zip(self.m.u, self.m.u_dot, strict=True))
         d = self.m.declared
         self.record = dict(zip((*self.m.q, *self.m.u, *self.m.z),

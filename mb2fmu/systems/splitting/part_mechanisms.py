@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.mechanics.mechanism.sympy_import.given_records import HandedRecords
+from mb2fmu.mechanics.mechanism.sympy_import.given_records import PrebuiltMechanism
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.systems.splitting.cut_records import Cut
 from mb2fmu.systems.splitting.exchanged_forces import exchanged
@@ -52,7 +52,7 @@ def _finish(draft: Draft, drafts: Sequence[Draft]) -> Part:
     variables = PartVariables(draft, drafts)
     mechanism = variables.mechanism()
     declared = mechanism.declared
-    handed = HandedRecords(
+    handed = PrebuiltMechanism(
         kind=f"{draft.m.declared.origin}, cut at {draft.cut.name}",
         coordinates=tuple(c.symbol for c in declared.coordinates),
         speeds=tuple(s.symbol for s in declared.speeds),

@@ -10,8 +10,8 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.requested_quantities import Observable, RequestedOutput, WrittenOutput
-from mb2fmu.model.declarations.declared_terminals import DeclaredMember, DeclaredTerminal
+from mb2fmu.mechanics.mechanism.records.requested_quantities import OutputRecord, RequestedOutput, ExpressionOutput
+from mb2fmu.model.declarations.declared_terminals import DeclaredTerminalMember, DeclaredTerminal
 from mb2fmu.model.variables import AuxiliaryState, Input, Parameter
 from mb2fmu.systems.splitting.exchanged_forces import identifier
 from mb2fmu.systems.splitting.part_draft import ACCELERATION, VALUE, Draft
@@ -142,16 +142,16 @@ class PartVariables:
 
     # --- given
 
-    def _outputs(self, selection: Selection, bodies: int) -> Iterator[Observable]:
+    def _outputs(self, selection: Selection, bodies: int) -> Iterator[OutputRecord]:
         """Yield outputs that other parts need, and those outputs of the whole that this part alone can compute."""
         draft = self._draft
         taken = {name for name, _ in self._wanted_accelerations()}
         for name, speed in self._wanted_accelerations():
             unit = acceleration_unit(draft.record[speed].unit)
-            yield WrittenOutput(name=name, unit=unit, expression=draft.dot[speed], description=f"{speed}'")
+            yield ExpressionOutput(name=name, unit=unit, expression=draft.dot[speed], description=f"{speed}'")
         for force in draft.gives:
             if force.expression is not None:
-                yield WrittenOutput(name=force.output, unit=force.unit, expression=force.expression)
+                yield ExpressionOutput(name=force.output, unit=force.unit, expression=force.expression)
                 taken.add(force.output)
         yield from self._asked_forces()
         if draft.cut.kind == "joint" and draft.gives:
@@ -166,8 +166,8 @@ class PartVariables:
                 if told in draft.own:
                     yield item
                 continue
-            fits = isinstance(item, WrittenOutput) and item.expression.free_symbols <= allowed
-            if isinstance(item, WrittenOutput) and fits and item.name not in taken:
+            fits = isinstance(item, ExpressionOutput) and item.expression.free_symbols <= allowed
+            if isinstance(item, ExpressionOutput) and fits and item.name not in taken:
                 if item.expression.free_symbols & draft.own:
                     yield item
             else:
@@ -181,14 +181,14 @@ class PartVariables:
         own = sorted(wanted & self._draft.own, key=self._m.u.index)
         return [(acceleration_name(self._draft.record[s].name), s) for s in own]
 
-    def _asked_forces(self) -> Iterator[Observable]:
+    def _asked_forces(self) -> Iterator[OutputRecord]:
         """Yield an output for each load whose force other parts take."""
         for force in self._draft.gives:
             if force.expression is None and force.load >= 0:
                 place = self._draft.loads.index(self._m.loads[force.load])
                 yield RequestedOutput(name=force.output, unit=force.unit, kind="force", subject=(place,))
 
-    def _reactions(self, selection: Selection, bodies: int) -> Iterator[Observable]:
+    def _reactions(self, selection: Selection, bodies: int) -> Iterator[OutputRecord]:
         """Yield the force of the inner part on this one: on all its bodies together, about the joint's point."""
         point = selection.point(self._draft.cut.numbers[0])
         for kind, unit in (("reaction_force", "N"), ("reaction_torque", "N.m")):
@@ -205,16 +205,18 @@ class PartVariables:
         """Return other part → name of the terminal with it."""
         return {self._drafts[k].name: name for k, name, _ in self._members()}
 
-    def _members(self) -> Iterator[tuple[int, str, list[DeclaredMember]]]:
+    def _members(self) -> Iterator[tuple[int, str, list[DeclaredTerminalMember]]]:
         """Yield (number of the other part, name, members) of each terminal."""
         draft = self._draft
         for other in self._drafts:
             if other is draft:
                 continue
-            made = [DeclaredMember(identifier(name), name) for name in _motion(draft, other)]
-            made += [DeclaredMember(identifier(name), name) for name in _motion(other, draft)]
-            made += [DeclaredMember(f.name, f.name, f.kinds[0]) for f in draft.takes if f.giver == other.number]
-            made += [DeclaredMember(f.name, f.output, f.kinds[1]) for f in draft.gives if f.taker == other.number]
+            made = [DeclaredTerminalMember(identifier(name), name) for name in _motion(draft, other)]
+            made += [DeclaredTerminalMember(identifier(name), name) for name in _motion(other, draft)]
+            made += [DeclaredTerminalMember(f.name, f.name, f.kinds[0]) for f in draft.takes if f.giver == other.number]
+            made += [
+                DeclaredTerminalMember(f.name, f.output, f.kinds[1]) for f in draft.gives if f.taker == other.number
+            ]
             if made:
                 first, second = sorted((draft.number, other.number))
                 several = f"_{first + 1}{second + 1}" if len(self._drafts) > 2 else ""

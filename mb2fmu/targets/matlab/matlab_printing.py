@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import LEAVES, Op, Program
+from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program
 from mb2fmu.compiler.program.reachable_nodes import needed
 from mb2fmu.model.operations import OPERATIONS
 
@@ -54,7 +54,7 @@ class FunctionPrinter:
         names = [entries] if isinstance(entries, str) else list(entries)
         results = [node for entry in names for node in self._program.entries[entry].results]
         nodes, _ = needed(self._program, results)
-        leaf = np.isin(self._program.op, [int(op) for op in LEAVES])
+        leaf = np.isin(self._program.op, [int(op) for op in LEAF_OPERATIONS])
         self._printed_blocks.clear()
         lines = [line for node in np.flatnonzero(nodes & ~leaf).tolist() for line in self._statements(node)]
         lines.append(f"y = {self._vector(results)};" if results else "y = zeros(0, 1);")

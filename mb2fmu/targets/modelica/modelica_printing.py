@@ -12,7 +12,7 @@ import numpy as np
 from mb2fmu.compiler.program.program import Block, Program, Table
 from mb2fmu.compiler.program.reachable_nodes import needed
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.model.operations import LEAVES, OPERATIONS, Op
+from mb2fmu.model.operations import LEAF_OPERATIONS, OPERATIONS, Op
 
 _LINEAR = ("lu_factor", "ldlt_factor")
 _RELATIONS: Mapping[Op, str] = MappingProxyType(
@@ -100,7 +100,7 @@ class EquationPrinter:
         """
         results = {entry: list(self._program.entries[entry].results) for entry in entries}
         nodes, _ = needed(self._program, [node for found in results.values() for node in found])
-        leaf = np.isin(self._program.op, [int(op) for op in LEAVES])
+        leaf = np.isin(self._program.op, [int(op) for op in LEAF_OPERATIONS])
         wanted = np.flatnonzero(nodes & ~leaf).tolist()
         faults = sorted({fault for node in wanted for fault in self._faults(node)}, key=str)
         if faults:

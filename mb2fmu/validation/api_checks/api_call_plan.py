@@ -127,7 +127,7 @@ def occasion(
 
 
 def _while_close(reference: Reference, limits: Bounds, latest: int) -> int:
-    """Return the latest point where all states are within horizons and no bound has grown beyond :data:`GROWN`."""
+    """Return the latest point where all states are within horizons and no bound has grown beyond :data:`MAX_DEVIATION_GROWTH`."""
     columns = list(reference.state_columns)
     if not columns:
         return latest

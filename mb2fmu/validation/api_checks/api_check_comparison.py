@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.scales.characteristic_units import attractor_rate
+from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
 from mb2fmu.validation.api_checks.api_call_plan import ONE_BY_ONE, Asked, Occasion, known_sizes, seeds
 from mb2fmu.validation.api_checks.derivative_consistency import disagreements
 from mb2fmu.validation.bounds.error_table import Tally
@@ -380,7 +380,7 @@ class _Answers:
         reference, at = self.chance.reference, self._places()
         names, row = self.simulation.names, self.chance.row
         columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
-        x, pull = self.simulation.values[row, columns], attractor_rate(self.definition)
+        x, pull = self.simulation.values[row, columns], choose_attractor_rate(self.definition)
         largest, more = self._magnitudes(), led_off(reference, directions, row, x, parameters, pull)
         rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
         for column, name in enumerate(self.asked.unknowns):

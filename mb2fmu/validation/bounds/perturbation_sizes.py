@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.scales.characteristic_units import NaturalUnits, natural_units
+from mb2fmu.model.scales.characteristic_units import CharacteristicUnits, estimate_characteristic_units
 from mb2fmu.model.variables import Input, Parameter, Quantity
 from mb2fmu.validation.reference.reference_run import Reference
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
@@ -62,7 +62,7 @@ class Gauge:
     rows: tuple[int, ...]
     rates: Floats
     ranges: Floats
-    natural: NaturalUnits
+    natural: CharacteristicUnits
 
     @staticmethod
     def of(definition: Declarations, reference: Reference) -> Gauge:
@@ -76,7 +76,7 @@ class Gauge:
         # What stands still by default may yet be moved: by its magnitude within the experiment.
         rates = np.maximum(fastest, 2.0 * reference.state_scales / float(run.time[-1]))
         values = reference.trajectory.values[:, len(reference.variables) - len(seen[0][1]) :]
-        return Gauge(reference, rows, rates, np.ptp(values, axis=0), natural_units(definition))
+        return Gauge(reference, rows, rates, np.ptp(values, axis=0), estimate_characteristic_units(definition))
 
     def parameter(self, index: int, probe: float) -> float:
         """Return how much a parameter must change to change accelerations or outputs by their own size; 0: unknown.

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTICS
+from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS
 from mb2fmu.validation.comparison.invariant_result import invariant
 from mb2fmu.validation.reference.reference_run import Reference
 from mb2fmu.validation.reference.variable_scales import ROUNDING, row_scales
@@ -38,15 +38,15 @@ _NEAR = 1e-9  # of the largest singular value: smaller ones say nothing of where
 _DIGITS = 64 * float(np.finfo(float).eps)
 _OTHERS = 4.0  # the unit projects in another norm: the difference between both places may be so many times larger
 _FORMULAS = {
-    DIAGNOSTICS.position_residual: "against the largest |φ| at the unit's own coordinates",
-    DIAGNOSTICS.velocity_residual: "against the largest |A u + b| at the unit's own coordinates and speeds",
-    DIAGNOSTICS.rank: "against the rows of A that do not follow from those before, at the unit's own coordinates",
-    DIAGNOSTICS.condition: "against the distances of A's rows from those before, at the unit's own coordinates",
+    DIAGNOSTIC_SYMBOLS.position_residual: "against the largest |φ| at the unit's own coordinates",
+    DIAGNOSTIC_SYMBOLS.velocity_residual: "against the largest |A u + b| at the unit's own coordinates and speeds",
+    DIAGNOSTIC_SYMBOLS.rank: "against the rows of A that do not follow from those before, at the unit's own coordinates",
+    DIAGNOSTIC_SYMBOLS.condition: "against the distances of A's rows from those before, at the unit's own coordinates",
 }
 
 
 _Seen = dict[sm.Symbol, tuple[float, float]]
-"""Symbol of ``DIAGNOSTICS`` → interval in which the number at one state must lie."""
+"""Symbol of ``DIAGNOSTIC_SYMBOLS`` → interval in which the number at one state must lie."""
 
 
 def compare_diagnostics(reference: Reference, simulation: Simulation) -> list[InvariantResult]:
@@ -102,12 +102,14 @@ class _OwnDiagnostics:
             places.append(q - np.linalg.lstsq(slopes, shown[:n_phi], rcond=_NEAR)[0])
         found: dict[sm.Symbol, tuple[float, float]] = {}
         if n_phi:
-            found[DIAGNOSTICS.position_residual] = _within([_largest(shown[:n_phi])], _largest(self._rounding[:n_phi]))
+            found[DIAGNOSTIC_SYMBOLS.position_residual] = _within(
+                [_largest(shown[:n_phi])], _largest(self._rounding[:n_phi])
+            )
         moving = [_largest(self._numeric.residual(t, place, u, z, self._prepared)[n_phi:]) for place in places]
-        found[DIAGNOSTICS.velocity_residual] = _within(moving, _largest(self._rounding[n_phi:]))
+        found[DIAGNOSTIC_SYMBOLS.velocity_residual] = _within(moving, _largest(self._rounding[n_phi:]))
         distances = [_squared_distances(self._rows(t, place, z)) for place in places]
-        found[DIAGNOSTICS.rank] = _rank(distances)
-        found[DIAGNOSTICS.condition] = _condition([np.sort(each)[self._redundant :] for each in distances])
+        found[DIAGNOSTIC_SYMBOLS.rank] = _rank(distances)
+        found[DIAGNOSTIC_SYMBOLS.condition] = _condition([np.sort(each)[self._redundant :] for each in distances])
         return found
 
     def _rows(self, t: float, q: Floats, z: Floats) -> Floats:

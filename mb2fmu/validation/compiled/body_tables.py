@@ -19,7 +19,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     PathwayLoad,
-    SensedKind,
+    MotionVectorKind,
     TorqueActuatorLoad,
     TorqueLoad,
     VectorTerms,
@@ -31,7 +31,7 @@ from mb2fmu.validation.compiled.mass_matrix_columns import MassColumns, Nodes, S
 from mb2fmu.validation.compiled.value_code import ValuesCode
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KINDS, Sight
 
-_SENSED: tuple[SensedKind, ...] = get_args(SensedKind)
+_SENSED: tuple[MotionVectorKind, ...] = get_args(MotionVectorKind)
 """``enum sensed`` of bodies.h."""
 
 

@@ -14,7 +14,7 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedPoint
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
@@ -107,9 +107,9 @@ def _written_loops(robot: RobotMechanics) -> list[Mapping[str, Any]]:
     """Return the loops of the settings, from the side file itself where they stand in one."""
     if not robot.settings.loops:
         return []
-    if robot.side_file is None or "loops" in robot.arguments:
+    if robot.settings_file is None or "loops" in robot.arguments:
         return [asdict(loop) for loop in robot.settings.loops]
-    return written_loops(_content(robot.side_file))
+    return written_loops(_content(robot.settings_file))
 
 
 def _content(side_file: Path) -> bytes:
@@ -129,7 +129,7 @@ def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading)
     """
     links = [link.name for link in robot.description.links]
     inputs = {item.name: item.symbol for item in definition.inputs}
-    side_file = None if "loads" in robot.arguments else robot.side_file
+    side_file = None if "loads" in robot.arguments else robot.settings_file
     tables = written_tables(_content(side_file)) if side_file else [asdict(each) for each in robot.settings.loads]
     loads = written_loads(tables, robot.named_loads, links, inputs) if robot.settings.loads else []
     for load in robot.loads[len(loads) :]:
@@ -146,8 +146,8 @@ def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading)
         if joint in robot.friction and len(own) > 1:
             raise ValueError(f"efforts beside the dry friction of joint {joint}")
         efforts += [(reading.column[joint], effort) for effort in own if joint not in robot.friction]
-    rates = {rate_in_time(each.q[0]): each.u[0] for each in robot.variables.values() if len(each.q) == 1}
-    rates |= {rate_in_time(symbol): rate for symbol, rate in robot.motion_symbols.items() if rate is not None}
+    rates = {differentiate_by_time(each.q[0]): each.u[0] for each in robot.variables.values() if len(each.q) == 1}
+    rates |= {differentiate_by_time(symbol): rate for symbol, rate in robot.motion_symbols.items() if rate is not None}
     known = {p.symbol: p.value for p in definition.parameters if p.calculated}
     frames = reading.tree.frames if isinstance(reading, SecondReading) and reading.tree else {}
     return AddedForces(loads, efforts, seen, _symbols(definition), known | rates, lambda name: frames.get(name, STILL))
@@ -290,7 +290,7 @@ class _Sampler:
         )
         rates, bounds = self._rates_of_coordinates(values)
         for i, each in self._robot.variables.items():
-            column = self._reading.column.get(self._robot.tree.parts[i].moved_by.name)
+            column = self._reading.column.get(self._robot.tree.parts[i].moving_joint.name)
             for k, u in enumerate(each.u):
                 assert column is not None
                 name = self._name(u)
@@ -364,7 +364,7 @@ class _Sampler:
     def _speeds(self) -> Iterator[tuple[int, int]]:
         """Yield slot and column of every speed."""
         for i, each in self._robot.variables.items():
-            column = self._reading.column.get(self._robot.tree.parts[i].moved_by.name)
+            column = self._reading.column.get(self._robot.tree.parts[i].moving_joint.name)
             for k, u in enumerate(each.u):
                 assert column is not None
                 yield self._of[u], column + k
@@ -373,7 +373,7 @@ class _Sampler:
         """Yield symbols (position, speed, acceleration), column and name of joints whose efforts are asked for."""
         for i, each in self._robot.variables.items() if self._inverse else ():
             assert each.prescribed is not None
-            yield each.prescribed, self._reading.column[self._robot.tree.parts[i].moved_by.name], each.name
+            yield each.prescribed, self._reading.column[self._robot.tree.parts[i].moving_joint.name], each.name
 
     def _moved(self, values: list[float], step: Array) -> list[float]:
         """Return coordinates after a small motion along the speeds; quaternions of unit length."""
@@ -427,7 +427,7 @@ class _Sampler:
         """
         q, u, acceleration, effort = {}, {}, {}, {}
         for i, each in self._robot.variables.items():
-            joint = self._robot.tree.parts[i].moved_by.name
+            joint = self._robot.tree.parts[i].moving_joint.name
             if each.prescribed is not None:
                 position, speed, given = (values[self._of[symbol]] for symbol in each.prescribed)
                 q[joint], u[joint], acceleration[joint] = [position], [speed], 0.0 if self._inverse else given
@@ -436,7 +436,9 @@ class _Sampler:
             u[joint] = [values[self._of[symbol]] for symbol in each.u]
             if each.effort is not None:
                 effort[joint] = values[self._of[each.effort]]
-        damping = {self._robot.tree.parts[i].moved_by.name: values[self._of[d]] for i, d in self._robot.damping.items()}
+        damping = {
+            self._robot.tree.parts[i].moving_joint.name: values[self._of[d]] for i, d in self._robot.damping.items()
+        }
         parameters = {p.symbol: values[self._slot[p.name]] for p in self._parameters}
         gravity = np.array([float(sm.sympify(g).subs(parameters)) for g in self._robot.gravity])
         declared = {p.name: float(p.value) for p in self._parameters}

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.mechanics.equations.contact_records import LEAVING, SETTLED, STILL, Contacts
+from mb2fmu.mechanics.equations.contact_records import OPENING_STATE, REIMPACT_SPEED_RATIO, ZERO_SLIP_RATIO, Contacts
 from mb2fmu.validation.modes.impact_impulses import Touch
 
 Floats = npt.NDArray[np.float64]
@@ -269,7 +269,7 @@ def _rubbed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> 
         t: In s, for messages.
     """
     k, rough = len(contacts.each), rough_contacts(contacts)
-    settled = float(SETTLED) * touch.rest_below
+    settled = float(REIMPACT_SPEED_RATIO) * touch.rest_below
     v = np.append(touch.approaching, rub.slips)
     impulses, rests, senses = np.zeros(len(v)), touch.resting.copy(), rub.senses
     groups = [[each] for each in range(k)] if contacts.order == "in turn" else [[*range(k)]]
@@ -312,12 +312,12 @@ def _changed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) ->
     k, rough = len(contacts.each), rough_contacts(contacts)
     present = touch.resting > 0.5
     slow = touch.rest_below[list(rough)]
-    still = np.abs(rub.slips) < float(STILL) * slow
+    still = np.abs(rub.slips) < float(ZERO_SLIP_RATIO) * slow
     turned = (rub.senses * rub.slips <= 0.0) & (np.abs(rub.slips) < slow)
     known = np.where(still | turned, 0.0, np.where(rub.slips > 0.0, 1.0, -1.0))
     law = _Law(W, np.append(touch.accelerations, rub.accelerations), rough, rub.coefficients, np.zeros(k), known)
     found = _solve(law, present, _names(contacts), t, (present, rub.senses))
-    begun = (found.senses != 0.0) & ((known == 0.0) | (found.senses * rub.slips < float(STILL) * slow))
+    begun = (found.senses != 0.0) & ((known == 0.0) | (found.senses * rub.slips < float(ZERO_SLIP_RATIO) * slow))
     begins = found.senses * np.maximum(found.senses * rub.slips, rub.least)
     off = rub.slips - np.where(begun, begins, 0.0)
     drift = np.where(np.abs(touch.rates) <= touch.rest_below, touch.rates, 0.0)  # a faster one has been set
@@ -327,5 +327,5 @@ def _changed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) ->
         for contact, sense, new in zip(rough, found.senses, begun, strict=True)
     ]
     pushes, _ = speeds.solution([bool(p) for p in found.pressed], ways)
-    stays = np.where(present, np.where(found.pressed > 0.5, 1.0, float(LEAVING)), touch.resting)
+    stays = np.where(present, np.where(found.pressed > 0.5, 1.0, float(OPENING_STATE)), touch.resting)
     return stays, found.senses, pushes

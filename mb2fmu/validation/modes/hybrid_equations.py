@@ -308,7 +308,7 @@ class HybridEquations(HoldingEquations):
         first = any(now > was and not v.late for v, now, was in zip(events, conditions, modes.fired, strict=True))
         for k, targets in enumerate(self._targets):
             event = events[k]
-            if event.waits and first:  # impacts and closings see what the model's own events set
+            if event.is_deferred and first:  # impacts and closings see what the model's own events set
                 conditions[k] = modes.fired[k]
             elif conditions[k] > modes.fired[k]:
                 fired = fired or event.name

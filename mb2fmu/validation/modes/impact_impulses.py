@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from mb2fmu.mechanics.equations.contact_records import SETTLED, Contacts
+from mb2fmu.mechanics.equations.contact_records import REIMPACT_SPEED_RATIO, Contacts
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Touch:
     @property
     def approaching(self) -> Floats:
         """Rates of the gaps, those of bodies that approach by the modes on that side of where they begin to."""
-        least = -float(SETTLED) * self.rest_below * self.resting
+        least = -float(REIMPACT_SPEED_RATIO) * self.rest_below * self.resting
         return np.where(self.meeting > 0.5, np.minimum(self.rates, least * (1.0 + _LESS) - _TINY), self.rates)
 
 
@@ -59,7 +59,7 @@ def struck(contacts: Contacts, W: Floats, touch: Touch) -> tuple[Floats, Floats]
         W: What an impulse at each changes the gaps' rates by, shape (k, k).
         touch: Just before.
     """
-    settled = float(SETTLED) * touch.rest_below
+    settled = float(REIMPACT_SPEED_RATIO) * touch.rest_below
     if contacts.order == "in turn":
         impulses, rests = _in_turn(W, touch, settled)
     else:

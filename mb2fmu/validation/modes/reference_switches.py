@@ -27,10 +27,10 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     LinearSolve,
     MassMatrixDynamics,
     OutputExpression,
-    OwnEvent,
+    EventRecord,
 )
-from mb2fmu.mechanics.equations.event_records import change_is_due
-from mb2fmu.mechanics.equations.latch_records import HeldRow, Latches
+from mb2fmu.mechanics.equations.event_records import mode_change_indicator
+from mb2fmu.mechanics.equations.latch_records import LatchedRow, Latches
 from mb2fmu.model.functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import distinct
 
@@ -89,7 +89,7 @@ class FrozenEquations:
 
     equations: EquationsOfMotion
     switches: tuple[OwnSwitch, ...]
-    events: tuple[OwnEvent, ...]
+    events: tuple[EventRecord, ...]
     inputs: int
     outputs: int
     contacts: Contacts | None = None
@@ -126,7 +126,7 @@ def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
         equations: With a mass matrix.
     """
     finder = _Finder(equations)
-    events = equations.every_event
+    events = equations.all_events
     conditions = [finder(event.condition) for event in events]
     values = [finder(value) for event in events for _, value in event.settings]
     contacts = equations.contacts
@@ -330,13 +330,13 @@ def _further(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:
     """Return symbols of contacts and latches: all forces, then results of impacts, then which rows are pinned."""
     forces: list[sm.Symbol] = []
     struck: list[sm.Symbol] = []
-    pinned = e.contacts.pinned if e.contacts else ()
+    pinned = e.contacts.held_by_latches if e.contacts else ()
     if e.contacts:
         forces += [*(contact.force for contact in e.contacts.each), *_held_along(e.contacts)]
-        struck += e.contacts.struck
+        struck += e.contacts.impact_unknowns
     if e.latches:
         forces += e.latches.forces
-        struck += e.latches.struck
+        struck += e.latches.impact_unknowns
     return (*forces, *struck, *pinned)
 
 
@@ -350,7 +350,7 @@ def _rubs(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     pairs = [(c.stabilization, f) for c, f in zip(contacts.rubbing, contacts.frictions, strict=True)]
     yield from (f.acceleration(e.u, e.u_dot, back) for back, f in pairs)
     yield from (f.slip(e.u) for _, f in pairs)
-    yield from (f.least_slip(e.u) for _, f in pairs)
+    yield from (f.minimum_slip(e.u) for _, f in pairs)
     yield from (f.coefficient for _, f in pairs)
     yield from (f.sliding for _, f in pairs)
 
@@ -358,7 +358,7 @@ def _rubs(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
 def _due(e: EquationsOfMotion) -> Iterator[Assignment]:
     """Yield whether modes of contacts with friction change."""
     if e.contacts and e.contacts.due:
-        yield Assignment(e.contacts.due, change_is_due(e.contacts, e.latches, e.u))
+        yield Assignment(e.contacts.due, mode_change_indicator(e.contacts, e.latches, e.u))
 
 
 def _along(contacts: Contacts) -> Iterator[Assignment]:
@@ -385,12 +385,12 @@ def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     yield from (c.rest_below for c in contacts.each)
     yield from (sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in contacts.each)
     yield from (c.resting for c in contacts.each)
-    yield from (sm.Piecewise((1, c.meets(tuple(e.u))), (0, True)) for c in contacts.each)
+    yield from (sm.Piecewise((1, c.impact_condition(tuple(e.u))), (0, True)) for c in contacts.each)
 
 
 def _with_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOfMotion:
     """Return the equations with the forces of contacts and latches."""
-    acting: list[UnilateralContact | ContactFriction | HeldRow] = [
+    acting: list[UnilateralContact | ContactFriction | LatchedRow] = [
         *(before.contacts.each if before.contacts else ()),
         *(before.contacts.frictions if before.contacts else ()),
         *(before.latches.rows if before.latches else ()),
@@ -416,7 +416,7 @@ def _with_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOf
 
 
 def _powers(
-    e: EquationsOfMotion, acting: Sequence[UnilateralContact | ContactFriction | HeldRow]
+    e: EquationsOfMotion, acting: Sequence[UnilateralContact | ContactFriction | LatchedRow]
 ) -> Iterator[tuple[str, sm.Expr]]:
     """Yield powers of contacts and latches: at moving surfaces, in sliding, and in stabilization."""
     for c in acting:

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import ConservedQuantities, Potential
-from mb2fmu.mechanics.mechanism.assembly.lagrangian_conserved_quantities import ConservedOfLagrangian
+from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import ConservedQuantities, PotentialFunction
+from mb2fmu.mechanics.mechanism.assembly.lagrangian_conserved_quantities import LagrangianConservedQuantities
 from mb2fmu.validation.evaluation_plans.evaluation_plan import Planner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import Reference
@@ -34,7 +34,7 @@ _KEPT = 1e-8
 """Of S: what the reference's own C may change by over a step where no event changes it."""
 
 
-Conserved = ConservedQuantities | ConservedOfLagrangian
+Conserved = ConservedQuantities | LagrangianConservedQuantities
 
 
 def conserved_quantities(mechanism: Mechanism, equations: EquationsOfMotion) -> Conserved:
@@ -44,12 +44,12 @@ def conserved_quantities(mechanism: Mechanism, equations: EquationsOfMotion) -> 
         mechanism: As read.
         equations: Of it; the closed form of the potential energy is taken from them.
     """
-    if mechanism.lagrangian_alone:
-        return ConservedOfLagrangian(mechanism)
+    if mechanism.is_lagrangian_only:
+        return LagrangianConservedQuantities(mechanism)
     return ConservedQuantities(mechanism, potential_of(equations))
 
 
-def potential_of(equations: EquationsOfMotion) -> Potential | None:
+def potential_of(equations: EquationsOfMotion) -> PotentialFunction | None:
     """Return V of t, q and all parameters; None where it is unknown or depends on more."""
     e = equations
     if e.energy.potential is None:

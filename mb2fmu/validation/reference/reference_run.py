@@ -12,12 +12,12 @@ import numpy.typing as npt
 import scipy
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTICS, EquationsOfMotion
-from mb2fmu.mechanics.equations.observable_quantities import diagnosed_outputs
+from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, EquationsOfMotion
+from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.scales.characteristic_units import natural_units, typical_motion
-from mb2fmu.model.scales.switching_scales import surface_sizes
+from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units, typical_motion_magnitudes
+from mb2fmu.model.scales.switching_scales import estimate_switching_scales
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import Modes
 from mb2fmu.validation.modes.reference_switches import frozen_equations
@@ -106,7 +106,7 @@ class Reference:
         events: In their order.
         modes: At each communication point, at the end of the step before; empty where nothing switches.
         event_uncertainty: How far the instants of events of two runs are from each other, at most, s.
-        diagnosed: Names of outputs about a unit's own constraints, each with its symbol of ``DIAGNOSTICS``.
+        diagnosed: Names of outputs about a unit's own constraints, each with its symbol of ``DIAGNOSTIC_SYMBOLS``.
     """
 
     trajectory: Trajectory
@@ -204,12 +204,12 @@ def make_reference(
         ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations, a gap of an impact
             that is negative at the start.
     """
-    run, diagnosed = experiment or conditions(definition), diagnosed_outputs(equations.outputs)
+    run, diagnosed = experiment or conditions(definition), select_diagnostic_outputs(equations.outputs)
     equations = comparable(equations)
     numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else numeric_equations(equations, definition))
     numeric.compile()
     variables, columns = describe(definition, equations), state_columns(numeric)
-    natural = natural_units(definition, _largest_inputs(definition, run))
+    natural = estimate_characteristic_units(definition, _largest_inputs(definition, run))
     typical = np.array([natural.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
     energy = natural.magnitude("J")
     found = _integrated(numeric, run, typical[list(columns)], energy)
@@ -280,13 +280,13 @@ def _integrated(numeric: NumericEquations, run: Conditions, typical: Floats, ene
 
 def numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
     """Return the equations as functions of numbers, with events where something in them switches."""
-    frozen, typical = frozen_equations(equations), typical_motion(definition)
+    frozen, typical = frozen_equations(equations), typical_motion_magnitudes(definition)
     if frozen is None:
         return NumericEquations(equations, typical)
     numeric, speeds = HybridEquations(frozen, typical), definition.speeds
     states = (*definition.coordinates, *(speeds[i] for i in equations.u_independent), *definition.auxiliary_states)
     steps = [switch.kind == "integer" for switch in frozen.switches]
-    numeric.sizes = np.where(steps, 1.0, surface_sizes(definition, states, numeric.surfaces, len(steps)))
+    numeric.sizes = np.where(steps, 1.0, estimate_switching_scales(definition, states, numeric.surfaces, len(steps)))
     return numeric
 
 
@@ -413,7 +413,7 @@ def describe(definition: Declarations, equations: EquationsOfMotion) -> tuple[Va
 
 def comparable(equations: EquationsOfMotion) -> EquationsOfMotion:
     """Return equations without outputs about a unit's own constraints: they are not of the reference's motion."""
-    outputs = tuple(o for o in equations.outputs if not o.expression.free_symbols & DIAGNOSTICS.all)
+    outputs = tuple(o for o in equations.outputs if not o.expression.free_symbols & DIAGNOSTIC_SYMBOLS.all)
     return equations if outputs == equations.outputs else replace(equations, outputs=outputs)
 
 
@@ -488,7 +488,7 @@ def by_euler(
         ValidationError: As :func:`make_reference`.
     """
     run = experiment or conditions(definition)
-    numeric = NumericEquations(equations, typical_motion(definition))
+    numeric = NumericEquations(equations, typical_motion_magnitudes(definition))
     start = np.append(start_state(numeric, run), 0.0)
     states = explicit_euler(held_slope(numeric, run), run.time, start, step)[:, :-1]
     values, _, _ = observe(numeric, run, states, numeric.prepare(run.parameters))

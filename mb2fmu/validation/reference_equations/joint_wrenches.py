@@ -18,7 +18,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import random_samples, with_auxiliary
+from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states, append_auxiliary_speeds
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import Sights
@@ -161,8 +161,8 @@ class _Fixed:
         numeric = NumericMechanism(mechanism)
         self._frames: list[Floats] = []
         self._points: list[tuple[Floats, Floats]] = []  # positions and partial velocities of all points
-        for s in random_samples(numeric)[:2]:
-            numeric.set(s.t, s.q, with_auxiliary(mechanism, s.u), s.z, s.r, s.parameters)
+        for s in draw_random_states(numeric)[:2]:
+            numeric.set(s.t, s.q, append_auxiliary_speeds(mechanism, s.u), s.z, s.r, s.parameters)
             self._frames.append(np.array([frame.partials for frame in numeric.frames]))
             places = np.array([point.position for point in numeric.points])
             self._points.append((places, np.array([point.partials for point in numeric.points])))

@@ -17,8 +17,8 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
-from mb2fmu.model.scales.characteristic_units import typical_motion
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
+from mb2fmu.model.scales.characteristic_units import typical_motion_magnitudes
 from mb2fmu.validation.evaluation_plans.evaluation_plan import Plan, Planner, solve
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import Sight, seen
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, Observed
@@ -33,12 +33,12 @@ MOST_BODIES = 7
 def outgrows_symbols(mechanism: Mechanism) -> bool:
     """Return True for more than :data:`MOST_BODIES` bodies that do not all turn about one direction."""
     m = mechanism
-    if m.lagrangian_alone or len(m.bodies) <= MOST_BODIES:
+    if m.is_lagrangian_only or len(m.bodies) <= MOST_BODIES:
         return False
     numeric, d = NumericMechanism(m), m.declared
     q, z, r = (np.array([item.start for item in i]) for i in (d.coordinates, d.auxiliary_states, d.inputs))
     speeds = np.random.default_rng(1).uniform(0.5, 1.0, len(m.u_all))
-    numeric.set(0.3, q + 0.2, speeds, z, r, numeric.parameters(parameter_values(m)))
+    numeric.set(0.3, q + 0.2, speeds, z, r, numeric.parameters(free_parameter_values(m)))
     directions = np.array([numeric.frames[body.frame].omega for body in m.bodies if body.frame >= 0])
     return len(directions) > 0 and int(np.linalg.matrix_rank(directions, tol=1e-9)) > 1
 
@@ -50,7 +50,7 @@ def newton_euler_applies(mechanism: Mechanism) -> bool:
     where auxiliary speeds stand in the constraints.
     """
     m = mechanism
-    if m.lagrangian_alone or m.constraint_forces or m.auxiliary_rows is not None:
+    if m.is_lagrangian_only or m.constraint_forces or m.auxiliary_rows is not None:
         return False
     late = {*m.u_dot, *m.multipliers}
     return not any(sm.sympify(e).free_symbols & late for e in m.z_dot)
@@ -70,7 +70,7 @@ class NewtonEuler(NumericEquations):
         self.mechanism = mechanism
         self._auxiliary = np.zeros(len(mechanism.u_auxiliary))
         self._reading = read_off(mechanism, equations)
-        super().__init__(equations, typical_motion(mechanism.declared))
+        super().__init__(equations, typical_motion_magnitudes(mechanism.declared))
 
     @cached_property
     def _numeric(self) -> NumericMechanism:

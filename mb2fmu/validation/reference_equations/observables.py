@@ -18,11 +18,11 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     PathwayLoad,
-    SensedKind,
+    MotionVectorKind,
     TorqueActuatorLoad,
     TorqueLoad,
 )
-from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, WrittenOutput
+from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, ExpressionOutput
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import Kind, Sights
 from mb2fmu.validation.reference_equations.joint_wrenches import Cuts
 from mb2fmu.validation.reference_equations.orientation_angles import euler_angles, unit_quaternion
@@ -74,7 +74,7 @@ class _Instruments:
         told = {output.name: output for output in self.equations.outputs}
         for item in self.m.outputs:
             scalars: list[tuple[str, sm.Expr]] = []
-            if isinstance(item, WrittenOutput):
+            if isinstance(item, ExpressionOutput):
                 scalars = [(item.name, sm.sympify(item.expression))]
             elif isinstance(item, RequestedOutput):
                 scalars = list(self._answer(item))
@@ -106,7 +106,11 @@ class _Instruments:
                     length += size
                     rate += d.dot(self._between("velocity", a, b)) / size
                 yield from (Assignment(load.length, length), Assignment(load.rate, rate))
-        kinds: dict[SensedKind, Kind] = {"position": "position", "velocity": "velocity", "angular velocity": "omega"}
+        kinds: dict[MotionVectorKind, Kind] = {
+            "position": "position",
+            "velocity": "velocity",
+            "angular velocity": "omega",
+        }
         for sensed in self.m.sensed:
             seen = self.sights.vector(kinds[sensed.kind], sensed.number)
             yield from (Assignment(symbol, value) for symbol, value in zip(sensed.symbols, seen, strict=True))

@@ -16,7 +16,7 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, WrittenOutput
+from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, ExpressionOutput
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
@@ -194,7 +194,7 @@ class EventsRead:
     def _of_outputs(self) -> Iterator[_Pair]:
         """Yield outputs that contain unknown forces or sticking friction; the unit itself is asked for all others."""
         d, m = self._d, self._m
-        written = {each.name: each.expression for each in m.outputs if isinstance(each, WrittenOutput)}
+        written = {each.name: each.expression for each in m.outputs if isinstance(each, ExpressionOutput)}
         for output in d.outputs:
             if isinstance(output, Output) and output.name in written:
                 own = sm.sympify(output.expression)

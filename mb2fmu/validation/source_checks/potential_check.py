@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import Potential, rate_along
+from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import PotentialFunction, potential_rate
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import Sample, random_samples
+from mb2fmu.mechanics.mechanism.numeric.random_states import StateSample, draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Load
 from mb2fmu.model import ModelDefinition
 from mb2fmu.model.declarations.output_requests import OutputRequest
-from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Floats = npt.NDArray[np.float64]
 _SLOPE = 1e-7
@@ -61,7 +61,7 @@ def asks_for_potential(definition: ModelDefinition) -> bool:
     return any(isinstance(output, OutputRequest) and output.kind in _ASKED for output in definition.outputs)
 
 
-def compared(mechanism: Mechanism, potential: Potential) -> PotentialFound:
+def compared(mechanism: Mechanism, potential: PotentialFunction) -> PotentialFound:
     """Compare V with the loads.
 
     Args:
@@ -82,18 +82,18 @@ def compared(mechanism: Mechanism, potential: Potential) -> PotentialFound:
 class _AtRest:
     """Generalized forces at rest and without inputs, at random places."""
 
-    def __init__(self, mechanism: Mechanism, potential: Potential) -> None:
+    def __init__(self, mechanism: Mechanism, potential: PotentialFunction) -> None:
         self.m, self._potential = mechanism, potential
         self._numeric = NumericMechanism(mechanism)
         self._alone: dict[str, NumericMechanism] = {}
         self._generator = np.random.default_rng(11)
-        natural = natural_units(mechanism.declared)
+        natural = estimate_characteristic_units(mechanism.declared)
         self._q = np.array([natural.typical(c) for c in mechanism.declared.coordinates])
         sizes = np.array([natural.typical(s) for s in mechanism.declared.speeds])
         self._step = _STEP * natural.magnitude("s")
         self._samples = [
             (sample, sizes * self._generator.uniform(-1, 1, sizes.shape))
-            for sample in random_samples(self._numeric)
+            for sample in draw_random_states(self._numeric)
             for _ in range(_DIRECTIONS)
         ]
         self.points = len(self._samples)
@@ -106,8 +106,8 @@ class _AtRest:
             for load in left_out:
                 force = force - self._forces(self._of(load), sample, sample.q)[0]
             rates = self._numeric.kinematics()[0] @ u
-            changed, noise = rate_along(self._potential, sample, rates, self._step)
-            again, more = rate_along(self._potential, sample, rates, self._step / _FINER)
+            changed, noise = potential_rate(self._potential, sample, rates, self._step)
+            again, more = potential_rate(self._potential, sample, rates, self._step / _FINER)
             if not np.isfinite([changed, again]).all():
                 continue
             bound = _SLOPE * (float(size @ np.abs(u)) + noise + more) + 10.0 * abs(changed - again)
@@ -159,7 +159,7 @@ class _AtRest:
             self._alone[load.name] = NumericMechanism(alone)
         return self._alone[load.name]
 
-    def _forces(self, numeric: NumericMechanism, sample: Sample, q: Floats) -> tuple[Floats, Floats]:
+    def _forces(self, numeric: NumericMechanism, sample: StateSample, q: Floats) -> tuple[Floats, Floats]:
         """Return the generalized forces of the speeds, and the sums of their terms' magnitudes."""
         m, n = self.m, len(self.m.u)
         numeric.set(sample.t, q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)

@@ -15,7 +15,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.scales.characteristic_units import attractor_rate
+from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
 from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
 from mb2fmu.validation.source_checks.event_import_check import EventsRead
 from mb2fmu.validation.source_checks.random_points import Admissible, Point
@@ -172,7 +172,7 @@ class _Maker:
         visited: Sequence[Mapping[str, float]],
     ) -> None:
         self._definition = definition
-        self._rate, self._usual_rate = mechanism.stabilization_rate, attractor_rate(mechanism.declared)
+        self._rate, self._usual_rate = mechanism.stabilization_rate, choose_attractor_rate(mechanism.declared)
         self.missing: dict[str, str] = {}
         self.left_out: list[str] = []
         self.readings: list[Reading] = []

@@ -18,9 +18,9 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector, dynamicsymbols
 
-from mb2fmu.model.sources.mechanics_source import Mechanics, origin, pivot
+from mb2fmu.model.sources.mechanics_source import Mechanics, origin, pivot_origin
 from mb2fmu.model.sources.parts import Parts
-from mb2fmu.model.sources.sympy_cache_guard import frames_in, restored
+from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 Expressions = tuple[sm.Expr, ...]
 
@@ -65,7 +65,7 @@ def handed(mechanics: Mechanics, *, actuators: bool = True) -> Handed:
         mechanics: As the model has it.
         actuators: False: without their loads, which may be too long to be composed.
     """
-    return replace(_parts_of(mechanics, actuators=actuators), origin=origin(mechanics) or pivot(mechanics))
+    return replace(_parts_of(mechanics, actuators=actuators), origin=origin(mechanics) or pivot_origin(mechanics))
 
 
 def _parts_of(mechanics: Mechanics, *, actuators: bool) -> Handed:
@@ -135,7 +135,7 @@ def untouched(mechanics: Mechanics) -> Iterator[None]:
     Args:
         mechanics: Frames and points that its parts are linked with, directly or not, are restored.
     """
-    with restored(_roots(mechanics)):
+    with restore_sympy_caches(_roots(mechanics)):
         yield
 
 
@@ -153,7 +153,7 @@ def _roots(mechanics: Mechanics) -> list[Any]:
     for body in bodies or ():
         roots += [body.masscenter, getattr(body, "frame", None)]
     for place, vector in loads:
-        roots += [place, getattr(place, "masscenter", None), *frames_in(vector)]
+        roots += [place, getattr(place, "masscenter", None), *list_vector_frames(vector)]
     for actuator in actuators:
         roots += getattr(getattr(actuator, "pathway", None), "attachments", ())
         roots += [getattr(actuator, name, None) for name in ("target_frame", "reaction_frame")]

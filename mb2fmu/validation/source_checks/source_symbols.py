@@ -12,7 +12,7 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 from sympy.printing.numpy import NumPyPrinter
 
-from mb2fmu.mechanics.mechanism.records.plain_symbols import translate
+from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols
 from mb2fmu.model.functions import TableValue
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.validation.evaluation_plans.scalar_functions import NAMESPACE, scalar_function
@@ -132,16 +132,16 @@ class OwnSymbols:
     def _translated(self, expression: Any) -> sm.Expr:
         """Return an expression in the slots' stand-ins; undeclared symbols get fixed arbitrary numbers."""
         expression = sm.sympify(expression)
-        plain = translate(expression, self._plain)
+        plain = replace_symbols(expression, self._plain)
         if any(isinstance(part, sm.Derivative) for part in distinct([plain])):
-            plain = translate(expression.doit(), self._plain)
+            plain = replace_symbols(expression.doit(), self._plain)
         left = [part for part in distinct([plain]) if isinstance(part, AppliedUndef | sm.Derivative)]
         if left:
             raise NotFormedError(f"{', '.join(sorted(map(str, left)))} has no number")
         unknown = sorted(_free_symbols(plain) - self._known, key=str)
         for symbol in unknown:
             self._plain.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._plain) % 41)))
-        return translate(plain, {symbol: self._plain[symbol] for symbol in unknown})
+        return replace_symbols(plain, {symbol: self._plain[symbol] for symbol in unknown})
 
 
 def _free_symbols(expression: sm.Basic) -> set[sm.Symbol]:

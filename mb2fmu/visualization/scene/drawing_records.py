@@ -21,7 +21,7 @@ WORLD = -1
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A point fixed in a pose: its index (or ``WORLD``) and the point's components in it, m."""
+    """A point fixed in a pose: its index (or ``WORLD_LINK``) and the point's components in it, m."""
 
     pose: int
     local: tuple[float, float, float]

@@ -13,8 +13,8 @@ from mb2fmu.compiler.lowering import Beside
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve
-from mb2fmu.mechanics.formulations.generalized_forces import in_inertial_frame, pieces
-from mb2fmu.mechanics.mechanism.records.appearance_records import DrawnLoad, Scenery
+from mb2fmu.mechanics.formulations.generalized_forces import express_in_inertial_frame, decompose_load
+from mb2fmu.mechanics.mechanism.records.appearance_records import DrawnLoad, AppearanceRecords
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
@@ -49,7 +49,7 @@ def describe(
     Returns:
         None where there is nothing to be drawn: no body, and no shape of the model's own, has a position.
     """
-    scenery = mechanism.scenery or Scenery()
+    scenery = mechanism.scenery or AppearanceRecords()
     if not mechanism.frames:
         if not scenery.frames:
             return None
@@ -63,7 +63,11 @@ class _Describer:
     """Numbers the parts in use, and collects their expressions."""
 
     def __init__(
-        self, mechanism: Mechanism, equations: EquationsOfMotion, scenery: Scenery, meshes: dict[str, Triangles]
+        self,
+        mechanism: Mechanism,
+        equations: EquationsOfMotion,
+        scenery: AppearanceRecords,
+        meshes: dict[str, Triangles],
     ) -> None:
         self.mechanism = mechanism
         self.equations = equations
@@ -233,10 +237,10 @@ class _Describer:
         """Yield (point, whether a torque, components in N); a torque is drawn at its body's mass centre."""
         k = self.kinematics
         if arrow.load < 0:
-            yield arrow.point, False, in_inertial_frame(arrow.vector, k)
+            yield arrow.point, False, express_in_inertial_frame(arrow.vector, k)
             return
         centres = {body.frame: body.masscenter for body in self.mechanism.bodies}
-        for at, torque, vector in pieces(self.mechanism.loads[arrow.load], k):
+        for at, torque, vector in decompose_load(self.mechanism.loads[arrow.load], k):
             yield (centres.get(at, 0) if torque else at), torque, vector
 
     def _signals(self) -> list[tuple[str, sm.Expr]]:

@@ -20,7 +20,7 @@ from mb2fmu.cli.progress import Progress
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import pack, unpack
-from mb2fmu.model.model_loading import load, shipped_models
+from mb2fmu.model.model_loading import load, shipped_models_folder
 from mb2fmu.pipeline.derivation.pipeline_results import Timing
 
 SHORTER = "stop=0.5"
@@ -203,7 +203,7 @@ def test_a_name_is_a_file_here_then_a_model_of_mb2fmu(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "simple_pendulum").mkdir()
     assert load("simple_pendulum").name == "SimplePendulum"
-    shipped = (shipped_models() / "simple_pendulum.py").read_text(encoding="utf-8")
+    shipped = (shipped_models_folder() / "simple_pendulum.py").read_text(encoding="utf-8")
     (tmp_path / "simple_pendulum.py").write_text(shipped.replace('"SimplePendulum"', '"Mine"'), encoding="utf-8")
     assert load("simple_pendulum").name == "Mine"
 
@@ -302,7 +302,7 @@ def test_examples_in_the_help_run_after_pip(command: str) -> None:
     """Without a copy of the repository: models by the names that come with mb2fmu, or files of the reader's."""
     lines = [line.strip() for line in call(command, "--help").output.splitlines()]
     examples = [line.split()[2:] for line in lines if line.startswith(f"mb2fmu {command} ")]
-    shipped = {path.stem for path in shipped_models().glob("*.py")}
+    shipped = {path.stem for path in shipped_models_folder().glob("*.py")}
     takes_model = command not in {"new", "list", "system", "study", "split", "audit"}
     for words in examples:
         assert command == "system" or not any(word.startswith(("models/", "systems/")) for word in words), words

@@ -8,7 +8,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu.errors import ModelError
-from mb2fmu.model import Model, Parts, check
+from mb2fmu.model import Model, Parts, check_model
 
 TIME = me.dynamicsymbols._t
 
@@ -124,7 +124,7 @@ def faults_of():
 
     def faults(model: Model):
         with pytest.raises(ModelError) as caught:
-            check(model)
+            check_model(model)
         return caught.value.faults
 
     return faults

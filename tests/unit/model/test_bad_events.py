@@ -7,15 +7,15 @@ from event_models import particle
 
 from mb2fmu import Impact, Latch, Model
 from mb2fmu.errors import MechanismError, ModelError
-from mb2fmu.mechanics.mechanism import read
-from mb2fmu.model import check
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import check_model
 
 HALF = sm.Rational(1, 2)
 
 
 def faults_of(model: Model) -> list[tuple[str, str]]:
     with pytest.raises((ModelError, MechanismError)) as caught:
-        read(check(model))
+        read_mechanism(check_model(model))
     return [(fault.what, fault.remedy) for fault in caught.value.faults]
 
 
@@ -53,7 +53,7 @@ def test_what_only_events_change_may_be_compared_by_equality():
     model.every(0.1, {count: count + 1})
     model.when(sm.Eq(count, mass), {v: 0})
     model.when(sm.And(sm.Eq(sm.floor(10 * x), 3), count > 1), {v: 1})
-    check(model)
+    check_model(model)
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def test_rows_that_are_alike_at_the_start_only_are_taken():
     model.add(
         Latch("a", [x + y, x * y], close=x <= 0.1, within=None)
     )  # both slopes are (1/2, 1/2) times a number there
-    assert len(read(check(model)).latches.rows) == 2
+    assert len(read_mechanism(check_model(model)).latches.rows) == 2
 
 
 def test_a_latch_may_hold_what_another_one_holds():
     model, x, y = two_particles()
     model.add(Latch("a", [x, y], close=x <= 0.1, within=None))
     model.add(Latch("b", [x - y], close=x <= 0.2, within=None))
-    assert len(read(check(model)).latches.rows) == 3
+    assert len(read_mechanism(check_model(model)).latches.rows) == 3
 
 
 def test_two_elements_of_one_kind_and_name_are_one_fault():

@@ -7,7 +7,7 @@ import sympy as sm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.model.declarations.model_declarations import communication_step
+from mb2fmu.model.declarations.model_declarations import choose_communication_step
 
 THIS = "test_bad_experiments.py:"
 
@@ -54,7 +54,7 @@ def test_signals_are_for_inputs_and_of_time_only(pendulum, faults_of):
 
 @given(st.floats(1e-12, 1e15))
 def test_a_step_that_is_left_out_suits_the_experiment(stop):
-    step = communication_step(stop)
+    step = choose_communication_step(stop)
     assert 20 <= stop / step * (1 + 1e-9) <= 20_000 * (1 + 1e-9)
     assert f"{step:.0e}"[0] in "125"
     assert float(f"{step:.0e}") == step

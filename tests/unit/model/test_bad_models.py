@@ -8,8 +8,8 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu.errors import ModelError
-from mb2fmu.model import Model, check
-from mb2fmu.model.checks.rate_units import rate_unit_faults
+from mb2fmu.model import Model, check_model
+from mb2fmu.model.checks.rate_units import speed_unit_faults
 from mb2fmu.model.variables import Coordinate, Speed
 
 TIME = me.dynamicsymbols._t
@@ -169,7 +169,7 @@ def test_a_mass_that_changes(pendulum, faults_of):
 
 def test_mechanics_that_are_none():
     with pytest.raises(ModelError) as caught:
-        check(Model("Nothing", {"q": 1}))
+        check_model(Model("Nothing", {"q": 1}))
     assert "its mechanics are a dict" in str(caught.value)
     assert "hand over a System" in str(caught.value)
 
@@ -464,7 +464,7 @@ def test_all_faults_are_told_at_once(pendulum):
     model.output("my output", sm.gamma(pendulum.u))
     model.experiment(step=0.0)
     with pytest.raises(ModelError) as caught:
-        check(model)
+        check_model(model)
     text = str(caught.value)
     for said in ("'my model'", "m is not", "coordinate q", "value of k", "N/n", "my output", "gamma", "step is 0.0"):
         assert said in text
@@ -533,4 +533,4 @@ def test_rates_that_go_with_their_coordinates(pendulum, equation, q_unit, u_unit
         replace(item, unit=units[type(item)], display_unit=None) if type(item) in units else item
         for item in model.declared
     ]
-    assert list(rate_unit_faults(model)) == []
+    assert list(speed_unit_faults(model)) == []

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mb2fmu.errors import ModelError
-from mb2fmu.model import check
+from mb2fmu.model import check_model
 
 _KNOWN: list = []
 
@@ -26,14 +26,14 @@ def a_particle(stop: float = 1.0):
             model.discrete(symbol)
         _KNOWN.append((model, x, v, *symbols))
     model = _KNOWN[0][0]
-    model.own_events.clear()
+    model.declared_events.clear()
     model.experiment(stop=stop, step=stop / 10)
     return _KNOWN[0]
 
 
 def told(model) -> list[str]:
     try:
-        check(model)
+        check_model(model)
     except ModelError as error:
         return [fault.what for fault in error.faults]
     return []

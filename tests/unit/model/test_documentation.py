@@ -10,7 +10,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import units
 from mb2fmu.mechanics import mechanism
-from mb2fmu.model import Model, check
+from mb2fmu.model import Model, check_model
 from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
 
 PAGE = Path(__file__).parents[3] / "docs" / "models.md"
@@ -25,7 +25,7 @@ def test_the_example_is_a_good_model(text):
     names = {}
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(block, str(PAGE), "exec"), names)
-    definition = check(names["pendulum"]())
+    definition = check_model(names["pendulum"]())
     assert [output.name for output in definition.outputs] == ["bob", "torque_of_gravity"]
     assert names["brake"].has(names["u"])
 
@@ -73,12 +73,12 @@ def test_the_loop_in_space_closes_as_the_page_says():
     angle, start = 0.6, 0.9
     model = names["cardan"]()
     theta, phi, omega, psi = (me.dynamicsymbols(name) for name in ("theta", "phi", "omega", "psi"))
-    declared = check(model)
+    declared = check_model(model)
     turned = replace(
         declared,
         coordinates=tuple(replace(q, start=start) if q.symbol == theta else q for q in declared.coordinates),
     )
-    closed = mechanism.close_loops(mechanism.read(turned)).declared
+    closed = mechanism.close_loops(mechanism.read_mechanism(turned)).declared
     values = {item.symbol: item.start for item in (*closed.coordinates, *closed.speeds)}
     assert math.isclose(math.tan(values[phi]), math.cos(angle) * math.tan(start), rel_tol=1e-9)
     ratio = math.cos(angle) / (1 - (math.sin(angle) * math.sin(start)) ** 2)

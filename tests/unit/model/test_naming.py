@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.model.model import OutputRequest
-from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names, suggested_name
-from mb2fmu.model.variables import plain_name
+from mb2fmu.model.naming import is_model_name, is_variable_name, output_variable_names, suggest_identifier
+from mb2fmu.model.variables import symbol_word
 
 identifiers = st.from_regex(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,5}", re.ASCII), fullmatch=True)
 indices = st.lists(st.integers(0, 99), max_size=2).map(lambda i: f"[{','.join(map(str, i))}]" if i else "")
@@ -27,7 +27,7 @@ def test_structured_names(name):
 
 @given(st.text(max_size=12))
 def test_suggested_names_are_legal(text):
-    name = suggested_name(text, "x")
+    name = suggest_identifier(text, "x")
     assert is_variable_name(name)
     assert is_model_name(name)
 
@@ -62,12 +62,12 @@ LOAD, ACTUATOR = (me.Point("P"), 0), object()
 )
 def test_variables_of_output_requests(kind, subject, representation, expected):
     request = OutputRequest(kind=kind, name="n", subject=subject, representation=representation)
-    assert requested_names(request) == expected
+    assert output_variable_names(request) == expected
 
 
 def test_plain_names():
     q = me.dynamicsymbols("theta")
-    assert [plain_name(s) for s in (q, q.diff(), q.diff(me.dynamicsymbols._t, 2))] == [
+    assert [symbol_word(s) for s in (q, q.diff(), q.diff(me.dynamicsymbols._t, 2))] == [
         "theta",
         "theta_dot",
         "theta_ddot",

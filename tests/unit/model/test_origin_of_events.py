@@ -8,7 +8,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Model, Parts
 from mb2fmu.errors import ModelError
-from mb2fmu.model import check
+from mb2fmu.model import check_model
 
 
 def walker(*, said: bool) -> Model:
@@ -40,5 +40,5 @@ def walker(*, said: bool) -> Model:
 
 def test_an_origin_that_events_move_is_asked_for():
     with pytest.raises(ModelError, match=r"S and O have velocity zero, and events change their distance by place\(t\)"):
-        check(walker(said=False))
-    check(walker(said=True))
+        check_model(walker(said=False))
+    check_model(walker(said=True))

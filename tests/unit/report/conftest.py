@@ -21,7 +21,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     UnitDefinition,
 )
 from mb2fmu.mechanics.equations.equations_of_motion import (
-    Energy,
+    EnergyBalance,
     EquationsOfMotion,
     KinematicEquations,
     MassMatrixDynamics,
@@ -118,7 +118,7 @@ def _equations(names: list[str]) -> EquationsOfMotion:
         r=(tau,),
         kinematics=KinematicEquations(sm.ImmutableMatrix([[1]]), sm.ImmutableMatrix([[0]])),
         dynamics=MassMatrixDynamics(sm.ImmutableMatrix([[m]]), sm.ImmutableMatrix([[tau - m * g * sm.sin(theta)]])),
-        energy=Energy(kinetic=m * omega**2 / 2, potential=-m * g * sm.cos(theta)),
+        energy=EnergyBalance(kinetic=m * omega**2 / 2, potential=-m * g * sm.cos(theta)),
         outputs=tuple(OutputExpression(n, theta, "position", "m", description=f"height {n}") for n in names),
     )
 

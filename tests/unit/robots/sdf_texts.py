@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mb2fmu.robots.description.robot_description import from_roll_pitch_yaw
+from mb2fmu.robots.description.robot_description import rotation_from_roll_pitch_yaw
 
 _INERTIAL = (
     "<inertial><pose>0.1 0.02 0.05 0.1 0.2 0.3</pose><mass>{m}</mass><inertia><ixx>0.03</ixx><ixy>0.001</ixy>"
@@ -41,13 +41,13 @@ ARM = f"""<?xml version="1.0"?>
 
 def twin() -> str:
     """The same robot for MuJoCo."""
-    turn = from_roll_pitch_yaw((0.1, 0.2, 0.3))
+    turn = rotation_from_roll_pitch_yaw((0.1, 0.2, 0.3))
     moments = turn @ _MOMENTS @ turn.T
     six = " ".join(f"{moments[i, j]:.17g}" for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
     inertial = {m: _TWIN.format(m=m, inertia=six) for m in (3, 2, 1, 0.5, 0.4)}
-    back = from_roll_pitch_yaw((0.0, 0.0, 0.4)).T
+    back = rotation_from_roll_pitch_yaw((0.0, 0.0, 0.4)).T
     anchor, axis = back @ [0, -0.1, 0], back @ [0, 0.6, 0.8]
-    across = from_roll_pitch_yaw((0.0, np.pi / 6, 0.0)).T @ [0, 0, 1]
+    across = rotation_from_roll_pitch_yaw((0.0, np.pi / 6, 0.0)).T @ [0, 0, 1]
 
     def text(vector: np.ndarray) -> str:
         return " ".join(f"{x:.17g}" for x in vector)

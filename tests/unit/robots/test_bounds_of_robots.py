@@ -39,7 +39,7 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path) -> None:
     definition = pipeline.derive(path).checked
     robot = definition.mechanics
     assert isinstance(robot, RobotMechanics)
-    moving = [robot.tree.parts[i].moved_by.name for i in robot.variables]
+    moving = [robot.tree.parts[i].moving_joint.name for i in robot.variables]
 
     def sampler(factor: float) -> _Sampler:
         path.write_text(longer(PARALLEL, factor))

@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu import Model
-from mb2fmu.robots.experiment_length import GROWN, LONGEST
+from mb2fmu.robots.experiment_length import MAX_DEVIATION_GROWTH, MAX_LENGTH_S
 from mb2fmu.robots.file_formats.urdf_import import read_urdf
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import moving_tree
-from mb2fmu.robots.tree.tree_inertia import braking_rate, damping_of_joints, falling_rate, inertia_and_weight
+from mb2fmu.robots.tree.articulated_tree import build_articulated_tree
+from mb2fmu.robots.tree.tree_inertia import (
+    compute_braking_rate,
+    joint_damping_matrix,
+    compute_falling_rate,
+    compute_inertia_and_weight,
+)
 
 LINK = """<link name="{0}"><inertial><origin xyz="0 0 {2}"/><mass value="{1}"/>
 <inertia ixx="{3}" iyy="{3}" izz="{3}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
@@ -36,16 +41,16 @@ def test_what_stands_upright_falls_as_a_pendulum_does(tmp_path, height, inertia)
     """Its deviation grows with exp(t √(m g h/J)): a thousandfold at the end."""
     rate = math.sqrt(2.0 * 9.81 * height / (inertia + 2.0 * height**2))
     found = pendulum(tmp_path / "p.urdf", height, inertia).default_experiment
-    assert found.stop == pytest.approx(min(LONGEST, math.log(GROWN) / rate), abs=found.step)
-    assert found.stop < LONGEST
+    assert found.stop == pytest.approx(min(MAX_LENGTH_S, math.log(MAX_DEVIATION_GROWTH) / rate), abs=found.step)
+    assert found.stop < MAX_LENGTH_S
 
 
 def test_what_hangs_and_what_is_asked_for_is_not_shortened(tmp_path):
     path = tmp_path / "p.urdf"
-    assert pendulum(path, -0.2).default_experiment.stop == LONGEST
+    assert pendulum(path, -0.2).default_experiment.stop == MAX_LENGTH_S
     pendulum(path, 0.2)
     assert Model.from_urdf(path, stop=3.0).default_experiment.stop == 3.0
-    assert Model.from_urdf(path, gravity=(0.0, 0.0, 0.0)).default_experiment.stop == LONGEST
+    assert Model.from_urdf(path, gravity=(0.0, 0.0, 0.0)).default_experiment.stop == MAX_LENGTH_S
 
 
 @given(st.integers(1, 5), st.floats(0.0, 1e4), st.randoms(use_true_random=False))
@@ -58,14 +63,14 @@ def test_the_rate_is_that_of_the_linear_equations(n, braked, random):
     K = -M @ X @ np.diag(squares) @ np.linalg.inv(X)
     largest, half = max(0.0, squares.max()), braked / 2.0
     expected = largest / (half + math.sqrt(half**2 + largest)) if largest else 0.0
-    assert falling_rate(M, K, braked * M) == pytest.approx(expected, rel=1e-6, abs=1e-5)
+    assert compute_falling_rate(M, K, braked * M) == pytest.approx(expected, rel=1e-6, abs=1e-5)
 
 
 def test_what_strong_dampers_hold_does_not_fall(tmp_path):
     """An upright pendulum that takes minutes to tip over is followed for as long as one that hangs."""
     path = braked(tmp_path / "p.urdf", 5e3)
     path.write_text(path.read_text().replace("0 0 -0.2", "0 0 0.2"))
-    assert Model.from_urdf(path).default_experiment.stop == LONGEST
+    assert Model.from_urdf(path).default_experiment.stop == MAX_LENGTH_S
 
 
 @given(
@@ -83,11 +88,13 @@ def test_weights_change_by_their_derivatives(tmp_path_factory, kinds, numbers):
         )
         parts.append(joint)
     path = tmp_path_factory.getbasetemp() / "chain.urdf"
-    tree = moving_tree(read_urdf(f'<robot name="c">{"".join(parts)}</robot>'.encode(), path), RobotSettings())
+    tree = build_articulated_tree(
+        read_urdf(f'<robot name="c">{"".join(parts)}</robot>'.encode(), path), RobotSettings()
+    )
     gravity, here = np.array([1.0, -2.0, -9.0]), [numbers[4 * k + 3] for k in range(4)]
 
     def at(moved):
-        return inertia_and_weight(tree, dict(enumerate(moved, 1)), gravity)
+        return compute_inertia_and_weight(tree, dict(enumerate(moved, 1)), gravity)
 
     h = 1e-5
     found = [(at(here + h * unit)[1] - at(here - h * unit)[1]) / (2 * h) for unit in np.eye(4)]
@@ -114,10 +121,10 @@ def test_dampers_brake_at_the_rate_of_damping_over_inertia(tmp_path):
     inertia = 0.01 + 2.0 * 0.2**2
     for multiplier in (0.0, 3.0):
         path = braked(tmp_path / "p.urdf", 0.7, multiplier)
-        tree = moving_tree(read_urdf(path.read_bytes(), path), RobotSettings())
-        M, _, _ = inertia_and_weight(tree, {1: 0.0}, np.zeros(3))
-        damped = [i for i, part in enumerate(tree.parts) if i and part.moved_by.damping]
-        rate = braking_rate(M, damping_of_joints(tree, damped))
+        tree = build_articulated_tree(read_urdf(path.read_bytes(), path), RobotSettings())
+        M, _, _ = compute_inertia_and_weight(tree, {1: 0.0}, np.zeros(3))
+        damped = [i for i, part in enumerate(tree.parts) if i and part.moving_joint.damping]
+        rate = compute_braking_rate(M, joint_damping_matrix(tree, damped))
         assert rate == pytest.approx(0.7 * (multiplier or 1.0) ** 2 / inertia, rel=1e-6)
 
 

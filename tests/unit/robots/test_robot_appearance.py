@@ -12,7 +12,7 @@ from unit.robots.robot_texts import joint, link, robot
 from mb2fmu import pipeline, visualization
 from mb2fmu.pipeline.fmu_build import model_scene
 from mb2fmu.pipeline.fmu_build.model_scene import turned_meshes
-from mb2fmu.robots.file_formats.package_paths import UnresolvedError, mesh_path
+from mb2fmu.robots.file_formats.package_paths import MeshNotFoundError, find_mesh_file
 
 TRIANGLE = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
 
@@ -29,14 +29,14 @@ def place(tmp_path: Path) -> Path:
 
 def test_packages_are_found_by_name_beside_the_file_or_by_option(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mesh = place.parents[1] / "meshes" / "part.obj"
-    assert mesh_path("package://toy/meshes/part.obj", place, {}) == mesh
-    assert mesh_path("package://other/meshes/part.obj", place, {"other": str(place.parents[1])}) == mesh
-    assert mesh_path(f"file://{mesh}", place, {}) == mesh
-    with pytest.raises(UnresolvedError, match="--package other=DIR"):
-        mesh_path("package://other/meshes/part.obj", place, {})
+    assert find_mesh_file("package://toy/meshes/part.obj", place, {}) == mesh
+    assert find_mesh_file("package://other/meshes/part.obj", place, {"other": str(place.parents[1])}) == mesh
+    assert find_mesh_file(f"file://{mesh}", place, {}) == mesh
+    with pytest.raises(MeshNotFoundError, match="--package other=DIR"):
+        find_mesh_file("package://other/meshes/part.obj", place, {})
     monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{place.parents[2]}")
     elsewhere = Path("/somewhere/else.urdf")
-    assert mesh_path("package://toy/meshes/part.obj", elsewhere, {}) == mesh
+    assert find_mesh_file("package://toy/meshes/part.obj", elsewhere, {}) == mesh
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_packages_are_found_by_name_beside_the_file_or_by_option(place: Path, mo
     ],
 )
 def test_names_that_leave_their_folder_are_refused(place: Path, name: str) -> None:
-    with pytest.raises(UnresolvedError):
-        mesh_path(name, place, {})
+    with pytest.raises(MeshNotFoundError):
+        find_mesh_file(name, place, {})
 
 
 def visual(shape: str, rpy: str = "0 0 0") -> str:

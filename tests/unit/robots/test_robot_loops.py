@@ -17,7 +17,7 @@ from mb2fmu.errors import ModelError
 from mb2fmu.robots.description.robot_description import LoopRecord
 from mb2fmu.robots.file_formats import sdf_import, urdf_import
 from mb2fmu.robots.tree import loop_list
-from mb2fmu.robots.tree.loop_rows import LoopRows
+from mb2fmu.robots.tree.loop_rows import LoopConstraintRows
 from mb2fmu.validation.independent_import.independent_urdf import Situation
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoReading
 
@@ -103,7 +103,7 @@ def test_loops_of_an_mjcf_file_move_as_mujocos_jacobians_say(tmp_path: Path) -> 
     path.write_text(PARALLEL)
     derivation = pipeline.derive(path)
     robot, f = derivation.checked.mechanics, pipeline.right_hand_side(derivation)
-    joints = [robot.tree.parts[i].moved_by.name for i in robot.variables]
+    joints = [robot.tree.parts[i].moving_joint.name for i in robot.variables]
     reading = MujocoReading(path, joints, ["m1", "m2"])
     place = {str(s): k for k, s in enumerate(f.program.layout.states)}
     control = [30.0, -20.0]
@@ -114,7 +114,7 @@ def test_loops_of_an_mjcf_file_move_as_mujocos_jacobians_say(tmp_path: Path) -> 
         q, u, rates = {}, {}, np.zeros(reading.size)
         found = f(0.0, x, control)
         for i, each in robot.variables.items():
-            name = robot.tree.parts[i].moved_by.name
+            name = robot.tree.parts[i].moving_joint.name
             rows = [place[s.func.__name__] for s in each.u]
             q[name], u[name] = x[[place[s.func.__name__] for s in each.q]], x[rows]
             rates[reading.column[name] : reading.column[name] + len(rows)] = found[rows]
@@ -217,8 +217,8 @@ def test_what_is_misread_of_a_loop_is_found(tmp_path: Path, monkeypatch: pytest.
         pose = loop_list.Pose
         monkeypatch.setattr(loop_list, "Pose", lambda R, p: pose(R, np.round(p, 1)))
     elif fault == "a row is missing":
-        rows = LoopRows.rows
-        monkeypatch.setattr(LoopRows, "rows", lambda self, loop: rows(self, loop)[:5])
+        rows = LoopConstraintRows.rows
+        monkeypatch.setattr(LoopConstraintRows, "rows", lambda self, loop: rows(self, loop)[:5])
     elif fault == "another place":
         record = sdf_import.LoopRecord
 
@@ -278,8 +278,10 @@ def test_a_robot_of_several_loops_has_a_second_reading_far_from_its_start(
     path.write_text(robot)
     path.with_suffix(".toml").write_text(side)
     if fault == "a mass":
-        inertial = urdf_import.Inertial
-        monkeypatch.setattr(urdf_import, "Inertial", lambda m, *rest: inertial(m * (1.001 if m == 0.6 else 1.0), *rest))
+        inertial = urdf_import.LinkInertia
+        monkeypatch.setattr(
+            urdf_import, "LinkInertia", lambda m, *rest: inertial(m * (1.001 if m == 0.6 else 1.0), *rest)
+        )
     elif fault == "a length":
         pose = loop_list.Pose
         monkeypatch.setattr(loop_list, "Pose", lambda R, p: pose(R, p * (1 + 1e-3 * (p[2] != 0))))

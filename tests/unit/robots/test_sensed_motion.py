@@ -14,7 +14,7 @@ from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError, ModelError
-from mb2fmu.mechanics.formulations import formulate_motion
+from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.robots.tree import robot_mechanism
 from mb2fmu.systems.splitting import cut
 from mb2fmu.systems.wired_system import CouplingError
@@ -88,7 +88,7 @@ def test_the_reference_and_the_second_reading_have_their_own(
     assert worst_of(derivation) < 1
     for fewest in (1, 99):  # link after link, and by M u' = f
         monkeypatch.setattr(link_tree, "FEWEST", fewest)
-        compiled = NewtonEuler(derivation.mechanism, formulate_motion(derivation.mechanism))
+        compiled = NewtonEuler(derivation.mechanism, formulate_given_acceleration(derivation.mechanism))
         assert compiled.compile()
         assert largest_difference(compiled, derivation.mechanism, count=4, seed=5) < 1e-11
     f, numbers = pipeline.right_hand_side(derivation), [p.value for p in derivation.checked.parameters]
@@ -99,7 +99,7 @@ def test_the_reference_and_the_second_reading_have_their_own(
 
 def test_another_point_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the unit a millionth of a metre beside the point that the model says."""
-    whole = robot_mechanism.read_sensed
+    whole = robot_mechanism.read_motion_vectors
 
     def beside(robot: Any, number_of: Any, plain: Any) -> Any:
         def shifted(item: Any) -> int:
@@ -109,7 +109,7 @@ def test_another_point_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
         return whole(robot, shifted, plain)
 
-    monkeypatch.setattr(robot_mechanism, "read_sensed", beside)
+    monkeypatch.setattr(robot_mechanism, "read_motion_vectors", beside)
     assert worst_of(pipeline.derive(held(file))) > 1e3
 
 

@@ -11,7 +11,7 @@ from stock_units import built
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.mechanics.equations.equations_of_motion import (
-    Energy,
+    EnergyBalance,
     EquationsOfMotion,
     KinematicEquations,
     MassMatrixDynamics,
@@ -73,7 +73,7 @@ def pendulum(start: float = 2.0, stop: float = 10.0, step: float = 0.02, toleran
         p=(g,),
         kinematics=identity(1),
         dynamics=MassMatrixDynamics(sm.ImmutableMatrix([[1]]), sm.ImmutableMatrix([[-g * sm.sin(q)]])),
-        energy=Energy(kinetic=u**2 / 2, powers=(("gravity", -g * sm.sin(q) * u),)),
+        energy=EnergyBalance(kinetic=u**2 / 2, powers=(("gravity", -g * sm.sin(q) * u),)),
         outputs=(OutputExpression("acceleration", a, "acceleration", "rad/s2"),),
     )
     definition = define(
@@ -101,7 +101,7 @@ def oscillator(stop: float = 5.0, step: float = 0.05, signal: sm.Expr | float = 
         kinematics=identity(1),
         z_dot=(q - z,),
         dynamics=MassMatrixDynamics(sm.ImmutableMatrix([[2]]), sm.ImmutableMatrix([[2 * (tau - w**2 * q)]])),
-        energy=Energy(kinetic=u**2, powers=(("spring", -2 * w**2 * q * u), ("tau", 2 * tau * u))),
+        energy=EnergyBalance(kinetic=u**2, powers=(("spring", -2 * w**2 * q * u), ("tau", 2 * tau * u))),
         outputs=(OutputExpression("pull", 2 * tau - w**2 * q, "position", "N"),),
     )
     definition = define(
@@ -134,7 +134,7 @@ def double_pendulum(
             sm.ImmutableMatrix([[2, c], [c, 1]]),
             sm.ImmutableMatrix([[-s * u2**2 - 2 * g * sm.sin(q1)], [s * u1**2 - g * sm.sin(q2)]]),
         ),
-        energy=Energy(
+        energy=EnergyBalance(
             kinetic=u1**2 + u2**2 / 2 + u1 * u2 * c,
             powers=(("gravity", -2 * g * sm.sin(q1) * u1 - g * sm.sin(q2) * u2),),
         ),

@@ -31,10 +31,10 @@ from sympy.physics import mechanics as me
 from trees import AXES, DEGREES, KINDS, build
 
 from mb2fmu import CoulombFriction, pipeline
-from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read
+from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read_mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, WrittenOutput
-from mb2fmu.model import Model, ModelDefinition, Parts, check
+from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, ExpressionOutput
+from mb2fmu.model import Model, ModelDefinition, Parts, check_model
 from mb2fmu.model import load as load_model
 from mb2fmu.pipeline.derivation.model_derivation import read_model
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
@@ -54,8 +54,8 @@ Read = tuple[ModelDefinition, Mechanism]
 
 def read_of(model: Model) -> Read:
     """The checked model, and its mechanism."""
-    checked = check(model)
-    return checked, read(checked)
+    checked = check_model(model)
+    return checked, read_mechanism(checked)
 
 
 def verdict(true: Read, used: Mechanism, motions=None, method: str = "auto") -> Independence:
@@ -233,7 +233,7 @@ def test_an_output_that_is_not_what_the_model_says_fails(name):
     outputs = mechanism.outputs
     assert told
     for i, item in enumerate(outputs):
-        if isinstance(item, WrittenOutput) and item.name in told:
+        if isinstance(item, ExpressionOutput) and item.name in told:
             off = replace(item, expression=item.expression * sm.Rational(1001, 1000))
         elif isinstance(item, RequestedOutput) and item.kind == "position":
             off = replace(item, subject=(mechanism.bodies[0].masscenter,))
@@ -449,8 +449,8 @@ def test_loads_that_were_added_are_held_against_the_objects_own_equations(kind):
 
 def steering_crosses(computed: tuple[str, ...]) -> np.ndarray:
     """Sines of the angles between tie rods and steering arms, whose signs tell the branches; rows: start, points."""
-    definition = check(load_model(MODELS / "steering_linkage.py"))
-    mechanism = close_loops(read(definition))
+    definition = check_model(load_model(MODELS / "steering_linkage.py"))
+    mechanism = close_loops(read_mechanism(definition))
     made = own_motions(definition, mechanism, computed=computed)
     start = {item.name: item.start for item in mechanism.declared.coordinates}
     start |= {p.name: float(p.value) for p in definition.parameters if not p.calculated}
@@ -479,8 +479,8 @@ def test_points_are_put_together_as_the_start_where_the_unit_computes():
 
 def test_couplings_in_other_units_are_not_flat():
     """Of a valve train rows in rad stand behind rows in mm; each is a loop by itself, which always closes."""
-    definition = check(load_model(MODELS / "valve_train.py"))
-    made = own_motions(definition, close_loops(read(definition)), computed=("lift", "rocker", "valve"))
+    definition = check_model(load_model(MODELS / "valve_train.py"))
+    made = own_motions(definition, close_loops(read_mechanism(definition)), computed=("lift", "rocker", "valve"))
     assert len(made.samples) == POINTS
     for sample in made.samples:
         values = {name: sample.point.values[slot] for name, slot in made.starts.items()}
@@ -489,15 +489,15 @@ def test_couplings_in_other_units_are_not_flat():
 
 def test_round_off_of_closed_loops_is_no_scale():
     """The rack starts at 1e-33 m where its loops were closed: points move it by millimetres all the same."""
-    definition = check(load_model(MODELS / "steering_linkage.py"))
-    made = own_motions(definition, close_loops(read(definition)))
+    definition = check_model(load_model(MODELS / "steering_linkage.py"))
+    made = own_motions(definition, close_loops(read_mechanism(definition)))
     rack = [abs(sample.point.values[made.starts["rack"]]) for sample in made.samples]
     assert np.median(rack) > 1e-3
 
 
 def test_inputs_have_either_sign_at_the_points():
     """A robot's torque hangs about what holds its weight; a unit that is wrong beyond zero must not pass."""
-    checked = check(robot_of_tests())
+    checked = check_model(robot_of_tests())
     made = robot_motions(checked)
     for place in made.inputs.values():
         values = [sample.point.values[place] for sample in made.samples]

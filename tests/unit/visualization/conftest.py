@@ -13,8 +13,8 @@ from mechanisms import cart_with_pathways
 
 from mb2fmu import visualization
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.mechanism import read
-from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Sphere, check
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Sphere, check_model
 from mb2fmu.pipeline.fmu_build import model_scene
 
 STL = b"""solid tetrahedron
@@ -76,7 +76,7 @@ def scene_of():
     """A model → its scene."""
 
     def made(model):
-        mechanism = read(check(model))
+        mechanism = read_mechanism(check_model(model))
         return model_scene.scene_of(mechanism, formulate(mechanism, "auto"))
 
     return made

@@ -10,7 +10,7 @@ from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import Spatial
 from mb2fmu.compiler.lowering.recursion.vector_nodes import Vector
 from mb2fmu.mechanics.equations.link_recursion import (
-    Attachment,
+    LinkAttachment,
     Components,
     LinkForce,
     LinkLoad,
@@ -107,7 +107,7 @@ class AppliedForces:
             total = self._g.add(total, self._k.turned(frame, self._k.lower(components), axes))
         return total
 
-    def _push(self, forces: dict[int, Spatial], at: Attachment, force: Vector) -> None:
+    def _push(self, forces: dict[int, Spatial], at: LinkAttachment, force: Vector) -> None:
         """Apply a force at a point of a link, with its moment about the link's origin; skip the ground."""
         if at.link > 0:
             self._add(forces, at.link, (self._g.cross(self._k.place(at), force), force))
@@ -118,14 +118,14 @@ class AppliedForces:
         forces[link] = (self._g.add(old[0], force[0]), self._g.add(old[1], force[1]))
 
 
-def point_position(kinematics: LinkKinematics, at: Attachment) -> Vector:
+def point_position(kinematics: LinkKinematics, at: LinkAttachment) -> Vector:
     """Return the position from O, m, in N."""
     g = kinematics.algebra
     arm = g.apply(kinematics.relative(0, kinematics.axes(at.link)), kinematics.place(at))
     return g.add(kinematics.position(at.link), arm)
 
 
-def point_velocity(kinematics: LinkKinematics, at: Attachment) -> Vector:
+def point_velocity(kinematics: LinkKinematics, at: LinkAttachment) -> Vector:
     """Return the velocity in N, m/s, in N's components."""
     g, axes = kinematics.algebra, kinematics.axes(at.link)
     swing = g.cross(kinematics.omega(axes), kinematics.place(at))

@@ -15,7 +15,7 @@ import sympy as sm
 from mb2fmu.compiler.lowering.recursion.vector_nodes import Algebra, Matrix, Vector
 from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.mechanics.equations.link_recursion import Attachment, LinearVector, Recursion
+from mb2fmu.mechanics.equations.link_recursion import LinkAttachment, LinearVector, LinkRecursion
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class LinkKinematics:
     """
 
     def __init__(
-        self, builder: ProgramBuilder, walker: SympyWalker, recursion: Recursion, u: Sequence[sm.Symbol]
+        self, builder: ProgramBuilder, walker: SympyWalker, recursion: LinkRecursion, u: Sequence[sm.Symbol]
     ) -> None:
         self.b = builder
         self.walker = walker
@@ -285,7 +285,7 @@ class LinkKinematics:
         self._shifts[link] = shift
         return Joint(joint.rotation, g.sub(joint.position, shift), joint.columns, joint.spins, joint.moves)
 
-    def place(self, attachment: Attachment) -> Vector:
+    def place(self, attachment: LinkAttachment) -> Vector:
         """Return a point fixed in a link, from the link's origin, in its axes."""
         self.joint(attachment.link) if attachment.link else None
         total = self._shifts[attachment.link]

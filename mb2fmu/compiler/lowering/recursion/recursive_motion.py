@@ -15,7 +15,12 @@ from mb2fmu.compiler.lowering.recursion.vector_nodes import Vector
 from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.mechanics.equations.link_recursion import Attachment, Quantity, Recursion, RecursiveDynamics
+from mb2fmu.mechanics.equations.link_recursion import (
+    LinkAttachment,
+    RecursionQuantity,
+    LinkRecursion,
+    RecursiveDynamics,
+)
 
 
 class RecursiveMotion:
@@ -29,10 +34,10 @@ class RecursiveMotion:
 
     def __init__(self, builder: ProgramBuilder, walker: SympyWalker, equations: EquationsOfMotion) -> None:
         assert equations.recursion is not None
-        self._recursion: Recursion = equations.recursion
+        self._recursion: LinkRecursion = equations.recursion
         self._u_dot: tuple[sm.Symbol, ...] = equations.u_dot
         self._n = len(equations.u)
-        self._geared = equations.dynamics.geared if isinstance(equations.dynamics, RecursiveDynamics) else ()
+        self._geared = equations.dynamics.geared_links if isinstance(equations.dynamics, RecursiveDynamics) else ()
         self._walker = walker
         self._k = LinkKinematics(builder, walker, self._recursion, equations.u)
         self._g = self._k.algebra
@@ -78,7 +83,7 @@ class RecursiveMotion:
             self._composite = CompositeBodies(self._k, self._loads, self._n)
         return self._composite
 
-    def _answer(self, quantity: Quantity) -> Callable[[Sequence[int]], Sequence[int]]:
+    def _answer(self, quantity: RecursionQuantity) -> Callable[[Sequence[int]], Sequence[int]]:
         """Return the function that evaluates a quantity; an inverse effort takes u' and forces, others nothing."""
         if quantity.kind == "inverse effort":
             return lambda given: self._mass().inverse(given[: self._n], given[self._n :])
@@ -86,7 +91,7 @@ class RecursiveMotion:
 
     # --- quantities --------------------------------------------------------------------------------------------------
 
-    def _evaluate(self, quantity: Quantity) -> Sequence[int]:  # noqa: PLR0911 (one answer per kind)
+    def _evaluate(self, quantity: RecursionQuantity) -> Sequence[int]:  # noqa: PLR0911 (one answer per kind)
         """Evaluate one quantity of the motion; matrices row by row."""
         k, g, number = self._k, self._g, quantity.number
         match quantity.kind:
@@ -110,13 +115,13 @@ class RecursiveMotion:
                 return [self._kinetic_energy()]
         return self._along_speeds(quantity)
 
-    def _along_speeds(self, quantity: Quantity) -> Sequence[int]:
+    def _along_speeds(self, quantity: RecursionQuantity) -> Sequence[int]:
         """Return a quantity of the whole recursion."""
         if quantity.kind == "mass matrix":
             return self._mass().mass_matrix()
         return self._mass().against_gravity() if quantity.kind == "gravity effort" else self._mass().forcing()
 
-    def _acceleration(self, at: Attachment) -> Vector:
+    def _acceleration(self, at: LinkAttachment) -> Vector:
         """Return a point's acceleration in N: that at u' = 0 without gravity, and what u' adds, m/s²."""
         k, g = self._k, self._g
         axes, place = k.axes(at.link), k.place(at)

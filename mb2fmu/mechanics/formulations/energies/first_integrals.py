@@ -22,17 +22,17 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantity
 from mb2fmu.mechanics.formulations.outputs.multi_body_outputs import angular_momentum, linear_momentum
-from mb2fmu.mechanics.formulations.substitution import multiplied_out
+from mb2fmu.mechanics.formulations.substitution import multiply_out
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
-    ZERO,
+    ZERO_TOLERANCE,
     ConservedQuantities,
-    moved_by_constraints,
-    worked_along,
+    constraints_do_work,
+    find_worked_coordinates,
 )
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import move, random_samples
+from mb2fmu.mechanics.mechanism.numeric.random_states import set_random_state, draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism
-from mb2fmu.mechanics.mechanism.records.plain_symbols import translate
+from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 
 
@@ -66,13 +66,13 @@ class LagrangeTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sum:
+class _CancellingSum:
     """Terms that may cancel."""
 
     terms: tuple[sm.Expr, ...]
 
 
-class Integrals:
+class FirstIntegralFinder:
     """Finds the integrals of motion of one mechanism.
 
     Args:
@@ -84,22 +84,22 @@ class Integrals:
         self._k, self._terms = kinematics, terms
         self._m: Mechanism = kinematics.mechanism
         self._numeric = NumericMechanism(self._m)
-        self._samples = random_samples(self._numeric)
+        self._samples = draw_random_states(self._numeric)
 
-    def of_coordinates(self) -> Iterator[NamedQuantity]:
+    def find_momentum_integrals(self) -> Iterator[NamedQuantity]:
         """Yield the conserved momenta, each with the reason."""
         terms = self._terms
         if terms is None:
             return
         held = self._held_by_constraints()
-        sums = [_Sum((slope, *forces)) for slope, forces in zip(terms.slopes, terms.forces, strict=True)]
+        sums = [_CancellingSum((slope, *forces)) for slope, forces in zip(terms.slopes, terms.forces, strict=True)]
         zero = self._zero(sums)
         for r, q in enumerate(self._m.q):
             if zero[r] and not held[r]:
                 how = "shown in symbols" if self._shown(sums[r]) else "found with numbers"
                 yield NamedQuantity("invariant", f"momentum of {q}, ignorable ({how})", None, terms.momenta[r])
 
-    def of_energy(self) -> Iterator[NamedQuantity]:
+    def find_energy_integral(self) -> Iterator[NamedQuantity]:
         """Energy, or Jacobi's integral."""
         terms, m = self._terms, self._m
         if terms is None or terms.potential is None or m.driven or self._moved_by_constraints():
@@ -107,9 +107,9 @@ class Integrals:
         V = terms.potential
         each = zip(terms.forces, terms.potential_slopes, terms.rates, strict=True)
         flow = [force * rate for forces, slope, rate in each for force in (*forces, slope)]
-        work = _Sum((-terms.drift, terms.potential_drift, *flow))
+        work = _CancellingSum((-terms.drift, terms.potential_drift, *flow))
         h = sm.Add(*(p * rate for p, rate in zip(terms.momenta, terms.rates, strict=True))) - terms.kinetic + V
-        gap = _Sum((h, -terms.kinetic, -V))
+        gap = _CancellingSum((h, -terms.kinetic, -V))
         kept, quadratic = self._zero([work, gap])
         if kept:
             how = "shown in symbols" if self._shown(work) else "found with numbers"
@@ -125,15 +125,15 @@ class Integrals:
         if any(kept[:3]):
             P = linear_momentum(bodies, self._k)
             names = (f"momentum of all bodies along N.{axis}" for axis in "xyz")
-            yield from _kept(names, P, kept[:3])
+            yield from _select_conserved(names, P, kept[:3])
         if any(kept[3:]):
             H = angular_momentum(bodies, 0, self._k)
             names = (f"angular momentum of all bodies about N.{axis} through the origin" for axis in "xyz")
-            yield from _kept(names, H, kept[3:])
+            yield from _select_conserved(names, H, kept[3:])
 
     # ------------------------------------------------------------------ numbers
 
-    def _zero(self, sums: Sequence[_Sum]) -> list[bool]:
+    def _zero(self, sums: Sequence[_CancellingSum]) -> list[bool]:
         """Return whether each sum is zero at every sample."""
         terms, m = self._terms, self._m
         assert terms is not None
@@ -145,43 +145,43 @@ class Integrals:
         )
         zero = [True] * len(sums)
         for sample in self._samples:
-            move(self._numeric, sample, on_constraints=True)
+            set_random_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematics()
-            rates = K @ sample.u_on + k0
+            rates = K @ sample.u_constrained + k0
             found = evaluate(sample.t, *sample.q, *rates, *sample.z, *sample.r, *sample.parameters)
             numbers = iter(np.asarray(found, dtype=float))
             for i, one in enumerate(sums):
                 parts = np.array([next(numbers) for _ in one.terms])
-                zero[i] &= bool(abs(parts.sum()) <= ZERO * np.sum(np.abs(parts)))
+                zero[i] &= bool(abs(parts.sum()) <= ZERO_TOLERANCE * np.sum(np.abs(parts)))
         return zero
 
     def _held_by_constraints(self) -> list[bool]:
         """Return whether a constraint's force works along each coordinate."""
         held = np.zeros(len(self._m.q), dtype=bool)
         for sample in self._samples:
-            move(self._numeric, sample, on_constraints=True)
-            held |= worked_along(self._numeric, self._numeric.kinematics()[0])
+            set_random_state(self._numeric, sample, on_constraints=True)
+            held |= find_worked_coordinates(self._numeric, self._numeric.kinematics()[0])
         return [bool(each) for each in held]
 
     def _moved_by_constraints(self) -> bool:
         """Return whether constraints do work."""
         for sample in self._samples:
-            move(self._numeric, sample, on_constraints=True)
-            if moved_by_constraints(self._numeric):
+            set_random_state(self._numeric, sample, on_constraints=True)
+            if constraints_do_work(self._numeric):
                 return True
         return False
 
-    def _shown(self, one: _Sum) -> bool:
+    def _shown(self, one: _CancellingSum) -> bool:
         """Return whether multiplying out leaves nothing."""
         terms = self._terms
         assert terms is not None
         whole: dict[sm.Basic, sm.Expr] = {}
         for item in terms.chain:
-            whole[item.symbol] = translate(item.expression, whole)
-        return bool(multiplied_out(translate(sm.Add(*one.terms), whole)) == 0)
+            whole[item.symbol] = replace_symbols(item.expression, whole)
+        return bool(multiply_out(replace_symbols(sm.Add(*one.terms), whole)) == 0)
 
 
-def _kept(names: Iterable[str], vector: Components, kept: Iterable[bool]) -> Iterator[NamedQuantity]:
+def _select_conserved(names: Iterable[str], vector: Components, kept: Iterable[bool]) -> Iterator[NamedQuantity]:
     """Yield the components that keep their value."""
     for name, component, is_kept in zip(names, vector, kept, strict=True):
         if is_kept:

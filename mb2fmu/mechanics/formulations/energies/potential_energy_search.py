@@ -16,19 +16,19 @@ import numpy as np
 import sympy as sm
 from sympy.simplify.fu import TR8
 
-Forces = Mapping[sm.Symbol, sm.Expr]
+GeneralizedForces = Mapping[sm.Symbol, sm.Expr]
 """Coordinate → generalized force along it, 0 of coordinates that only stand in the others."""
 
-LARGEST = 400
+MAX_OPERATIONS = 400
 """Operations of forces that are integrated at most."""
 
-_PLACES = 4
-_CLOSE = 1e-9  # relative; both sides are a few hundred operations
-_STEP = 1e-6
-_CURL = 1e-6  # central differences with _STEP are good to 1e-9 and better
+_POINT_COUNT = 4
+_POTENTIAL_TOLERANCE = 1e-9  # relative; both sides are a few hundred operations
+_DIFFERENCE_STEP = 1e-6
+_CURL_TOLERANCE = 1e-6  # central differences with _STEP are good to 1e-9 and better
 
 
-def potential_of(forces: Forces) -> sm.Expr | None:
+def find_potential_energy(forces: GeneralizedForces) -> sm.Expr | None:
     """Find V with F = -∂V/∂q; None if the forces have no potential, or if it was not found.
 
     Args:
@@ -37,19 +37,19 @@ def potential_of(forces: Forces) -> sm.Expr | None:
     wanted = {q: sm.sympify(force) for q, force in forces.items()}
     if not any(force != 0 for force in wanted.values()):
         return sm.S.Zero
-    if too_long(wanted.values()):
+    if exceeds_operations(wanted.values()):
         return None
     wanted = {q: sm.nsimplify(force, rational=True) for q, force in wanted.items()}  # else round-off would not cancel
     if any(force.has(sm.Abs, sm.sign) for force in wanted.values()):  # whose derivatives SymPy knows of reals alone
         symbols = set().union(wanted, *(force.free_symbols for force in wanted.values()))
         real = {s: sm.Dummy(s.name, real=True) for s in sorted(symbols, key=str)}
-        found = _potential({real[q]: force.xreplace(real) for q, force in wanted.items()})
+        found = _find_rational_potential({real[q]: force.xreplace(real) for q, force in wanted.items()})
         return None if found is None else found.xreplace({dummy: s for s, dummy in real.items()})
-    return _potential(wanted)
+    return _find_rational_potential(wanted)
 
 
-def _potential(wanted: Forces) -> sm.Expr | None:
-    """Find V as :func:`potential_of` does, for rational numbers."""
+def _find_rational_potential(wanted: GeneralizedForces) -> sm.Expr | None:
+    """Find V as :func:`find_potential_energy` does, for rational numbers."""
     potential: sm.Expr = sm.S.Zero
     done: set[sm.Symbol] = set()
     for q, force in wanted.items():
@@ -58,7 +58,7 @@ def _potential(wanted: Forces) -> sm.Expr | None:
             rest = sm.expand(TR8(rest))
         if rest.free_symbols & done:
             return None
-        part = antiderivative(rest, q)
+        part = integrate_expression(rest, q)
         if part is None:
             return None
         potential += part
@@ -66,7 +66,7 @@ def _potential(wanted: Forces) -> sm.Expr | None:
     return potential if _is_potential(potential, wanted) else None
 
 
-def too_long(expressions: Iterable[sm.Expr], most: int = LARGEST) -> bool:
+def exceeds_operations(expressions: Iterable[sm.Expr], most: int = MAX_OPERATIONS) -> bool:
     """Return whether expressions have more operations than that; counts no further."""
     left = most
     for expression in expressions:
@@ -78,7 +78,7 @@ def too_long(expressions: Iterable[sm.Expr], most: int = LARGEST) -> bool:
 
 
 @np.errstate(all="ignore")  # random places may be where a force has no value
-def is_conservative(forces: Forces) -> bool:
+def is_conservative(forces: GeneralizedForces) -> bool:
     """Return whether ∂F_i/∂q_j = ∂F_j/∂q_i at random places, by central differences.
 
     Args:
@@ -88,39 +88,41 @@ def is_conservative(forces: Forces) -> bool:
     symbols = sorted(set().union(*(f.free_symbols for f in wanted.values())) | wanted.keys(), key=str)
     evaluate = sm.lambdify(symbols, list(wanted.values()), modules=["scipy", "numpy"], cse=True)
     moved = [symbols.index(q) for q in wanted]
-    for point in _places(len(symbols)):
+    for point in _random_points(len(symbols)):
         slopes = np.zeros((len(moved), len(moved)))
         for column, k in enumerate(moved):
             sides = []
             for sign in (1.0, -1.0):
                 place = point.copy()
-                place[k] += sign * _STEP
+                place[k] += sign * _DIFFERENCE_STEP
                 sides.append(np.array(evaluate(*place), dtype=float))
-            slopes[:, column] = (sides[0] - sides[1]) / (2 * _STEP)
+            slopes[:, column] = (sides[0] - sides[1]) / (2 * _DIFFERENCE_STEP)
         scale = np.max(np.abs(slopes), initial=0.0)
-        if not np.isfinite(scale) or np.max(np.abs(slopes - slopes.T), initial=0.0) > _CURL * max(scale, 1e-300):
+        if not np.isfinite(scale) or np.max(np.abs(slopes - slopes.T), initial=0.0) > _CURL_TOLERANCE * max(
+            scale, 1e-300
+        ):
             return False
     return True
 
 
-def antiderivative(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr | None:
+def integrate_expression(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr | None:
     """Return ∫ expression d(symbol), term by term; None where a term is of an unknown kind."""
     total = sm.S.Zero
     for term in sm.Add.make_args(sm.expand(expression)):
         if term == 0:
             continue
         factor, core = term.as_independent(symbol, as_Add=False)
-        integral = _of_core(core, symbol)
+        integral = _integrate_product(core, symbol)
         if integral is None and core.has(sm.sin, sm.cos):
             turned = sm.expand(TR8(core))  # products and powers of sines and cosines become sums
-            integral = antiderivative(turned, symbol) if turned != core else None
+            integral = integrate_expression(turned, symbol) if turned != core else None
         if integral is None:
             return None
         total += factor * integral
     return total
 
 
-def _of_core(core: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
+def _integrate_product(core: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
     """∫ of a product in which every factor contains x."""
     if core == 1:
         return x
@@ -135,41 +137,41 @@ def _of_core(core: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
         return None if power == -1 else x ** (power + 1) / (power + 1)
     if len(rest) > 1:
         return None
-    return _of_function(rest[0], power, x)
+    return _integrate_function(rest[0], power, x)
 
 
-def _of_function(function: sm.Expr, power: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
+def _integrate_function(function: sm.Expr, power: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
     """∫ x^power f(a x + b), a a number."""
     base, exponent = function.as_base_exp() if function.is_Pow else (function, sm.S.One)
     if isinstance(base, (sm.Max, sm.Min)) and len(base.args) == 2 and sm.S.Zero in base.args:
-        slope = _slope(sm.Add(*base.args), x)
+        slope = _linear_slope(sm.Add(*base.args), x)
         good = power == 0 and slope is not None and exponent.is_Integer and exponent > 0
         return base ** (exponent + 1) / ((exponent + 1) * slope) if good else None
     if exponent != 1 or not function.args or not isinstance(function.args[0], sm.Expr):  # a Piecewise has pairs
         return None
-    slope = _slope(function.args[0], x)
+    slope = _linear_slope(function.args[0], x)
     if slope is None:
         return None
     if isinstance(function, (sm.sign, sm.Abs)):
-        return _of_absolute(function, power, slope, x)
-    return _by_parts(function, int(power), slope, x) if power.is_Integer and power >= 0 else None
+        return _integrate_absolute(function, power, slope, x)
+    return _integrate_by_parts(function, int(power), slope, x) if power.is_Integer and power >= 0 else None
 
 
-def _of_absolute(function: sm.Expr, power: sm.Expr, slope: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
+def _integrate_absolute(function: sm.Expr, power: sm.Expr, slope: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
     """∫ x^n sign(a x + b) and ∫ |a x + b|."""
     if isinstance(function, sm.sign):
-        return sm.Abs(function.args[0]) / slope if power == 0 else _signed(function, power, x)
+        return sm.Abs(function.args[0]) / slope if power == 0 else _integrate_sign(function, power, x)
     return function.args[0] * function / (2 * slope) if power == 0 else None
 
 
-def _signed(function: sm.Expr, power: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
+def _integrate_sign(function: sm.Expr, power: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
     """∫ x^n sign(a x): continuous where x changes its sign, as x^n vanishes there."""
     if function.args[0].xreplace({x: sm.S.Zero}) != 0 or not (power.is_Integer and power > 0):
         return None
     return function * x ** (power + 1) / (power + 1)
 
 
-def _by_parts(function: sm.Expr, power: int, slope: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
+def _integrate_by_parts(function: sm.Expr, power: int, slope: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
     """∫ x^n f(a x + b) for f = sin, cos, exp."""
     argument = function.args[0]
     if isinstance(function, sm.sin):
@@ -183,32 +185,32 @@ def _by_parts(function: sm.Expr, power: int, slope: sm.Expr, x: sm.Symbol) -> sm
     if power == 0:
         return inner
     factor, rest = inner.as_independent(x, as_Add=False)
-    left = _by_parts(rest, power - 1, slope, x)
+    left = _integrate_by_parts(rest, power - 1, slope, x)
     return None if left is None else x**power * inner - power * factor * left
 
 
-def _slope(argument: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
+def _linear_slope(argument: sm.Expr, x: sm.Symbol) -> sm.Expr | None:
     """Return the number a of a x + b; None where it is no number: a parameter may become zero."""
     slope = sm.expand(argument.diff(x))
     return slope if slope.is_number and slope != 0 else None
 
 
 @np.errstate(all="ignore")
-def _is_potential(potential: sm.Expr, forces: Forces) -> bool:
+def _is_potential(potential: sm.Expr, forces: GeneralizedForces) -> bool:
     """Return whether F = -∂V/∂q at random places."""
     symbols = sorted(potential.free_symbols.union(forces, *(f.free_symbols for f in forces.values())), key=str)
     pairs = [e for q, force in forces.items() for e in (-potential.diff(q), force)]
     evaluate = sm.lambdify(symbols, pairs, modules=["scipy", "numpy"], cse=True)
-    for point in _places(len(symbols)):
+    for point in _random_points(len(symbols)):
         values = np.array(evaluate(*point), dtype=float).reshape(-1, 2)
         if not np.isfinite(values).all():
             return False
-        if np.max(np.abs(values[:, 0] - values[:, 1])) > _CLOSE * np.max(np.abs(values)):
+        if np.max(np.abs(values[:, 0] - values[:, 1])) > _POTENTIAL_TOLERANCE * np.max(np.abs(values)):
             return False
     return True
 
 
-def _places(count: int) -> Sequence[np.ndarray]:
+def _random_points(count: int) -> Sequence[np.ndarray]:
     """Return fixed random points, away from zero, at which a potential is compared with its forces."""
     generator = np.random.default_rng(29)
-    return [generator.uniform(-1.3, 1.3, count) + 0.01 for _ in range(_PLACES)]
+    return [generator.uniform(-1.3, 1.3, count) + 0.01 for _ in range(_POINT_COUNT)]

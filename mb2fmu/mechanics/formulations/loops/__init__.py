@@ -1,15 +1,30 @@
 """Explicit loops: dependent coordinates of closed loops in closed form of the independent ones.
 
 Input: ``Mechanism``. Output: ``ExplicitLoops``: a closed form for each loop, in an order in which each uses coordinates
-that are known by then. A kind of loop is one file and one class (:class:`LoopKind`); ``KINDS`` lists them.
+that are known by then. A kind of loop is one file and one class (:class:`LoopConnection`); ``LOOP_KINDS`` lists them.
 
 Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresden: ``AddLoop.FourBar``,
 ``AddLoop.CrankSlider``, ``AddLoop.FourBarTrans``, ``AddLoop.Transmission``); M. Hiller, Mechanische Systeme, Springer
 1983 (characteristic pair of joints: a loop that is cut at them closes explicitly).
 """
 
-from mb2fmu.mechanics.formulations.loops.loop_kind import LoopKind, LoopRows, Misfit, Start, closed_form
-from mb2fmu.mechanics.formulations.loops.loop_recognition import ExplicitLoops, recognise
-from mb2fmu.mechanics.formulations.loops.transmission_loop import Transmission
+from mb2fmu.mechanics.formulations.loops.loop_kind import (
+    LoopKind,
+    LoopEquations,
+    LoopMismatch,
+    LoopStart,
+    make_closed_form,
+)
+from mb2fmu.mechanics.formulations.loops.loop_recognition import ExplicitLoops, recognise_loops
+from mb2fmu.mechanics.formulations.loops.transmission_loop import TransmissionLoop
 
-__all__ = ["ExplicitLoops", "LoopKind", "LoopRows", "Misfit", "Start", "Transmission", "closed_form", "recognise"]
+__all__ = [
+    "ExplicitLoops",
+    "LoopKind",
+    "LoopEquations",
+    "LoopMismatch",
+    "LoopStart",
+    "TransmissionLoop",
+    "make_closed_form",
+    "recognise_loops",
+]

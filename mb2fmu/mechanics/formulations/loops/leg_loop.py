@@ -1,4 +1,4 @@
-"""``Leg``: three rows: a universal joint, a slide behind it, and its end at a known point: a leg of a hexapod."""
+"""``HexapodLegLoop``: three rows: a universal joint, a slide behind it, and its end at a known point: a leg of a hexapod."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedForm
-from mb2fmu.mechanics.formulations.loops.loop_kind import EDGE, LoopRows, Misfit, Start, closed_form
+from mb2fmu.mechanics.formulations.loops.loop_kind import (
+    SINGULARITY_MARGIN,
+    LoopEquations,
+    LoopMismatch,
+    LoopStart,
+    make_closed_form,
+)
 
-_SAMPLES = 4
-_SAME = 1e-9
+_SAMPLE_COUNT = 4
+_FORM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class _Spherical:
+class _SphericalForm:
     """Rows (x + offset) e − v, e = sin β n + cos β (cos α m1 + sin α m2), n, m1, m2 at right angles.
 
     Attributes:
@@ -35,7 +41,7 @@ class _Spherical:
     v: sm.Matrix
 
 
-class Leg:
+class HexapodLegLoop:
     """Two angles and a displacement that bring the end of a leg to a known point: spherical coordinates of v.
 
     With h = v·n, a = v·m1, b = v·m2 and s the sign of cos β, σ that of x + offset at the start:
@@ -46,10 +52,10 @@ class Leg:
     name = "Leg"
     size = 3
 
-    def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
-        """Solve by the vector from one end of the leg to the other; see :class:`LoopKind`."""
-        slide, direction, rest = _displacement(rows)
-        shape = _spherical(rows, (slide, direction, rest), start)
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
+        """Solve by the vector from one end of the leg to the other; see :class:`LoopConnection`."""
+        slide, direction, rest = _find_displacement(rows)
+        shape = _find_spherical_form(rows, (slide, direction, rest), start)
         name = f"leg_{slide}"
         components = [
             start.define(f"{name}_{part}", shape.v.dot(axis))
@@ -57,9 +63,9 @@ class Leg:
         ]
         h, a, b = (item.symbol for item in components)
         flat = start.define(f"{name}_flat", a**2 + b**2)
-        condition = flat.symbol - EDGE * (flat.symbol + h**2)
+        condition = flat.symbol - SINGULARITY_MARGIN * (flat.symbol + h**2)
         if not start.value(condition) > 0.0:
-            raise Misfit("at the start it points along the axis of its first hinge: start it elsewhere")
+            raise LoopMismatch("at the start it points along the axis of its first hinge: start it elsewhere")
         sigma = 1 if start.value(slide + shape.offset) > 0 else -1
         s = 1 if math.cos(start.values[shape.beta]) > 0 else -1
         found = {
@@ -71,23 +77,25 @@ class Leg:
             off = start.value(unknown) - start.value(value)
             turns = 0 if unknown == slide else round(off / (2 * math.pi))
             if not abs(off - 2 * math.pi * turns) <= 1e-6 * (1 + abs(start.values[unknown])):
-                raise Misfit(f"the start does not close it: {unknown} is off by {off:.3g}")
+                raise LoopMismatch(f"the start does not close it: {unknown} is off by {off:.3g}")
             found[unknown] = value + 2 * sm.pi * turns
-        return closed_form(self, rows, (*components, flat), found, (condition,))
+        return make_closed_form(self, rows, (*components, flat), found, (condition,))
 
 
-def _displacement(rows: LoopRows) -> tuple[sm.Symbol, sm.Matrix, sm.Matrix]:
+def _find_displacement(rows: LoopEquations) -> tuple[sm.Symbol, sm.Matrix, sm.Matrix]:
     """Return the unknown that all rows are linear in, its direction, and the remaining terms."""
     phi = sm.Matrix(rows.phi)
     for unknown in rows.unknowns:
         direction = phi.diff(unknown)
         if not direction.free_symbols & {unknown} and direction.free_symbols & set(rows.unknowns):
             return unknown, direction, phi.xreplace({unknown: sm.S.Zero})
-    raise Misfit("none of its unknowns is a displacement along a direction that the others give")
+    raise LoopMismatch("none of its unknowns is a displacement along a direction that the others give")
 
 
-def _spherical(rows: LoopRows, linear: tuple[sm.Symbol, sm.Matrix, sm.Matrix], start: Start) -> _Spherical:
-    """Return the rows in the form of :class:`_Spherical`, proved by numbers at random places."""
+def _find_spherical_form(
+    rows: LoopEquations, linear: tuple[sm.Symbol, sm.Matrix, sm.Matrix], start: LoopStart
+) -> _SphericalForm:
+    """Return the rows in the form of :class:`_SphericalForm`, proved by numbers at random places."""
     slide, direction, rest = linear
     others = [unknown for unknown in rows.unknowns if unknown != slide]
     quarter, zero = sm.pi / 2, sm.S.Zero
@@ -100,13 +108,13 @@ def _spherical(rows: LoopRows, linear: tuple[sm.Symbol, sm.Matrix, sm.Matrix], s
         gained = rest.xreplace(along) - rest.xreplace({alpha: zero, beta: -quarter})
         offset = sm.expand(gained.dot(axes[0]) / 2)
         v = offset * axes[1] - rest.xreplace(first)
-        shape = _Spherical(alpha, beta, axes, offset, v)
-        if _is_this(shape, direction, rest, start):
+        shape = _SphericalForm(alpha, beta, axes, offset, v)
+        if _matches_form(shape, direction, rest, start):
             return shape
-    raise Misfit(f"{', '.join(map(str, others))} are not the angles of a universal joint that turns {slide}")
+    raise LoopMismatch(f"{', '.join(map(str, others))} are not the angles of a universal joint that turns {slide}")
 
 
-def _is_this(shape: _Spherical, direction: sm.Matrix, rest: sm.Matrix, start: Start) -> bool:
+def _matches_form(shape: _SphericalForm, direction: sm.Matrix, rest: sm.Matrix, start: LoopStart) -> bool:
     """Return whether the rows are of the shape, and its axes at right angles and of length 1, at random places."""
     n, m1, m2 = shape.axes
     own = sm.sin(shape.beta) * n + sm.cos(shape.beta) * (sm.cos(shape.alpha) * m1 + sm.sin(shape.alpha) * m2)
@@ -117,8 +125,8 @@ def _is_this(shape: _Spherical, direction: sm.Matrix, rest: sm.Matrix, start: St
         return False
     evaluate = sm.lambdify(symbols, zeros, modules=["scipy", "numpy"])
     generator = np.random.default_rng(7)
-    for _ in range(_SAMPLES):
+    for _ in range(_SAMPLE_COUNT):
         place = [start.values[s] + (generator.uniform(-1, 1) if s in start.moving else 0.0) for s in symbols]
-        if not np.max(np.abs(evaluate(*place))) <= _SAME * (1 + np.max(np.abs(place))):
+        if not np.max(np.abs(evaluate(*place))) <= _FORM_TOLERANCE * (1 + np.max(np.abs(place))):
             return False
     return True

@@ -10,7 +10,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedForm
 
-EDGE = 1e-4
+SINGULARITY_MARGIN = 1e-4
 """Of sin² of the angle between two links of a loop: where they are nearer to one line, its solution ends.
 
 Dependent coordinates move 100 times as fast as independent ones there, and in the line without bound. An integrator
@@ -19,7 +19,7 @@ that came nearer could step over it, and go on where the speeds of the true moti
 
 
 @dataclass(frozen=True, slots=True)
-class LoopRows:
+class LoopEquations:
     """As many rows φ = 0 as there are unknowns in them.
 
     Attributes:
@@ -34,7 +34,7 @@ class LoopRows:
 
 
 @dataclass(slots=True)
-class Start:
+class LoopStart:
     """Values at the start: they select the assembly branch and the number of full turns of an angle.
 
     Attributes:
@@ -63,7 +63,7 @@ class Start:
         return Assignment(symbol, expression)
 
 
-class Misfit(Exception):  # noqa: N818 (an answer, not an error)
+class LoopMismatch(Exception):  # noqa: N818 (an answer, not an error)
     """The rows do not have the shape of this kind of loop; the text says why."""
 
 
@@ -78,7 +78,7 @@ class LoopKind(Protocol):
     name: str
     size: int
 
-    def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
         """Return the closed form on the branch that the start is on.
 
         Raises:
@@ -87,9 +87,9 @@ class LoopKind(Protocol):
         ...
 
 
-def closed_form(
+def make_closed_form(
     kind: LoopKind,
-    rows: LoopRows,
+    rows: LoopEquations,
     helpers: Sequence[Assignment],
     solution: Mapping[sm.Symbol, sm.Expr],
     conditions: Sequence[sm.Expr] = (),

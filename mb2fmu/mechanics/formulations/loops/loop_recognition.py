@@ -1,4 +1,4 @@
-"""``recognise``: groups constraint rows into loops of known kinds, each solvable after those before it."""
+"""``recognise_loops``: groups constraint rows into loops of known kinds, each solvable after those before it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,29 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedForm, VelocityConstraints
-from mb2fmu.mechanics.formulations.loops.given_closed_forms import GivenLoop, given_loops
-from mb2fmu.mechanics.formulations.loops.leg_loop import Leg
-from mb2fmu.mechanics.formulations.loops.loop_kind import LoopKind, LoopRows, Misfit, Start
-from mb2fmu.mechanics.formulations.loops.loop_relations import reduction_of
-from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSlider, FourBar, FourBarTrans
-from mb2fmu.mechanics.formulations.loops.rod_loop import Rod
-from mb2fmu.mechanics.formulations.loops.transmission_loop import Transmission
+from mb2fmu.mechanics.formulations.loops.given_closed_forms import GivenClosedForm, read_given_closed_forms
+from mb2fmu.mechanics.formulations.loops.leg_loop import HexapodLegLoop
+from mb2fmu.mechanics.formulations.loops.loop_kind import LoopKind, LoopEquations, LoopMismatch, LoopStart
+from mb2fmu.mechanics.formulations.loops.loop_relations import form_reduced_constraints
+from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
+from mb2fmu.mechanics.formulations.loops.rod_loop import RodLoop
+from mb2fmu.mechanics.formulations.loops.transmission_loop import TransmissionLoop
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
-from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import calculated_parameters
+from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import make_parameter_function
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
 
-KINDS: tuple[LoopKind, ...] = (Transmission(), FourBar(), CrankSlider(), FourBarTrans(), Rod(), Leg())
+LOOP_KINDS: tuple[LoopKind, ...] = (
+    TransmissionLoop(),
+    FourBarLoop(),
+    CrankSliderLoop(),
+    SlidingLinkLoop(),
+    RodLoop(),
+    HexapodLegLoop(),
+)
 """In the order in which they are tried."""
 
-HEADLINE = "the loops have no closed form:"
+NO_CLOSED_FORM_HEADLINE = "the loops have no closed form:"
 _REMEDY = "name other dependent coordinates (q_dependent), say a closed form by model.loop, or use attractor"
 
 
@@ -48,7 +55,9 @@ class ExplicitLoops:
     reduction: VelocityConstraints | None
 
 
-def recognise(mechanism: Mechanism, kinds: Sequence[LoopKind] = KINDS, dependent: Sequence[int] = ()) -> ExplicitLoops:
+def recognise_loops(
+    mechanism: Mechanism, kinds: Sequence[LoopKind] = LOOP_KINDS, dependent: Sequence[int] = ()
+) -> ExplicitLoops:
     """Find closed forms of all holonomic constraints.
 
     Args:
@@ -60,24 +69,24 @@ def recognise(mechanism: Mechanism, kinds: Sequence[LoopKind] = KINDS, dependent
         FormulationError: With the rows that no kind of loop fits, and why each does not.
     """
     m = mechanism
-    start = start_of(m)
-    given = tuple(given_loops(m, start))
+    start = make_loop_start(m)
+    given = tuple(read_given_closed_forms(m, start))
     first: FormulationError | None = None
     chosen = tuple(m.q[i] for i in dependent)
-    for wanted in (chosen,) if chosen else dependent_coordinates(m, given):
+    for wanted in (chosen,) if chosen else propose_dependent_coordinates(m, given):
         try:
-            forms = _in_order(m, wanted, start, given, kinds)
+            forms = _solve_in_order(m, wanted, start, given, kinds)
             solved = {s for form in forms for s in form.unknowns}
             q_dependent = tuple(i for i, q in enumerate(m.q) if q in solved)
-            u_dependent = dependent_speeds(m, q_dependent, named=not chosen)
-            return ExplicitLoops(tuple(forms), q_dependent, u_dependent, reduction_of(m, forms))
+            u_dependent = select_dependent_speeds(m, q_dependent, named=not chosen)
+            return ExplicitLoops(tuple(forms), q_dependent, u_dependent, form_reduced_constraints(m, forms))
         except FormulationError as error:
             first = first or error
     assert first is not None
     raise first
 
 
-def dependent_coordinates(m: Mechanism, given: Sequence[GivenLoop]) -> Iterator[tuple[sm.Symbol, ...]]:
+def propose_dependent_coordinates(m: Mechanism, given: Sequence[GivenClosedForm]) -> Iterator[tuple[sm.Symbol, ...]]:
     """Yield choices of dependent coordinates, one per row: named by the model; else its guesses; else any.
 
     Raises:
@@ -97,63 +106,67 @@ def dependent_coordinates(m: Mechanism, given: Sequence[GivenLoop]) -> Iterator[
     may = sorted(appearing - must, key=lambda q: (q not in guesses, -m.q.index(q)))
     if not len(must) <= count <= len(must) + len(may):
         what = f"{count} holonomic constraints want as many dependent coordinates, of the {len(appearing)} in them"
-        raise FormulationError(HEADLINE, [Fault(what, remedy=_REMEDY)])
-    for more in itertools.islice(itertools.combinations(may, count - len(must)), _MOST):
+        raise FormulationError(NO_CLOSED_FORM_HEADLINE, [Fault(what, remedy=_REMEDY)])
+    for more in itertools.islice(itertools.combinations(may, count - len(must)), _MAX_CHOICES):
         yield tuple(q for q in m.q if q in must.union(more))
 
 
-_MOST = 200
+_MAX_CHOICES = 200
 """Sets of dependent coordinates that are tried."""
 
 
-def start_of(m: Mechanism) -> Start:
+def make_loop_start(m: Mechanism) -> LoopStart:
     """Return the numbers that rows are judged by."""
-    numeric = calculated_parameters(m)(parameter_values(m))
+    numeric = make_parameter_function(m)(free_parameter_values(m))
     symbols = (*m.p, *(item.symbol for item in m.calculated_parameters))
     values = dict(zip(symbols, map(float, numeric), strict=True))
     values |= {q: float(c.start) for q, c in zip(m.q, m.declared.coordinates, strict=True)}
     values |= {r: float(i.start) for r, i in zip(m.r, m.declared.inputs, strict=True)}
     values[m.t] = 0.0
     every = {str(s) for s in (*values, *m.u_all, *m.u_dot, *m.z, *m.multipliers, *m.constraint_forces)}
-    return Start(values, frozenset({m.t, *m.q, *m.r}), every)
+    return LoopStart(values, frozenset({m.t, *m.q, *m.r}), every)
 
 
-def _in_order(
+def _solve_in_order(
     m: Mechanism,
     wanted: Sequence[sm.Symbol],
-    start: Start,
-    given: Sequence[GivenLoop],
+    start: LoopStart,
+    given: Sequence[GivenClosedForm],
     kinds: Sequence[LoopKind],
 ) -> list[ClosedForm]:
     """Remove one solvable loop after the other from the rows."""
-    rows = [_Row(name, phi, phi.free_symbols & set(wanted)) for name, phi in m.holonomic]
+    rows = [_LoopRow(name, phi, phi.free_symbols & set(wanted)) for name, phi in m.holonomic]
     own = {name for loop in given for name in loop.rows}
     found: list[ClosedForm] = []
     reasons: list[str] = []
     while rows:
         reasons = []
         others = [row for row in rows if row.name not in own]
-        form = _said(rows, given, start, m) or _solved(others, wanted, start, kinds, reasons)
+        form = _solve_by_given_form(rows, given, start, m) or _solve_by_first_kind(
+            others, wanted, start, kinds, reasons
+        )
         if form is None:
             break
         found.append(form)
-        rows = [_Row(r.name, r.phi, r.unknowns - set(form.unknowns)) for r in rows if r.name not in form.rows]
+        rows = [_LoopRow(r.name, r.phi, r.unknowns - set(form.unknowns)) for r in rows if r.name not in form.rows]
     if rows:
         which = [str(q) for q in wanted if any(q in row.unknowns for row in rows)]
         what = f"no kind of loop gives {', '.join(which)} from {', '.join(row.name for row in rows)}"
         reasons = reasons or ["no one or two of these rows have one or two unknowns"]
-        raise FormulationError(HEADLINE, [Fault(f"{what} ({'; '.join(reasons)})", remedy=_REMEDY)])
+        raise FormulationError(NO_CLOSED_FORM_HEADLINE, [Fault(f"{what} ({'; '.join(reasons)})", remedy=_REMEDY)])
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _LoopRow:
     name: str
     phi: sm.Expr
     unknowns: set[sm.Symbol]
 
 
-def _said(rows: Sequence[_Row], given: Sequence[GivenLoop], start: Start, m: Mechanism) -> ClosedForm | None:
+def _solve_by_given_form(
+    rows: Sequence[_LoopRow], given: Sequence[GivenClosedForm], start: LoopStart, m: Mechanism
+) -> ClosedForm | None:
     """Return the closed form of a declared loop, once its rows contain no other unknowns."""
     left = {row.name: row for row in rows}
     angles = frozenset(q for q, c in zip(m.q, m.declared.coordinates, strict=True) if c.unit == "rad")
@@ -163,26 +176,30 @@ def _said(rows: Sequence[_Row], given: Sequence[GivenLoop], start: Start, m: Mec
     return None
 
 
-def _solved(
-    rows: Sequence[_Row], wanted: Sequence[sm.Symbol], start: Start, kinds: Sequence[LoopKind], reasons: list[str]
+def _solve_by_first_kind(
+    rows: Sequence[_LoopRow],
+    wanted: Sequence[sm.Symbol],
+    start: LoopStart,
+    kinds: Sequence[LoopKind],
+    reasons: list[str],
 ) -> ClosedForm | None:
     """Return the first loop of the first kind that fits; append to ``reasons`` why other kinds do not."""
     for kind in kinds:
-        for group in _groups(rows, wanted, kind.size):
+        for group in _group_rows(rows, wanted, kind.size):
             try:
                 return kind.solve(group, start)
-            except Misfit as misfit:
+            except LoopMismatch as misfit:
                 reasons.append(f"{', '.join(group.names)} as {kind.name}: {misfit}")
     return None
 
 
-def _groups(rows: Sequence[_Row], wanted: Sequence[sm.Symbol], size: int) -> Iterator[LoopRows]:
+def _group_rows(rows: Sequence[_LoopRow], wanted: Sequence[sm.Symbol], size: int) -> Iterator[LoopEquations]:
     """Yield single rows, pairs and triples that have as many unknowns as rows."""
 
-    def group(*taken: _Row) -> LoopRows:
+    def group(*taken: _LoopRow) -> LoopEquations:
         """Return these rows, and the wanted coordinates that occur in them."""
         together = set().union(*(row.unknowns for row in taken))
-        return LoopRows(
+        return LoopEquations(
             tuple(row.name for row in taken),
             tuple(row.phi for row in taken),
             tuple(q for q in wanted if q in together),
@@ -205,7 +222,7 @@ def _groups(rows: Sequence[_Row], wanted: Sequence[sm.Symbol], size: int) -> Ite
         yield from (group(*sorted((first, other), key=rows.index)) for other in others)
 
 
-def dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: bool = True) -> tuple[int, ...]:
+def select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: bool = True) -> tuple[int, ...]:
     """Return the dependent speeds that follow from A u + b = 0 for these dependent coordinates.
 
     Those that the mechanics name, if ``named``; else the rates of the dependent coordinates, and beside them what the
@@ -217,7 +234,7 @@ def dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: bool = 
     c, d = m.velocity_constraints, m.declared
     assert c is not None
     q, z, r = (np.array([x.start for x in items]) for items in (d.coordinates, d.auxiliary_states, d.inputs))
-    A, _, K = NumericConstraints(m).at(0.0, q, z, r, parameter_values(m))
+    A, _, K = NumericConstraints(m).at(0.0, q, z, r, free_parameter_values(m))
     chosen = [i for i in range(len(m.u)) if i not in m.u_independent]
     if len(chosen) != len(A) or not named:
         first = np.flatnonzero(np.any(K[list(q_dependent)] != 0.0, axis=0)) if q_dependent else np.zeros(0, dtype=int)
@@ -227,11 +244,11 @@ def dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: bool = 
         others = scipy.linalg.qr(rest, pivoting=True, mode="r")[1][: len(rest)] if len(rest) else first
         chosen = sorted({*map(int, first), *map(int, others)})
     square = A[:, chosen]
-    if len(chosen) != len(A) or np.linalg.cond(square) > _SINGULAR:
+    if len(chosen) != len(A) or np.linalg.cond(square) > _MAX_CONDITION_NUMBER:
         which = ", ".join(str(m.u[i]) for i in chosen)
         what = f"at the start the constraints do not determine the speeds {which}"
-        raise FormulationError(HEADLINE, [Fault(what, remedy=_REMEDY)])
+        raise FormulationError(NO_CLOSED_FORM_HEADLINE, [Fault(what, remedy=_REMEDY)])
     return tuple(chosen)
 
 
-_SINGULAR = 1e10
+_MAX_CONDITION_NUMBER = 1e10

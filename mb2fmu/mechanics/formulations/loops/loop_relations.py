@@ -1,4 +1,4 @@
-"""``reduction_of``: the velocity constraints with the relations of closed forms in the place of their rows."""
+"""``form_reduced_constraints``: the velocity constraints with the relations of closed forms in the place of their rows."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedForm, VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.plain_symbols import rates_of, time_derivative
+from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates, time_derivative
 
 
-def reduction_of(mechanism: Mechanism, forms: Sequence[ClosedForm]) -> VelocityConstraints | None:
+def form_reduced_constraints(mechanism: Mechanism, forms: Sequence[ClosedForm]) -> VelocityConstraints | None:
     """Return the rows that determine the dependent speeds; None where the mechanism's own rows do."""
     m, c = mechanism, mechanism.velocity_constraints
     relations = {name: row for form in forms for name, row in zip(form.rows, form.relation, strict=False)}
     if c is None or not relations:
         return None
-    q_dot = rates_of(m.kinematics, m.u)
+    q_dot = coordinate_rates(m.kinematics, m.u)
     without = dict.fromkeys(m.u, sm.S.Zero)
     A, b, gamma = c.jacobian.as_mutable(), c.offset.as_mutable(), c.bias.as_mutable()
     for i, name in enumerate(c.names):

@@ -1,4 +1,4 @@
-"""Planar loops ``FourBar``, ``CrankSlider`` and ``FourBarTrans``: two rows that form a closed polygon of vectors.
+"""Planar loops ``FourBarLoop``, ``CrankSliderLoop`` and ``SlidingLinkLoop``: two rows that form a closed polygon of vectors.
 
 With everything known on the right, v, and arms w whose directions ψ are wanted:
 
@@ -23,18 +23,31 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedForm
-from mb2fmu.mechanics.formulations.loops.loop_kind import EDGE, LoopRows, Misfit, Start, closed_form
-from mb2fmu.mechanics.formulations.loops.planar_phasors import Phasors, Polar, Polygon, harmonics, polar, polygon
+from mb2fmu.mechanics.formulations.loops.loop_kind import (
+    SINGULARITY_MARGIN,
+    LoopEquations,
+    LoopMismatch,
+    LoopStart,
+    make_closed_form,
+)
+from mb2fmu.mechanics.formulations.loops.planar_phasors import (
+    PhasorSum,
+    PolarForm,
+    LoopPolygon,
+    decompose_harmonics,
+    form_polar,
+    form_polygon,
+)
 
 
-def seen_as_polygon(rows: LoopRows, start: Start) -> Polygon:
-    """Return the rows as a polygon; raises :class:`Misfit` where they are none."""
+def read_polygon(rows: LoopEquations, start: LoopStart) -> LoopPolygon:
+    """Return the rows as a polygon; raises :class:`LoopMismatch` where they are none."""
     coordinates = {s for phi in rows.phi for s in phi.free_symbols & start.moving}
-    return polygon([harmonics(phi, coordinates) for phi in rows.phi], rows.unknowns)
+    return form_polygon([decompose_harmonics(phi, coordinates) for phi in rows.phi], rows.unknowns)
 
 
 @dataclass(frozen=True, slots=True)
-class _Branch:
+class _BranchRoot:
     """The square root that tells the two solutions apart.
 
     Attributes:
@@ -50,19 +63,21 @@ class _Branch:
     is_flat: bool
 
 
-def _branch(discriminant: sm.Expr, size: sm.Expr, start: Start, name: str) -> _Branch:
+def _make_branch_root(discriminant: sm.Expr, size: sm.Expr, start: LoopStart, name: str) -> _BranchRoot:
     """Return the discriminant D, and its size where the two links are at right angles."""
     inside = start.define(f"{name}_inside", discriminant)
-    condition = inside.symbol - EDGE * size
+    condition = inside.symbol - SINGULARITY_MARGIN * size
     is_flat = not start.value(condition) > 0.0
     root = start.define(f"{name}_root", sm.sqrt(inside.symbol)) if not is_flat else inside
-    return _Branch((inside, root), root.symbol, condition, is_flat)
+    return _BranchRoot((inside, root), root.symbol, condition, is_flat)
 
 
-_NO_BRANCH = "at the start it lies flat, where its two branches meet: start it elsewhere"
+_FLAT_LOOP_MESSAGE = "at the start it lies flat, where its two branches meet: start it elsewhere"
 
 
-def angles(found: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], start: Start) -> dict[sm.Symbol, sm.Expr]:
+def solve_joint_angles(
+    found: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], start: LoopStart
+) -> dict[sm.Symbol, sm.Expr]:
     """Return coordinates from angles that are sums of them, with the full turns of the start.
 
     Args:
@@ -76,70 +91,72 @@ def angles(found: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], star
     equations = []
     for angle, value in found.items():
         turns = (start.value(angle) - start.value(value)) / (2 * math.pi)
-        if abs(turns - round(turns)) > _SAME:
+        if abs(turns - round(turns)) > _TURN_TOLERANCE:
             left, right = start.value(angle), start.value(value)
-            raise Misfit(f"the start does not close it: {angle} is {left:.6g}, not {right:.6g}")
+            raise LoopMismatch(f"the start does not close it: {angle} is {left:.6g}, not {right:.6g}")
         equations.append((angle, value + 2 * sm.pi * round(turns)))
     matrix = sm.Matrix([[angle.diff(symbol) for symbol in unknowns] for angle, _ in equations])
     if matrix.shape[0] != matrix.shape[1] or matrix.det() == 0:
-        raise Misfit(f"{', '.join(map(str, unknowns))} are not determined by the directions of its arms")
+        raise LoopMismatch(f"{', '.join(map(str, unknowns))} are not determined by the directions of its arms")
     solution = matrix.LUsolve(sm.Matrix([value for _, value in equations]))
     return dict(zip(unknowns, map(sm.expand, solution), strict=True))
 
 
-_SAME = 1e-6
+_TURN_TOLERANCE = 1e-6
 
 
-def _direction(angle: sm.Expr, arm: Polar, psi: sm.Expr, shape: Polygon) -> tuple[sm.Expr, sm.Expr]:
+def _arm_angle(angle: sm.Expr, arm: PolarForm, psi: sm.Expr, shape: LoopPolygon) -> tuple[sm.Expr, sm.Expr]:
     """Return (sum of unknowns, its value) where an arm has direction psi."""
     return angle, shape.senses[angle] * (psi - arm.angle)
 
 
-class FourBar:
+class FourBarLoop:
     """Two arms whose angles are wanted: revolute joints at three places of the loop that are not all known.
 
     With D = 4 P r1² − (P + r1² − r2²)², P = |v|²: ψ1 = arg v + s atan2(√D, P + r1² − r2²),
-    ψ2 = arg v − s atan2(√D, P + r2² − r1²). A parallelogram is solved as such, see :func:`_parallelogram`.
+    ψ2 = arg v − s atan2(√D, P + r2² − r1²). A parallelogram is solved as such, see :func:`_solve_parallelogram`.
     """
 
     name = "FourBar"
     size = 2
 
-    def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
-        """Solve by the triangle of the two arms and v; see :class:`LoopKind`."""
-        shape = seen_as_polygon(rows, start)
-        if len(shape.arms) != 2 or shape.slides or shape.rails:
-            raise Misfit(f"not two arms with unknown angles, but {_what(shape)}")
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
+        """Solve by the triangle of the two arms and v; see :class:`LoopConnection`."""
+        shape = read_polygon(rows, start)
+        if len(shape.arms) != 2 or shape.slides or shape.sliding_arm_terms:
+            raise LoopMismatch(f"not two arms with unknown angles, but {_describe_unknowns(shape)}")
         (angle1, w1), (angle2, w2) = shape.arms.items()
         if not shape.known.terms:
-            raise Misfit("nothing known is between its two arms")
-        parallel = _parallelogram(shape, start)
+            raise LoopMismatch("nothing known is between its two arms")
+        parallel = _solve_parallelogram(shape, start)
         if parallel is not None:
-            solution = angles(parallel, rows.unknowns, start)
+            solution = solve_joint_angles(parallel, rows.unknowns, start)
             relation = [angle - value for angle, value in solution.items()]
-            return closed_form(self, rows, (), solution, (), relation)
-        name = _name(rows)
-        v = polar(-shape.known, start, name)
-        arm1, arm2 = polar(w1, start, f"{name}_1"), polar(w2, start, f"{name}_2")
+            return make_closed_form(self, rows, (), solution, (), relation)
+        name = _solution_name(rows)
+        v = form_polar(-shape.known, start, name)
+        arm1, arm2 = form_polar(w1, start, f"{name}_1"), form_polar(w2, start, f"{name}_2")
         P, R1, R2 = v.square, arm1.square, arm2.square
-        if w1.single is not None and w2.single is not None:
-            discriminant = ((w1.single + w2.single) ** 2 - P) * (P - (w1.single - w2.single) ** 2)
+        if w1.single_length is not None and w2.single_length is not None:
+            discriminant = ((w1.single_length + w2.single_length) ** 2 - P) * (
+                P - (w1.single_length - w2.single_length) ** 2
+            )
         else:
             discriminant = 4 * P * R1 - (P + R1 - R2) ** 2
-        branch = _branch(discriminant, 4 * R1 * R2, start, name)
+        branch = _make_branch_root(discriminant, 4 * R1 * R2, start, name)
         if branch.is_flat:
-            raise Misfit(_NO_BRANCH)
+            raise LoopMismatch(_FLAT_LOOP_MESSAGE)
         start_psi1 = start.value(shape.senses[angle1] * angle1 + arm1.angle)
         s = 1 if math.sin(start_psi1 - start.value(v.angle)) > 0 else -1
         psi1 = v.angle + s * sm.atan2(branch.root, P + R1 - R2)
         psi2 = v.angle - s * sm.atan2(branch.root, P + R2 - R1)
-        found = dict([_direction(angle1, arm1, psi1, shape), _direction(angle2, arm2, psi2, shape)])
-        solution = angles(found, rows.unknowns, start)
+        found = dict([_arm_angle(angle1, arm1, psi1, shape), _arm_angle(angle2, arm2, psi2, shape)])
+        solution = solve_joint_angles(found, rows.unknowns, start)
         helpers = (*v.helpers, *arm1.helpers, *arm2.helpers, *branch.helpers)
-        return closed_form(self, rows, helpers, solution, (branch.condition,))
+        return make_closed_form(self, rows, helpers, solution, (branch.condition,))
 
 
-def _parallelogram(shape: Polygon, start: Start) -> dict[sm.Expr, sm.Expr] | None:
+def _solve_parallelogram(shape: LoopPolygon, start: LoopStart) -> dict[sm.Expr, sm.Expr] | None:
     """Return the angles of the arms of a parallelogram: equal opposite sides that start parallel stay parallel.
 
     Such a loop could leave the parallelogram where it lies flat, and the triangle that the rest of the loops are solved
@@ -149,15 +166,15 @@ def _parallelogram(shape: Polygon, start: Start) -> dict[sm.Expr, sm.Expr] | Non
     if len(sides) != 2:
         return None
     found: dict[sm.Expr, sm.Expr] = {}
-    left = [Phasors((side,)) for side in sides]
+    left = [PhasorSum((side,)) for side in sides]
     for angle, arm in shape.arms.items():
         if len(arm.terms) != 1:
             return None
-        own = polar(arm, start, "")
+        own = form_polar(arm, start, "")
         for side in left:
-            opposite = polar(side, start, "")
+            opposite = form_polar(side, start, "")
             value = shape.senses[angle] * (opposite.angle - own.angle)
-            is_parallel = math.cos(start.value(angle) - start.value(value)) > 1 - _SAME**2
+            is_parallel = math.cos(start.value(angle) - start.value(value)) > 1 - _TURN_TOLERANCE**2
             if sm.expand(own.square - opposite.square) == 0 and is_parallel:
                 found[angle] = value
                 left.remove(side)
@@ -165,7 +182,7 @@ def _parallelogram(shape: Polygon, start: Start) -> dict[sm.Expr, sm.Expr] | Non
     return found if not left else None
 
 
-class CrankSlider:
+class CrankSliderLoop:
     """An arm whose angle is wanted, and a displacement along a known direction.
 
     With v_l along the slide, v_n across it and D = r² − v_n²: x = (v_l − s √D) / l, ψ = λ + atan2(v_n, s √D).
@@ -174,35 +191,37 @@ class CrankSlider:
     name = "CrankSlider"
     size = 2
 
-    def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
-        """Solve by the height of the arm's end over the slide; see :class:`LoopKind`."""
-        shape = seen_as_polygon(rows, start)
-        if len(shape.arms) != 1 or len(shape.slides) != 1 or shape.rails:
-            raise Misfit(f"not one arm and one slide, but {_what(shape)}")
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
+        """Solve by the height of the arm's end over the slide; see :class:`LoopConnection`."""
+        shape = read_polygon(rows, start)
+        if len(shape.arms) != 1 or len(shape.slides) != 1 or shape.sliding_arm_terms:
+            raise LoopMismatch(f"not one arm and one slide, but {_describe_unknowns(shape)}")
         ((angle, w),), ((x, slide),) = shape.arms.items(), shape.slides.items()
-        name = _name(rows)
-        line, arm = polar(slide, start, f"{name}_slide"), polar(w, start, f"{name}_arm")
-        length = sm.sqrt(line.square) if slide.single is None else sm.Abs(slide.single)
+        name = _solution_name(rows)
+        line, arm = form_polar(slide, start, f"{name}_slide"), form_polar(w, start, f"{name}_arm")
+        length = sm.sqrt(line.square) if slide.single_length is None else sm.Abs(slide.single_length)
         parts = (-shape.known).components(line.angle) if shape.known.terms else (sm.S.Zero, sm.S.Zero)
         along, across = (
             start.define(f"{name}_{what}", part) for what, part in zip(("along", "across"), parts, strict=True)
         )
         v_l, v_n, R = along.symbol, across.symbol, arm.square
-        discriminant = (w.single - v_n) * (w.single + v_n) if w.single is not None else R - v_n**2
-        branch = _branch(discriminant, R, start, name)
+        discriminant = (w.single_length - v_n) * (w.single_length + v_n) if w.single_length is not None else R - v_n**2
+        branch = _make_branch_root(discriminant, R, start, name)
         if branch.is_flat:
-            raise Misfit(_NO_BRANCH)
+            raise LoopMismatch(_FLAT_LOOP_MESSAGE)
         inclined = start.value(shape.senses[angle] * angle + arm.angle) - start.value(line.angle)
         if math.cos(inclined) > 0:
             psi, place = line.angle + sm.atan2(v_n, branch.root), (v_l - branch.root) / length
         else:
             psi, place = line.angle + sm.pi - sm.atan2(v_n, branch.root), (v_l + branch.root) / length
-        solution = angles(dict([_direction(angle, arm, psi, shape)]), [q for q in rows.unknowns if q != x], start)
+        solution = solve_joint_angles(
+            dict([_arm_angle(angle, arm, psi, shape)]), [q for q in rows.unknowns if q != x], start
+        )
         helpers = (*line.helpers, *arm.helpers, along, across, *branch.helpers)
-        return closed_form(self, rows, helpers, {x: place, **solution}, (branch.condition,))
+        return make_closed_form(self, rows, helpers, {x: place, **solution}, (branch.condition,))
 
 
-class FourBarTrans:
+class SlidingLinkLoop:
     """A link that turns and on which something slides: its angle and the displacement are wanted.
 
     With D = P / l² − b²: x = s √D − a, ψ = arg v − atan2(b, s √D). A cylinder between two known pins is of this kind.
@@ -211,34 +230,36 @@ class FourBarTrans:
     name = "FourBarTrans"
     size = 2
 
-    def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
-        """Solve by the right-angled triangle of slide, offset and v; see :class:`LoopKind`."""
-        shape = seen_as_polygon(rows, start)
-        if len(shape.rails) != 1 or len(shape.arms) > 1 or shape.slides:
-            raise Misfit(f"not one link with a slide on it, but {_what(shape)}")
-        ((x, angle), rail) = next(iter(shape.rails.items()))
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
+        """Solve by the right-angled triangle of slide, offset and v; see :class:`LoopConnection`."""
+        shape = read_polygon(rows, start)
+        if len(shape.sliding_arm_terms) != 1 or len(shape.arms) > 1 or shape.slides:
+            raise LoopMismatch(f"not one link with a slide on it, but {_describe_unknowns(shape)}")
+        ((x, angle), rail) = next(iter(shape.sliding_arm_terms.items()))
         if shape.arms and angle not in shape.arms:
-            raise Misfit(f"an arm turns with {next(iter(shape.arms))}, the slide with {angle}")
+            raise LoopMismatch(f"an arm turns with {next(iter(shape.arms))}, the slide with {angle}")
         if not shape.known.terms:
-            raise Misfit("nothing known is opposite to the slide")
-        name = _name(rows)
-        v, line = polar(-shape.known, start, name), polar(rail, start, f"{name}_slide")
-        a, b = _offset(shape.arms.get(angle), line)
+            raise LoopMismatch("nothing known is opposite to the slide")
+        name = _solution_name(rows)
+        v, line = form_polar(-shape.known, start, name), form_polar(rail, start, f"{name}_slide")
+        a, b = _slide_offset(shape.arms.get(angle), line)
         length = line.square
-        branch = _branch(v.square / length - b**2, v.square / length, start, name)
+        branch = _make_branch_root(v.square / length - b**2, v.square / length, start, name)
         if branch.is_flat:
-            raise Misfit(_NO_BRANCH)
+            raise LoopMismatch(_FLAT_LOOP_MESSAGE)
         if start.value(x + a) > 0:
             place, lean = branch.root - a, sm.atan2(b, branch.root)
         else:
             place, lean = -branch.root - a, sm.pi - sm.atan2(b, branch.root)
         psi = v.angle - (lean if b != 0 or start.value(x + a) <= 0 else sm.S.Zero)
-        solution = angles(dict([_direction(angle, line, psi, shape)]), [q for q in rows.unknowns if q != x], start)
+        solution = solve_joint_angles(
+            dict([_arm_angle(angle, line, psi, shape)]), [q for q in rows.unknowns if q != x], start
+        )
         helpers = (*v.helpers, *line.helpers, *branch.helpers)
-        return closed_form(self, rows, helpers, {x: place, **solution}, (branch.condition,))
+        return make_closed_form(self, rows, helpers, {x: place, **solution}, (branch.condition,))
 
 
-def _offset(arm: Phasors | None, line: Polar) -> tuple[sm.Expr, sm.Expr]:
+def _slide_offset(arm: PhasorSum | None, line: PolarForm) -> tuple[sm.Expr, sm.Expr]:
     """Return the offset that turns with the slide: along it and to its left, as multiples of the slide's vector."""
     if arm is None:
         return sm.S.Zero, sm.S.Zero
@@ -247,14 +268,14 @@ def _offset(arm: Phasors | None, line: Polar) -> tuple[sm.Expr, sm.Expr]:
     return sm.simplify(a / length), sm.simplify(b / length)
 
 
-def _name(rows: LoopRows) -> str:
+def _solution_name(rows: LoopEquations) -> str:
     """Return the name of a loop's solution: loop_ and its unknown coordinates."""
     return "loop_" + "_".join(map(str, rows.unknowns))
 
 
-def _what(shape: Polygon) -> str:
+def _describe_unknowns(shape: LoopPolygon) -> str:
     """Return the unknown parts of a polygon."""
     parts = [f"an arm that turns with {angle}" for angle in shape.arms]
     parts += [f"a slide by {x}" for x in shape.slides]
-    parts += [f"a slide by {x} on a link that turns with {angle}" for x, angle in shape.rails]
+    parts += [f"a slide by {x} on a link that turns with {angle}" for x, angle in shape.sliding_arm_terms]
     return " and ".join(parts) or "nothing unknown"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.formulations.loops.loop_kind import Misfit, Start
+from mb2fmu.mechanics.formulations.loops.loop_kind import LoopMismatch, LoopStart
 
 Harmonic = tuple[sm.Expr, sm.Expr, bool]
 """Monomial in coordinates, angle, whether a sine (else a cosine)."""
@@ -23,10 +23,10 @@ Harmonic = tuple[sm.Expr, sm.Expr, bool]
 Harmonics = Mapping[Harmonic, sm.Expr]
 """Sum of coefficient · monomial · cos(angle) or sin(angle); coefficients hold what is of no such form."""
 
-_ONE: Harmonic = (sm.S.One, sm.S.Zero, False)
+_UNIT_HARMONIC: Harmonic = (sm.S.One, sm.S.Zero, False)
 
 
-def harmonics(row: sm.Expr, q: Iterable[sm.Symbol]) -> Harmonics:
+def decompose_harmonics(row: sm.Expr, q: Iterable[sm.Symbol]) -> Harmonics:
     """Return a row as a sum of harmonics, with no two of the same angle.
 
     Args:
@@ -34,43 +34,43 @@ def harmonics(row: sm.Expr, q: Iterable[sm.Symbol]) -> Harmonics:
         q: Coordinates; all else is as constant as they need it.
     """
     symbols = frozenset(q)
-    found = _harmonics(sm.sympify(row), symbols)
+    found = _split_into_harmonics(sm.sympify(row), symbols)
     expanded = ((key, sm.expand(value)) for key, value in found.items())
     return {key: value for key, value in expanded if value != 0}
 
 
-def _harmonics(e: sm.Expr, q: frozenset[sm.Symbol]) -> dict[Harmonic, sm.Expr]:
+def _split_into_harmonics(e: sm.Expr, q: frozenset[sm.Symbol]) -> dict[Harmonic, sm.Expr]:
     """Split an expression into a sum of harmonics of the coordinates ``q``, each with its amplitude."""
-    found: dict[Harmonic, sm.Expr] = {_ONE: e}
+    found: dict[Harmonic, sm.Expr] = {_UNIT_HARMONIC: e}
     if not e.free_symbols & q:
         return found
     if e in q:
         found = {(e, sm.S.Zero, False): sm.S.One}
     elif isinstance(e, sm.Add):
-        found = _added(_harmonics(term, q) for term in e.args)
+        found = _add_harmonics(_split_into_harmonics(term, q) for term in e.args)
     elif isinstance(e, sm.Mul):
-        found = _product(_harmonics(factor, q) for factor in e.args)
-    elif isinstance(e, sm.Pow) and e.exp.is_Integer and 0 < e.exp <= _HIGHEST:
-        found = _product([_harmonics(e.base, q)] * int(e.exp))
+        found = _multiply_all(_split_into_harmonics(factor, q) for factor in e.args)
+    elif isinstance(e, sm.Pow) and e.exp.is_Integer and 0 < e.exp <= _MAX_POWER:
+        found = _multiply_all([_split_into_harmonics(e.base, q)] * int(e.exp))
     elif isinstance(e, sm.sin | sm.cos):
         angle = sm.expand(e.args[0])
         if all(not angle.diff(symbol).free_symbols & q for symbol in angle.free_symbols & q):
-            found = dict([_harmonic(sm.S.One, angle, sine=isinstance(e, sm.sin), factor=sm.S.One)])
+            found = dict([_make_harmonic(sm.S.One, angle, sine=isinstance(e, sm.sin), factor=sm.S.One)])
     return found
 
 
-_HIGHEST = 4
+_MAX_POWER = 4
 
 
-def _product(factors: Iterable[Mapping[Harmonic, sm.Expr]]) -> dict[Harmonic, sm.Expr]:
+def _multiply_all(factors: Iterable[Mapping[Harmonic, sm.Expr]]) -> dict[Harmonic, sm.Expr]:
     """Multiply sums of harmonics: their angles add, products of sines and cosines become sums."""
-    product: dict[Harmonic, sm.Expr] = {_ONE: sm.S.One}
+    product: dict[Harmonic, sm.Expr] = {_UNIT_HARMONIC: sm.S.One}
     for factor in factors:
-        product = _multiplied(product, factor)
+        product = _multiply_harmonics(product, factor)
     return product
 
 
-def _harmonic(monomial: sm.Expr, angle: sm.Expr, *, sine: bool, factor: sm.Expr) -> tuple[Harmonic, sm.Expr]:
+def _make_harmonic(monomial: sm.Expr, angle: sm.Expr, *, sine: bool, factor: sm.Expr) -> tuple[Harmonic, sm.Expr]:
     """Return key and coefficient of factor · monomial · sin or cos of an angle, written without a leading minus."""
     if angle == 0:
         return (monomial, sm.S.Zero, False), sm.S.Zero if sine else factor
@@ -79,7 +79,7 @@ def _harmonic(monomial: sm.Expr, angle: sm.Expr, *, sine: bool, factor: sm.Expr)
     return (monomial, angle, sine), factor
 
 
-def _added(parts: Iterable[Mapping[Harmonic, sm.Expr]]) -> dict[Harmonic, sm.Expr]:
+def _add_harmonics(parts: Iterable[Mapping[Harmonic, sm.Expr]]) -> dict[Harmonic, sm.Expr]:
     """Add sums of harmonics, coefficient by coefficient."""
     terms: dict[Harmonic, list[sm.Expr]] = {}
     for part in parts:
@@ -88,13 +88,13 @@ def _added(parts: Iterable[Mapping[Harmonic, sm.Expr]]) -> dict[Harmonic, sm.Exp
     return {key: sm.Add(*values) for key, values in terms.items()}
 
 
-def _multiplied(a: Mapping[Harmonic, sm.Expr], b: Mapping[Harmonic, sm.Expr]) -> dict[Harmonic, sm.Expr]:
+def _multiply_harmonics(a: Mapping[Harmonic, sm.Expr], b: Mapping[Harmonic, sm.Expr]) -> dict[Harmonic, sm.Expr]:
     """Return the product of two sums, by 2 cos a cos b = cos(a − b) + cos(a + b), and so on."""
     parts = []
     for ((m, x, sine_x), c), ((n, y, sine_y), d) in itertools.product(a.items(), b.items()):
         monomial, factor = m * n, c * d
         if x == 0 or y == 0:
-            parts.append(dict([_harmonic(monomial, x + y, sine=sine_x or sine_y, factor=factor)]))
+            parts.append(dict([_make_harmonic(monomial, x + y, sine=sine_x or sine_y, factor=factor)]))
             continue
         half = factor / 2
         if sine_x and not sine_y:
@@ -103,13 +103,13 @@ def _multiplied(a: Mapping[Harmonic, sm.Expr], b: Mapping[Harmonic, sm.Expr]) ->
             together, apart = (half, True), (-half, True)
         else:
             together, apart = (-half if sine_x else half, False), (half, False)
-        parts.append(dict([_harmonic(monomial, x + y, sine=together[1], factor=together[0])]))
-        parts.append(dict([_harmonic(monomial, x - y, sine=apart[1], factor=apart[0])]))
-    return _added(parts)
+        parts.append(dict([_make_harmonic(monomial, x + y, sine=together[1], factor=together[0])]))
+        parts.append(dict([_make_harmonic(monomial, x - y, sine=apart[1], factor=apart[0])]))
+    return _add_harmonics(parts)
 
 
 @dataclass(frozen=True, slots=True)
-class Phasors:
+class PhasorSum:
     """Σ (re + i im) exp(i angle).
 
     Attributes:
@@ -118,12 +118,12 @@ class Phasors:
 
     terms: tuple[tuple[sm.Expr, sm.Expr, sm.Expr], ...]
 
-    def __neg__(self) -> Phasors:
+    def __neg__(self) -> PhasorSum:
         """Return the sum turned by half a turn."""
-        return Phasors(tuple((-re, -im, angle) for re, im, angle in self.terms))
+        return PhasorSum(tuple((-re, -im, angle) for re, im, angle in self.terms))
 
     @property
-    def single(self) -> sm.Expr | None:
+    def single_length(self) -> sm.Expr | None:
         """The length (with sign) of the only real phasor; None if there are more."""
         if len(self.terms) != 1 or self.terms[0][1] != 0:
             return None
@@ -142,7 +142,7 @@ class Phasors:
 
 
 @dataclass(frozen=True, slots=True)
-class Polar:
+class PolarForm:
     """A sum of phasors as helpers that are evaluated.
 
     Attributes:
@@ -156,7 +156,7 @@ class Polar:
     square: sm.Expr
 
 
-def polar(vector: Phasors, start: Start, name: str) -> Polar:
+def form_polar(vector: PhasorSum, start: LoopStart, name: str) -> PolarForm:
     """Return length and direction.
 
     The direction is counted from that of the longest phasor at the start, to the next quarter of a turn. Where that
@@ -171,49 +171,49 @@ def polar(vector: Phasors, start: Start, name: str) -> Polar:
     lengths = [math.hypot(start.value(re), start.value(im)) for re, im, _ in vector.terms]
     k = lengths.index(max(lengths))
     re, im, turned = vector.terms[k]
-    quarters = _quarters(start.value(re), start.value(im))
+    quarters = _quarter_turns(start.value(re), start.value(im))
     if len(vector.terms) == 1:
         direction = quarters * sm.pi / 2 if im == 0 else sm.atan2(im, re)
-        return Polar((), turned + direction, re**2 + im**2)
+        return PolarForm((), turned + direction, re**2 + im**2)
     if 2 * lengths[k] <= sum(lengths):
         x, y = (start.value(part) for part in vector.components(sm.S.Zero))
-        turned, quarters = sm.S.Zero, _quarters(x, y)
+        turned, quarters = sm.S.Zero, _quarter_turns(x, y)
     parts = zip("xy", vector.components(turned, quarters), strict=True)
     x_part, y_part = (start.define(f"{name}_{axis}", part) for axis, part in parts)
     x, y = x_part.symbol, y_part.symbol
     square = start.define(f"{name}_square", x**2 + y**2)
     angle = start.define(f"{name}_angle", turned + quarters * sm.pi / 2 + sm.atan2(y, x))
-    return Polar((x_part, y_part, square, angle), angle.symbol, square.symbol)
+    return PolarForm((x_part, y_part, square, angle), angle.symbol, square.symbol)
 
 
-def _quarters(x: float, y: float) -> int:
+def _quarter_turns(x: float, y: float) -> int:
     """Return the direction in quarters of a turn, with a margin, so that round-off cannot change it."""
-    return math.floor(math.atan2(y, x) / (math.pi / 2) + 0.5 - _HAIR)
+    return math.floor(math.atan2(y, x) / (math.pi / 2) + 0.5 - _DIRECTION_MARGIN)
 
 
-_HAIR = 1e-6
+_DIRECTION_MARGIN = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Polygon:
+class LoopPolygon:
     """Two rows as known + Σ_x slides[x] x + Σ_α arms[α] exp(i s_α α) + Σ_(x, α) rails[x, α] x exp(i s_α α) = 0.
 
     Attributes:
         known: What contains no unknown.
         slides: Unknown displacement → its direction.
         arms: Angle of unknowns → vector that it turns.
-        rails: (Unknown displacement, angle of unknowns) → direction that it turns.
+        sliding_arm_terms: (Unknown displacement, angle of unknowns) → direction that it turns.
         senses: Angle of unknowns → s: 1, or −1 where it turns the other way.
     """
 
-    known: Phasors
-    slides: Mapping[sm.Expr, Phasors]
-    arms: Mapping[sm.Expr, Phasors]
-    rails: Mapping[tuple[sm.Expr, sm.Expr], Phasors]
+    known: PhasorSum
+    slides: Mapping[sm.Expr, PhasorSum]
+    arms: Mapping[sm.Expr, PhasorSum]
+    sliding_arm_terms: Mapping[tuple[sm.Expr, sm.Expr], PhasorSum]
     senses: Mapping[sm.Expr, int]
 
 
-def polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) -> Polygon:
+def form_polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) -> LoopPolygon:
     """Return two rows as one complex polygon equation.
 
     Args:
@@ -226,44 +226,44 @@ def polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) -> Polygon
     sums: dict[tuple[sm.Expr, sm.Expr], dict[sm.Expr, dict[tuple[int, bool], sm.Expr]]] = {}
     for i, row in enumerate(rows):
         for (monomial, angle, sine), factor in row.items():
-            parts = split(monomial, angle, sine=sine, factor=factor, unknowns=unknowns)
+            parts = split_harmonic(monomial, angle, sine=sine, factor=factor, unknowns=unknowns)
             place, known_angle, is_sine, value = parts
             entries = sums.setdefault(place, {}).setdefault(known_angle, {})
             entries[i, is_sine] = entries.get((i, is_sine), sm.S.Zero) + value
     known: list[tuple[sm.Expr, sm.Expr, sm.Expr]] = []
-    slides: dict[sm.Expr, Phasors] = {}
-    arms: dict[sm.Expr, Phasors] = {}
-    rails: dict[tuple[sm.Expr, sm.Expr], Phasors] = {}
+    slides: dict[sm.Expr, PhasorSum] = {}
+    arms: dict[sm.Expr, PhasorSum] = {}
+    rails: dict[tuple[sm.Expr, sm.Expr], PhasorSum] = {}
     senses: dict[sm.Expr, int] = {}
     for (displacement, angle), by_known in sums.items():
         if angle == 0:
-            terms = [term for beta, entries in by_known.items() for term in _turning(entries, beta)]
+            terms = [term for beta, entries in by_known.items() for term in _rotating_vectors(entries, beta)]
             if displacement == 1:
                 known += terms
             else:
-                slides[displacement] = Phasors(tuple(terms))
+                slides[displacement] = PhasorSum(tuple(terms))
             continue
-        sense, phasors = _conformal(by_known, angle)
+        sense, phasors = _rotation_sense(by_known, angle)
         if senses.setdefault(angle, sense) != sense:
-            raise Misfit(f"{angle} turns one vector forward and another backward")
+            raise LoopMismatch(f"{angle} turns one vector forward and another backward")
         if displacement == 1:
             arms[angle] = phasors
         else:
             rails[displacement, angle] = phasors
-    return Polygon(Phasors(tuple(known)), slides, arms, rails, senses)
+    return LoopPolygon(PhasorSum(tuple(known)), slides, arms, rails, senses)
 
 
-def split(
+def split_harmonic(
     monomial: sm.Expr, angle: sm.Expr, *, sine: bool, factor: sm.Expr, unknowns: Sequence[sm.Symbol]
 ) -> tuple[tuple[sm.Expr, sm.Expr], sm.Expr, bool, sm.Expr]:
     """Split a harmonic: ((unknown displacement or 1, unknown angle), known angle, whether a sine, factor)."""
     hidden = factor.free_symbols & set(unknowns)
     if hidden:
         which = ", ".join(sorted(map(str, hidden)))
-        raise Misfit(f"{which} stands in {str(factor)[:60]}, which is no sum of sines and cosines")
+        raise LoopMismatch(f"{which} stands in {str(factor)[:60]}, which is no sum of sines and cosines")
     displacement, rest = monomial.as_independent(*unknowns)[::-1]
     if displacement not in (1, *unknowns):
-        raise Misfit(f"the unknowns are multiplied: {displacement}")
+        raise LoopMismatch(f"the unknowns are multiplied: {displacement}")
     unknown_angle = sm.Add(*(symbol * angle.diff(symbol) for symbol in unknowns))
     known_angle = sm.expand(angle - unknown_angle)
     value = factor * rest
@@ -273,7 +273,9 @@ def split(
     return (displacement, unknown_angle), known_angle, sine, value
 
 
-def _turning(entries: Mapping[tuple[int, bool], sm.Expr], angle: sm.Expr) -> Iterable[tuple[sm.Expr, sm.Expr, sm.Expr]]:
+def _rotating_vectors(
+    entries: Mapping[tuple[int, bool], sm.Expr], angle: sm.Expr
+) -> Iterable[tuple[sm.Expr, sm.Expr, sm.Expr]]:
     """Write two sums of cos and sin of one angle as a vector turned forward plus a vector turned backward."""
     (cx, sx), (cy, sy) = (tuple(entries.get((i, sine), sm.S.Zero) for sine in (False, True)) for i in (0, 1))
     if angle == 0:
@@ -289,7 +291,9 @@ def _turning(entries: Mapping[tuple[int, bool], sm.Expr], angle: sm.Expr) -> Ite
             yield re_, im_, turned
 
 
-def _conformal(by_known: Mapping[sm.Expr, Mapping[tuple[int, bool], sm.Expr]], angle: sm.Expr) -> tuple[int, Phasors]:
+def _rotation_sense(
+    by_known: Mapping[sm.Expr, Mapping[tuple[int, bool], sm.Expr]], angle: sm.Expr
+) -> tuple[int, PhasorSum]:
     """Return the sense in which an unknown angle turns vectors, and their sum at angle 0."""
     for sense in (1, -1):
         terms = []
@@ -299,5 +303,5 @@ def _conformal(by_known: Mapping[sm.Expr, Mapping[tuple[int, bool], sm.Expr]], a
                 break
             terms.append((sm.expand(cx), sm.expand(-sense * sx), sense * beta))
         else:
-            return sense, Phasors(tuple(terms))
-    raise Misfit(f"what {angle} turns is not one vector in both rows: they are no components along x and y")
+            return sense, PhasorSum(tuple(terms))
+    raise LoopMismatch(f"what {angle} turns is not one vector in both rows: they are no components along x and y")

@@ -1,14 +1,14 @@
-"""``Transmission``: gears, belts, racks: one row that is linear in one coordinate, with a factor that never changes."""
+"""``TransmissionLoop``: gears, belts, racks: one row that is linear in one coordinate, with a factor that never changes."""
 
 from __future__ import annotations
 
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedForm
-from mb2fmu.mechanics.formulations.loops.loop_kind import LoopRows, Misfit, Start, closed_form
+from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopMismatch, LoopStart, make_closed_form
 
 
-class Transmission:
+class TransmissionLoop:
     """c x + g(known) = 0 with c of parameters only: x = −g / c.
 
     A ratio of gears, with or without an offset; also a cam, or a motion prescribed by time: g may be any expression of
@@ -18,15 +18,15 @@ class Transmission:
     name = "Transmission"
     size = 1
 
-    def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
-        """x = −g / c; see :class:`LoopKind`."""
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
+        """x = −g / c; see :class:`LoopConnection`."""
         (phi,), (x,) = rows.phi, rows.unknowns
         factor = sm.diff(phi, x)
         if factor.free_symbols & start.moving:
             factor = sm.expand(factor)
         if factor.free_symbols & start.moving:
-            raise Misfit(f"{rows.names[0]} is not linear in {x} with a constant factor")
+            raise LoopMismatch(f"{rows.names[0]} is not linear in {x} with a constant factor")
         if start.value(factor) == 0.0:
-            raise Misfit(f"the factor of {x} in {rows.names[0]} is 0")
+            raise LoopMismatch(f"the factor of {x} in {rows.names[0]} is 0")
         rest = phi.xreplace({x: sm.S.Zero})
-        return closed_form(self, rows, (), {x: -rest / factor}, ())
+        return make_closed_form(self, rows, (), {x: -rest / factor}, ())

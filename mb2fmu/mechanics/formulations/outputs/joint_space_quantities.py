@@ -17,14 +17,22 @@ from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinemati
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, ForceLoad
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
 from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import ZERO, NamedKinematics, add, cross, dot, scale, times
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
+    ZERO,
+    NamedKinematics,
+    add_components,
+    cross_product,
+    dot_product,
+    scale_components,
+    multiply_matrix,
+)
 
-IN_JOINT_SPACE = frozenset(
+JOINT_SPACE_KINDS = frozenset(
     {"mass_matrix", "gravity_effort", "inverse_effort", "partial_velocity", "partial_angular_velocity"}
 )
 
 
-class JointSpace:
+class JointSpaceQuantities:
     """Quantities along the speeds of one mechanism, each computed once.
 
     Args:
@@ -35,7 +43,7 @@ class JointSpace:
         self._k, self._m = kinematics, kinematics.mechanism
 
     def answer(self, request: RequestedOutput) -> sm.Expr:
-        """Return one of :data:`IN_JOINT_SPACE`."""
+        """Return one of :data:`JOINT_SPACE_KINDS`."""
         subject = request.subject
         if request.kind == "mass_matrix":
             return self._mass_matrix[subject]
@@ -58,14 +66,14 @@ class JointSpace:
             for columns, momenta in self._momenta(body):
                 for i in columns:
                     for j in momenta:
-                        M[i, j] += dot(columns[i], momenta[j])
+                        M[i, j] += dot_product(columns[i], momenta[j])
         return M
 
     def _momenta(self, body: Body) -> list[tuple[dict[int, Components], dict[int, Components]]]:
         """Return partial velocities and the momenta that they cause; the same for partial angular velocities."""
         k, n = self._k, len(self._m.u)
         v = {j: column for j, column in k.velocity_partials(body.masscenter).items() if j < n}
-        found = [(v, {j: k.named(scale(body.mass, column), f"mJv_{body.name}") for j, column in v.items()})]
+        found = [(v, {j: k.named(scale_components(body.mass, column), f"mJv_{body.name}") for j, column in v.items()})]
         if body.inertia is not None and not body.inertia.is_zero_matrix:
             w = {j: column for j, column in k.omega_partials(body.frame).items() if j < n}
             found.append((w, {j: self._spin(body, column, "IJw") for j, column in w.items()}))
@@ -74,7 +82,9 @@ class JointSpace:
     def _spin(self, body: Body, turning: Components, hint: str) -> Components:
         """Return the inertia times a vector, both in N."""
         k, R = self._k, self._k.rotation(body.frame)
-        return k.named(times(R, times(body.inertia, times(R.T, turning))), f"{hint}_{body.name}")
+        return k.named(
+            multiply_matrix(R, multiply_matrix(body.inertia, multiply_matrix(R.T, turning))), f"{hint}_{body.name}"
+        )
 
     @cached_property
     def _gravity(self) -> tuple[sm.Expr, ...]:
@@ -87,7 +97,7 @@ class JointSpace:
             load = m.loads[number]
             assert isinstance(load, ForceLoad)
             for j, column in k.velocity_partials(load.point).items():
-                efforts[j] -= dot(load.force[0][1], column)
+                efforts[j] -= dot_product(load.force[0][1], column)
         return tuple(efforts)
 
     @cached_property
@@ -102,16 +112,18 @@ class JointSpace:
         for j, force in enumerate(asked.passive):
             efforts[j] -= force
         for body in m.bodies:
-            rate = k.named(scale(body.mass, k.acceleration0(body.masscenter)), f"ma_{body.name}")
+            rate = k.named(scale_components(body.mass, k.acceleration0(body.masscenter)), f"ma_{body.name}")
             terms = [(k.velocity_partials(body.masscenter), rate)]
             if body.inertia is not None and not body.inertia.is_zero_matrix:
                 omega = k.omega(body.frame)
-                turning = add(self._spin(body, k.alpha0(body.frame), "Ia"), cross(omega, self._spin(body, omega, "Iw")))
+                turning = add_components(
+                    self._spin(body, k.alpha0(body.frame), "Ia"), cross_product(omega, self._spin(body, omega, "Iw"))
+                )
                 terms.append((k.omega_partials(body.frame), k.named(turning, f"Hdot_{body.name}")))
             for partials, momentum_rate in terms:
                 for j, column in partials.items():
-                    efforts[j] += dot(column, momentum_rate)
+                    efforts[j] += dot_product(column, momentum_rate)
         for load in applied_loads(k):
             for j, column in load.partials.items():
-                efforts[j] -= dot(column, load.vector)
+                efforts[j] -= dot_product(column, load.vector)
         return tuple(efforts)

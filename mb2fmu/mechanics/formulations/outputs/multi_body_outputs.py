@@ -15,9 +15,16 @@ import sympy as sm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import ZERO, NamedKinematics, add, cross, scale, times
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
+    ZERO,
+    NamedKinematics,
+    add_components,
+    cross_product,
+    scale_components,
+    multiply_matrix,
+)
 
-SENSED = frozenset(
+MULTI_BODY_KINDS = frozenset(
     {
         "angular_acceleration",
         "relative_velocity",
@@ -29,7 +36,7 @@ SENSED = frozenset(
 )
 
 
-def sensed(request: RequestedOutput, k: NamedKinematics) -> Components:
+def form_vector_output(request: RequestedOutput, k: NamedKinematics) -> Components:
     """Return the vector that is asked for, components in the inertial frame.
 
     Raises:
@@ -41,66 +48,66 @@ def sensed(request: RequestedOutput, k: NamedKinematics) -> Components:
         point, origin = request.subject
         return _relative_velocity(point, origin, request.relative_to or 0, k)
     bodies = [k.mechanism.bodies[i] for i in request.subject] or list(k.mechanism.bodies)
-    _refuse_unlocated(request, bodies, k)
+    _check_located(request, bodies, k)
     if request.kind == "linear_momentum":
         return linear_momentum(bodies, k)
     if request.kind == "angular_momentum":
         return angular_momentum(bodies, request.relative_to, k)
-    return _mean(bodies, k.position if request.kind == "centre_of_mass" else k.velocity)
+    return _mass_weighted_mean(bodies, k.position if request.kind == "centre_of_mass" else k.velocity)
 
 
-def _minus(a: Components, b: Components) -> Components:
+def _subtract(a: Components, b: Components) -> Components:
     """Return a − b by components."""
-    return add(a, scale(sm.S.NegativeOne, b))
+    return add_components(a, scale_components(sm.S.NegativeOne, b))
 
 
 def _angular_acceleration(frame: int, base: int | None, k: NamedKinematics) -> Components:
     """Return α of a frame as seen in a base frame: α_f − α_b − ω_b × (ω_f − ω_b); the absolute one without base."""
     if not base:
         return k.alpha(frame)
-    swing = cross(k.omega(base), _minus(k.omega(frame), k.omega(base)))
-    return _minus(_minus(k.alpha(frame), k.alpha(base)), swing)
+    swing = cross_product(k.omega(base), _subtract(k.omega(frame), k.omega(base)))
+    return _subtract(_subtract(k.alpha(frame), k.alpha(base)), swing)
 
 
 def _relative_velocity(point: int, origin: int, base: int, k: NamedKinematics) -> Components:
     """Return a point's velocity against an origin, as seen in a turning base: v_P − v_O − ω_b × r."""
-    arm = _minus(k.position(point), k.position(origin))
-    return _minus(_minus(k.velocity(point), k.velocity(origin)), cross(k.omega(base), arm))
+    arm = _subtract(k.position(point), k.position(origin))
+    return _subtract(_subtract(k.velocity(point), k.velocity(origin)), cross_product(k.omega(base), arm))
 
 
-def _summed(bodies: Iterable[Body], of: Callable[[int], Components]) -> Components:
+def _mass_weighted_sum(bodies: Iterable[Body], of: Callable[[int], Components]) -> Components:
     """Return the sum of mass times a quantity of the mass centre."""
     total = ZERO
     for body in bodies:
-        total = add(total, scale(body.mass, of(body.masscenter)))
+        total = add_components(total, scale_components(body.mass, of(body.masscenter)))
     return total
 
 
-def _mean(bodies: list[Body], of: Callable[[int], Components]) -> Components:
+def _mass_weighted_mean(bodies: list[Body], of: Callable[[int], Components]) -> Components:
     """Return the mean of a point quantity over bodies, weighted by their masses."""
-    return scale(1 / sm.Add(*(body.mass for body in bodies)), _summed(bodies, of))
+    return scale_components(1 / sm.Add(*(body.mass for body in bodies)), _mass_weighted_sum(bodies, of))
 
 
 def linear_momentum(bodies: Iterable[Body], k: NamedKinematics) -> Components:
     """Return Σ m v in N, kg·m/s."""
-    return _summed(bodies, k.velocity)
+    return _mass_weighted_sum(bodies, k.velocity)
 
 
 def angular_momentum(bodies: list[Body], about: int | None, k: NamedKinematics) -> Components:
     """Return the angular momentum of all bodies about a point (None: mass centre), components in N, kg·m²/s."""
-    place = k.position(about) if about is not None else k.named(_mean(bodies, k.position), "r_com")
+    place = k.position(about) if about is not None else k.named(_mass_weighted_mean(bodies, k.position), "r_com")
     total = ZERO
     for body in bodies:
-        arm = _minus(k.position(body.masscenter), place)
-        total = add(total, cross(arm, scale(body.mass, k.velocity(body.masscenter))))
+        arm = _subtract(k.position(body.masscenter), place)
+        total = add_components(total, cross_product(arm, scale_components(body.mass, k.velocity(body.masscenter))))
         if body.inertia is not None and not body.inertia.is_zero_matrix:
             R = k.rotation(body.frame)
-            w = k.named(times(R.T, k.omega(body.frame)), f"wb_{body.name}")
-            total = add(total, times(R, times(body.inertia, w)))
+            w = k.named(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
+            total = add_components(total, multiply_matrix(R, multiply_matrix(body.inertia, w)))
     return total
 
 
-def _refuse_unlocated(request: RequestedOutput, bodies: list[Body], k: NamedKinematics) -> None:
+def _check_located(request: RequestedOutput, bodies: list[Body], k: NamedKinematics) -> None:
     """Refuse a sum over bodies whose mass centres have no position, or that have no mass at all."""
     if request.kind in {"centre_of_mass", "angular_momentum"}:
         lost = [body.name for body in bodies if not k.mechanism.points[body.masscenter].located]

@@ -21,10 +21,17 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.mechanics.formulations.generalized_forces import in_inertial_frame, pieces
+from mb2fmu.mechanics.formulations.generalized_forces import express_in_inertial_frame, decompose_load
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.requested_quantities import Joint
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import ZERO, NamedKinematics, add, cross, scale, times
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
+    ZERO,
+    NamedKinematics,
+    add_components,
+    cross_product,
+    scale_components,
+    multiply_matrix,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +42,10 @@ class Wrench:
     torque: Components
 
 
-_NOTHING = Wrench(ZERO, ZERO)
+_ZERO_WRENCH = Wrench(ZERO, ZERO)
 
 
-class Reactions:
+class ReactionWrenches:
     """Reactions of one mechanism, each computed once.
 
     Args:
@@ -62,21 +69,21 @@ class Reactions:
         joint = self._m.joints[number]
         unknown = [name for name, acts in zip(self._constraint_names(), self._m.acts, strict=True) if not acts]
         if unknown:
-            raise _refusal(
+            raise _reaction_error(
                 f"the reaction of joint {joint.name} depends on where the force of {', '.join(unknown)} acts",
                 "say it by model.constraint(row, acts=[(point, vector), …])",
             )
         wrench = self._through(joint.child)
         return self._moved(wrench, joint.point, joint.point if at is None else at)
 
-    def of_bodies(self, numbers: Sequence[int], at: int | None) -> Wrench:
+    def bodies_wrench(self, numbers: Sequence[int], at: int | None) -> Wrench:
         """Return the wrench of everything but loads on the bodies together; torque about point ``at``."""
         if at is None:
-            raise _refusal("the torque of a reaction needs its point", "add at=point")
-        total = _NOTHING
+            raise _reaction_error("the torque of a reaction needs its point", "add at=point")
+        total = _ZERO_WRENCH
         for number in numbers:
             moved = self._moved(self._wrenches()[number], self._m.bodies[number].masscenter, at)
-            total = Wrench(add(total.force, moved.force), add(total.torque, moved.torque))
+            total = Wrench(add_components(total.force, moved.force), add_components(total.torque, moved.torque))
         return total
 
     def _constraint_names(self) -> Sequence[str]:
@@ -98,7 +105,7 @@ class Reactions:
             total = self._moved(self._wrenches()[number], self._m.bodies[number].masscenter, here)
             for child, there in self._next(number):
                 moved = self._moved(self._beyond[child], there, here)
-                total = Wrench(add(total.force, moved.force), add(total.torque, moved.torque))
+                total = Wrench(add_components(total.force, moved.force), add_components(total.torque, moved.torque))
             name = self._inward[number].name if number in self._inward else self._m.bodies[number].name
             self._beyond[number] = Wrench(
                 self._k.named_late(total.force, f"R_{name}"), self._k.named_late(total.torque, f"S_{name}")
@@ -119,7 +126,7 @@ class Reactions:
 
     def _carriers(self) -> dict[int, list[int]]:
         """Return bodies without a joint, by the body with a joint in which their mass centres are fixed."""
-        attached = _Attachment(self._m, set(self._inward))
+        attached = _BodyLookup(self._m, set(self._inward))
         carried: dict[int, list[int]] = {}
         for number, body in enumerate(self._m.bodies):
             if number in self._inward:
@@ -133,7 +140,7 @@ class Reactions:
                 point = self._m.points[point].parent
                 carrier = attached.body_of_point(point)
             if carrier is not None and carrier >= 0:
-                raise _refusal(
+                raise _reaction_error(
                     f"{body.name} moves against {self._m.bodies[carrier].name}, and no joint says what holds it",
                     "connect it by a joint, or ask for that of bodies: output_reaction(name, [body, …], at=point)",
                 )
@@ -145,11 +152,13 @@ class Reactions:
             return wrench
         if self._root(old) != self._root(new):
             names = " to ".join(self._m.points[i].name for i in (old, new))
-            raise _refusal(f"no chain of positions leads from {names}", "locate them by set_pos or locatenew")
-        arm = add(self._k.position(old), scale(sm.S.NegativeOne, self._k.position(new)))
+            raise _reaction_error(f"no chain of positions leads from {names}", "locate them by set_pos or locatenew")
+        arm = add_components(self._k.position(old), scale_components(sm.S.NegativeOne, self._k.position(new)))
         if not any(arm):
             return wrench
-        return Wrench(wrench.force, add(wrench.torque, cross(self._k.named(arm, "arm"), wrench.force)))
+        return Wrench(
+            wrench.force, add_components(wrench.torque, cross_product(self._k.named(arm, "arm"), wrench.force))
+        )
 
     def _root(self, point: int) -> int:
         """Return the point that the chain of positions of ``point`` begins at; the origin where it is located."""
@@ -160,13 +169,13 @@ class Reactions:
     def _wrenches(self) -> list[Wrench]:
         """Return for each body the wrench beyond its loads: inertia less loads, about its mass centre."""
         if self._own is None:
-            attached = _Attachment(self._m)
+            attached = _BodyLookup(self._m)
             own = [self._inertia(i) for i in range(len(self._m.bodies))]
             for at, torque, vector, what, body in self._applied():
                 number = body if body >= 0 else attached.body_of_frame(at) if torque else attached.body_of_point(at)
                 if number is None:
                     place = self._m.frames[at].name if torque else self._m.points[at].name
-                    raise _refusal(
+                    raise _reaction_error(
                         f"{what} acts on {place}, which is fixed to no body: the reactions are not determined",
                         "apply it to a point or frame of a body",
                     )
@@ -176,8 +185,8 @@ class Reactions:
                 if not torque:
                     load = self._moved(load, at, self._m.bodies[number].masscenter)
                 own[number] = Wrench(
-                    add(own[number].force, scale(sm.S.NegativeOne, load.force)),
-                    add(own[number].torque, scale(sm.S.NegativeOne, load.torque)),
+                    add_components(own[number].force, scale_components(sm.S.NegativeOne, load.force)),
+                    add_components(own[number].torque, scale_components(sm.S.NegativeOne, load.torque)),
                 )
             self._own = [
                 Wrench(self._k.named_late(w.force, f"need_{b.name}"), self._k.named_late(w.torque, f"turn_{b.name}"))
@@ -188,29 +197,29 @@ class Reactions:
     def _inertia(self, number: int) -> Wrench:
         """m a, and H' about the mass centre."""
         k, body = self._k, self._m.bodies[number]
-        force = scale(body.mass, k.acceleration(body.masscenter))
+        force = scale_components(body.mass, k.acceleration(body.masscenter))
         if body.inertia is None or body.inertia.is_zero_matrix:
             return Wrench(force, ZERO)
         R = k.rotation(body.frame)
-        w = k.named(times(R.T, k.omega(body.frame)), f"wb_{body.name}")
-        momentum = k.named(times(body.inertia, w), f"Hb_{body.name}")
-        alpha = k.named_late(times(R.T, k.alpha(body.frame)), f"alb_{body.name}")
-        rate = add(times(body.inertia, alpha), cross(w, momentum))
-        return Wrench(force, times(R, k.named_late(rate, f"Hrate_{body.name}")))
+        w = k.named(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
+        momentum = k.named(multiply_matrix(body.inertia, w), f"Hb_{body.name}")
+        alpha = k.named_late(multiply_matrix(R.T, k.alpha(body.frame)), f"alb_{body.name}")
+        rate = add_components(multiply_matrix(body.inertia, alpha), cross_product(w, momentum))
+        return Wrench(force, multiply_matrix(R, k.named_late(rate, f"Hrate_{body.name}")))
 
     def _applied(self) -> Iterable[tuple[int, bool, Components, str, int]]:
         """Yield (point or frame, whether a torque, vector in N, name, its body or -1): loads and constraint forces."""
         for load in self._m.loads:
             body = load.body if isinstance(load, (ForceLoad, TorqueLoad)) else -1
-            for at, torque, vector in pieces(load, self._k):
+            for at, torque, vector in decompose_load(load, self._k):
                 yield at, torque, vector, f"load {load.name}", body
         for name, symbol, acts in zip(self._constraint_names(), self._m.multipliers, self._m.acts, strict=True):
             for act in acts:
-                vector = scale(-symbol, in_inertial_frame(act.vector, self._k))
+                vector = scale_components(-symbol, express_in_inertial_frame(act.vector, self._k))
                 yield act.at, act.torque, vector, f"the force of {name}", act.body
 
 
-class _Attachment:
+class _BodyLookup:
     """Finds the body in which a point or frame is fixed: -1 is the ground, None means no body.
 
     Args:
@@ -277,6 +286,6 @@ class _Attachment:
         return found
 
 
-def _refusal(what: str, remedy: str) -> FormulationError:
+def _reaction_error(what: str, remedy: str) -> FormulationError:
     """Return the error of a reaction that cannot be given, with its remedy."""
     return FormulationError("", [Fault(what, remedy=remedy)])

@@ -20,26 +20,26 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Floats = npt.NDArray[np.float64]
 
-RANK = 1e-9
+RANK_TOLERANCE = 1e-9
 """Singular values below it, relative to the largest, count as none."""
-OPEN = 1e-9
+CLOSURE_TOLERANCE = 1e-9
 """What more is left over of a row, relative to what its coordinates change it by, is open."""
 
-_STEPS = 200
-_LAST = 1e-12  # a step below it, relative to the coordinates' sizes, is the last one
-_TURN = 0.5  # of ‖G⁺ ΔG‖ along one step
-_SHORTEST = 1e-5  # part of Newton's step: the path does not go on
-_PLACES = 24  # around the guesses, from which other branches are looked for
-_ASIDE = 0.3  # how far away the rank is counted that rows have everywhere
-_BESIDE = 5  # places at which the sizes of rows are looked at
-_SAME = 1e-6  # of sizes of coordinates
+_MAX_STEPS = 200
+_STEP_TOLERANCE = 1e-12  # a step below it, relative to the coordinates' sizes, is the last one
+_MAX_JACOBIAN_CHANGE = 0.5  # of ‖G⁺ ΔG‖ along one step
+_MIN_STEP_FRACTION = 1e-5  # part of Newton's step: the path does not go on
+_SEARCH_POINT_COUNT = 24  # around the guesses, from which other branches are looked for
+_RANK_SAMPLE_DISTANCE = 0.3  # how far away the rank is counted that rows have everywhere
+_SCALE_SAMPLE_COUNT = 5  # places at which the sizes of rows are looked at
+_COORDINATE_TOLERANCE = 1e-6  # of sizes of coordinates
 
 
-class Closing:
+class LoopResidual:
     """The holonomic rows and their Jacobian in numbers, at the start's time.
 
     Args:
@@ -54,7 +54,7 @@ class Closing:
     def __init__(self, mechanism: Mechanism, parameters: Sequence[float] | Floats) -> None:
         m = mechanism
         self.names = tuple(name for name, _ in m.holonomic)
-        natural = natural_units(m.declared)
+        natural = estimate_characteristic_units(m.declared)
         self.typical = np.array([natural.typical(item) for item in m.declared.coordinates])
         phi = [row for _, row in m.holonomic]
         arguments = [m.t, *m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
@@ -69,7 +69,10 @@ class Closing:
     def _typical_scales(self, start: Floats) -> Floats:
         """Return each row's largest size at and beside the start, shape (m,); in singular positions rows vanish."""
         generator = np.random.default_rng(17)
-        aside = [_ASIDE * self.typical * generator.uniform(-1.0, 1.0, start.shape) for _ in range(_BESIDE)]
+        aside = [
+            _RANK_SAMPLE_DISTANCE * self.typical * generator.uniform(-1.0, 1.0, start.shape)
+            for _ in range(_SCALE_SAMPLE_COUNT)
+        ]
         found = np.array([np.abs(self.jacobian(start + step)) @ self.typical for step in (0.0 * start, *aside)])
         return np.asarray(np.max(np.where(np.isfinite(found), found, 0.0), axis=0), dtype=np.float64)
 
@@ -97,17 +100,17 @@ class Closing:
 
     def open_rows(self, q: Floats) -> list[int]:
         """Return the numbers of the rows that do not vanish."""
-        allowed = OPEN * self.scales(q)
+        allowed = CLOSURE_TOLERANCE * self.scales(q)
         return [i for i, value in enumerate(self.residual(q)) if not abs(value) <= allowed[i]]
 
-    def left_open(self, q: Floats) -> str:
+    def describe_open_rows(self, q: Floats) -> str:
         """Return the rows that do not vanish, and by how much."""
         residual = self.residual(q)
         return ", ".join(f"{self.names[i]} by {residual[i]:.3g}" for i in self.open_rows(q))
 
 
 @dataclass(frozen=True, slots=True)
-class PathEnd:
+class NewtonPathEnd:
     """End of a Newton path.
 
     Attributes:
@@ -119,7 +122,7 @@ class PathEnd:
     closed: bool
 
 
-def follow_newton_path(rows: Closing, start: Floats, free: Sequence[int]) -> PathEnd:
+def follow_newton_path(rows: LoopResidual, start: Floats, free: Sequence[int]) -> NewtonPathEnd:
     """Follow the Newton path.
 
     Args:
@@ -137,32 +140,34 @@ def follow_newton_path(rows: Closing, start: Floats, free: Sequence[int]) -> Pat
         return np.asarray(rows.jacobian(at)[:, moving] * units / lengths[:, None])
 
     residual, G = rows.residual(q), slopes(q)
-    for _ in range(_STEPS if moving else 0):
+    for _ in range(_MAX_STEPS if moving else 0):
         if not (np.isfinite(residual).all() and np.isfinite(G).all()):
             break
-        inverse = np.linalg.pinv(G, rcond=RANK)
+        inverse = np.linalg.pinv(G, rcond=RANK_TOLERANCE)
         step = -inverse @ (residual / lengths) * units
-        if np.all(np.abs(step) <= _LAST * rows.sizes(q)[moving]):
+        if np.all(np.abs(step) <= _STEP_TOLERANCE * rows.sizes(q)[moving]):
             q[moving] += step
             break
         onto = inverse @ G
         part = min(1.0, 4.0 * part)
-        while part >= _SHORTEST:
+        while part >= _MIN_STEP_FRACTION:
             tried = q.copy()
             tried[moving] += part * step
             found, there = rows.residual(tried), slopes(tried)
             if np.isfinite(found).all() and np.isfinite(there).all():
                 turn = np.linalg.norm(inverse @ (there - G) @ onto, 2)
-                if turn <= _TURN:
+                if turn <= _MAX_JACOBIAN_CHANGE:
                     break
             part *= 0.5
         else:
             break
         q, residual, G = tried, found, there
-    return PathEnd(q, not rows.open_rows(q))
+    return NewtonPathEnd(q, not rows.open_rows(q))
 
 
-def other_branches(rows: Closing, guesses: Floats, free: Sequence[int], angles: Sequence[int]) -> list[Floats]:
+def find_other_branches(
+    rows: LoopResidual, guesses: Floats, free: Sequence[int], angles: Sequence[int]
+) -> list[Floats]:
     """Return other coordinates that close the loops, where the guesses are on no branch: up to three, nearest first.
 
     Paths begin at places all around the guesses.
@@ -178,7 +183,7 @@ def other_branches(rows: Closing, guesses: Floats, free: Sequence[int], angles: 
         return []
     generator = np.random.default_rng(11)
     found: list[Floats] = []
-    for size in np.linspace(0.2, 3.0, _PLACES):
+    for size in np.linspace(0.2, 3.0, _SEARCH_POINT_COUNT):
         beside = guesses.copy()
         beside[moving] += size * generator.uniform(-1.0, 1.0, len(moving)) * rows.sizes(guesses)[moving]
         reached = follow_newton_path(rows, beside, free)
@@ -187,25 +192,27 @@ def other_branches(rows: Closing, guesses: Floats, free: Sequence[int], angles: 
         q = reached.q
         turning = [i for i in angles if i in moving]
         q[turning] = guesses[turning] + np.remainder(q[turning] - guesses[turning] + np.pi, 2 * np.pi) - np.pi
-        if not rows.open_rows(q) and all(np.any(np.abs(q - other) > _SAME * rows.sizes(q)) for other in found):
+        if not rows.open_rows(q) and all(
+            np.any(np.abs(q - other) > _COORDINATE_TOLERANCE * rows.sizes(q)) for other in found
+        ):
             found.append(q)
     found.sort(key=lambda q: float(np.linalg.norm((q - guesses) / rows.typical)))
     return found[:3]
 
 
-def contradictory(rows: Closing, q: Floats) -> list[int]:
+def find_contradictory_rows(rows: LoopResidual, q: Floats) -> list[int]:
     """Return the numbers of rows that depend on each other at all positions, but whose residuals contradict."""
     generator = np.random.default_rng(5)
-    aside = q + _ASIDE * rows.typical * generator.uniform(-1.0, 1.0, len(q))
+    aside = q + _RANK_SAMPLE_DISTANCE * rows.typical * generator.uniform(-1.0, 1.0, len(q))
     G, lengths = rows.jacobian(aside) * rows.typical, rows.scales(aside)
     if not np.isfinite(G).all():
         return []
     lengths = np.where(lengths > 0.0, lengths, 1.0)
     U, sizes, _ = np.linalg.svd(G / lengths[:, None])
-    rank = int(np.count_nonzero(sizes > RANK * sizes[0]))
+    rank = int(np.count_nonzero(sizes > RANK_TOLERANCE * sizes[0]))
     null = U[:, rank:]
     share = np.max(np.abs(null), axis=1, initial=0.0)
     residual = null.T @ (rows.residual(q) / lengths)
-    if not null.size or np.max(np.abs(residual)) <= OPEN:
+    if not null.size or np.max(np.abs(residual)) <= CLOSURE_TOLERANCE:
         return []
-    return [int(i) for i in np.flatnonzero(share > RANK)]
+    return [int(i) for i in np.flatnonzero(share > RANK_TOLERANCE)]

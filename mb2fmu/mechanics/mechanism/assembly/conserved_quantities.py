@@ -6,7 +6,7 @@
 
 with q' = K u + k0 and Q = K⁻ᵀ F. T is compared at places that are far from each other, so nothing is differentiated;
 dV/dt is a central difference of eighth order along the motion. Everything is asked at random states, parameters and
-inputs, to :data:`ZERO` of the largest term.
+inputs, to :data:`ZERO_TOLERANCE` of the largest term.
 
 Source: Lanczos, The Variational Principles of Mechanics, ch. V; Goldstein, Classical Mechanics, sect. 2.6 and 2.7.
 """
@@ -21,26 +21,31 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import Sample, move, random_samples, with_auxiliary
+from mb2fmu.mechanics.mechanism.numeric.random_states import (
+    StateSample,
+    set_random_state,
+    draw_random_states,
+    append_auxiliary_speeds,
+)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import velocities_integrable
-from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import find_nonintegrable_velocities
+from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Floats = npt.NDArray[np.float64]
-Potential = Callable[[float, Floats, Floats], float]
+PotentialFunction = Callable[[float, Floats, Floats], float]
 """V in J of t, q and all parameters."""
-ZERO = 1e-9
-_SLOPE = 1e-7
+ZERO_TOLERANCE = 1e-9
+_POTENTIAL_RATE_TOLERANCE = 1e-7
 """What the difference of a potential energy may leave."""
-_AWAY = (0.31, -0.83)
+_PROBE_OFFSETS = (0.31, -0.83)
 """So far from a sample, in parts of a coordinate's or time's natural magnitude, T is looked at again."""
-_STEP = 0.02
-_EIGHTH = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
-_MOMENTA = {"rad": "kg.m2/s", "m": "kg.m/s"}
+_DIFFERENCE_STEP = 0.02
+_EIGHTH_ORDER_WEIGHTS = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
+_MOMENTUM_UNITS = {"rad": "kg.m2/s", "m": "kg.m/s"}
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ConservedQuantity:
     """One integral: its name, its unit, its place among all candidates."""
 
     name: str
@@ -58,17 +63,17 @@ class ConservedQuantities:
     ``kept`` are those that there are; ``in_space``: which components of P and H are among them.
     """
 
-    def __init__(self, mechanism: Mechanism, potential: Potential | None) -> None:
+    def __init__(self, mechanism: Mechanism, potential: PotentialFunction | None) -> None:
         self.m, self._potential = mechanism, potential
         self._numeric = NumericMechanism(mechanism)
         m = mechanism
         constants = [s for b in m.bodies for s in (b.mass, *(b.inertia if b.inertia is not None else sm.zeros(3)))]
         self._constants = sm.lambdify([*m.p, *(a.symbol for a in m.calculated_parameters)], constants)
         square = len(m.q) == len(m.u) and not m.u_auxiliary and not m.given_by_constraint
-        self._canonical = bool(m.q) and square and not velocities_integrable(m)
+        self._canonical = bool(m.q) and square and not find_nonintegrable_velocities(m)
         self._located = all(m.points[body.masscenter].located for body in m.bodies)
         self.in_space: tuple[bool, ...] = (False,) * 6
-        self.kept: tuple[Kept, ...] = tuple(self._found())
+        self.kept: tuple[ConservedQuantity, ...] = tuple(self._found())
 
     def at(self, t: float, q: Floats, u: Floats, z: Floats, r: Floats, free: Floats) -> tuple[Floats, Floats]:
         """Return the values of the integrals and the sums of the sizes of their terms, shapes (n,).
@@ -82,7 +87,7 @@ class ConservedQuantities:
             free: Parameters that are not calculated.
         """
         parameters = self._numeric.parameters(free)
-        self._numeric.set(t, q, with_auxiliary(self.m, u), z, r, parameters)
+        self._numeric.set(t, q, append_auxiliary_speeds(self.m, u), z, r, parameters)
         values, sizes = self._candidates(t, q, u, parameters)
         places = [kept.place for kept in self.kept]
         return values[places], sizes[places]
@@ -117,14 +122,14 @@ class ConservedQuantities:
             if body.frame >= 0:
                 frame = numeric.frames[body.frame]
                 turned, turns = frame.rotation @ np.reshape(inertia, (3, 3)) @ frame.rotation.T, frame.partials[:, :n]
-                spin, spin_size = turned @ frame.omega, np.abs(turned) @ _size(frame.omega, turns, u)
+                spin, spin_size = turned @ frame.omega, np.abs(turned) @ _term_sizes(frame.omega, turns, u)
             slides = point.partials[:, :n]
-            momentum, size = mass * point.velocity, mass * _size(point.velocity, slides, u)
+            momentum, size = mass * point.velocity, mass * _term_sizes(point.velocity, slides, u)
             values[:3] += momentum
             sizes[:3] += size
             if self._located:
                 values[3:] += np.cross(point.position, momentum) + spin
-                sizes[3:] += _at_arm(np.abs(point.position), size) + spin_size
+                sizes[3:] += _moment_sizes(np.abs(point.position), size) + spin_size
             along += [momentum @ slides, spin @ turns]
         if not self._located:
             values[3:] = sizes[3:] = np.nan
@@ -136,12 +141,12 @@ class ConservedQuantities:
 
     # ------------------------------------------------------------------ which there are
 
-    def _found(self) -> list[Kept]:
+    def _found(self) -> list[ConservedQuantity]:
         """Return the quantities that keep their value at all random samples, with names and units."""
         m = self.m
         if not m.bodies:
             return []
-        samples = random_samples(self._numeric)
+        samples = draw_random_states(self._numeric)
         names = [f"momentum of all bodies along N.{axis}" for axis in "xyz"]
         names += [f"angular momentum of all bodies about N.{axis} through the origin" for axis in "xyz"]
         units = ["kg.m/s"] * 3 + ["kg.m2/s"] * 3
@@ -149,14 +154,14 @@ class ConservedQuantities:
         self.in_space = tuple(kept)
         if self._canonical:
             names += [f"momentum of {c.name}, which is ignorable" for c in m.declared.coordinates]
-            units += [unit_of_momentum(c.unit) for c in m.declared.coordinates]
+            units += [momentum_unit(c.unit) for c in m.declared.coordinates]
             quadratic = self._quadratic(samples)
             names.append("energy T + V" if quadratic else "Jacobi's integral T2 - T0 + V")
             units.append("J")
             kept = [*kept, *self._kept_momenta(samples), self._kept_energy(samples)]
-        return [Kept(n, u, i) for i, (n, u, k) in enumerate(zip(names, units, kept, strict=True)) if k]
+        return [ConservedQuantity(n, u, i) for i, (n, u, k) in enumerate(zip(names, units, kept, strict=True)) if k]
 
-    def _kept_in_space(self, samples: Sequence[Sample]) -> list[bool]:
+    def _kept_in_space(self, samples: Sequence[StateSample]) -> list[bool]:
         """Return which of the 6 components of momentum and angular momentum are kept and not identically zero."""
         m = self.m
         if not self._located or m.prescribed:
@@ -165,23 +170,23 @@ class ConservedQuantities:
         anything = np.zeros(6, dtype=bool)
         for sample in samples:
             rates, largest = self._rates_in_space(sample)
-            values, sizes = self._candidates(sample.t, sample.q, sample.u_on, sample.parameters)
-            kept &= np.abs(rates) <= ZERO * largest
-            anything |= np.abs(values[:6]) > ZERO * np.repeat(np.max(sizes[:6].reshape(2, 3), axis=1), 3)
+            values, sizes = self._candidates(sample.t, sample.q, sample.u_constrained, sample.parameters)
+            kept &= np.abs(rates) <= ZERO_TOLERANCE * largest
+            anything |= np.abs(values[:6]) > ZERO_TOLERANCE * np.repeat(np.max(sizes[:6].reshape(2, 3), axis=1), 3)
         if m.holonomic:  # samples do not lie on closed loops, and off them their forces have a moment
             kept[3:] = False
         return [bool(each) for each in kept & anything]
 
-    def _rates_in_space(self, sample: Sample) -> tuple[Floats, Floats]:
+    def _rates_in_space(self, sample: StateSample) -> tuple[Floats, Floats]:
         """Return P' and H' with loads and constraint forces only, and the largest of their terms; shape (6,)."""
         m, numeric = self.m, self._numeric
-        move(numeric, sample, on_constraints=True)
+        set_random_state(numeric, sample, on_constraints=True)
         n = len(m.u)
         M, f = numeric.dynamics([0.0] * len(m.constraint_forces))
         A, _, gamma = numeric.constraints()
         matrix = np.block([[M[:n, :n], A.T], [A, np.zeros((len(A), len(A)))]])
         u_dot = np.linalg.lstsq(matrix, np.concatenate([f[:n], -gamma]), rcond=None)[0][:n]
-        u_dot = with_auxiliary(m, u_dot)
+        u_dot = append_auxiliary_speeds(m, u_dot)
         rates = []
         for body, (mass, *inertia) in zip(m.bodies, self._of_each(sample.parameters), strict=True):
             point = numeric.points[body.masscenter]
@@ -196,20 +201,20 @@ class ConservedQuantities:
         largest = np.max(np.abs(stacked).reshape(-1, 2, 3), axis=(0, 2))
         return stacked.sum(axis=0), np.repeat(np.maximum(largest, np.finfo(float).tiny), 3)
 
-    def _kept_momenta(self, samples: Sequence[Sample]) -> list[bool]:
+    def _kept_momenta(self, samples: Sequence[StateSample]) -> list[bool]:
         """Return for each coordinate whether its momentum is kept: T ignores it, and no force works along it."""
-        m, natural = self.m, natural_units(self.m.declared)
+        m, natural = self.m, estimate_characteristic_units(self.m.declared)
         sizes = [natural.typical(c) for c in m.declared.coordinates]
         kept = np.ones(len(m.q), dtype=bool)
         for sample in samples:
-            move(self._numeric, sample, on_constraints=True)
+            set_random_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematics()
-            rates = K @ sample.u_on + k0
+            rates = K @ sample.u_constrained + k0
             forces, terms = self._forces(K)
-            kept &= np.abs(forces) <= ZERO * terms
-            kept &= ~worked_along(self._numeric, K)
+            kept &= np.abs(forces) <= ZERO_TOLERANCE * terms
+            kept &= ~find_worked_coordinates(self._numeric, K)
             for r, size in enumerate(sizes):
-                ways = [(sample.t, sample.q + away * size * np.eye(len(m.q))[r]) for away in _AWAY]
+                ways = [(sample.t, sample.q + away * size * np.eye(len(m.q))[r]) for away in _PROBE_OFFSETS]
                 kept[r] = kept[r] and self._same_kinetic_energy(sample, rates, ways)
         return [bool(each) for each in kept]
 
@@ -220,86 +225,90 @@ class ConservedQuantities:
         forces, sizes = self._numeric.generalized_forces(zeros)[:n], self._numeric.force_sizes(zeros)[:n]
         return turned @ forces, np.abs(turned) @ sizes
 
-    def _same_kinetic_energy(self, sample: Sample, rates: Floats, ways: Sequence[tuple[float, Floats]]) -> bool:
+    def _same_kinetic_energy(self, sample: StateSample, rates: Floats, ways: Sequence[tuple[float, Floats]]) -> bool:
         """Return whether T is the same at other times and places for the same q'."""
         numeric, (T, *others) = self._numeric, [(sample.t, sample.q), *ways]
         found = []
         for t, q in (T, *others):
-            numeric.set(t, q, with_auxiliary(self.m, sample.u_on), sample.z, sample.r, sample.parameters)
+            numeric.set(
+                t, q, append_auxiliary_speeds(self.m, sample.u_constrained), sample.z, sample.r, sample.parameters
+            )
             K, k0 = numeric.kinematics()
             u = np.asarray(np.linalg.solve(K, rates - k0), dtype=np.float64)
-            numeric.set(t, q, with_auxiliary(self.m, u), sample.z, sample.r, sample.parameters)
+            numeric.set(t, q, append_auxiliary_speeds(self.m, u), sample.z, sample.r, sample.parameters)
             found.append(numeric.kinetic_energy())
-        return bool(np.ptp(found) <= ZERO * np.max(found))
+        return bool(np.ptp(found) <= ZERO_TOLERANCE * np.max(found))
 
-    def _quadratic(self, samples: Sequence[Sample]) -> bool:
+    def _quadratic(self, samples: Sequence[StateSample]) -> bool:
         """Return whether h is T + V, at all samples."""
         for sample in samples:
-            move(self._numeric, sample, on_constraints=True)
+            set_random_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematics()
             p = np.linalg.solve(K.T, self._numeric.momenta()[: len(self.m.u)])
             T = self._numeric.kinetic_energy()
-            if abs(float(p @ (K @ sample.u_on + k0)) - 2 * T) > ZERO * T:
+            if abs(float(p @ (K @ sample.u_constrained + k0)) - 2 * T) > ZERO_TOLERANCE * T:
                 return False
         return True
 
-    def _kept_energy(self, samples: Sequence[Sample]) -> bool:
+    def _kept_energy(self, samples: Sequence[StateSample]) -> bool:
         """Return whether h keeps its value."""
         m, V = self.m, self._potential
         if V is None or m.driven:
             return False
-        second = natural_units(m.declared).magnitude("s")
+        second = estimate_characteristic_units(m.declared).magnitude("s")
         for sample in samples:
-            move(self._numeric, sample, on_constraints=True)
+            set_random_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematics()
-            if moved_by_constraints(self._numeric):
+            if constraints_do_work(self._numeric):
                 return False
-            rates = K @ sample.u_on + k0
+            rates = K @ sample.u_constrained + k0
             forces, terms = self._forces(K)
-            changed, size = rate_along(V, sample, rates, _STEP * second)
-            if abs(float(forces @ rates) + changed) > _SLOPE * (float(terms @ np.abs(rates)) + size):
+            changed, size = potential_rate(V, sample, rates, _DIFFERENCE_STEP * second)
+            if abs(float(forces @ rates) + changed) > _POTENTIAL_RATE_TOLERANCE * (float(terms @ np.abs(rates)) + size):
                 return False
-            if not self._same_kinetic_energy(sample, rates, [(sample.t + away * second, sample.q) for away in _AWAY]):
+            if not self._same_kinetic_energy(
+                sample, rates, [(sample.t + away * second, sample.q) for away in _PROBE_OFFSETS]
+            ):
                 return False
         return True
 
 
-def _size(velocity: Floats, partials: Floats, u: Floats) -> Floats:
+def _term_sizes(velocity: Floats, partials: Floats, u: Floats) -> Floats:
     """Return the sum of the sizes of a velocity's terms by component, shape (3,): those of speeds, and the rest."""
     rest = np.abs(velocity - partials @ u)
     return np.asarray(np.abs(partials) @ np.abs(u) + rest)
 
 
-def _at_arm(arm: Floats, size: Floats) -> Floats:
+def _moment_sizes(arm: Floats, size: Floats) -> Floats:
     """Return the sum of the sizes of the terms of arm × momentum, both given by sizes."""
     (x, y, z), (a, b, c) = arm, size
     return np.array([y * c + z * b, z * a + x * c, x * b + y * a])
 
 
-def unit_of_momentum(unit: str) -> str:
+def momentum_unit(unit: str) -> str:
     """Return the unit of ∂T/∂q', q in ``unit``."""
-    return _MOMENTA.get(unit, f"J.s/({unit})")
+    return _MOMENTUM_UNITS.get(unit, f"J.s/({unit})")
 
 
-def worked_along(numeric: NumericMechanism, K: Floats) -> npt.NDArray[np.bool_]:
+def find_worked_coordinates(numeric: NumericMechanism, K: Floats) -> npt.NDArray[np.bool_]:
     """Return the coordinates along which constraint forces do work at the present state; q' = K u + k0."""
     A, _, _ = numeric.constraints()
     if not len(A):
         return np.zeros(len(K), dtype=bool)
     turned = np.abs(np.linalg.solve(K.T, A.T))
-    return np.asarray(np.max(turned, axis=1) > ZERO * np.max(turned))
+    return np.asarray(np.max(turned, axis=1) > ZERO_TOLERANCE * np.max(turned))
 
 
-def moved_by_constraints(numeric: NumericMechanism) -> bool:
+def constraints_do_work(numeric: NumericMechanism) -> bool:
     """Return whether constraints do work: A u + b = 0 with b ≠ 0."""
     A, b, _ = numeric.constraints()
-    return bool(len(A) and np.any(np.abs(b) > ZERO * np.max(np.abs(A))))
+    return bool(len(A) and np.any(np.abs(b) > ZERO_TOLERANCE * np.max(np.abs(A))))
 
 
-def rate_along(V: Potential, sample: Sample, rates: Floats, step: float) -> tuple[float, float]:
+def potential_rate(V: PotentialFunction, sample: StateSample, rates: Floats, step: float) -> tuple[float, float]:
     """Return dV/dt along q' at a sample, and the magnitude of its round-off."""
     total, size = 0.0, 0.0
-    for k, weight in _EIGHTH:
+    for k, weight in _EIGHTH_ORDER_WEIGHTS:
         ahead, behind = (
             V(sample.t + sign * k * step, sample.q + sign * k * step * rates, sample.parameters) for sign in (1, -1)
         )

@@ -9,25 +9,27 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, Mb2FmuError
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, Mechanism, PathwayLoad, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_quantities import WrittenOutput
+from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput
 from mb2fmu.model.functions import StickingSign
 
-_SWITCHING = (
+_SWITCHING_FUNCTIONS = (
     sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.Piecewise, sm.floor, sm.ceiling, sm.Mod, sm.frac, StickingSign,
 )  # fmt: skip
-_JUMPING = (sm.sign, sm.Heaviside, sm.floor, sm.ceiling, sm.Piecewise)
+_JUMPING_FUNCTIONS = (sm.sign, sm.Heaviside, sm.floor, sm.ceiling, sm.Piecewise)
 
 
-def jumping_terms(m: Mechanism) -> dict[str, str]:
+def find_jumping_terms(m: Mechanism) -> dict[str, str]:
     """Return each place with a term that jumps during the motion → that term as written."""
     moving = {*m.q, *m.u, *m.z, *(s for load in m.loads for s in _pathway_symbols(load))}
     moving |= {s for sensed in m.sensed for s in sensed.symbols}
-    places = [(load.name, expression) for load in m.loads for expression in _expressions(load)]
+    places = [(load.name, expression) for load in m.loads for expression in _load_expressions(load)]
     states = m.declared.auxiliary_states
     places += [(f"the derivative of {s.name}", rate) for s, rate in zip(states, m.z_dot, strict=True)]
     found: dict[str, str] = {}
     for name, expression in places:
-        terms = sorted((e for e in expression.atoms(*_JUMPING) if e.free_symbols & moving), key=sm.default_sort_key)
+        terms = sorted(
+            (e for e in expression.atoms(*_JUMPING_FUNCTIONS) if e.free_symbols & moving), key=sm.default_sort_key
+        )
         if terms:
             found.setdefault(name, str(terms[0])[:60])
     return found
@@ -35,14 +37,14 @@ def jumping_terms(m: Mechanism) -> dict[str, str]:
 
 def has_events(m: Mechanism) -> bool:
     """Return whether the motion or an output may have events: own ones, or functions that jump or have a kink."""
-    written = [item.expression for item in m.outputs if isinstance(item, WrittenOutput)]
-    expressions = [*written, *m.z_dot, *(e for load in m.loads for e in _expressions(load))]
+    written = [item.expression for item in m.outputs if isinstance(item, ExpressionOutput)]
+    expressions = [*written, *m.z_dot, *(e for load in m.loads for e in _load_expressions(load))]
     expressions += [m.lagrangian.expression, *m.lagrangian.forces] if m.lagrangian else []
-    return m.has_own_events or any(e.has(*_SWITCHING) for e in expressions)
+    return m.has_event_sources or any(e.has(*_SWITCHING_FUNCTIONS) for e in expressions)
 
 
 @contextmanager
-def told_of_jumps(m: Mechanism) -> Iterator[None]:
+def report_discontinuities(m: Mechanism) -> Iterator[None]:
     """Add a note on discontinuous forces to errors raised inside: no integrator step can cross them.
 
     Raises:
@@ -51,7 +53,7 @@ def told_of_jumps(m: Mechanism) -> Iterator[None]:
     try:
         yield
     except Mb2FmuError as error:
-        jumps = jumping_terms(m)
+        jumps = find_jumping_terms(m)
         if not jumps:
             raise
         places = "; ".join(f"{name}: {what}" for name, what in jumps.items())
@@ -66,7 +68,7 @@ def told_of_jumps(m: Mechanism) -> Iterator[None]:
         raise type(error)(error.headline, [*error.faults, Fault(what, remedy=remedy)]) from error
 
 
-def _expressions(load: Load) -> list[sm.Expr]:
+def _load_expressions(load: Load) -> list[sm.Expr]:
     """Return a load's expressions, in which jumps are looked for: components, or an actuator's force or torque."""
     if isinstance(load, (ForceLoad, TorqueLoad)):
         terms = load.force if isinstance(load, ForceLoad) else load.torque

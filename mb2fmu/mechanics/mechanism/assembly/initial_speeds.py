@@ -15,30 +15,36 @@ import numpy.typing as npt
 import scipy.linalg
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.mechanism.assembly.assembly_branches import OPEN, RANK
+from mb2fmu.mechanics.mechanism.assembly.assembly_branches import CLOSURE_TOLERANCE, RANK_TOLERANCE
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import (
-    row_lengths,
+    row_normalization_lengths,
     typical_row_lengths,
     typical_speeds,
 )
-from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Floats = npt.NDArray[np.float64]
 
-_LOST = 1e-6  # of a singular value of rows of unit length: the start is a singular position
-_OPEN = float(np.sqrt(np.finfo(float).eps))  # of rows over speeds: singular positions are known to that only
-_STEPS = 60
-_BESIDE = (0.0, 1.0, -1.0, 3.0, -3.0)  # where branches are looked for beside the guesses, as parts of the speeds' size
-_Constraints = Callable[[Floats], tuple[Floats, Floats, Floats]]
+_SINGULAR_TOLERANCE = 1e-6  # of a singular value of rows of unit length: the start is a singular position
+_ROW_TOLERANCE = float(np.sqrt(np.finfo(float).eps))  # of rows over speeds: singular positions are known to that only
+_MAX_STEPS = 60
+_BRANCH_SEARCH_OFFSETS = (
+    0.0,
+    1.0,
+    -1.0,
+    3.0,
+    -3.0,
+)  # where branches are looked for beside the guesses, as parts of the speeds' size
+_ConstraintFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
 """(A, b, γ) of the speeds."""
 
 _REMEDY = 'correct start values, or say kind="guess" for speeds that may change'
 
 
-def start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> Floats:
+def solve_start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> Floats:
     """Return all speeds at the start.
 
     Args:
@@ -52,36 +58,38 @@ def start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> Floats
     """
     c, d = m.velocity_constraints, m.declared
     assert c is not None
-    constraints = _constraints(m, numeric, q)
+    constraints = _make_constraint_function(m, numeric, q)
     A, b, _ = constraints(np.zeros(len(m.u)))
     units = typical_speeds(m)
     typical = typical_row_lengths(m, numeric, units)
     scaled = A * units
-    if int(np.linalg.matrix_rank(scaled / row_lengths(scaled, typical)[:, None], tol=RANK)) == len(m.u):
+    if int(
+        np.linalg.matrix_rank(scaled / row_normalization_lengths(scaled, typical)[:, None], tol=RANK_TOLERANCE)
+    ) == len(m.u):
         what = f"the {len(c.names)} constraints leave the {len(m.u)} speeds nothing to move: {', '.join(c.names)}"
         raise MechanismError("the mechanism cannot move:", [Fault(what, remedy="take constraints away")])
     u = np.array([s.start for s in d.speeds])
     free = [i for i, s in enumerate(d.speeds) if s.kind == "guess"]
     if free:
-        length = row_lengths(scaled[:, free], typical)
-        change = np.linalg.lstsq(scaled[:, free] / length[:, None], (A @ u + b) / length, rcond=_LOST)[0]
+        length = row_normalization_lengths(scaled[:, free], typical)
+        change = np.linalg.lstsq(scaled[:, free] / length[:, None], (A @ u + b) / length, rcond=_SINGULAR_TOLERANCE)[0]
         u[free] -= units[free] * change
     left = A @ u + b
-    allowed = _OPEN * np.maximum(typical * max(1.0, float(np.max(np.abs(u) / units))), np.abs(A) @ np.abs(u))
+    allowed = _ROW_TOLERANCE * np.maximum(typical * max(1.0, float(np.max(np.abs(u) / units))), np.abs(A) @ np.abs(u))
     wrong = [i for i, value in enumerate(left) if not abs(value) <= allowed[i]]
     if wrong:
         kept = [s.name for i, s in enumerate(d.speeds) if i not in free and np.any(A[wrong, i] != 0.0)]
         off = ", ".join(f"{c.names[i]} by {left[i]:.3g}" for i in wrong)
         what = f"the fixed start values of {', '.join(kept)} contradict the velocity constraints: {off} off"
         raise MechanismError("the mechanism cannot be started:", [Fault(what, remedy=_REMEDY)])
-    return _on_a_branch(m, constraints, u, free, units, typical)
+    return _move_onto_branch(m, constraints, u, free, units, typical)
 
 
-def _constraints(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _Constraints:
+def _make_constraint_function(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _ConstraintFunction:
     """Return a function of u that gives A, b and γ at the start; A and b are evaluated once."""
     d = m.declared
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
-    parameters = parameter_values(m)
+    parameters = free_parameter_values(m)
     A, b, _ = numeric.at(0.0, q, z, r, parameters)
 
     def at(u: Floats) -> tuple[Floats, Floats, Floats]:
@@ -90,8 +98,8 @@ def _constraints(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _Const
     return at
 
 
-def _on_a_branch(
-    m: Mechanism, constraints: _Constraints, u: Floats, free: list[int], units: Floats, typical: Floats
+def _move_onto_branch(
+    m: Mechanism, constraints: _ConstraintFunction, u: Floats, free: list[int], units: Floats, typical: Floats
 ) -> Floats:
     """Return the speeds unchanged; in a singular position the nearest speeds that one of the branches allows.
 
@@ -104,36 +112,40 @@ def _on_a_branch(
         typical: Typical lengths of the rows over the speeds in these units, shape (m,).
     """
     A = constraints(u)[0] * units
-    length = row_lengths(A, typical)
-    null = scipy.linalg.null_space((A / length[:, None]).T, rcond=_LOST)
+    length = row_normalization_lengths(A, typical)
+    null = scipy.linalg.null_space((A / length[:, None]).T, rcond=_SINGULAR_TOLERANCE)
     if not null.size:
         return u
-    rate = natural_units(m.declared).magnitude("1/s")
+    rate = estimate_characteristic_units(m.declared).magnitude("1/s")
 
     def missing(speeds: Floats) -> Floats:
         """Return lᵀγ with rows of unit length, relative to natural magnitudes where it is a rate."""
         return np.asarray(null.T @ (constraints(speeds)[2] / length)) / rate
 
-    if _vanishes(missing(u), u, units):
+    if _condition_vanishes(missing(u), u, units):
         return u
-    tangent = scipy.linalg.null_space(A[:, free], rcond=_LOST) if free else np.zeros((0, 0))
+    tangent = scipy.linalg.null_space(A[:, free], rcond=_SINGULAR_TOLERANCE) if free else np.zeros((0, 0))
     size = float(np.max(np.abs(u) / units))
     directions = np.zeros((len(u), tangent.shape[1]))
     directions[free] = units[free][:, None] * tangent
-    found = [_solved(missing, u, directions, units, beside * size) for beside in _BESIDE] if tangent.size else []
+    found = (
+        [_solve_branch_condition(missing, u, directions, units, beside * size) for beside in _BRANCH_SEARCH_OFFSETS]
+        if tangent.size
+        else []
+    )
     branches: list[Floats] = []
     for v in (v for v in found if v is not None):
         if all(np.any(np.abs(v - w) > 1e-6 * np.maximum(units, np.abs(v))) for w in branches):
             branches.append(v)
-    return _told(m, branches, u, free, units)
+    return _choose_nearest_branch(m, branches, u, free, units)
 
 
-def _vanishes(left: Floats, speeds: Floats, units: Floats) -> bool:
+def _condition_vanishes(left: Floats, speeds: Floats, units: Floats) -> bool:
     """Return whether lᵀγ vanishes; it is quadratic in the speeds."""
-    return bool(np.max(np.abs(left)) <= OPEN * max(1.0, float(np.max(np.abs(speeds) / units))) ** 2)
+    return bool(np.max(np.abs(left)) <= CLOSURE_TOLERANCE * max(1.0, float(np.max(np.abs(speeds) / units))) ** 2)
 
 
-def _solved(
+def _solve_branch_condition(
     missing: Callable[[Floats], Floats], u: Floats, directions: Floats, units: Floats, beside: float
 ) -> Floats | None:
     """Solve lᵀγ = 0 for speeds by Gauss-Newton steps along ``directions``, shape (n_u, n), starting ``beside`` of u.
@@ -142,19 +154,19 @@ def _solved(
     """
     n = directions.shape[1]
     v = u + beside * directions @ np.ones(n) / np.sqrt(n)
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         left = missing(v)
         slopes = np.array([(missing(v + column) - missing(v - column)) / 2.0 for column in directions.T]).T
-        if np.max(np.abs(slopes)) <= RANK:
+        if np.max(np.abs(slopes)) <= RANK_TOLERANCE:
             break  # between two branches: nothing says which way to go
-        step = directions @ np.linalg.lstsq(slopes, left, rcond=RANK)[0]
+        step = directions @ np.linalg.lstsq(slopes, left, rcond=RANK_TOLERANCE)[0]
         v = v - step
         if np.all(np.abs(step) <= 1e-13 * np.maximum(units, np.abs(v))):
             break
-    return v if _vanishes(missing(v), v, units) else None
+    return v if _condition_vanishes(missing(v), v, units) else None
 
 
-def _told(m: Mechanism, branches: list[Floats], u: Floats, free: list[int], units: Floats) -> Floats:
+def _choose_nearest_branch(m: Mechanism, branches: list[Floats], u: Floats, free: list[int], units: Floats) -> Floats:
     """Return the branch of the guesses if it is clearly the nearest, with speeds measured in ``units``."""
     speeds = m.declared.speeds
     declared = np.array([s.start for s in speeds])

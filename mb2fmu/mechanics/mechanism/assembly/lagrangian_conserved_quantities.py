@@ -15,20 +15,20 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
-    ZERO,
-    Kept,
-    moved_by_constraints,
-    unit_of_momentum,
-    worked_along,
+    ZERO_TOLERANCE,
+    ConservedQuantity,
+    constraints_do_work,
+    momentum_unit,
+    find_worked_coordinates,
 )
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import Sample, move, random_samples
+from mb2fmu.mechanics.mechanism.numeric.random_states import StateSample, set_random_state, draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 
 Floats = npt.NDArray[np.float64]
 
 
-class ConservedOfLagrangian:
+class LagrangianConservedQuantities:
     """Integrals of one mechanism that is a Lagrangian alone; ``kept`` are those that were found."""
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -43,7 +43,7 @@ class ConservedOfLagrangian:
         rates = [sm.Add(L.diff(q), force) for q, force in zip(m.q, forces, strict=True)]
         power = sm.Add(*(force * u for force, u in zip(forces, m.u, strict=True))) - L.diff(m.t)
         self._rates = self._sums([sm.expand(e) for e in (*rates, power)])
-        self.kept: tuple[Kept, ...] = tuple(self._found())
+        self.kept: tuple[ConservedQuantity, ...] = tuple(self._found())
 
     def at(self, t: float, q: Floats, u: Floats, z: Floats, r: Floats, free: Floats) -> tuple[Floats, Floats]:
         """Return values and sizes, as :meth:`.conserved_quantities.ConservedQuantities.at`."""
@@ -64,21 +64,23 @@ class ConservedOfLagrangian:
 
         return summed
 
-    def _found(self) -> list[Kept]:
+    def _found(self) -> list[ConservedQuantity]:
         """Return the momenta and Jacobi's integral that keep their value at all random samples."""
-        m, samples = self.m, random_samples(self._numeric)
+        m, samples = self.m, draw_random_states(self._numeric)
         kept = np.ones(len(m.q) + 1, dtype=bool)
         for sample in samples:
             rates, sizes = self._rates(self._point(sample))
-            kept &= np.abs(rates) <= ZERO * sizes
-            move(self._numeric, sample, on_constraints=True)
-            kept[:-1] &= ~worked_along(self._numeric, np.eye(len(m.q)))
-            kept[-1] &= not moved_by_constraints(self._numeric)
+            kept &= np.abs(rates) <= ZERO_TOLERANCE * sizes
+            set_random_state(self._numeric, sample, on_constraints=True)
+            kept[:-1] &= ~find_worked_coordinates(self._numeric, np.eye(len(m.q)))
+            kept[-1] &= not constraints_do_work(self._numeric)
         names = [f"momentum of {c.name}, which is ignorable" for c in m.declared.coordinates]
-        units = [unit_of_momentum(c.unit) for c in m.declared.coordinates]
+        units = [momentum_unit(c.unit) for c in m.declared.coordinates]
         names.append("Jacobi's integral Σ q' ∂L/∂q' - L")
-        return [Kept(n, u, i) for i, (n, u, k) in enumerate(zip(names, [*units, "J"], kept, strict=True)) if k]
+        return [
+            ConservedQuantity(n, u, i) for i, (n, u, k) in enumerate(zip(names, [*units, "J"], kept, strict=True)) if k
+        ]
 
-    def _point(self, sample: Sample) -> list[float]:
+    def _point(self, sample: StateSample) -> list[float]:
         """Return a sample as the arguments of the Lagrangian's functions: t, q, u, z, r, parameters."""
-        return [sample.t, *sample.q, *sample.u_on, *sample.z, *sample.r, *sample.parameters]
+        return [sample.t, *sample.q, *sample.u_constrained, *sample.z, *sample.r, *sample.parameters]

@@ -10,19 +10,19 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.assembly.assembly_branches import (
-    OPEN,
-    Closing,
-    PathEnd,
-    contradictory,
+    CLOSURE_TOLERANCE,
+    LoopResidual,
+    NewtonPathEnd,
+    find_contradictory_rows,
     follow_newton_path,
-    other_branches,
+    find_other_branches,
 )
-from mb2fmu.mechanics.mechanism.assembly.initial_speeds import start_speeds
+from mb2fmu.mechanics.mechanism.assembly.initial_speeds import solve_start_speeds
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
-from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import calculated_parameters
+from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import make_parameter_function
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import quaternion_groups
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternions
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,81 +41,88 @@ def close_loops(mechanism: Mechanism) -> Mechanism:
     """
     if not mechanism.holonomic:
         return mechanism
-    q = _coordinates(mechanism, calculated_parameters(mechanism)(parameter_values(mechanism)))
-    for group in quaternion_groups((frame.rotation for frame in mechanism.frames), mechanism.q):
+    q = _solve_coordinates(mechanism, make_parameter_function(mechanism)(free_parameter_values(mechanism)))
+    for group in find_quaternions((frame.rotation for frame in mechanism.frames), mechanism.q):
         if all(mechanism.declared.coordinates[k].kind == "guess" for k in group):
             q[list(group)] /= np.linalg.norm(q[list(group)])
-    u = start_speeds(mechanism, NumericConstraints(mechanism), q)
+    u = solve_start_speeds(mechanism, NumericConstraints(mechanism), q)
     declared = mechanism.declared
     coordinates = tuple(
-        replace(c, start=_rounded(x) if c.kind == "guess" else c.start)
+        replace(c, start=_round_digits(x) if c.kind == "guess" else c.start)
         for c, x in zip(declared.coordinates, q, strict=True)
     )
     speeds = tuple(
-        replace(s, start=_rounded(x) if s.kind == "guess" else s.start) for s, x in zip(declared.speeds, u, strict=True)
+        replace(s, start=_round_digits(x) if s.kind == "guess" else s.start)
+        for s, x in zip(declared.speeds, u, strict=True)
     )
     return replace(mechanism, declared=replace(declared, coordinates=coordinates, speeds=speeds))
 
 
-def _coordinates(m: Mechanism, parameters: Floats) -> Floats:
+def _solve_coordinates(m: Mechanism, parameters: Floats) -> Floats:
     """Move the guessed coordinates until all holonomic constraints hold; raise if they cannot."""
-    rows = Closing(m, parameters)
+    rows = LoopResidual(m, parameters)
     declared = m.declared.coordinates
     guesses = np.array([c.start for c in declared])
     free = [i for i, c in enumerate(declared) if c.kind == "guess"]
     end = follow_newton_path(rows, guesses, free)
     if end.closed:
         return end.q
-    faults = [*_contradictions(rows, end), *_overruled(rows, end, m, free)]
-    faults = faults or [_not_closed(rows, end, m, guesses, free)]
+    faults = [*_contradiction_faults(rows, end), *_fixed_start_faults(rows, end, m, free)]
+    faults = faults or [_open_loop_fault(rows, end, m, guesses, free)]
     raise MechanismError("the mechanism cannot be assembled:", faults)
 
 
-def _contradictions(rows: Closing, end: PathEnd) -> list[Fault]:
+def _contradiction_faults(rows: LoopResidual, end: NewtonPathEnd) -> list[Fault]:
     """Return rows that contradict each other for any start values."""
-    wrong = contradictory(rows, end.q)
+    wrong = find_contradictory_rows(rows, end.q)
     if not wrong:
         return []
     what = f"the constraints {', '.join(rows.names[i] for i in wrong)} contradict each other: each follows from the"
-    what += f" others but for what is left of them, {rows.left_open(end.q)}"
+    what += f" others but for what is left of them, {rows.describe_open_rows(end.q)}"
     return [Fault(what, remedy="take the wrong one away, or correct what its constants come from")]
 
 
-def _overruled(rows: Closing, end: PathEnd, m: Mechanism, free: Sequence[int]) -> list[Fault]:
+def _fixed_start_faults(rows: LoopResidual, end: NewtonPathEnd, m: Mechanism, free: Sequence[int]) -> list[Fault]:
     """Return rows in which every coordinate has a fixed start value."""
     G = rows.jacobian(end.q)
     faults = []
     for i in rows.open_rows(end.q):
         inside = [j for j in range(len(m.q)) if m.q[j] in m.holonomic[i][1].free_symbols]
         if inside and not set(inside) & set(free) and np.isfinite(G[i]).all():
-            what = f"the fixed start values of {_listed(m, inside)} contradict {rows.names[i]}, "
+            what = f"the fixed start values of {_list_coordinates(m, inside)} contradict {rows.names[i]}, "
             what += f"which is {rows.residual(end.q)[i]:.3g} off"
             where = m.declared.coordinates[inside[0]].where
             faults.append(Fault(what, where, 'say kind="guess" for one of them, or correct their values'))
     return faults
 
 
-def _not_closed(rows: Closing, end: PathEnd, m: Mechanism, guesses: Floats, free: Sequence[int]) -> Fault:
+def _open_loop_fault(
+    rows: LoopResidual, end: NewtonPathEnd, m: Mechanism, guesses: Floats, free: Sequence[int]
+) -> Fault:
     """Fault: the loop closes only on another branch, or not at all."""
-    kept = _listed(m, [i for i in range(len(m.q)) if i not in free])
+    kept = _list_coordinates(m, [i for i in range(len(m.q)) if i not in free])
     angles = [i for i, c in enumerate(m.declared.coordinates) if c.unit == "rad"]
-    others = other_branches(rows, guesses, free, angles)
+    others = find_other_branches(rows, guesses, free, angles)
     if others:
-        what = f"the guesses {_listed(m, free, guesses)} are on no branch of the assembly: with what is left open made "
-        what += f"less and less they come to a singular position, {_listed(m, free, end.q)}, where branches meet, "
-        what += f"{rows.left_open(end.q)} from closed. Beyond it the loops close where "
-        what += ", and where ".join(_listed(m, free, q) for q in others)
+        what = f"the guesses {_list_coordinates(m, free, guesses)} are on no branch of the assembly: with what is left open made "
+        what += f"less and less they come to a singular position, {_list_coordinates(m, free, end.q)}, where branches meet, "
+        what += f"{rows.describe_open_rows(end.q)} from closed. Beyond it the loops close where "
+        what += ", and where ".join(_list_coordinates(m, free, q) for q in others)
         remedy = "give one of these as guesses if it is meant, or guesses nearer to what is"
         return Fault(what, m.declared.coordinates[free[0]].where, f"{remedy}{f'; or correct {kept}' if kept else ''}")
-    what = f"no coordinates near the start values close the loops: {rows.left_open(end.q)} from closed"
+    what = f"no coordinates near the start values close the loops: {rows.describe_open_rows(end.q)} from closed"
     what += f", with {kept} kept as they are" if kept else ""
     everything = follow_newton_path(rows, guesses, range(len(guesses))) if kept and free else end
-    moved = [i for i in range(len(m.q)) if i not in free and abs(everything.q[i] - guesses[i]) > OPEN * rows.typical[i]]
-    what += f"; they would close with {_listed(m, moved, everything.q)}" if everything.closed else ""
+    moved = [
+        i
+        for i in range(len(m.q))
+        if i not in free and abs(everything.q[i] - guesses[i]) > CLOSURE_TOLERANCE * rows.typical[i]
+    ]
+    what += f"; they would close with {_list_coordinates(m, moved, everything.q)}" if everything.closed else ""
     return Fault(what, remedy=_REMEDY)
 
 
-def _listed(m: Mechanism, which: Sequence[int], values: Floats | None = None) -> str:
+def _list_coordinates(m: Mechanism, which: Sequence[int], values: Floats | None = None) -> str:
     """Return the names of coordinates, with values if given."""
     names = [m.declared.coordinates[i].name for i in which]
     if values is None:
@@ -123,6 +130,6 @@ def _listed(m: Mechanism, which: Sequence[int], values: Floats | None = None) ->
     return ", ".join(f"{name} = {round(float(values[i]), 9) + 0.0:.6g}" for name, i in zip(names, which, strict=True))
 
 
-def _rounded(value: float) -> float:
+def _round_digits(value: float) -> float:
     """Round to digits that do not depend on the machine's linear algebra, so that units are reproducible."""
     return float(f"{value:.14g}") + 0.0

@@ -15,20 +15,20 @@ import numpy.typing as npt
 import sympy as sm
 
 Array = npt.NDArray[np.float64]
-Places = npt.NDArray[np.intp]
+IndexArray = npt.NDArray[np.intp]
 
-FEWEST = 8
+MIN_GROUP_SIZE = 8
 """Expressions of one kind that are worth a function of their own."""
 
-LONGEST = 16
+MAX_GROUPED_NODES = 16
 """Nodes of an expression above which nothing like it is looked for: it may share much with others (``cse``)."""
 
-_MODULES = ("scipy", "numpy")
-_ELEMENTARY = (sm.Add, sm.Mul, sm.Pow, sm.sin, sm.cos, sm.tan)
+_LAMBDIFY_MODULES = ("scipy", "numpy")
+_ELEMENTARY_FUNCTIONS = (sm.Add, sm.Mul, sm.Pow, sm.sin, sm.cos, sm.tan)
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _ExpressionGroup:
     """Expressions that differ only in symbols.
 
     Attributes:
@@ -38,11 +38,11 @@ class _Kind:
     """
 
     function: Any
-    symbols: Places
-    places: Places
+    symbols: IndexArray
+    places: IndexArray
 
 
-class Evaluation:
+class GroupedEvaluation:
     """The values of some expressions as a function of their symbols.
 
     Args:
@@ -63,21 +63,21 @@ class Evaluation:
                 self._values[place] = float(expression)
             else:
                 symbols: dict[sm.Symbol, int] = {}
-                kind = _kind(expression, symbols, [LONGEST])
+                kind = _expression_structure(expression, symbols, [MAX_GROUPED_NODES])
                 if kind is None or not symbols.keys() <= where.keys():
                     others.append(place)
                 else:
                     alike.setdefault(kind, []).append((place, list(symbols)))
-        self._kinds: list[_Kind] = []
+        self._kinds: list[_ExpressionGroup] = []
         for members in alike.values():
-            if len(members) < FEWEST:
+            if len(members) < MIN_GROUP_SIZE:
                 others += [place for place, _ in members]
             else:
-                self._kinds.append(_compiled(expressions, members, where))
+                self._kinds.append(_compile_group(expressions, members, where))
         self._places, self._from = np.array(copied, dtype=np.intp).reshape(-1, 2).T
         self._others = np.array(sorted(others), dtype=np.intp)
         rest = [expressions[place] for place in self._others]
-        self._function = sm.lambdify(arguments, rest, modules=_MODULES, cse=True) if rest else None
+        self._function = sm.lambdify(arguments, rest, modules=_LAMBDIFY_MODULES, cse=True) if rest else None
 
     def __call__(self, *values: float) -> Array:
         """Return the values of the expressions, in their order; NaN or infinite where one has none."""
@@ -93,7 +93,7 @@ class Evaluation:
         return result
 
 
-def _kind(node: sm.Basic, symbols: dict[sm.Symbol, int], left: list[int]) -> Any:
+def _expression_structure(node: sm.Basic, symbols: dict[sm.Symbol, int], left: list[int]) -> Any:
     """Return an expression's structure with its symbols numbered; None if it is too long or not elementary."""
     left[0] -= 1
     if left[0] < 0:
@@ -102,21 +102,21 @@ def _kind(node: sm.Basic, symbols: dict[sm.Symbol, int], left: list[int]) -> Any
         return symbols.setdefault(node, len(symbols))
     if node.is_Float or node.is_Rational:
         return node.func, node
-    if not isinstance(node, _ELEMENTARY):
+    if not isinstance(node, _ELEMENTARY_FUNCTIONS):
         return None
-    parts = [_kind(argument, symbols, left) for argument in node.args]
+    parts = [_expression_structure(argument, symbols, left) for argument in node.args]
     return None if None in parts else (node.func, *parts)
 
 
-def _compiled(
+def _compile_group(
     expressions: Sequence[sm.Expr],
     members: Sequence[tuple[int, list[sm.Symbol]]],
     where: Mapping[sm.Symbol, int],
-) -> _Kind:
+) -> _ExpressionGroup:
     """Return one function for all expressions that are alike, made from the first."""
     first, symbols = members[0]
-    return _Kind(
-        function=sm.lambdify(symbols, expressions[first], modules=_MODULES),
+    return _ExpressionGroup(
+        function=sm.lambdify(symbols, expressions[first], modules=_LAMBDIFY_MODULES),
         symbols=np.array([[where[symbol] for symbol in those] for _, those in members], dtype=np.intp).T,
         places=np.array([place for place, _ in members], dtype=np.intp),
     )

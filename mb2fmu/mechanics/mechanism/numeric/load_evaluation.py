@@ -16,7 +16,7 @@ Indices = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Actions:
+class AppliedVectors:
     """Forces on points, or torques on frames.
 
     Attributes:
@@ -37,7 +37,7 @@ class Actions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _LoadPiece:
     """A vector written in a frame, acting on a point or frame: sign times factor times components."""
 
     node: int
@@ -48,10 +48,10 @@ class _Piece:
     sign: float
 
 
-class _Table:
+class _LoadPieceTable:
     """Pieces as columns."""
 
-    def __init__(self, pieces: Sequence[_Piece]) -> None:
+    def __init__(self, pieces: Sequence[_LoadPiece]) -> None:
         self._nodes = np.array([p.node for p in pieces], dtype=np.intp)
         self._loads = np.array([p.load for p in pieces], dtype=np.intp)
         self._frames = np.array([p.frame for p in pieces], dtype=np.intp)
@@ -59,10 +59,10 @@ class _Table:
         self._factors = np.array([p.factor for p in pieces], dtype=np.intp)
         self._signs = np.array([p.sign for p in pieces])
 
-    def evaluated(self, numbers: Array, rotations: Array) -> Actions:
+    def evaluated(self, numbers: Array, rotations: Array) -> AppliedVectors:
         """Return all of them."""
         vectors = (rotations[self._frames] @ numbers[self._components][:, :, None])[:, :, 0]
-        return Actions(self._nodes, self._loads, (self._signs * numbers[self._factors])[:, None] * vectors)
+        return AppliedVectors(self._nodes, self._loads, (self._signs * numbers[self._factors])[:, None] * vectors)
 
 
 class LoadTables:
@@ -78,29 +78,29 @@ class LoadTables:
     """
 
     def __init__(self, loads: Sequence[Load], add: Callable[[Sequence[sm.Expr]], int]) -> None:
-        scalars = [_scalars(load) for load in loads]
+        scalars = [_load_scalars(load) for load in loads]
         self.scalars = [sm.sympify(e) for some in scalars for e in some]
         starts = np.cumsum([0, *map(len, scalars)]).tolist()
         one = len(self.scalars)  # the place of 1, after which the values come: see ``evaluated``
-        on_points: list[_Piece] = []
-        on_frames: list[_Piece] = []
+        on_points: list[_LoadPiece] = []
+        on_frames: list[_LoadPiece] = []
         self.magnitudes: list[tuple[int, int]] = []
         for number, (load, at) in enumerate(zip(loads, starts, strict=False)):
             if isinstance(load, ForceLoad):
                 pieces = enumerate(load.force)
-                on_points += [_Piece(load.point, number, frame, at + 3 * i, one, 1.0) for i, (frame, _) in pieces]
+                on_points += [_LoadPiece(load.point, number, frame, at + 3 * i, one, 1.0) for i, (frame, _) in pieces]
             elif isinstance(load, TorqueLoad):
                 pieces = enumerate(load.torque)
-                on_frames += [_Piece(load.frame, number, frame, at + 3 * i, one, 1.0) for i, (frame, _) in pieces]
+                on_frames += [_LoadPiece(load.frame, number, frame, at + 3 * i, one, 1.0) for i, (frame, _) in pieces]
             elif isinstance(load, TorqueActuatorLoad):
                 axis = [(frame, one + 1 + add(components)) for frame, components in load.axis]
                 ends = [(node, sign) for node, sign in ((load.frame, 1.0), (load.reaction, -1.0)) if node >= 0]
-                on_frames += [_Piece(node, number, k, place, at, sign) for node, sign in ends for k, place in axis]
+                on_frames += [_LoadPiece(node, number, k, place, at, sign) for node, sign in ends for k, place in axis]
             else:
                 self.magnitudes.append((number, at))
-        self._on_points, self._on_frames = _Table(on_points), _Table(on_frames)
+        self._on_points, self._on_frames = _LoadPieceTable(on_points), _LoadPieceTable(on_frames)
 
-    def evaluated(self, scalars: Array, values: Array, rotations: Array) -> tuple[Actions, Actions]:
+    def evaluated(self, scalars: Array, values: Array, rotations: Array) -> tuple[AppliedVectors, AppliedVectors]:
         """Return forces on points and torques on frames, those along pathways left out.
 
         Args:
@@ -112,7 +112,7 @@ class LoadTables:
         return self._on_points.evaluated(numbers, rotations), self._on_frames.evaluated(numbers, rotations)
 
 
-def _scalars(load: Load) -> list[sm.Expr]:
+def _load_scalars(load: Load) -> list[sm.Expr]:
     """Return all expressions that a load needs evaluated: three per vector term, or the one of an actuator."""
     if isinstance(load, ForceLoad):
         return [c for _, components in load.force for c in components]

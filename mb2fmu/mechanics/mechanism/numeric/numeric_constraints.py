@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import Evaluation
-from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import Array, calculated_parameters
+from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import GroupedEvaluation
+from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import Array, make_parameter_function
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 
-Places = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+EntryPositions = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 class NumericConstraints:
@@ -25,15 +25,15 @@ class NumericConstraints:
 
     def __init__(self, mechanism: Mechanism) -> None:
         m, c = mechanism, mechanism.velocity_constraints
-        self._prepare = calculated_parameters(m)
+        self._prepare = make_parameter_function(m)
         A = c.jacobian.todok() if c else {}
         K = m.kinematics.matrix.todok()
-        self._A, self._K = _places(A), _places(K)
+        self._A, self._K = _entry_positions(A), _entry_positions(K)
         self._rows, self._n_q, self._n_u = len(c.names) if c else 0, len(m.q), len(m.u)
         self._mechanism = mechanism
         self._others = [*m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
         wanted = [sm.sympify(e) for e in (*A.values(), *K.values(), *(c.offset if c else ()))]
-        self._evaluate = Evaluation([m.t, *m.q, *self._others], wanted)
+        self._evaluate = GroupedEvaluation([m.t, *m.q, *self._others], wanted)
 
     def at(self, t: float, q: Array, z: Array, r: Array, p: Sequence[float] | Array) -> tuple[Array, Array, Array]:
         """Return A, b and K.
@@ -56,15 +56,15 @@ class NumericConstraints:
         return self._bias(t, *q, *u, *z, *r, *self._prepare(p))
 
     @cached_property
-    def _bias(self) -> Evaluation:
+    def _bias(self) -> GroupedEvaluation:
         """Γ as a function of t, q, u and the rest, with auxiliary speeds zero."""
         m, c = self._mechanism, self._mechanism.velocity_constraints
         auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
         rows = [sm.sympify(e).xreplace(auxiliary) for e in c.bias] if c else []
-        return Evaluation([m.t, *m.q, *m.u, *self._others], rows)
+        return GroupedEvaluation([m.t, *m.q, *m.u, *self._others], rows)
 
 
-def _places(entries: dict[tuple[int, int], sm.Expr]) -> Places:
+def _entry_positions(entries: dict[tuple[int, int], sm.Expr]) -> EntryPositions:
     """Return rows and columns of a sparse matrix's entries, in the order of its values."""
     rows, columns = np.array(list(entries), dtype=np.intp).reshape(-1, 2).T
     return rows, columns

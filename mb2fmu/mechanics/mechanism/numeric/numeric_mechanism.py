@@ -23,12 +23,22 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import Evaluation
-from mb2fmu.mechanics.mechanism.numeric.load_evaluation import Actions, LoadTables
-from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import calculated_parameters
-from mb2fmu.mechanics.mechanism.numeric.vector_terms import PathSums, Term, Terms, crossed, levers
+from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import GroupedEvaluation
+from mb2fmu.mechanics.mechanism.numeric.load_evaluation import AppliedVectors, LoadTables
+from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import make_parameter_function
+from mb2fmu.mechanics.mechanism.numeric.vector_terms import (
+    PathSums,
+    TermLocation,
+    TermGroups,
+    cross_rows,
+    cross_product_matrices,
+)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism, PathwayLoad, VectorTerms
-from mb2fmu.mechanics.mechanism.records.plain_symbols import directional_derivative, rates_of, slope
+from mb2fmu.mechanics.mechanism.records.plain_symbols import (
+    directional_derivative,
+    coordinate_rates,
+    partial_derivative,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -68,7 +78,7 @@ class NumericMechanism:
         self._known_rates: dict[sm.Expr, sm.Expr] = {}
         m = mechanism
         self._column = {ui: k for k, ui in enumerate(m.u_all)}
-        self._rates = m.rates(rates_of(m.kinematics, m.u))
+        self._rates = m.rates(coordinate_rates(m.kinematics, m.u))
         self._rotations = [
             (self._add(f.rotation), self._add(self._rate(f.rotation)) if rates else -1) for f in m.frames
         ]
@@ -90,13 +100,13 @@ class NumericMechanism:
             s for load in m.loads if isinstance(load, PathwayLoad) for s in (load.length, load.rate)
         ]
         self._arguments = [m.t, *m.q, *m.u_all, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
-        self._evaluate = Evaluation(self._arguments, list(self._slots))
+        self._evaluate = GroupedEvaluation(self._arguments, list(self._slots))
         self._gather = np.array(self._places, dtype=np.intp)
         known = [*self._arguments, *self._pathway_symbols, *(s for sensed in m.sensed for s in sensed.symbols)]
-        self._evaluate_forces = Evaluation([*known, *m.constraint_forces], self._loads.scalars)
-        self._evaluate_potential = Evaluation(known, list(map(sm.sympify, m.potential_forces)))
-        self._evaluate_z = Evaluation(known, list(map(sm.sympify, m.z_dot)))
-        self.parameters = calculated_parameters(m)
+        self._evaluate_forces = GroupedEvaluation([*known, *m.constraint_forces], self._loads.scalars)
+        self._evaluate_potential = GroupedEvaluation(known, list(map(sm.sympify, m.potential_forces)))
+        self._evaluate_z = GroupedEvaluation(known, list(map(sm.sympify, m.z_dot)))
+        self.parameters = make_parameter_function(m)
         """Free and calculated parameters, in this order, from the free ones."""
 
     def set(self, t: float, q: Array, u_all: Array, z: Array, r: Array, parameters: Array) -> None:
@@ -104,7 +114,7 @@ class NumericMechanism:
         self._point = (t, *q, *u_all, *z, *r, *parameters)
         self._values = self._evaluate(*self._point)[self._gather]
         self._n_u = len(u_all)
-        self._known_forces: dict[tuple[float, ...], tuple[Actions, Actions]] = {}
+        self._known_forces: dict[tuple[float, ...], tuple[AppliedVectors, AppliedVectors]] = {}
         self._known_pathways: dict[tuple[int, ...], tuple[float, float, list[Array]]] = {}
         self._frame_motion()
         for known in ("frames", "points", "_point_motion"):
@@ -135,7 +145,7 @@ class NumericMechanism:
         R, omega = self._rotation[self._turning], self._omega[self._turning]
         W, inertia = self._omega_partials[self._turning], R @ self._values[self._inertias] @ R.transpose(0, 2, 1)
         momentum = (inertia @ omega[:, :, None])[:, :, 0]
-        moment = (inertia @ self._alpha0[self._turning][:, :, None])[:, :, 0] + crossed(omega, momentum)
+        moment = (inertia @ self._alpha0[self._turning][:, :, None])[:, :, 0] + cross_rows(omega, momentum)
         J, W, left = J.reshape(-1, n), W.reshape(-1, n), (mass * J).reshape(-1, n)
         f -= left.T @ a0[self._masscenters].ravel() + W.T @ moment.ravel()
         return J.T @ left + W.T @ (inertia @ W.reshape(-1, 3, n)).reshape(-1, n), f
@@ -209,9 +219,9 @@ class NumericMechanism:
         starts = np.array([start for start, _ in self._rotations], dtype=np.intp)  # none of a Lagrangian alone
         self._rotation_places = (starts[:, None] + np.arange(9)).reshape(-1, 3, 3)
         self._parents = [(i, frame.parent) for i, frame in enumerate(frames) if frame.parent >= 0]
-        self._frame_terms = Terms([term for some in terms for term in some], len(self._column))
+        self._frame_terms = TermGroups([term for some in terms for term in some], len(self._column))
         above = [-1, *(frame.reference for frame in frames[1:])]
-        self._frame_paths = PathSums(_numbered(terms), above, sum(map(len, terms)))
+        self._frame_paths = PathSums(_number_terms(terms), above, sum(map(len, terms)))
 
     def _set_up_points(self) -> None:
         """Number the terms of all positions, then of all given velocities, from which velocity sums start."""
@@ -221,8 +231,8 @@ class NumericMechanism:
         terms = [term for some in (*positions, *velocities) for term in some]
         count = sum(map(len, positions))
         self._of_position = (np.arange(len(terms)) < count)[:, None]
-        self._point_terms = Terms(terms, len(self._column))
-        numbers = _numbered([*positions, *velocities])
+        self._point_terms = TermGroups(terms, len(self._column))
+        numbers = _number_terms([*positions, *velocities])
         places, given = numbers[: len(points)], numbers[len(points) :]
         above = [p.parent for p in points]
         self._position_paths = PathSums(places, above, len(terms))
@@ -253,7 +263,7 @@ class NumericMechanism:
                 known[e] = directional_derivative(e, self._rates)
         return [known[sm.sympify(e)] for e in expressions]
 
-    def _add_terms(self, terms: VectorTerms, *, twice: bool = False) -> list[Term]:
+    def _add_terms(self, terms: VectorTerms, *, twice: bool = False) -> list[TermLocation]:
         """Note where the numbers of each term are; ``twice``: components are positions, partials are of their rates."""
         result = []
         for frame, components in terms:
@@ -262,9 +272,12 @@ class NumericMechanism:
             free = set().union(*(e.free_symbols for e in linear))
             speeds = sorted(free & self._column.keys(), key=self._column.__getitem__)
             second = self._rate(rate) if twice else [sm.S.Zero] * 3
-            rows = [[*(slope(linear[i], ui) for ui in speeds), components[i], rate[i], second[i]] for i in range(3)]
+            rows = [
+                [*(partial_derivative(linear[i], ui) for ui in speeds), components[i], rate[i], second[i]]
+                for i in range(3)
+            ]
             columns = np.array([self._column[ui] for ui in speeds], dtype=np.intp)
-            result.append(Term(frame, columns, self._add([e for row in rows for e in row])))
+            result.append(TermLocation(frame, columns, self._add([e for row in rows for e in row])))
         return result
 
     # ------------------------------------------------------------------ evaluating
@@ -279,10 +292,10 @@ class NumericMechanism:
         for i, parent in self._parents:
             local[i] = local[parent] @ local[i]
         self._rotation = local
-        terms = self._frame_terms.expressed(self._values, local)
+        terms = self._frame_terms.express_in_inertial_frame(self._values, local)
         self._omega = self._frame_paths.sum(terms.vector)
         self._omega_partials = self._frame_paths.sum(terms.partials)
-        turned = crossed(self._omega[self._frame_terms.frames], terms.vector)
+        turned = cross_rows(self._omega[self._frame_terms.frames], terms.vector)
         self._alpha0 = self._frame_paths.sum(terms.rate + turned)
 
     @cached_property
@@ -307,16 +320,16 @@ class NumericMechanism:
     @cached_property
     def _point_motion(self) -> tuple[Array, Array, Array, Array]:
         """Compute position, velocity, partial velocities, acceleration: sums over terms from O or a given velocity."""
-        terms = self._point_terms.expressed(self._values, self._rotation)
+        terms = self._point_terms.express_in_inertial_frame(self._values, self._rotation)
         frames, fixed = self._point_terms.frames, self._of_position
         omega, rho = self._omega[frames], terms.vector
-        turned = crossed(omega, rho)
+        turned = cross_rows(omega, rho)
         v = np.where(fixed, turned + terms.rate, rho)
         inner = turned + 2 * terms.rate
         a = np.where(
-            fixed, crossed(self._alpha0[frames], rho) + crossed(omega, inner) + terms.second, terms.rate + turned
+            fixed, cross_rows(self._alpha0[frames], rho) + cross_rows(omega, inner) + terms.second, terms.rate + turned
         )
-        J = terms.partials + levers(rho * fixed) @ self._omega_partials[frames]
+        J = terms.partials + cross_product_matrices(rho * fixed) @ self._omega_partials[frames]
         moving = self._velocity_paths
         return self._position_paths.sum(rho), moving.sum(v), moving.sum(J), moving.sum(a)
 
@@ -360,14 +373,14 @@ class NumericMechanism:
                 found += (point.position if sensed.kind == "position" else point.velocity).tolist()
         return found
 
-    def _applied(self, constraint_forces: Sequence[float]) -> tuple[Actions, Actions]:
+    def _applied(self, constraint_forces: Sequence[float]) -> tuple[AppliedVectors, AppliedVectors]:
         """Return all forces on points and torques on frames."""
         key = tuple(constraint_forces)
         if key not in self._known_forces:
             self._known_forces[key] = self._find_applied(key)
         return self._known_forces[key]
 
-    def _find_applied(self, constraint_forces: Sequence[float]) -> tuple[Actions, Actions]:
+    def _find_applied(self, constraint_forces: Sequence[float]) -> tuple[AppliedVectors, AppliedVectors]:
         """Evaluate all forces in N and torques in N m at the present state, forces along pathways included."""
         padded = [*constraint_forces, *[0.0] * (len(self.mechanism.constraint_forces) - len(constraint_forces))]
         scalars = self._evaluate_forces(*self._point, *self._pathway_values(), *padded)
@@ -376,7 +389,7 @@ class NumericMechanism:
         if not along:
             return forces, torques
         points, loads, vectors = zip(*along, strict=True)
-        together = Actions(
+        together = AppliedVectors(
             np.concatenate([forces.nodes, points]),
             np.concatenate([forces.loads, loads]),
             np.concatenate([forces.vectors, vectors]),
@@ -393,7 +406,7 @@ class NumericMechanism:
         return result
 
 
-def _numbered(parts: Sequence[Sequence[Term]]) -> list[list[int]]:
+def _number_terms(parts: Sequence[Sequence[TermLocation]]) -> list[list[int]]:
     """Return the numbers of the terms of each part, counted through all."""
     ends = np.cumsum([0, *map(len, parts)]).tolist()
     return [list(range(start, end)) for start, end in itertools.pairwise(ends)]

@@ -10,38 +10,38 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Array = npt.NDArray[np.float64]
-SAMPLES = 3
-ATTEMPTS = 20
-TOLERANCE = 1e-8
+SAMPLE_COUNT = 3
+MAX_ATTEMPTS = 20
+COMPARISON_TOLERANCE = 1e-8
 """Of vectors that are the same but for round-off, relative to them."""
-ROUND_OFF = 1e-12
+ROUND_OFF_TOLERANCE = 1e-12
 """What round-off leaves where larger quantities of the same unit cancel, relative to these."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One random state: anywhere (``u``), and with the speeds moved onto the velocity constraints (``u_on``)."""
+class StateSample:
+    """One random state: anywhere (``u``), and with the speeds moved onto the velocity constraints (``u_constrained``)."""
 
     t: float
     q: Array
     u: Array
-    u_on: Array
+    u_constrained: Array
     z: Array
     r: Array
     parameters: Array
 
 
-def parameter_values(mechanism: Mechanism) -> list[float]:
+def free_parameter_values(mechanism: Mechanism) -> list[float]:
     """Return the values of the free parameters as declared."""
     return [float(p.value) for p in mechanism.declared.parameters if not p.calculated]
 
 
-def random_samples(numeric: NumericMechanism) -> list[Sample]:
+def draw_random_states(numeric: NumericMechanism) -> list[StateSample]:
     """Return random states near the start, where everything is finite; scaled by the mechanism's magnitudes."""
-    m, natural = numeric.mechanism, natural_units(numeric.mechanism.declared)
+    m, natural = numeric.mechanism, estimate_characteristic_units(numeric.mechanism.declared)
     q_sizes, u_sizes, r_sizes, z_sizes = (
         np.array([natural.typical(item) for item in items])
         for items in (m.declared.coordinates, m.declared.speeds, m.declared.inputs, m.declared.auxiliary_states)
@@ -49,9 +49,9 @@ def random_samples(numeric: NumericMechanism) -> list[Sample]:
     generator = np.random.default_rng(20090)
     start = np.array([c.start for c in m.declared.coordinates])
     z_start = np.array([s.start for s in m.declared.auxiliary_states])
-    nominal = np.array(parameter_values(m))
-    samples: list[Sample] = []
-    for _ in range(ATTEMPTS):
+    nominal = np.array(free_parameter_values(m))
+    samples: list[StateSample] = []
+    for _ in range(MAX_ATTEMPTS):
         p = nominal * (1 + 0.1 * generator.uniform(-1, 1, nominal.shape))
         q = start + q_sizes * generator.uniform(-0.7, 0.7, start.shape)
         u = u_sizes * generator.uniform(-1, 1, len(m.u))
@@ -62,37 +62,43 @@ def random_samples(numeric: NumericMechanism) -> list[Sample]:
         t = float(natural.magnitude("s") * generator.uniform(0.1, 1))
         with np.errstate(all="ignore"):
             parameters = numeric.parameters(p)
-            numeric.set(t, q, with_auxiliary(m, u), z, r, parameters)
+            numeric.set(t, q, append_auxiliary_speeds(m, u), z, r, parameters)
             A, b, _ = numeric.constraints()
             finite = np.isfinite(A).all() and all(np.isfinite(pt.velocity).all() for pt in numeric.points)
         if finite:
-            u_on = u - u_sizes * (np.linalg.pinv(_even(A * u_sizes)) @ _even(A * u_sizes, A @ u + b)) if len(A) else u
-            samples.append(Sample(t, q, u, u_on, z, r, parameters))
-        if len(samples) == SAMPLES:
+            u_on = (
+                u - u_sizes * (np.linalg.pinv(_normalize_rows(A * u_sizes)) @ _normalize_rows(A * u_sizes, A @ u + b))
+                if len(A)
+                else u
+            )
+            samples.append(StateSample(t, q, u, u_on, z, r, parameters))
+        if len(samples) == SAMPLE_COUNT:
             return samples
     what = "positions and velocities are not finite at any of the states tried near the start values"
     raise MechanismError("the mechanism cannot be evaluated:", [Fault(what, remedy="check parameter and start values")])
 
 
-def with_auxiliary(m: Mechanism, u: Array) -> Array:
+def append_auxiliary_speeds(m: Mechanism, u: Array) -> Array:
     """Return all speeds: auxiliary ones, last, are zero."""
     return np.concatenate([u, np.zeros(len(m.u_auxiliary))])
 
 
-def move(numeric: NumericMechanism, sample: Sample, *, on_constraints: bool) -> None:
+def set_random_state(numeric: NumericMechanism, sample: StateSample, *, on_constraints: bool) -> None:
     """Move the mechanism to a sample; its speeds are arbitrary or satisfy the velocity constraints."""
-    u = sample.u_on if on_constraints else sample.u
-    numeric.set(sample.t, sample.q, with_auxiliary(numeric.mechanism, u), sample.z, sample.r, sample.parameters)
+    u = sample.u_constrained if on_constraints else sample.u
+    numeric.set(
+        sample.t, sample.q, append_auxiliary_speeds(numeric.mechanism, u), sample.z, sample.r, sample.parameters
+    )
 
 
-def _even(rows: Array, values: Array | None = None) -> Array:
+def _normalize_rows(rows: Array, values: Array | None = None) -> Array:
     """Scale rows to unit length, or values by the lengths of the rows; rows that vanish stay unchanged."""
     length = np.linalg.norm(rows, axis=1)
     length = np.where(length > 0.0, length, 1.0)
     return rows / length[:, None] if values is None else values / length
 
 
-def far(a: Array, b: Array, beside: float) -> bool:
+def vectors_differ(a: Array, b: Array, beside: float) -> bool:
     """Return whether two vectors differ by more than round-off.
 
     Args:
@@ -100,19 +106,22 @@ def far(a: Array, b: Array, beside: float) -> bool:
         b: The other, of the same unit.
         beside: Largest magnitude of what they may have been made from, of the same unit.
     """
-    return bool(np.max(np.abs(a - b)) > TOLERANCE * (np.max(np.abs(a)) + np.max(np.abs(b))) + ROUND_OFF * beside)
+    return bool(
+        np.max(np.abs(a - b))
+        > COMPARISON_TOLERANCE * (np.max(np.abs(a)) + np.max(np.abs(b))) + ROUND_OFF_TOLERANCE * beside
+    )
 
 
-def fastest_point(numeric: NumericMechanism) -> float:
+def max_point_speed(numeric: NumericMechanism) -> float:
     """Return the largest component of all velocities of points, m/s, at the present state."""
     return max(float(np.max(np.abs(point.velocity))) for point in numeric.points)
 
 
-def fastest_frame(numeric: NumericMechanism) -> float:
+def max_angular_velocity(numeric: NumericMechanism) -> float:
     """Return the largest component of all angular velocities, rad/s, at the present state."""
     return max(float(np.max(np.abs(frame.omega))) for frame in numeric.frames)
 
 
-def listed(vector: Array) -> str:
+def format_vector(vector: Array) -> str:
     """Return the components for a message."""
     return "(" + ", ".join(f"{value:.4g}" for value in vector) + ")"

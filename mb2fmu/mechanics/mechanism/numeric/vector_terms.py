@@ -19,7 +19,7 @@ Indices = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class TermLocation:
     """Place of the numbers of a vector that is written in a frame.
 
     Attributes:
@@ -34,7 +34,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Expressed:
+class ExpressedTerms:
     """Terms in N's components: partials (n_terms, 3, n_u), vector, first and second rate (n_terms, 3)."""
 
     partials: Array
@@ -43,7 +43,7 @@ class Expressed:
     second: Array
 
 
-class Terms:
+class TermGroups:
     """Terms that are evaluated together, in groups of the same number of speeds.
 
     Args:
@@ -51,7 +51,7 @@ class Terms:
         n_u: Number of all speeds.
     """
 
-    def __init__(self, terms: Sequence[Term], n_u: int) -> None:
+    def __init__(self, terms: Sequence[TermLocation], n_u: int) -> None:
         self.frames = np.array([term.frame for term in terms], dtype=np.intp)
         self._n_u = n_u
         sizes = [len(term.columns) for term in terms]
@@ -63,7 +63,7 @@ class Terms:
             columns = np.array([terms[k].columns for k in numbers], dtype=np.intp).reshape(len(numbers), size)
             self._groups.append((numbers, places.reshape(-1, 3, size + 3), columns))
 
-    def expressed(self, values: Array, rotations: Array) -> Expressed:
+    def express_in_inertial_frame(self, values: Array, rotations: Array) -> ExpressedTerms:
         """Return the terms in N.
 
         Args:
@@ -76,7 +76,7 @@ class Terms:
             size = columns.shape[1]
             rest[numbers] = block[:, :, size:]
             partials[numbers[:, None], :, columns] = block[:, :, :size].transpose(0, 2, 1)
-        return Expressed(partials, rest[:, :, 0], rest[:, :, 1], rest[:, :, 2])
+        return ExpressedTerms(partials, rest[:, :, 0], rest[:, :, 1], rest[:, :, 2])
 
 
 class PathSums:
@@ -92,7 +92,7 @@ class PathSums:
         rows = [k for k, some in enumerate(own) for _ in some]
         columns = [number for some in own for number in some]
         self._own = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(own), count))
-        self._steps = [(k, above[k]) for k in _above_first(above) if above[k] >= 0]
+        self._steps = [(k, above[k]) for k in _parents_first_order(above) if above[k] >= 0]
 
     def sum(self, values: Array) -> Array:
         """Return the terms' values added up along the path to each node; shapes (n_terms, …) and (n_nodes, …)."""
@@ -102,7 +102,7 @@ class PathSums:
         return total.reshape(len(total), *values.shape[1:])
 
 
-def _above_first(above: Sequence[int]) -> list[int]:
+def _parents_first_order(above: Sequence[int]) -> list[int]:
     """Return the numbers of nodes so that each comes after the one above it."""
     depth = [-1] * len(above)
     for k in range(len(above)):
@@ -114,13 +114,13 @@ def _above_first(above: Sequence[int]) -> list[int]:
     return sorted(range(len(above)), key=depth.__getitem__)
 
 
-def crossed(a: Array, b: Array) -> Array:
+def cross_rows(a: Array, b: Array) -> Array:
     """Return a × b, row by row, shape (n, 3)."""
     (a1, a2, a3), (b1, b2, b3) = a.T, b.T
     return np.stack((a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1), axis=1)
 
 
-def levers(rho: Array) -> Array:
+def cross_product_matrices(rho: Array) -> Array:
     """Return the matrices of w × rho as linear in w, shape (n, 3, 3)."""
     matrices = np.zeros((len(rho), 3, 3))
     x, y, z = rho.T

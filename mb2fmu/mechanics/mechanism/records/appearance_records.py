@@ -87,7 +87,7 @@ class DrawnJoint:
 
 
 @dataclass(frozen=True, slots=True)
-class MeshUse:
+class MeshPlacement:
     """A mesh file to read, rotate and scale; it is left out if it cannot be read.
 
     Attributes:
@@ -102,7 +102,7 @@ class MeshUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenery:
+class AppearanceRecords:
     """Everything drawn that the other records of the mechanism do not contain.
 
     Attributes:
@@ -119,7 +119,7 @@ class Scenery:
     traces: tuple[TracedPoint, ...] = ()
     arrows: tuple[DrawnLoad, ...] = ()
     joints: tuple[DrawnJoint, ...] = ()
-    meshes: tuple[MeshUse, ...] = ()
+    meshes: tuple[MeshPlacement, ...] = ()
     frames: tuple[Frame, ...] = ()
     points: tuple[KinematicPoint, ...] = ()
     notes: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ import sympy as sm
 from sympy.physics.mechanics import Dyadic, ReferenceFrame
 
 _SEED, _PLACES = 20117, 4
-_SAME = 1e-12
+_COMPONENT_TOLERANCE = 1e-12
 
 
 def dyadic_components(inertia: Dyadic, frame: ReferenceFrame) -> list[sm.Expr]:
@@ -25,7 +25,7 @@ def dyadic_components(inertia: Dyadic, frame: ReferenceFrame) -> list[sm.Expr]:
     return [sm.Add(*terms.get((i, j), ())) for i in range(3) for j in range(3)]
 
 
-def unchanging(matrix: sm.ImmutableMatrix, moving: Collection[sm.Symbol]) -> sm.ImmutableMatrix | None:
+def simplify_constant_matrix(matrix: sm.ImmutableMatrix, moving: Collection[sm.Symbol]) -> sm.ImmutableMatrix | None:
     """Return a matrix without the symbols that move, of which it is made but on which it does not depend.
 
     A body of revolution may have its inertia along axes in which it spins: J sin²ψ + J cos²ψ is J. It is what it is
@@ -46,6 +46,6 @@ def unchanging(matrix: sm.ImmutableMatrix, moving: Collection[sm.Symbol]) -> sm.
     draw = np.random.default_rng(_SEED)
     for _ in range(_PLACES):
         found = np.array(evaluate(*draw.uniform(0.2, 3.0, len(given))), dtype=float).reshape(2, -1)
-        if not np.max(np.abs(found[0] - found[1])) <= _SAME * np.max(np.abs(found)):
+        if not np.max(np.abs(found[0] - found[1])) <= _COMPONENT_TOLERANCE * np.max(np.abs(found)):
             return None
     return still

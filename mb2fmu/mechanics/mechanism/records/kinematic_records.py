@@ -49,7 +49,7 @@ class KinematicPoint:
         velocity: In N, m/s, linear in u, where it is taken as the user gave it; None: it is the derivative of
             ``position`` added to the velocity of ``parent``.
         located: True if a chain of positions leads to the origin.
-        passing: True: ``position`` says where a particle of a body is now (as the one of a ball that touches the
+        is_instantaneous: True: ``position`` says where a particle of a body is now (as the one of a ball that touches the
             ground), and ``velocity`` is that particle's, or one of auxiliary speeds only: not the position's rate.
     """
 
@@ -58,4 +58,4 @@ class KinematicPoint:
     position: VectorTerms | None
     velocity: VectorTerms | None
     located: bool
-    passing: bool = False
+    is_instantaneous: bool = False

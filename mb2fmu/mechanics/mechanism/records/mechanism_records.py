@@ -15,11 +15,21 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.contact_records import Contacts
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations, OwnEvent, VelocityConstraints
+from mb2fmu.mechanics.equations.equations_of_motion import (
+    Assignment,
+    KinematicEquations,
+    EventRecord,
+    VelocityConstraints,
+)
 from mb2fmu.mechanics.equations.latch_records import Latches
-from mb2fmu.mechanics.mechanism.records.appearance_records import Scenery
+from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Frame, KinematicPoint, VectorTerms
-from mb2fmu.mechanics.mechanism.records.requested_quantities import InverseDynamics, Joint, Observable, WrittenLoop
+from mb2fmu.mechanics.mechanism.records.requested_quantities import (
+    InverseDynamicsRequest,
+    Joint,
+    OutputRecord,
+    LoopClosedForm,
+)
 from mb2fmu.model.declarations.model_declarations import Declarations
 
 __all__ = [
@@ -33,7 +43,7 @@ __all__ = [
     "Load",
     "Mechanism",
     "PathwayLoad",
-    "Sensed",
+    "MotionVector",
     "TorqueActuatorLoad",
     "TorqueLoad",
     "VectorTerms",
@@ -122,11 +132,11 @@ class TorqueActuatorLoad:
 Load = ForceLoad | TorqueLoad | PathwayLoad | TorqueActuatorLoad
 
 
-SensedKind = Literal["position", "velocity", "angular velocity"]
+MotionVectorKind = Literal["position", "velocity", "angular velocity"]
 
 
 @dataclass(frozen=True, slots=True)
-class Sensed:
+class MotionVector:
     """A vector of the motion, components in N, whose symbols loads, outputs, rates and events may contain.
 
     Attributes:
@@ -135,7 +145,7 @@ class Sensed:
         symbols: Three.
     """
 
-    kind: SensedKind
+    kind: MotionVectorKind
     number: int
     symbols: tuple[sm.Symbol, sm.Symbol, sm.Symbol]
 
@@ -232,12 +242,12 @@ class MechanismBodies:
     points: tuple[KinematicPoint, ...]
     bodies: tuple[Body, ...]
     loads: tuple[Load, ...]
-    sensed: tuple[Sensed, ...] = ()
+    sensed: tuple[MotionVector, ...] = ()
     joints: tuple[Joint, ...] = ()
     prescribed: bool = False
     lagrangian: Lagrangian | None = None
     potential_forces: tuple[sm.Expr, ...] = ()
-    events: tuple[OwnEvent, ...] = ()
+    events: tuple[EventRecord, ...] = ()
     contacts: Contacts | None = None
     latches: Latches | None = None
 
@@ -257,7 +267,7 @@ class MechanismConstraints:
         given_by_constraint: Names of points whose velocity already uses a constraint.
         stabilization_rate: The parameter (one of ``p``) that says how fast what leaves the constraints is drawn back
             to them, in 1/s; None where the equations have a number for it, or none.
-        asks_for_multipliers: True if an output or unknown force may need multipliers: then all speeds have equations.
+        needs_multipliers: True if an output or unknown force may need multipliers: then all speeds have equations.
     """
 
     holonomic: tuple[tuple[str, sm.Expr], ...] = ()
@@ -268,7 +278,7 @@ class MechanismConstraints:
     redundant: tuple[str, ...] = ()
     given_by_constraint: tuple[str, ...] = ()
     stabilization_rate: sm.Symbol | None = None
-    asks_for_multipliers: bool = False
+    needs_multipliers: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,19 +291,19 @@ class MechanismObservables:
         given_potential: Potential energy of all loads that the model gives, J; None: it is to be found.
         declared_potential: Sum of what the bodies declare, J, not judged yet.
         known_potentials: (names of loads, their potential energy together, J): told by elements, judged where used.
-        loads_of_elements: Name of a load → name of the element that it belongs to, for messages.
+        element_of_load: Name of a load → name of the element that it belongs to, for messages.
         scenery: What pictures need; None where there is nothing to be drawn.
         inverse_dynamics: What ``inverse_effort`` is asked for; None where nobody asks.
     """
 
-    outputs: tuple[Observable, ...] = ()
-    loops: tuple[WrittenLoop, ...] = ()
+    outputs: tuple[OutputRecord, ...] = ()
+    loops: tuple[LoopClosedForm, ...] = ()
     given_potential: sm.Expr | None = None
     declared_potential: sm.Expr = sm.S.Zero
     known_potentials: tuple[tuple[frozenset[str], sm.Expr], ...] = ()
-    loads_of_elements: Mapping[str, str] = field(default_factory=dict)
-    scenery: Scenery | None = None
-    inverse_dynamics: InverseDynamics | None = None
+    element_of_load: Mapping[str, str] = field(default_factory=dict)
+    scenery: AppearanceRecords | None = None
+    inverse_dynamics: InverseDynamicsRequest | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,7 +331,7 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
             raise MechanismError("the mechanism's records break their own laws:", faults)
 
     @property
-    def lagrangian_alone(self) -> bool:
+    def is_lagrangian_only(self) -> bool:
         """True if the mechanics are a Lagrangian and nothing else."""
         return self.lagrangian is not None and not self.bodies
 
@@ -330,7 +340,7 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
         return {**dict(zip(self.q, q_dot, strict=True)), **dict(self.driven), self.t: sm.S.One}
 
     @property
-    def has_own_events(self) -> bool:
+    def has_event_sources(self) -> bool:
         """Whether the model declares events, or has contacts or latches, which make some."""
         return bool(self.events or self.contacts or self.latches)
 
@@ -356,10 +366,10 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
         for point in self.points:
             for terms in (point.position, point.velocity):
                 parts += [c for _, cs in terms or () for c in cs]
-        return self.constraints_move or any(moving & part.free_symbols for part in parts)
+        return self.has_rheonomic_constraints or any(moving & part.free_symbols for part in parts)
 
     @property
-    def constraints_move(self) -> bool:
+    def has_rheonomic_constraints(self) -> bool:
         """True if time or an input stands in a constraint, or one of speeds has an offset: it does work then."""
         constraints, moving = self.velocity_constraints, {self.t, *self.r}
         if constraints is None:

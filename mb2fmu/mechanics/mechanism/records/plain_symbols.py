@@ -16,9 +16,9 @@ from sympy.polys.matrices.exceptions import DMNonInvertibleMatrixError
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations
-from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.model.checks.expression_contents import differentiate_by_time
 
-UNUSABLE = "the kinematic differential equations cannot be used:"
+KINEMATICS_HEADLINE = "the kinematic differential equations cannot be used:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +76,19 @@ def plain_symbols(symbols: Iterable[sm.Expr], taken: set[str]) -> tuple[sm.Symbo
     return tuple(result)
 
 
-def slope(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr:
+def partial_derivative(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr:
     """Return d(expression)/d(symbol); read off directly for sums of scaled symbols, the most frequent case."""
     if expression is symbol:
         return sm.S.One
     if symbol not in expression.free_symbols:
         return sm.S.Zero
     terms = sm.Add.make_args(expression)
-    if all(_is_scaled(term) for term in terms):
+    if all(_is_scaled_symbol(term) for term in terms):
         return sm.Add(*(factor for factor, rest in (term.as_coeff_Mul() for term in terms) if rest == symbol))
     return expression.diff(symbol)
 
 
-def _is_scaled(term: sm.Expr) -> bool:
+def _is_scaled_symbol(term: sm.Expr) -> bool:
     """Return whether it is a number, or a symbol times a number."""
     return bool(term.is_Number or term.is_Symbol or (term.is_Mul and term.as_coeff_Mul()[1].is_Symbol))
 
@@ -98,17 +98,21 @@ def time_derivative(expression: sm.Expr, q: Sequence[sm.Symbol], q_dot: Sequence
     free = expression.free_symbols
     if not free:
         return sm.S.Zero
-    total = sum((slope(expression, qi) * qdi for qi, qdi in zip(q, q_dot, strict=True) if qi in free), sm.S.Zero)
+    total = sum(
+        (partial_derivative(expression, qi) * qdi for qi, qdi in zip(q, q_dot, strict=True) if qi in free), sm.S.Zero
+    )
     return total + expression.diff(t) if t in free else total
 
 
-def rate_of(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
+def total_time_derivative(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
     """Return d/dt of an expression of symbols whose rates are given (``Mechanism.rates``)."""
     free = expression.free_symbols
-    return sum((slope(expression, symbol) * rate for symbol, rate in rates.items() if symbol in free), sm.S.Zero)
+    return sum(
+        (partial_derivative(expression, symbol) * rate for symbol, rate in rates.items() if symbol in free), sm.S.Zero
+    )
 
 
-def rates_of(kinematics: KinematicEquations, u: Sequence[sm.Symbol]) -> tuple[sm.Expr, ...]:
+def coordinate_rates(kinematics: KinematicEquations, u: Sequence[sm.Symbol]) -> tuple[sm.Expr, ...]:
     """Return q' = K u + k0, row by row, from the entries of K that are not zero."""
     rates = [[sm.sympify(offset)] for offset in kinematics.offset]
     for (i, j), entry in sorted(kinematics.matrix.todok().items()):
@@ -120,7 +124,7 @@ def jacobian(rows: sm.MatrixBase, symbols: Sequence[sm.Symbol]) -> sm.Matrix:
     """Return the derivatives of a column, shape (rows, symbols); absent symbols are skipped."""
     column = {symbol: j for j, symbol in enumerate(symbols)}
     entries = {
-        (i, column[symbol]): slope(row, symbol)
+        (i, column[symbol]): partial_derivative(row, symbol)
         for i, row in enumerate(rows)
         for symbol in row.free_symbols & column.keys()
     }
@@ -167,7 +171,7 @@ def _chain_rule(node: sm.Expr, done: Mapping[sm.Basic, sm.Expr], rates: Mapping[
     return sm.Add(*(node.diff(symbol) * rates[symbol] for symbol in sorted(node.free_symbols & rates.keys(), key=str)))
 
 
-def solve_kinematics(
+def solve_kinematic_equations(
     equations: Sequence[sm.Expr], q: Sequence[sm.Expr], u: Sequence[sm.Expr], plain: dict[sm.Basic, sm.Expr]
 ) -> KinematicEquations:
     """Return K and k0 of q' = K u + k0.
@@ -184,12 +188,12 @@ def solve_kinematics(
     Raises:
         MechanismError: If they are not linear, or do not determine every q'.
     """
-    q_dot = [rate_in_time(qi) for qi in q]
+    q_dot = [differentiate_by_time(qi) for qi in q]
     if list(u) == q_dot:
         return KinematicEquations(sm.ImmutableMatrix.eye(len(q)), sm.ImmutableMatrix.zeros(len(q), 1))
     stand_in = {qd: sm.Dummy(f"d{i}") for i, qd in enumerate(q_dot)}
     own = [stand_in[ui] - plain[ui] for ui in u if ui in stand_in]  # speeds that are q' themselves
-    rows = sm.Matrix([*(_carried_out(sm.sympify(e), stand_in).xreplace(plain) for e in equations), *own])
+    rows = sm.Matrix([*(_evaluate_derivatives(sm.sympify(e), stand_in).xreplace(plain) for e in equations), *own])
     dots = [stand_in[qd] for qd in q_dot]
     speeds = [plain[ui] for ui in u]
     left, right = jacobian(rows, dots), jacobian(rows, speeds)
@@ -210,9 +214,9 @@ def solve_kinematics(
     met: list[set[int]] = [set() for _ in range(right.rows)]  # speeds in each equation
     for i, j in right.todok():
         met[i].add(j)
-    for equation_rows, columns in _blocks(left, q):
+    for equation_rows, columns in _find_blocks(left, q):
         block = left.extract(equation_rows, columns)
-        inverse = -_inverse(block, [str(q[c]) for c in columns])
+        inverse = -_invert_block(block, [str(q[c]) for c in columns])
         moving = sorted(set().union(*(met[row] for row in equation_rows)))
         solved = inverse * right.extract(equation_rows, moving)
         K |= {(columns[i], moving[j]): entry for (i, j), entry in solved.todok().items()}
@@ -224,10 +228,10 @@ def solve_kinematics(
     return KinematicEquations(matrix, sm.ImmutableMatrix(k0))
 
 
-def _carried_out(equation: sm.Expr, stand_in: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
+def _evaluate_derivatives(equation: sm.Expr, stand_in: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
     """Return the equation in stand-ins of q', with remaining derivatives carried out."""
     replaced = equation.xreplace(stand_in)
-    if all(_is_scaled(term) for term in sm.Add.make_args(replaced)):
+    if all(_is_scaled_symbol(term) for term in sm.Add.make_args(replaced)):
         return replaced
     return equation.doit().xreplace(stand_in) if replaced.has(sm.Derivative) else replaced.doit()
 
@@ -241,15 +245,15 @@ def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
     n = matrix.rows
     names = [sm.Symbol(f"q{i + 1}") for i in range(n)]
     inverse = sm.zeros(n, n)
-    for rows, columns in _blocks(sm.Matrix(matrix), names):
-        block = _inverse(sm.Matrix(matrix).extract(rows, columns), [str(names[c]) for c in columns])
+    for rows, columns in _find_blocks(sm.Matrix(matrix), names):
+        block = _invert_block(sm.Matrix(matrix).extract(rows, columns), [str(names[c]) for c in columns])
         for i, column in enumerate(columns):
             for j, row in enumerate(rows):
                 inverse[column, row] = block[i, j]
     return sm.ImmutableMatrix(inverse)
 
 
-def _blocks(left: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], list[int]]]:
+def _find_blocks(left: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], list[int]]]:
     """Return (rows, columns) of the diagonal blocks into which ``left`` can be permuted."""
     n = left.rows
     adjacency = np.zeros((n + left.cols, n + left.cols))
@@ -269,36 +273,36 @@ def _blocks(left: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], 
             )
         blocks.append((rows, columns))
     if faults:
-        raise MechanismError(UNUSABLE, faults)
+        raise MechanismError(KINEMATICS_HEADLINE, faults)
     return blocks
 
 
-def _inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
+def _invert_block(block: sm.Matrix, names: list[str]) -> sm.Matrix:
     """Return the inverse of K's block as adjugate / determinant; raise where it is singular, naming the rates."""
     if block.rows > 1 and all(entry.is_polynomial(*entry.free_symbols) for entry in block):
-        return _polynomial_inverse(block, names)
+        return _invert_polynomial_block(block, names)
     determinant = block.det(method="berkowitz") if block.rows > 1 else block[0, 0]
     if block.rows <= 3:
         determinant = sm.trigsimp(determinant)
     if determinant == 0:
         what = f"they do not determine {', '.join(name + chr(39) for name in names)}: their matrix is singular"
-        raise MechanismError(UNUSABLE, [Fault(what, remedy="give independent equations")])
+        raise MechanismError(KINEMATICS_HEADLINE, [Fault(what, remedy="give independent equations")])
     adjugate = block.adjugate(method="berkowitz") if block.rows > 1 else sm.eye(1)
     if block.rows <= 3:
         adjugate = adjugate.applyfunc(sm.trigsimp)
     return adjugate / determinant
 
 
-def _polynomial_inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
+def _invert_polynomial_block(block: sm.Matrix, names: list[str]) -> sm.Matrix:
     """Invert a matrix of polynomials (quaternions) in their field of fractions, where common factors cancel."""
     try:
         return DomainMatrix.from_Matrix(block).to_field().inv().to_Matrix()
     except DMNonInvertibleMatrixError:
         what = f"they do not determine {', '.join(name + chr(39) for name in names)}: their matrix is singular"
-        raise MechanismError(UNUSABLE, [Fault(what, remedy="give independent equations")]) from None
+        raise MechanismError(KINEMATICS_HEADLINE, [Fault(what, remedy="give independent equations")]) from None
 
 
-def translate(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
+def replace_symbols(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
     """Replace the keys of ``mapping``; each distinct subexpression is visited once.
 
     ``xreplace`` visits every occurrence, which for equations of motion is exponentially more.
@@ -322,13 +326,13 @@ def translate(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.E
     return done[expression]
 
 
-def translate_matrix(matrix: sm.MatrixBase, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.ImmutableMatrix:
-    """:func:`translate` for all entries at once."""
-    entries = translate(sm.Tuple(*matrix), mapping)
+def replace_symbols_in_matrix(matrix: sm.MatrixBase, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.ImmutableMatrix:
+    """:func:`replace_symbols` for all entries at once."""
+    entries = replace_symbols(sm.Tuple(*matrix), mapping)
     return sm.ImmutableMatrix(matrix.rows, matrix.cols, list(entries.args))
 
 
-def fresh(name: str, taken: set[str]) -> sm.Symbol:
+def make_unique_symbol(name: str, taken: set[str]) -> sm.Symbol:
     """Return a new symbol, with underscores appended until its name is free; mark the name as taken."""
     while name in taken:
         name += "_"

@@ -29,33 +29,33 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Frame
 
-ATTRACTION = sm.Integer(1)
+UNIT_LENGTH_RATE = sm.Integer(1)
 """k in 1/s."""
 
-_PLACE = (0.9, -0.4, 0.7, 0.3)  # any place off the unit sphere
-_LONGER = 1.3
-_NOTHING = 1e-12  # of expressions of symbols that are about 1
+_TEST_POINT = (0.9, -0.4, 0.7, 0.3)  # any place off the unit sphere
+_LENGTH_FACTOR = 1.3
+_ZERO_TOLERANCE = 1e-12  # of expressions of symbols that are about 1
 
-Group = tuple[int, int, int, int]
+QuaternionGroup = tuple[int, int, int, int]
 """Indices of the coordinates, in their order."""
 
 
-def quaternion_groups(rotations: Iterable[sm.MatrixBase], q: Sequence[sm.Symbol]) -> tuple[Group, ...]:
+def find_quaternions(rotations: Iterable[sm.MatrixBase], q: Sequence[sm.Symbol]) -> tuple[QuaternionGroup, ...]:
     """Return the coordinates that form quaternions, one group each."""
-    found: dict[Group, None] = {}
+    found: dict[QuaternionGroup, None] = {}
     for rotation in rotations:
-        group = _group(rotation, q)
-        if group is not None and _degree(rotation, _symbols(group, q)) is not None:
+        group = _find_quaternion(rotation, q)
+        if group is not None and _length_degree(rotation, _quaternion_symbols(group, q)) is not None:
             found[group] = None
     return tuple(found)
 
 
-def drawn_to_unit_length(
+def stabilize_unit_length(
     kinematics: KinematicEquations,
-    groups: Iterable[Group],
+    groups: Iterable[QuaternionGroup],
     q: Sequence[sm.Symbol],
     u: Sequence[sm.Symbol],
-    attraction: sm.Expr = ATTRACTION,
+    attraction: sm.Expr = UNIT_LENGTH_RATE,
 ) -> KinematicEquations:
     """Return q' = K u + k0 with the attractor, and K linear in the length of each quaternion.
 
@@ -64,13 +64,13 @@ def drawn_to_unit_length(
     """
     K, k0 = sm.MutableDenseMatrix(kinematics.matrix), sm.MutableDenseMatrix(kinematics.offset)
     for group in groups:
-        e = _symbols(group, q)
+        e = _quaternion_symbols(group, q)
         square = sm.Add(*(c**2 for c in e))
         rates = [sm.Add(*(K[k, j] * u[j] for j in range(len(u)) if K[k, j] != 0), k0[k]) for k in group]
-        here, there = _numbers(rates, e), _numbers(rates, e, _LONGER)
-        if abs(here @ np.array(_PLACE)) > 1e-9 * np.linalg.norm(here):
+        here, there = _evaluate_at_test_point(rates, e), _evaluate_at_test_point(rates, e, _LENGTH_FACTOR)
+        if abs(here @ np.array(_TEST_POINT)) > 1e-9 * np.linalg.norm(here):
             continue
-        if np.allclose(there * _LONGER, here, rtol=1e-9, atol=0):
+        if np.allclose(there * _LENGTH_FACTOR, here, rtol=1e-9, atol=0):
             for k in group:
                 K[k, :] = K[k, :] * square
                 k0[k] = k0[k] * square
@@ -79,52 +79,56 @@ def drawn_to_unit_length(
     return replace(kinematics, matrix=sm.ImmutableMatrix(K), offset=sm.ImmutableMatrix(k0))
 
 
-def of_unit_length(expression: sm.Expr, groups: Iterable[Group], q: Sequence[sm.Symbol]) -> sm.Expr:
+def normalize_quaternions(expression: sm.Expr, groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]) -> sm.Expr:
     """Return the expression with e / |e| for each quaternion e in it."""
     for group in groups:
-        e = _symbols(group, q)
+        e = _quaternion_symbols(group, q)
         if expression.free_symbols & set(e):
             length = sm.sqrt(sm.Add(*(c**2 for c in e)))
             expression = expression.xreplace({c: c / length for c in e})
     return expression
 
 
-def vanishes(expression: sm.Expr, groups: Iterable[Group], q: Sequence[sm.Symbol]) -> bool:
+def vanishes_at_unit_length(expression: sm.Expr, groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]) -> bool:
     """Return whether an expression contains a quaternion and is zero all the same: e·e − 1, or e·e' of a rotation."""
-    symbols = [e for group in groups if expression.free_symbols & set(e := _symbols(group, q))]
-    return bool(symbols) and abs(float(_numbers([expression], symbols[0])[0])) < _NOTHING
+    symbols = [e for group in groups if expression.free_symbols & set(e := _quaternion_symbols(group, q))]
+    return bool(symbols) and abs(float(_evaluate_at_test_point([expression], symbols[0])[0])) < _ZERO_TOLERANCE
 
 
-def normalized(frames: Iterable[Frame], groups: Iterable[Group], q: Sequence[sm.Symbol]) -> tuple[Frame, ...]:
+def normalize_frames(
+    frames: Iterable[Frame], groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]
+) -> tuple[Frame, ...]:
     """Return frames whose rotations are orthonormal for any length of the quaternions."""
     known = set(groups)
-    return tuple(_normalized(frame, q) if _group(frame.rotation, q) in known else frame for frame in frames)
+    return tuple(
+        _normalize_frame(frame, q) if _find_quaternion(frame.rotation, q) in known else frame for frame in frames
+    )
 
 
-def _normalized(frame: Frame, q: Sequence[sm.Symbol]) -> Frame:
+def _normalize_frame(frame: Frame, q: Sequence[sm.Symbol]) -> Frame:
     """Return a frame whose rotation and angular velocity do not change with the quaternion's length."""
-    group = _group(frame.rotation, q)
+    group = _find_quaternion(frame.rotation, q)
     assert group is not None
-    e = _symbols(group, q)
+    e = _quaternion_symbols(group, q)
     square = sm.Add(*(c**2 for c in e))
     rotation = frame.rotation
-    if _degree(rotation, e) == 2:
+    if _length_degree(rotation, e) == 2:
         rotation = sm.ImmutableMatrix(rotation / square)
-    spin = tuple((k, _of_unit_length(components, e, square)) for k, components in frame.angular_velocity)
+    spin = tuple((k, _scale_angular_velocity(components, e, square)) for k, components in frame.angular_velocity)
     return replace(frame, rotation=rotation, angular_velocity=spin)
 
 
-def _of_unit_length(components: Components, e: Sequence[sm.Symbol], square: sm.Expr) -> Components:
+def _scale_angular_velocity(components: Components, e: Sequence[sm.Symbol], square: sm.Expr) -> Components:
     """Return an angular velocity that grows with the square of the length, divided by it."""
     if not any(c.free_symbols & set(e) for c in components):
         return components
-    here, there = _numbers(components, e), _numbers(components, e, _LONGER)
-    if not np.allclose(there, here * _LONGER**2, rtol=1e-9, atol=0):
+    here, there = _evaluate_at_test_point(components, e), _evaluate_at_test_point(components, e, _LENGTH_FACTOR)
+    if not np.allclose(there, here * _LENGTH_FACTOR**2, rtol=1e-9, atol=0):
         return components
     return (components[0] / square, components[1] / square, components[2] / square)
 
 
-def _group(rotation: sm.MatrixBase, q: Sequence[sm.Symbol]) -> Group | None:
+def _find_quaternion(rotation: sm.MatrixBase, q: Sequence[sm.Symbol]) -> QuaternionGroup | None:
     """Return the four coordinates that a rotation is made of, and nothing else."""
     symbols = rotation.free_symbols
     if len(symbols) != 4:
@@ -133,29 +137,31 @@ def _group(rotation: sm.MatrixBase, q: Sequence[sm.Symbol]) -> Group | None:
     return (indices[0], indices[1], indices[2], indices[3]) if len(indices) == 4 else None
 
 
-def _symbols(group: Group, q: Sequence[sm.Symbol]) -> list[sm.Symbol]:
+def _quaternion_symbols(group: QuaternionGroup, q: Sequence[sm.Symbol]) -> list[sm.Symbol]:
     """Return the four coordinates of a quaternion, in its order."""
     return [q[k] for k in group]
 
 
-def _degree(rotation: sm.MatrixBase, e: Sequence[sm.Symbol]) -> int | None:
+def _length_degree(rotation: sm.MatrixBase, e: Sequence[sm.Symbol]) -> int | None:
     """Return 2 if R Rᵀ = |e|⁴ 1 (R grows with |e|²), 0 if R is orthonormal for any length, None otherwise."""
-    here, there = (_numbers(rotation, e, longer).reshape(3, 3) for longer in (1.0, _LONGER))
-    square = sum(c**2 for c in _PLACE)
+    here, there = (_evaluate_at_test_point(rotation, e, longer).reshape(3, 3) for longer in (1.0, _LENGTH_FACTOR))
+    square = sum(c**2 for c in _TEST_POINT)
     for degree in (2, 0):
         orthogonal = np.allclose(here @ here.T, square**degree * np.eye(3), rtol=1e-9, atol=1e-9)
-        if orthogonal and np.allclose(there, here * _LONGER**degree, rtol=1e-9, atol=1e-9):
+        if orthogonal and np.allclose(there, here * _LENGTH_FACTOR**degree, rtol=1e-9, atol=1e-9):
             return degree
     return None
 
 
-def _numbers(expressions: Iterable[sm.Expr], e: Sequence[sm.Symbol], longer: float = 1.0) -> npt.NDArray[np.float64]:
+def _evaluate_at_test_point(
+    expressions: Iterable[sm.Expr], e: Sequence[sm.Symbol], longer: float = 1.0
+) -> npt.NDArray[np.float64]:
     """Return values at one place; all other symbols get some value each."""
     wanted = [sm.sympify(x) for x in expressions]
     others = sorted({s for x in wanted for s in x.free_symbols} - set(e), key=str)
     values: Mapping[sm.Symbol, float] = {
         **{s: 0.3 + 0.17 * i for i, s in enumerate(others)},
-        **{s: longer * value for s, value in zip(e, _PLACE, strict=True)},
+        **{s: longer * value for s, value in zip(e, _TEST_POINT, strict=True)},
     }
     evaluate = sm.lambdify([*e, *others], wanted, modules="numpy")
     return np.array(evaluate(*(values[s] for s in (*e, *others))), dtype=float)

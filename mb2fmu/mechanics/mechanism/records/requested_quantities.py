@@ -17,7 +17,7 @@ Components = tuple[sm.Expr, sm.Expr, sm.Expr]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenOutput(Quantity):
+class ExpressionOutput(Quantity):
     """An output that the model writes as an expression.
 
     Attributes:
@@ -61,7 +61,7 @@ class RequestedOutput(Quantity):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedOutput(Quantity):
+class UnavailableOutput(Quantity):
     """An output that asks for something that the mechanism does not have.
 
     Attributes:
@@ -73,7 +73,7 @@ class RefusedOutput(Quantity):
     remedy: str = ""
 
 
-Observable = WrittenOutput | RequestedOutput | RefusedOutput
+OutputRecord = ExpressionOutput | RequestedOutput | UnavailableOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Joint:
 
 
 @dataclass(frozen=True, slots=True)
-class InverseDynamics:
+class InverseDynamicsRequest:
     """Request of ``inverse_effort``: the generalized forces M a - f of a motion, with drives left out of f.
 
     Attributes:
@@ -117,7 +117,7 @@ class InverseDynamics:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenLoop:
+class LoopClosedForm:
     """A loop's closed form that the model gives.
 
     Attributes:
@@ -127,7 +127,7 @@ class WrittenLoop:
         positive: What must be positive.
         relation: Rows whose rates stand in for those of ``rows``.
         where: In the model file.
-        strange: A row of the model's that is no holonomic constraint, as it is written; empty if there is none.
+        unknown_row: A row of the model's that is no holonomic constraint, as it is written; empty if there is none.
     """
 
     name: str
@@ -136,4 +136,4 @@ class WrittenLoop:
     positive: tuple[sm.Expr, ...]
     relation: tuple[sm.Expr, ...]
     where: str
-    strange: str = ""
+    unknown_row: str = ""

@@ -30,7 +30,7 @@ class Gravity:
 def find_gravity(mechanism: Mechanism) -> Gravity:
     """Find gravity among the forces on mass centres that are written in N."""
     acceleration, weights = _common_acceleration(mechanism)
-    return Gravity(acceleration, frozenset(weights), _constant_pull(mechanism))
+    return Gravity(acceleration, frozenset(weights), _constant_force_sum(mechanism))
 
 
 def _common_acceleration(m: Mechanism) -> tuple[Components | None, set[int]]:
@@ -51,18 +51,18 @@ def _common_acceleration(m: Mechanism) -> tuple[Components | None, set[int]]:
         if number in weights:  # two bodies share a mass centre
             return nothing
         weights.add(number)
-        found.add(_divided(force, body.mass))
+        found.add(_divide_force(force, body.mass))
         if len(found) > 1:
             return nothing
     gravity = next(iter(found), None)
-    if gravity is None or any(c.free_symbols - {*_constants(m), m.t, *m.r} for c in gravity):
+    if gravity is None or any(c.free_symbols - {*_parameter_symbols(m), m.t, *m.r} for c in gravity):
         return nothing
     return gravity, weights
 
 
-def _constant_pull(m: Mechanism) -> Components | None:
+def _constant_force_sum(m: Mechanism) -> Components | None:
     """Return the sum of the forces on mass centres that are constant in N."""
-    constants, centres = _constants(m), {body.masscenter for body in m.bodies}
+    constants, centres = _parameter_symbols(m), {body.masscenter for body in m.bodies}
     total: list[sm.Expr] | None = None
     for load in m.loads:
         if isinstance(load, ForceLoad) and load.point in centres and len(load.force) == 1:
@@ -72,12 +72,12 @@ def _constant_pull(m: Mechanism) -> Components | None:
     return None if total is None else (total[0], total[1], total[2])
 
 
-def _constants(m: Mechanism) -> set[sm.Symbol]:
+def _parameter_symbols(m: Mechanism) -> set[sm.Symbol]:
     """Return free and calculated parameters."""
     return {*m.p, *(a.symbol for a in m.calculated_parameters)}
 
 
-def _divided(force: Iterable[sm.Expr], mass: sm.Expr) -> Components:
+def _divide_force(force: Iterable[sm.Expr], mass: sm.Expr) -> Components:
     """Return force over mass."""
     x, y, z = (component / mass for component in force)
     return (x, y, z)

@@ -26,13 +26,19 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
 
-GROUND = -1
-_OF_FRAMES = {"angular_velocity", "angular_acceleration", "orientation"}
-_OF_BODIES = {"reaction_force", "centre_of_mass", "centre_of_mass_velocity", "linear_momentum", "angular_momentum"}
+GROUND_NUMBER = -1
+_FRAME_OUTPUT_KINDS = {"angular_velocity", "angular_acceleration", "orientation"}
+_BODY_OUTPUT_KINDS = {
+    "reaction_force",
+    "centre_of_mass",
+    "centre_of_mass_velocity",
+    "linear_momentum",
+    "angular_momentum",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Bond:
+class GraphEdge:
     """Connection between two bodies, or between a body and the ground.
 
     Attributes:
@@ -64,17 +70,17 @@ class MechanismGraph:
 
     name: str
     bodies: tuple[str, ...]
-    bonds: tuple[Bond, ...]
+    bonds: tuple[GraphEdge, ...]
     loads: tuple[tuple[str, ...], ...]
     sensors: tuple[tuple[str, ...], ...]
 
 
-def mechanism_graph(mechanism: Mechanism) -> MechanismGraph:
+def build_mechanism_graph(mechanism: Mechanism) -> MechanismGraph:
     """Return the graph of a mechanism; without bodies (a Lagrangian alone) it has the ground only."""
-    return _Grown(mechanism).graph()
+    return _GraphBuilder(mechanism).graph()
 
 
-class _Grown:
+class _GraphBuilder:
     """Finds the body that each point and frame belongs to, and the connections between bodies."""
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -101,7 +107,7 @@ class _Grown:
             if len(met) == 1:
                 alone[met[0]].append(name)
             else:
-                bonds += [Bond("load", name, a, b) for a, b in itertools.pairwise(met)]
+                bonds += [GraphEdge("load", name, a, b) for a, b in itertools.pairwise(met)]
         for item in m.outputs:
             if isinstance(item, RequestedOutput):
                 for number in dict.fromkeys(self._looked_at(item)):
@@ -109,24 +115,28 @@ class _Grown:
         names = tuple(body.name for body in m.bodies)
         return MechanismGraph(m.declared.name, names, tuple(bonds), tuple(map(tuple, alone)), tuple(map(tuple, seen)))
 
-    def _joints(self) -> Iterator[Bond]:
+    def _joints(self) -> Iterator[GraphEdge]:
         """Yield one joint per body."""
         told = {joint.child: joint for joint in self.m.joints}
         carriers = {number: self._carrier(number, body) for number, body in enumerate(self.m.bodies)}
         carriers |= {number: joint.parent for number, joint in told.items()}
         for number, body in enumerate(self.m.bodies):
             parent = carriers[number]
-            if number not in told and body.frame > 0 and self._of_frame(self.m.frames[body.frame].parent) == GROUND:
+            if (
+                number not in told
+                and body.frame > 0
+                and self._of_frame(self.m.frames[body.frame].parent) == GROUND_NUMBER
+            ):
                 # Located from what hangs on it, as a frame from the contact of its wheel: it turns against the ground.
-                parent = carriers[number] = GROUND if _in_ring(carriers, number) else parent
+                parent = carriers[number] = GROUND_NUMBER if _is_in_cycle(carriers, number) else parent
             free = self._coordinates_above(number, parent)
-            yield Bond("joint", told[number].name if number in told else "", parent, number, free)
+            yield GraphEdge("joint", told[number].name if number in told else "", parent, number, free)
 
     def _carrier(self, number: int, body: Body) -> int:
         """Return the body that a body's frame is oriented from, or that a particle is located from."""
         frame = self.m.frames[body.frame].parent if body.frame > 0 else 0
-        found = self._of_frame(frame) if body.frame > 0 else GROUND
-        if found not in (GROUND, number):
+        found = self._of_frame(frame) if body.frame > 0 else GROUND_NUMBER
+        if found not in (GROUND_NUMBER, number):
             return found
         return self._of_place(self.m.points[body.masscenter].parent, without=number)
 
@@ -142,7 +152,7 @@ class _Grown:
             point = m.bodies[number].masscenter
             while m.points[point].parent >= 0:
                 terms = m.points[point].position or ()
-                found |= _symbols(terms)
+                found |= _vector_symbols(terms)
                 frames |= {frame for frame, components in terms if any(components)}
                 point = m.points[point].parent
             self._moved[number] = found.union(*(self._turned_by(frame) for frame in frames))
@@ -159,17 +169,17 @@ class _Grown:
             found = self._turning[node] = found | self.m.frames[node].rotation.free_symbols
         return found
 
-    def _loops(self) -> Iterator[Bond]:
+    def _loops(self) -> Iterator[GraphEdge]:
         """Yield the constraints between the bodies that they connect."""
         m = self.m
         rows = m.velocity_constraints.names if m.velocity_constraints else ()
         for i, name in enumerate(rows):
             acts = m.acts[i] if i < len(m.acts) else ()
             met = [self._held_at(act) for act in acts] or self._moved_by(i)
-            ends = list(dict.fromkeys(met)) or [GROUND]
+            ends = list(dict.fromkeys(met)) or [GROUND_NUMBER]
             if len(ends) == 1:
-                ends = [GROUND, *ends] if ends[0] != GROUND else ends * 2
-            yield from (Bond("loop", name, a, b) for a, b in itertools.pairwise(ends))
+                ends = [GROUND_NUMBER, *ends] if ends[0] != GROUND_NUMBER else ends * 2
+            yield from (GraphEdge("loop", name, a, b) for a, b in itertools.pairwise(ends))
 
     def _held_at(self, act: ForceApplication) -> int:
         """Return the body on which a constraint's force acts."""
@@ -211,9 +221,9 @@ class _Grown:
         """Return the bodies that an output is about."""
         if item.of_joint:
             return [self.m.joints[item.subject[0]].child]
-        if item.kind in _OF_BODIES:
+        if item.kind in _BODY_OUTPUT_KINDS:
             return item.subject
-        if item.kind in _OF_FRAMES:
+        if item.kind in _FRAME_OUTPUT_KINDS:
             return [self._of_frame(frame) for frame in item.subject]
         if item.kind in {"position", "velocity", "acceleration", "distance", "relative_velocity"}:
             return [self._of_place(point) for point in item.subject]
@@ -223,7 +233,7 @@ class _Grown:
         """Return the body that a frame turns with, or the nearest one before it."""
         while frame > 0 and frame not in self._frame_body:
             frame = self.m.frames[frame].parent
-        return self._frame_body.get(frame, GROUND)
+        return self._frame_body.get(frame, GROUND_NUMBER)
 
     def _bases(self) -> dict[int, int]:
         """Return points that coordinates move (a platform's corner) → the body whose mass centre is fixed to them."""
@@ -231,9 +241,9 @@ class _Grown:
         for number, body in enumerate(self.m.bodies):
             point, terms = body.masscenter, self.m.points[body.masscenter].position or ()
             own = {frame for frame, components in terms if any(components)} <= {body.frame}
-            if body.frame > 0 and own and not _symbols(terms) & self._moving:
+            if body.frame > 0 and own and not _vector_symbols(terms) & self._moving:
                 base = self.m.points[point].parent
-                if base > 0 and _symbols(self.m.points[base].position) & self._moving:
+                if base > 0 and _vector_symbols(self.m.points[base].position) & self._moving:
                     claims.setdefault(base, set()).add(number)
         return {point: min(bodies) for point, bodies in claims.items() if len(bodies) == 1}
 
@@ -244,7 +254,7 @@ class _Grown:
             if found is not None:
                 return found
             point = self.m.points[point].parent
-        return GROUND
+        return GROUND_NUMBER
 
     def _of_point_itself(self, point: int, without: int) -> int | None:
         """Return the body of a mass centre, or the body in whose frame a point is fixed; else None."""
@@ -253,21 +263,21 @@ class _Grown:
             return own
         terms = self.m.points[point].position or ()
         turning = {self._of_frame(frame) for frame, components in terms if any(components)}
-        if own is None and terms and len(turning) == 1 and not _symbols(terms) & self._moving:
+        if own is None and terms and len(turning) == 1 and not _vector_symbols(terms) & self._moving:
             (found,) = turning
-            return found if found not in {GROUND, without} else None
+            return found if found not in {GROUND_NUMBER, without} else None
         return None
 
 
-def _in_ring(carriers: Mapping[int, int], number: int) -> bool:
+def _is_in_cycle(carriers: Mapping[int, int], number: int) -> bool:
     """Return whether a body is carried by itself, through others."""
     at, met = carriers[number], set[int]()
-    while at not in met and at not in {GROUND, number}:
+    while at not in met and at not in {GROUND_NUMBER, number}:
         met.add(at)
         at = carriers[at]
     return at == number
 
 
-def _symbols(terms: VectorTerms | None) -> set[sm.Basic]:
+def _vector_symbols(terms: VectorTerms | None) -> set[sm.Basic]:
     """Return symbols in the components of a vector."""
     return set().union(*(c.free_symbols for _, cs in terms or () for c in cs))

@@ -23,9 +23,9 @@ from typing import TypeVar, cast
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.equations.link_recursion import Quantity
+from mb2fmu.mechanics.equations.link_recursion import RecursionQuantity
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad, VectorTerms
-from mb2fmu.mechanics.mechanism.records.plain_symbols import rate_of, rates_of
+from mb2fmu.mechanics.mechanism.records.plain_symbols import total_time_derivative, coordinate_rates
 from mb2fmu.model.functions import NoEvent
 
 T = TypeVar("T")
@@ -35,31 +35,31 @@ Partials = dict[int, Components]
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
-def add(a: Components, b: Components) -> Components:
+def add_components(a: Components, b: Components) -> Components:
     """Return a + b."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
-def scale(factor: sm.Expr, a: Components) -> Components:
+def scale_components(factor: sm.Expr, a: Components) -> Components:
     """Return factor · a by components."""
     x, y, z = (sm.S.Zero if component is sm.S.Zero else factor * component for component in a)
     return (x, y, z)
 
 
-def dot(a: Sequence[sm.Expr], b: Components) -> sm.Expr:
+def dot_product(a: Sequence[sm.Expr], b: Components) -> sm.Expr:
     """Return a · b."""
     return sm.Add(*(x * y for x, y in zip(a, b, strict=True) if x is not sm.S.Zero and y is not sm.S.Zero))
 
 
-def cross(a: Components, b: Components) -> Components:
+def cross_product(a: Components, b: Components) -> Components:
     """Return a × b."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
-def times(matrix: sm.MatrixBase, a: Components) -> Components:
+def multiply_matrix(matrix: sm.MatrixBase, a: Components) -> Components:
     """Return matrix @ a."""
     entries = matrix.flat()
-    return (dot(entries[0:3], a), dot(entries[3:6], a), dot(entries[6:9], a))
+    return (dot_product(entries[0:3], a), dot_product(entries[3:6], a), dot_product(entries[6:9], a))
 
 
 class NamedKinematics:
@@ -76,11 +76,11 @@ class NamedKinematics:
         self._start(mechanism)
         self._taken |= set(taken)
         m = mechanism
-        rates = rates_of(m.kinematics, m.u)
+        rates = coordinate_rates(m.kinematics, m.u)
         self._use_rates({place: self.name(e, "K") for place, e in sorted(m.kinematics.matrix.todok().items())})
         self.q_dot = tuple(self.name(e, f"{q.name}_rate") for q, e in zip(m.q, rates, strict=True))
         # q'' at u' = 0; the rates differentiate the original expressions, in which no name hides a coordinate
-        self._second = tuple(rate_of(sm.sympify(e), m.rates(self.q_dot)) for e in rates)
+        self._second = tuple(total_time_derivative(sm.sympify(e), m.rates(self.q_dot)) for e in rates)
         self._q_second: tuple[sm.Expr, ...] | None = None
         of = {"position": self.position, "velocity": self.velocity, "angular velocity": self.omega}
         for sensed in m.sensed:
@@ -92,7 +92,7 @@ class NamedKinematics:
         m = self.mechanism = mechanism
         self.assignments: list[Assignment] = []
         self.late: list[Assignment] = []
-        self.quantities: list[Quantity] = []  # of a recursion: nothing here
+        self.quantities: list[RecursionQuantity] = []  # of a recursion: nothing here
         self.accelerated: set[sm.Symbol] = {*m.u_dot, *m.constraint_forces, *m.multipliers}
         self._names: dict[sm.Expr, sm.Symbol] = {}
         given = (m.t, *m.q, *m.u_all, *m.u_dot, *m.z, *m.p, *m.r, *m.constraint_forces, *m.multipliers)
@@ -214,7 +214,7 @@ class NamedKinematics:
         frame = self.mechanism.frames[i]
         total = self.omega(frame.reference)
         for k, components in frame.angular_velocity:
-            total = add(total, times(self.rotation(k), self._still(components)))
+            total = add_components(total, multiply_matrix(self.rotation(k), self._still(components)))
         return self.named(total, f"w_{frame.name}")
 
     def _omega_partials(self, i: int) -> Partials:
@@ -235,8 +235,10 @@ class NamedKinematics:
         for k, components in frame.angular_velocity:
             still = self._still(components)
             R = self.rotation(k)
-            total = add(total, times(R, self._rate(still)))
-            total = add(total, cross(self.omega(k), self.named(times(R, still), f"w_{frame.name}_rel")))
+            total = add_components(total, multiply_matrix(R, self._rate(still)))
+            total = add_components(
+                total, cross_product(self.omega(k), self.named(multiply_matrix(R, still), f"w_{frame.name}_rel"))
+            )
         return self.named(total, f"al_{frame.name}")
 
     # ------------------------------------------------------------------ points
@@ -266,10 +268,10 @@ class NamedKinematics:
         terms = []
         for body in self.mechanism.bodies:
             v = self.velocity(body.masscenter)
-            terms.append(body.mass * dot(v, v) / 2)
+            terms.append(body.mass * dot_product(v, v) / 2)
             if body.inertia is not None and not body.inertia.is_zero_matrix:
-                w = self.named(times(self.rotation(body.frame).T, self.omega(body.frame)), f"wb_{body.name}")
-                terms.append(dot(w, times(body.inertia, w)) / 2)
+                w = self.named(multiply_matrix(self.rotation(body.frame).T, self.omega(body.frame)), f"wb_{body.name}")
+                terms.append(dot_product(w, multiply_matrix(body.inertia, w)) / 2)
         return sm.Add(*terms)
 
     def moving(self) -> set[sm.Symbol]:
@@ -287,14 +289,14 @@ class NamedKinematics:
             return ZERO
         total = self.position(place.parent)
         for k, components in place.position or ():
-            total = add(total, self._arm(i, k, components))
+            total = add_components(total, self._arm(i, k, components))
         return self.named(total, f"r_{place.name}")
 
     def _arm(self, i: int, k: int, components: Components) -> Components:
         """Return a term of a position, expressed in N."""
         if k == 0:
             return components
-        return self.named(times(self.rotation(k), components), f"arm_{self.mechanism.points[i].name}")
+        return self.named(multiply_matrix(self.rotation(k), components), f"arm_{self.mechanism.points[i].name}")
 
     def _velocity(self, i: int) -> Components:
         """Form the velocity of point i in N: as given, or from its parent's velocity and its position to it."""
@@ -302,12 +304,12 @@ class NamedKinematics:
         if place.velocity is not None:
             total = ZERO
             for k, components in place.velocity:
-                total = add(total, times(self.rotation(k), self._still(components)))
+                total = add_components(total, multiply_matrix(self.rotation(k), self._still(components)))
             return self.named(total, f"v_{place.name}")
         total = self.velocity(place.parent)
         for k, components in place.position or ():
-            total = add(total, cross(self.omega(k), self._arm(i, k, components)))
-            total = add(total, times(self.rotation(k), self._rate(components)))
+            total = add_components(total, cross_product(self.omega(k), self._arm(i, k, components)))
+            total = add_components(total, multiply_matrix(self.rotation(k), self._rate(components)))
         return self.named(total, f"v_{place.name}")
 
     def _velocity_partials(self, i: int) -> Partials:
@@ -321,12 +323,12 @@ class NamedKinematics:
         for k, components in place.position or ():
             arm = self._arm(i, k, components)
             for j, column in self.omega_partials(k).items():
-                partials[j] = add(partials.get(j, ZERO), cross(column, arm))
+                partials[j] = add_components(partials.get(j, ZERO), cross_product(column, arm))
             R = self.rotation(k)
             for j in self._movers(components):
                 slope = self._slope(components, j)
                 if any(slope):
-                    partials[j] = add(partials.get(j, ZERO), times(R, slope))
+                    partials[j] = add_components(partials.get(j, ZERO), multiply_matrix(R, slope))
         return self._named_partials(partials, f"Jv_{place.name}")
 
     def _acceleration0(self, i: int) -> Components:
@@ -336,19 +338,28 @@ class NamedKinematics:
         if place.velocity is not None:
             for k, components in place.velocity:
                 still, R = self._still(components), self.rotation(k)
-                total = add(total, times(R, self._rate(still)))
-                total = add(total, cross(self.omega(k), self.named(times(R, still), f"v_{place.name}_in")))
+                total = add_components(total, multiply_matrix(R, self._rate(still)))
+                total = add_components(
+                    total, cross_product(self.omega(k), self.named(multiply_matrix(R, still), f"v_{place.name}_in"))
+                )
             return self.named(total, f"a_{place.name}")
         total = self.acceleration0(place.parent)
         for k, components in place.position or ():
             arm, R, w = self._arm(i, k, components), self.rotation(k), self.omega(k)
             rate, second = self._rate(components), self._rate_of_rate(components)
             if k != 0:
-                swing = self.named(cross(w, arm), f"wxr_{place.name}")
-                total = add(total, add(cross(self.alpha0(k), arm), cross(w, swing)))
+                swing = self.named(cross_product(w, arm), f"wxr_{place.name}")
+                total = add_components(
+                    total, add_components(cross_product(self.alpha0(k), arm), cross_product(w, swing))
+                )
             if any(rate):
-                moving = self.named(times(R, rate), f"rr_{place.name}")
-                total = add(total, add(scale(sm.Integer(2), cross(w, moving)), times(R, second)))
+                moving = self.named(multiply_matrix(R, rate), f"rr_{place.name}")
+                total = add_components(
+                    total,
+                    add_components(
+                        scale_components(sm.Integer(2), cross_product(w, moving)), multiply_matrix(R, second)
+                    ),
+                )
         return self.named(total, f"a_{place.name}")
 
     # ------------------------------------------------------------------ accelerations
@@ -368,7 +379,7 @@ class NamedKinematics:
         frame = self.mechanism.frames[i]
         total = self.alpha(frame.reference)
         for k, components in frame.angular_velocity:
-            total = add(total, self._accelerated(k, components, f"w_{frame.name}_rel"))
+            total = add_components(total, self._accelerated(k, components, f"w_{frame.name}_rel"))
         return self.named_late(total, f"alpha_{frame.name}")
 
     def _acceleration(self, i: int) -> Components:
@@ -376,7 +387,7 @@ class NamedKinematics:
         place, total = self.mechanism.points[i], ZERO
         if place.velocity is not None:
             for k, components in place.velocity:
-                total = add(total, self._accelerated(k, components, f"v_{place.name}_in"))
+                total = add_components(total, self._accelerated(k, components, f"v_{place.name}_in"))
             return self.named_late(total, f"acc_{place.name}")
         if place.parent >= 0:
             total = self.acceleration(place.parent)
@@ -384,13 +395,20 @@ class NamedKinematics:
             arm, R, w = self._arm(i, k, components), self.rotation(k), self.omega(k)
             rate, second = self._rate(components), self._rate_of_rate(components)
             for j in self._movers(components):
-                second = add(second, scale(self.mechanism.u_dot[j], self._slope(components, j)))
+                second = add_components(second, scale_components(self.mechanism.u_dot[j], self._slope(components, j)))
             if k != 0:
-                swing = self.named(cross(w, arm), f"wxr_{place.name}")
-                total = add(total, add(cross(self.alpha(k), arm), cross(w, swing)))
+                swing = self.named(cross_product(w, arm), f"wxr_{place.name}")
+                total = add_components(
+                    total, add_components(cross_product(self.alpha(k), arm), cross_product(w, swing))
+                )
             if any(rate) or any(second):
-                moving = self.named(times(R, rate), f"rr_{place.name}")
-                total = add(total, add(scale(sm.Integer(2), cross(w, moving)), times(R, second)))
+                moving = self.named(multiply_matrix(R, rate), f"rr_{place.name}")
+                total = add_components(
+                    total,
+                    add_components(
+                        scale_components(sm.Integer(2), cross_product(w, moving)), multiply_matrix(R, second)
+                    ),
+                )
         return self.named_late(total, f"acc_{place.name}")
 
     def _accelerated(self, k: int, components: Components, hint: str) -> Components:
@@ -399,8 +417,12 @@ class NamedKinematics:
         rate = self._rate(still)
         for u, u_dot in zip(self.mechanism.u, self.mechanism.u_dot, strict=True):
             if any(u in c.free_symbols for c in still):
-                rate = add(rate, scale(u_dot, (still[0].diff(u), still[1].diff(u), still[2].diff(u))))
-        return add(times(R, rate), cross(self.omega(k), self.named(times(R, still), hint)))
+                rate = add_components(
+                    rate, scale_components(u_dot, (still[0].diff(u), still[1].diff(u), still[2].diff(u)))
+                )
+        return add_components(
+            multiply_matrix(R, rate), cross_product(self.omega(k), self.named(multiply_matrix(R, still), hint))
+        )
 
     # ------------------------------------------------------------------ pathways
 
@@ -418,12 +440,14 @@ class NamedKinematics:
         assert isinstance(load, PathwayLoad)
         lengths, rates, directions = [], [], []
         for a, b in zip(load.points, load.points[1:], strict=False):
-            d = self.named(add(self.position(b), scale(sm.S.NegativeOne, self.position(a))), f"d_{load.name}")
-            size = self.name(root_length(dot(d, d)), f"size_{load.name}")
-            e = self.named(scale(1 / size, d), f"e_{load.name}")
-            gap = add(self.velocity(b), scale(sm.S.NegativeOne, self.velocity(a)))
+            d = self.named(
+                add_components(self.position(b), scale_components(sm.S.NegativeOne, self.position(a))), f"d_{load.name}"
+            )
+            size = self.name(vector_length(dot_product(d, d)), f"size_{load.name}")
+            e = self.named(scale_components(1 / size, d), f"e_{load.name}")
+            gap = add_components(self.velocity(b), scale_components(sm.S.NegativeOne, self.velocity(a)))
             lengths.append(size)
-            rates.append(dot(e, gap))
+            rates.append(dot_product(e, gap))
             directions.append(e)
         self.assign(load.length, sm.Add(*lengths))
         self.assign(load.rate, sm.Add(*rates))
@@ -441,7 +465,7 @@ class NamedKinematics:
     def _rate(self, components: Components) -> Components:
         """Return the time derivative of components in their own axes, by the chain rule."""
         rates = self.mechanism.rates(self.q_dot)
-        x, y, z = (rate_of(c, rates) for c in components)
+        x, y, z = (total_time_derivative(c, rates) for c in components)
         return (x, y, z)
 
     def _rate_of_rate(self, components: Components) -> Components:
@@ -454,8 +478,8 @@ class NamedKinematics:
             if not c.free_symbols & rates.keys():
                 result.append(sm.S.Zero)
                 continue
-            rate = rate_of(c, rates)
-            second = rate_of(rate, rates)
+            rate = total_time_derivative(c, rates)
+            second = total_time_derivative(rate, rates)
             second += sm.Add(*(rate.diff(d) * s for d, s in zip(dots, self.q_second, strict=True)))
             result.append(second.xreplace(dict(zip(dots, self.q_dot, strict=True))))
         return (result[0], result[1], result[2])
@@ -481,7 +505,7 @@ class NamedKinematics:
             for j, speed in enumerate(self.mechanism.u_all):
                 if any(speed in c.free_symbols for c in components):
                     slope = (components[0].diff(speed), components[1].diff(speed), components[2].diff(speed))
-                    partials[j] = add(partials.get(j, ZERO), times(R, slope))
+                    partials[j] = add_components(partials.get(j, ZERO), multiply_matrix(R, slope))
 
     def _named_partials(self, partials: Partials, hint: str) -> Partials:
         """Name the entries of partial velocities; drop columns that are zero."""
@@ -489,7 +513,7 @@ class NamedKinematics:
         return {j: column for j, column in sorted(named.items()) if any(column)}
 
 
-def root_length(square: sm.Expr) -> sm.Expr:
+def vector_length(square: sm.Expr) -> sm.Expr:
     """Return the root of a sum of squares; of a single square without Abs, whose kink would be an event."""
     length = sm.sqrt(square)
     return NoEvent(length) if length.has(sm.Abs) else length

@@ -15,19 +15,19 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import (
     DrawnLoad,
     DrawnShape,
     JointKind,
-    Scenery,
+    AppearanceRecords,
     TracedPoint,
 )
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, VectorTerms
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
-from mb2fmu.model.declarations.shapes import Arrow, Look, Mesh, Trace, Visual
+from mb2fmu.model.declarations.shapes import LoadArrow, AppearanceItem, Mesh, PointTrace, VisualShape
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources import mechanics_source
 
-LookKind = TypeVar("LookKind", Visual, Trace, Arrow)
+AppearanceKind = TypeVar("AppearanceKind", VisualShape, PointTrace, LoadArrow)
 
 
-class Reader(Protocol):
+class AppearanceImportState(Protocol):
     """State of the reading that pictures need."""
 
     plain: SymbolMap
@@ -38,21 +38,23 @@ class Reader(Protocol):
         """Return the vector's components in the frames it is written in."""
 
 
-def looked_at(definition: ModelDefinition) -> Iterator[Point]:
+def list_appearance_points(definition: ModelDefinition) -> Iterator[Point]:
     """Yield the points that pictures need."""
     for look in definition.looks:
-        if isinstance(look, Trace):
+        if isinstance(look, PointTrace):
             yield look.point
-        elif isinstance(look, Arrow) and isinstance(look.load[0] if isinstance(look.load, tuple) else None, Point):
+        elif isinstance(look, LoadArrow) and isinstance(look.load[0] if isinstance(look.load, tuple) else None, Point):
             yield look.load[0]
-        elif isinstance(look, Visual):
+        elif isinstance(look, VisualShape):
             if isinstance(look.at, Point):
                 yield look.at
             elif hasattr(look.body, "masscenter"):
                 yield look.body.masscenter
 
 
-def read_scenery(definition: ModelDefinition, reader: Reader, load_of: Any, q_dynamic: Sequence[sm.Symbol]) -> Scenery:
+def read_appearance(
+    definition: ModelDefinition, reader: AppearanceImportState, load_of: Any, q_dynamic: Sequence[sm.Symbol]
+) -> AppearanceRecords:
     """Read the model's declarations of its looks.
 
     Args:
@@ -65,18 +67,22 @@ def read_scenery(definition: ModelDefinition, reader: Reader, load_of: Any, q_dy
         MechanismError: Naming every look that is not connected to the mechanism, or not fixed in its body.
     """
     faults: list[Fault] = []
-    scenery = Scenery(
-        shapes=tuple(_each(definition.looks, Visual, lambda v: _shape(v, reader, set(q_dynamic)), faults)),
-        traces=tuple(_each(definition.looks, Trace, lambda t: _trace(t, reader), faults)),
-        arrows=tuple(_each(definition.looks, Arrow, lambda a: _arrow(a, reader, load_of), faults)),
-        joints=tuple(_joints(definition, reader)),
+    scenery = AppearanceRecords(
+        shapes=tuple(
+            _read_each(definition.looks, VisualShape, lambda v: _read_shape(v, reader, set(q_dynamic)), faults)
+        ),
+        traces=tuple(_read_each(definition.looks, PointTrace, lambda t: _read_trace(t, reader), faults)),
+        arrows=tuple(_read_each(definition.looks, LoadArrow, lambda a: _read_arrow(a, reader, load_of), faults)),
+        joints=tuple(_read_joints(definition, reader)),
     )
     if faults:
         raise MechanismError("the looks of the mechanism cannot be used:", faults)
     return scenery
 
 
-def _each(looks: Sequence[Look], kind: type[LookKind], read: Any, faults: list[Fault]) -> Iterator[Any]:
+def _read_each(
+    looks: Sequence[AppearanceItem], kind: type[AppearanceKind], read: Any, faults: list[Fault]
+) -> Iterator[Any]:
     """Yield the drawable record of each look of one kind; collect the faults of those that cannot be drawn."""
     for look in looks:
         if isinstance(look, kind):
@@ -86,58 +92,62 @@ def _each(looks: Sequence[Look], kind: type[LookKind], read: Any, faults: list[F
                 faults += [Fault(fault.what, look.where, fault.remedy) for fault in error.faults]
 
 
-def _refusal(what: str, remedy: str) -> MechanismError:
+def _appearance_error(what: str, remedy: str) -> MechanismError:
     """Return the error of a look that cannot be drawn, with its remedy."""
     return MechanismError("", [Fault(what, remedy=remedy)])
 
 
-def _point(point: Point, reader: Reader) -> int:
+def _point_number(point: Point, reader: AppearanceImportState) -> int:
     """Return a point's number; refuse one that is not connected to the mechanism."""
     if point not in reader.point_of:
-        raise _refusal(f"point {point.name} is not connected to the mechanism", "locate it by set_pos or locatenew")
+        raise _appearance_error(
+            f"point {point.name} is not connected to the mechanism", "locate it by set_pos or locatenew"
+        )
     return reader.point_of[point]
 
 
-def _shape(look: Visual, reader: Reader, moving: set[sm.Symbol]) -> DrawnShape:
+def _read_shape(look: VisualShape, reader: AppearanceImportState, moving: set[sm.Symbol]) -> DrawnShape:
     """Read a shape: its frame and point, sizes, fixed offset, and the direction of its axis (y by default)."""
     frame = look.body if isinstance(look.body, ReferenceFrame) else getattr(look.body, "frame", None)
     if frame is not None and frame not in reader.frame_of:
-        raise _refusal(f"frame {frame.name} is not connected to the inertial frame", "orient it")
+        raise _appearance_error(f"frame {frame.name} is not connected to the inertial frame", "orient it")
     number = 0 if frame is None else reader.frame_of[frame]
     point = look.at if isinstance(look.at, Point) else look.body.masscenter
     zero, up = (sm.S.Zero, sm.S.Zero, sm.S.Zero), (sm.S.Zero, sm.S.One, sm.S.Zero)
     offset, along = look.at if isinstance(look.at, Vector) else None, look.along
     return DrawnShape(
         body=str(look.body.name),
-        point=_point(point, reader),
+        point=_point_number(point, reader),
         frame=number,
         kind=type(look.shape).__name__.lower(),  # type: ignore[arg-type]
         sizes=tuple(reader.plain(sm.sympify(size)) for size in look.shape.sizes),
         mesh=str(look.shape.path) if isinstance(look.shape, Mesh) else "",
-        offset=zero if offset is None else _fixed(offset, number, reader, moving),
-        along=up if along is None else _fixed(along, number, reader, moving),
+        offset=zero if offset is None else _fixed_components(offset, number, reader, moving),
+        along=up if along is None else _fixed_components(along, number, reader, moving),
         color=look.color,
         opacity=look.opacity,
         where=look.where,
     )
 
 
-def _fixed(vector: Vector, frame: int, reader: Reader, moving: set[sm.Symbol]) -> Components:
+def _fixed_components(vector: Vector, frame: int, reader: AppearanceImportState, moving: set[sm.Symbol]) -> Components:
     """Return the components of a vector that is fixed in one frame."""
     terms = reader.terms(vector)
     if not terms:
         return (sm.S.Zero, sm.S.Zero, sm.S.Zero)
     if len(terms) != 1 or terms[0][0] != frame or any(c.free_symbols & moving for c in terms[0][1]):
-        raise _refusal(f"{vector} is not fixed in the body that it belongs to", "write it along the axes of its frame")
+        raise _appearance_error(
+            f"{vector} is not fixed in the body that it belongs to", "write it along the axes of its frame"
+        )
     return terms[0][1]
 
 
-def _trace(look: Trace, reader: Reader) -> TracedPoint:
+def _read_trace(look: PointTrace, reader: AppearanceImportState) -> TracedPoint:
     """Read a point whose path is drawn."""
-    return TracedPoint(look.point.name, _point(look.point, reader), look.color)
+    return TracedPoint(look.point.name, _point_number(look.point, reader), look.color)
 
 
-def _arrow(look: Arrow, reader: Reader, load_of: Any) -> DrawnLoad:
+def _read_arrow(look: LoadArrow, reader: AppearanceImportState, load_of: Any) -> DrawnLoad:
     """Read an arrow: either a load of the mechanics by its number, or a point and a vector of the user's."""
     if id(look.load) in load_of:
         number = load_of[id(look.load)]
@@ -145,10 +155,10 @@ def _arrow(look: Arrow, reader: Reader, load_of: Any) -> DrawnLoad:
         name = str(getattr(place, "name", "")) or f"load {number + 1}"
         return DrawnLoad(name, number, -1, (), look.scale, look.color)
     point, vector = look.load
-    return DrawnLoad(f"at {point.name}", -1, _point(point, reader), reader.terms(vector), look.scale, look.color)
+    return DrawnLoad(f"at {point.name}", -1, _point_number(point, reader), reader.terms(vector), look.scale, look.color)
 
 
-def _joints(definition: ModelDefinition, reader: Reader) -> Iterator[DrawnJoint]:
+def _read_joints(definition: ModelDefinition, reader: AppearanceImportState) -> Iterator[DrawnJoint]:
     """Yield each joint of a SymPy system as drawn: its kind, point and axis; a zero axis where it has none."""
     for joint in mechanics_source.joints(definition.mechanics):
         kind: JointKind = "pin" if isinstance(joint, PinJoint) else "other"

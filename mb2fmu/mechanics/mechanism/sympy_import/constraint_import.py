@@ -18,17 +18,21 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceApplication
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, directional_derivative, time_derivative
-from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import Group, of_unit_length, vanishes
-from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import Trees
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
+    QuaternionGroup,
+    normalize_quaternions,
+    vanishes_at_unit_length,
+)
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.variables import Constraint
 
-HEADLINE = "the constraints cannot be used:"
+CONSTRAINT_HEADLINE = "the constraints cannot be used:"
 
 
 @dataclass(frozen=True, slots=True)
-class Motion:
+class ConstraintSymbols:
     """Symbols and rates in which constraints are written."""
 
     t: sm.Symbol
@@ -38,11 +42,11 @@ class Motion:
     late: frozenset[sm.Symbol]
     auxiliary: Sequence[sm.Symbol] = ()
     inputs: frozenset[sm.Symbol] = frozenset()
-    quaternions: tuple[Group, ...] = ()
+    quaternions: tuple[QuaternionGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Constraints:
+class ImportedConstraints:
     """The constraints of a mechanism.
 
     Attributes:
@@ -58,7 +62,9 @@ class Constraints:
     auxiliary: sm.ImmutableMatrix | None = None
 
 
-def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, said: Sequence[Constraint]) -> Constraints:
+def read_constraints(
+    mechanics: Mechanics, plain: SymbolMap, motion: ConstraintSymbols, said: Sequence[Constraint]
+) -> ImportedConstraints:
     """Read all constraints.
 
     Args:
@@ -73,43 +79,45 @@ def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, sai
     """
     phis = [plain(row) for row in mechanics_source.holonomic_constraints(mechanics)]
     rows = [plain(row) for row in mechanics_source.velocity_constraints(mechanics)]
-    phis, rows = _of_unit_length(phis, rows, motion)
-    faults = _faults_of_rows(phis, rows, motion)
+    phis, rows = _normalize_rows(phis, rows, motion)
+    faults = _row_faults(phis, rows, motion)
     if faults:
-        raise MechanismError(HEADLINE, faults)
+        raise MechanismError(CONSTRAINT_HEADLINE, faults)
     hidden = [_auxiliary_part(row, motion) for row in rows]
     rows = [sm.expand(row - part) if part != 0 else row for row, part in zip(rows, hidden, strict=True)]
-    order, rows, faults = _rates_first(phis, rows, motion)
+    order, rows, faults = _order_rate_rows(phis, rows, motion)
     names = [f"holonomic[{i + 1}]" for i in range(len(phis))]
     names += [f"nonholonomic[{i + 1}]" for i in range(len(rows) - len(phis))]
-    found, more = _assign(said, plain, phis, rows, motion)
+    found, more = _assign_declarations(said, plain, phis, rows, motion)
     faults += more
     names = [item.name if item and item.name else name for item, name in zip(found, names, strict=True)]
-    faults += [Fault(f"two constraints are called {n}", remedy="rename one") for n in _doubles(names)]
+    faults += [Fault(f"two constraints are called {n}", remedy="rename one") for n in _duplicate_names(names)]
     if faults:
-        raise MechanismError(HEADLINE, faults)
+        raise MechanismError(CONSTRAINT_HEADLINE, faults)
     holonomic = tuple(zip(names, phis, strict=False))
     if not rows:
-        return Constraints(holonomic, None, ())
+        return ImportedConstraints(holonomic, None, ())
     vector = sm.Matrix(rows)
     jacobian = sm.SparseMatrix(
-        len(rows), len(motion.u), {(i, j): slope for i, row in enumerate(rows) for j, slope in _slopes(row, motion.u)}
+        len(rows),
+        len(motion.u),
+        {(i, j): slope for i, row in enumerate(rows) for j, slope in _row_slopes(row, motion.u)},
     )
     offset = vector.xreplace(dict.fromkeys(motion.u, sm.S.Zero))
     rates = {motion.t: sm.S.One, **dict(zip(motion.q, motion.q_dot, strict=True))}
     bias = sm.Matrix([directional_derivative(row, rates) for row in rows])
     matrices = (sm.ImmutableMatrix(part) for part in (jacobian, offset, bias))
-    auxiliary = _auxiliary_columns([factor * hidden[k] for k, factor in order], motion)
-    return Constraints(holonomic, VelocityConstraints(tuple(names), *matrices), tuple(found), auxiliary)
+    auxiliary = _auxiliary_jacobian([factor * hidden[k] for k, factor in order], motion)
+    return ImportedConstraints(holonomic, VelocityConstraints(tuple(names), *matrices), tuple(found), auxiliary)
 
 
-def _auxiliary_part(row: sm.Expr, motion: Motion) -> sm.Expr:
+def _auxiliary_part(row: sm.Expr, motion: ConstraintSymbols) -> sm.Expr:
     """Return the part of a row in auxiliary speeds, which are zero in the motion."""
     parts = [speed * directional_derivative(row, {speed: sm.S.One}) for speed in motion.auxiliary]
     return sm.Add(*(part for speed, part in zip(motion.auxiliary, parts, strict=True) if speed in row.free_symbols))
 
 
-def _auxiliary_columns(parts: Sequence[sm.Expr], motion: Motion) -> sm.ImmutableMatrix | None:
+def _auxiliary_jacobian(parts: Sequence[sm.Expr], motion: ConstraintSymbols) -> sm.ImmutableMatrix | None:
     """Return the derivatives of these parts with respect to the auxiliary speeds; None where all vanish."""
     if not any(part != 0 for part in parts):
         return None
@@ -118,7 +126,7 @@ def _auxiliary_columns(parts: Sequence[sm.Expr], motion: Motion) -> sm.Immutable
 
 
 def read_force_applications(
-    said: Sequence[Constraint | None], trees: Trees, bodies: Sequence[Any]
+    said: Sequence[Constraint | None], trees: KinematicTree, bodies: Sequence[Any]
 ) -> tuple[tuple[ForceApplication, ...], ...]:
     """Return the places where the force of each row acts; an empty tuple where none is given.
 
@@ -143,11 +151,11 @@ def read_force_applications(
             row.append(ForceApplication(numbers[centre], not isinstance(centre, Point), trees.terms(vector), body))
         acts.append(tuple(row))
     if faults:
-        raise MechanismError(HEADLINE, faults)
+        raise MechanismError(CONSTRAINT_HEADLINE, faults)
     return tuple(acts)
 
 
-def dependent_speeds(
+def choose_dependent_speeds(
     constraints: VelocityConstraints, start: Mapping[sm.Symbol, float], guessed: Collection[int]
 ) -> list[int]:
     """Choose as many dependent speeds as constraints: guesses if the start determines them, then the best conditioned.
@@ -160,7 +168,7 @@ def dependent_speeds(
     A = np.array(constraints.jacobian.xreplace({s: sm.Float(v, 17) for s, v in start.items()}).evalf(17), dtype=float)
     chosen: list[int] = []
     others = [i for i in range(A.shape[1]) if i not in guessed]
-    for least, some in ((_DETERMINED, sorted(guessed)), (-1.0, others)):
+    for least, some in ((_MIN_PIVOT_RATIO, sorted(guessed)), (-1.0, others)):
         rest = A
         if chosen:  # what the chosen columns explain is taken out before others are looked at
             rest = qr(A[:, chosen])[0][:, len(chosen) :].T @ A
@@ -172,26 +180,26 @@ def dependent_speeds(
     return sorted(chosen)
 
 
-_DETERMINED = 1e-3
+_MIN_PIVOT_RATIO = 1e-3
 """Least part of the largest entry of A with which a constraint determines a guessed speed."""
 
 
-def acted_on(said: Iterable[Constraint]) -> list[object]:
+def list_application_places(said: Iterable[Constraint]) -> list[object]:
     """Return the points and frames at which constraint forces act."""
     return [place.masscenter if isinstance(place, BodyBase) else place for item in said for place, *_ in item.acts]
 
 
-def _faults_of_rows(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion) -> list[Fault]:
+def _row_faults(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: ConstraintSymbols) -> list[Fault]:
     """Return symbols that may not stand in constraints."""
     faults = []
     for i, phi in enumerate(phis):
         wrong = phi.free_symbols & {*motion.u, *motion.late}
         if wrong:
-            what = f"holonomic constraint {i + 1} contains {_names(wrong)}, and must contain coordinates and time only"
+            what = f"holonomic constraint {i + 1} contains {_format_symbol_names(wrong)}, and must contain coordinates and time only"
             faults.append(Fault(what, remedy="give it as a velocity constraint"))
         given = phi.free_symbols & motion.inputs
         if given:
-            what = f"holonomic constraint {i + 1} contains the input {_names(given)}: coordinates would jump with it"
+            what = f"holonomic constraint {i + 1} contains the input {_format_symbol_names(given)}: coordinates would jump with it"
             remedy = (
                 "prescribe an expression of time, or its rate by a velocity constraint; or solve the loop in closed "
             )
@@ -200,16 +208,16 @@ def _faults_of_rows(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Mo
     for i, row in enumerate(rows):
         late = row.free_symbols & motion.late
         if late:
-            what = f"velocity constraint {i + 1} contains {_names(late)}: it depends on accelerations"
+            what = f"velocity constraint {i + 1} contains {_format_symbol_names(late)}: it depends on accelerations"
             faults.append(Fault(what, remedy="a constraint relates coordinates, speeds and time only"))
-        elif any(slope.free_symbols & set(speeds) for _, slope in _slopes(row, speeds)):
+        elif any(slope.free_symbols & set(speeds) for _, slope in _row_slopes(row, speeds)):
             what = f"velocity constraint {i + 1} is not linear in the speeds"
             faults.append(Fault(what, str(row)[:80], "write it linear in the speeds"))
     return faults
 
 
-def _of_unit_length(
-    phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion
+def _normalize_rows(
+    phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: ConstraintSymbols
 ) -> tuple[list[sm.Expr], list[sm.Expr]]:
     """Return rows with quaternions scaled to unit length.
 
@@ -221,23 +229,23 @@ def _of_unit_length(
         return list(phis), list(rows)
     kept = []
     for phi in phis:
-        unit = of_unit_length(phi, groups, q)
-        if not vanishes(unit, groups, q):
+        unit = normalize_quaternions(phi, groups, q)
+        if not vanishes_at_unit_length(unit, groups, q):
             kept.append(unit)
-        elif not vanishes(time_derivative(phi, q, motion.q_dot, motion.t), groups, q):
+        elif not vanishes_at_unit_length(time_derivative(phi, q, motion.q_dot, motion.t), groups, q):
             kept.append(phi)
-    units = [of_unit_length(row, groups, q) for row in rows]
-    return kept, [row for row in units if not vanishes(row, groups, q)]
+    units = [normalize_quaternions(row, groups, q) for row in rows]
+    return kept, [row for row in units if not vanishes_at_unit_length(row, groups, q)]
 
 
-def _slopes(row: sm.Expr, symbols: Sequence[sm.Symbol]) -> list[tuple[int, sm.Expr]]:
+def _row_slopes(row: sm.Expr, symbols: Sequence[sm.Symbol]) -> list[tuple[int, sm.Expr]]:
     """Return number and derivative for each of the symbols that stand in the row."""
     free = row.free_symbols
     return [(j, directional_derivative(row, {s: sm.S.One})) for j, s in enumerate(symbols) if s in free]
 
 
-def _rates_first(
-    phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion
+def _order_rate_rows(
+    phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: ConstraintSymbols
 ) -> tuple[list[tuple[int, sm.Expr]], list[sm.Expr], list[Fault]]:
     """Return velocity rows so that row i is the rate of holonomic row i; KanesMethod may reorder and scale them.
 
@@ -248,25 +256,29 @@ def _rates_first(
     order: list[tuple[int, sm.Expr]] = []
     for i, phi in enumerate(phis):
         rate = time_derivative(phi, motion.q, motion.q_dot, motion.t)
-        wanted = of_unit_length(rate, motion.quaternions, motion.q)
-        match = next((k for k, row in left.items() if row == wanted or proportional(row, wanted)), None)
+        wanted = normalize_quaternions(rate, motion.quaternions, motion.q)
+        match = next((k for k, row in left.items() if row == wanted or are_proportional(row, wanted)), None)
         if match is None:
             what = f"no velocity constraint is the rate of holonomic constraint {i + 1}"
             faults.append(Fault(what, remedy="add its time derivative to velocity_constraints of the KanesMethod"))
             continue
-        order.append((match, _factor(wanted, left.pop(match))))
+        order.append((match, _proportionality_factor(wanted, left.pop(match))))
         first.append(rate)
     return [*order, *((k, sm.S.One) for k in left)], [*first, *left.values()], faults
 
 
-def _assign(
-    said: Sequence[Constraint], plain: SymbolMap, phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion
+def _assign_declarations(
+    said: Sequence[Constraint],
+    plain: SymbolMap,
+    phis: Sequence[sm.Expr],
+    rows: Sequence[sm.Expr],
+    motion: ConstraintSymbols,
 ) -> tuple[list[Constraint | None], list[Fault]]:
     """Return for each row the user's declarations of it."""
     found: list[Constraint | None] = [None] * len(rows)
     faults = []
     for item in said:
-        index = find_row(of_unit_length(plain(item.row), motion.quaternions, motion.q), phis, rows)
+        index = find_constraint_row(normalize_quaternions(plain(item.row), motion.quaternions, motion.q), phis, rows)
         if index is None:
             what = f"{str(item.row)[:80]} is not among the mechanics' constraints"
             faults.append(Fault(what, item.where, "give the expression that was given to the mechanics"))
@@ -277,7 +289,7 @@ def _assign(
     return found, faults
 
 
-def find_row(expression: sm.Expr, phis: Sequence[sm.Expr], rows: Sequence[sm.Expr]) -> int | None:
+def find_constraint_row(expression: sm.Expr, phis: Sequence[sm.Expr], rows: Sequence[sm.Expr]) -> int | None:
     """Number of the velocity row whose constraint ``expression`` is; phi(q, t) of a holonomic one will do."""
     for candidates in (phis, rows):
         for i, candidate in enumerate(candidates):
@@ -285,66 +297,66 @@ def find_row(expression: sm.Expr, phis: Sequence[sm.Expr], rows: Sequence[sm.Exp
                 return i
     for candidates in (phis, rows):
         for i, candidate in enumerate(candidates):
-            if _equal(expression, candidate):
+            if _are_equal(expression, candidate):
                 return i
     return None
 
 
-_PLACES = 4  # at which two expressions are compared
-_KEPT = 1024  # expressions whose values are remembered
+_SAMPLE_COUNT = 4  # at which two expressions are compared
+_CACHE_SIZE = 1024  # expressions whose values are remembered
 
 
-def _samples(a: sm.Expr, b: sm.Expr) -> tuple[np.ndarray, np.ndarray]:
+def _sample_both(a: sm.Expr, b: sm.Expr) -> tuple[np.ndarray, np.ndarray]:
     """Return the values of two expressions at the same random places."""
-    return _sampled(a), _sampled(b)
+    return _sample_expression(a), _sample_expression(b)
 
 
-@lru_cache(maxsize=_KEPT)
-def _sampled(expression: sm.Expr) -> np.ndarray:
+@lru_cache(maxsize=_CACHE_SIZE)
+def _sample_expression(expression: sm.Expr) -> np.ndarray:
     """Return an expression's values at random places that depend on its symbols alone; each row is evaluated once."""
     symbols = sorted(expression.free_symbols, key=str)
     function = sm.lambdify(symbols, expression, modules=["scipy", "numpy"], cse=True)
-    places = np.array([_drawn(symbol) for symbol in symbols]).reshape(len(symbols), _PLACES)
+    places = np.array([_random_values(symbol) for symbol in symbols]).reshape(len(symbols), _SAMPLE_COUNT)
     with np.errstate(all="ignore"):
-        return np.array([function(*places[:, k]) for k in range(_PLACES)], dtype=float)
+        return np.array([function(*places[:, k]) for k in range(_SAMPLE_COUNT)], dtype=float)
 
 
-@lru_cache(maxsize=_KEPT)
-def _drawn(symbol: sm.Basic) -> np.ndarray:
+@lru_cache(maxsize=_CACHE_SIZE)
+def _random_values(symbol: sm.Basic) -> np.ndarray:
     """Return random values of a symbol: always the same for it, different for every other symbol."""
     seed = zlib.crc32(repr(symbol.sort_key()).encode())
-    return np.random.default_rng(seed).uniform(0.2, 1.0, _PLACES)
+    return np.random.default_rng(seed).uniform(0.2, 1.0, _SAMPLE_COUNT)
 
 
-def _equal(a: sm.Expr, b: sm.Expr) -> bool:
+def _are_equal(a: sm.Expr, b: sm.Expr) -> bool:
     """Return whether two expressions have the same values at random points, to a relative 1e-10."""
-    x, y = _samples(a, b)
+    x, y = _sample_both(a, b)
     return bool(np.all(np.abs(x - y) <= 1e-10 * (np.abs(x) + np.abs(y) + 1e-300)))
 
 
-def proportional(a: sm.Expr, b: sm.Expr) -> bool:
+def are_proportional(a: sm.Expr, b: sm.Expr) -> bool:
     """Return whether a = c b with a constant c, at random places."""
-    x, y = _samples(a, b)
+    x, y = _sample_both(a, b)
     good = np.isfinite(x) & np.isfinite(y)
     x, y = x[good], y[good]
     return bool(len(x) > 1 and np.linalg.norm(x) > 0 and abs(x @ y) >= (1 - 1e-12) * np.sqrt((x @ x) * (y @ y)))
 
 
-def _factor(a: sm.Expr, b: sm.Expr) -> sm.Expr:
-    """Return the constant c of a = c b, for ``proportional`` expressions."""
+def _proportionality_factor(a: sm.Expr, b: sm.Expr) -> sm.Expr:
+    """Return the constant c of a = c b, for ``are_proportional`` expressions."""
     if a == b:
         return sm.S.One
-    x, y = _samples(a, b)
+    x, y = _sample_both(a, b)
     good = np.isfinite(x) & np.isfinite(y)
     factor = float(x[good] @ y[good] / (y[good] @ y[good]))
     return sm.Integer(round(factor)) if abs(factor - round(factor)) < 1e-12 else sm.Float(factor, 17)
 
 
-def _names(symbols: Iterable[sm.Basic]) -> str:
+def _format_symbol_names(symbols: Iterable[sm.Basic]) -> str:
     """Return the names of symbols, sorted, for a message."""
     return ", ".join(sorted(map(str, symbols)))
 
 
-def _doubles(names: Sequence[str]) -> list[str]:
+def _duplicate_names(names: Sequence[str]) -> list[str]:
     """Return the names that occur more than once, sorted."""
     return sorted({name for name in names if names.count(name) > 1})

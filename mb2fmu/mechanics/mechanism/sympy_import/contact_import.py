@@ -14,21 +14,21 @@ from mb2fmu.mechanics.equations.contact_records import ContactFriction, Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, directional_derivative, time_derivative
 from mb2fmu.model.declarations.declared_contacts import DeclaredContact, DeclaredFriction
-from mb2fmu.model.variables import plain_name
+from mb2fmu.model.variables import symbol_word
 
-_RANK = 1e-9  # what is smaller than this part counts as none
+_RANK_TOLERANCE = 1e-9  # what is smaller than this part counts as none
 
-_ALIKE = 1e-12  # 1 - cosine of the gaps at some places
-_ASIDE = 0.1  # of magnitudes, or of 1: how far places lie about the start
+_COSINE_TOLERANCE = 1e-12  # 1 - cosine of the gaps at some places
+_SAMPLE_DISTANCE = 0.1  # of magnitudes, or of 1: how far places lie about the start
 
 Floats = npt.NDArray[np.float64]
-Rates = tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]
+SymbolRates = tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]
 
 
 def read_contacts(
     declared: Sequence[DeclaredContact],
     plain: SymbolMap,
-    moving: Rates,
+    moving: SymbolRates,
     u: Sequence[sm.Symbol],
     taken: set[str],
     *,
@@ -50,9 +50,9 @@ def read_contacts(
     if not declared:
         return None
     rough = any(contact.friction for contact in declared)
-    each = tuple(_read(contact, plain, moving, u, taken, rough=rough) for contact in declared)
+    each = tuple(_read_contact(contact, plain, moving, u, taken, rough=rough) for contact in declared)
     if latched:
-        each = tuple(_pinnable(contact, taken) for contact in each)
+        each = tuple(_add_latch_symbols(contact, taken) for contact in each)
     faults = [
         Fault(f"no speed changes the gap of {contact.name}", contact.where, "write it in coordinates that move")
         for contact, row in zip(declared, each, strict=True)
@@ -67,16 +67,18 @@ def read_contacts(
     ]
     if faults:
         raise MechanismError("contacts cannot be read:", faults)
-    jumps = tuple(fresh(f"jump_{speed.name}", taken) for speed in u)
+    jumps = tuple(make_fresh_symbol(f"jump_{speed.name}", taken) for speed in u)
     if not rough:
         return Contacts(each, declared[0].order, jumps)
-    shifts = tuple(fresh(f"shift_{speed.name}", taken) for speed in u)
+    shifts = tuple(make_fresh_symbol(f"shift_{speed.name}", taken) for speed in u)
     counted = next(contact.friction for contact in declared if contact.friction)
     assert counted.changes is not None  # the first with friction counts for all
-    return Contacts(each, declared[0].order, jumps, shifts, plain(counted.changes), fresh("contacts_change", taken))
+    return Contacts(
+        each, declared[0].order, jumps, shifts, plain(counted.changes), make_fresh_symbol("contacts_change", taken)
+    )
 
 
-def held_by_constraints(
+def constrained_contact_faults(
     contacts: Contacts | None,
     declared: Sequence[DeclaredContact],
     constraints: VelocityConstraints | None,
@@ -85,17 +87,17 @@ def held_by_constraints(
     """Yield contacts whose gap no free motion at the start changes: an impact could not act there."""
     if contacts is None or constraints is None:
         return
-    free = free_directions(constraints, start)
+    free = free_motion_directions(constraints, start)
     for contact, item in zip(contacts.each, declared, strict=True):
-        if held_by(free, contact.jacobian, start):
+        if is_constrained(free, contact.jacobian, start):
             what = f"the constraints hold the gap of {contact.name}: no impact could change its rate"
             yield Fault(what, item.where, "leave it out, or take away what is redundant")
-        if contact.friction and held_by(free, contact.friction.jacobian, start):
+        if contact.friction and is_constrained(free, contact.friction.jacobian, start):
             what = f"the constraints hold the slip of {contact.name}: no friction could change it"
             yield Fault(what, item.where, "leave the friction out, or take away what is redundant")
 
 
-def sliding_as_they_open(
+def coupled_slip_faults(
     contacts: Contacts | None,
     declared: Sequence[DeclaredContact],
     constraints: VelocityConstraints | None,
@@ -109,12 +111,15 @@ def sliding_as_they_open(
         if contact.friction is None:
             continue
         rows = sm.ImmutableMatrix.vstack(contact.jacobian, contact.friction.jacobian)
-        for place in (start, *places_about(start)):
-            found = at_place(rows, place)
+        for place in (start, *sample_near_start(start)):
+            found = evaluate_matrix(rows, place)
             if constraints is not None:
-                found = found @ free_directions(constraints, place).T
+                found = found @ free_motion_directions(constraints, place).T
             sizes = np.linalg.norm(found, axis=1)
-            if not np.all(sizes > 0.0) or np.linalg.svd(found / sizes[:, None])[1][1:].max(initial=0.0) > _RANK:
+            if (
+                not np.all(sizes > 0.0)
+                or np.linalg.svd(found / sizes[:, None])[1][1:].max(initial=0.0) > _RANK_TOLERANCE
+            ):
                 break
         else:
             what = f"the slip of {contact.name} is a multiple of the rate of its gap: friction and normal force are one"
@@ -122,7 +127,7 @@ def sliding_as_they_open(
             yield Fault(what, item.where, remedy)
 
 
-def said_twice(
+def duplicate_contact_faults(
     contacts: Contacts | None, declared: Sequence[DeclaredContact], start: Mapping[sm.Symbol, float]
 ) -> Iterator[Fault]:
     """Yield contacts whose gap is a multiple of another's: their forces would not be determined.
@@ -136,49 +141,52 @@ def said_twice(
         return
     gaps = sm.ImmutableMatrix([[contact.gap for contact in contacts.each]])
     try:
-        found = np.array([at_place(gaps, place).ravel() for place in places_about(start)])
+        found = np.array([evaluate_matrix(gaps, place).ravel() for place in sample_near_start(start)])
     except TypeError:  # a gap that is no real number there
         return
     found /= np.maximum(np.linalg.norm(found, axis=0), np.finfo(float).tiny)
     for j, item in enumerate(declared):
         cosines = found[:, :j].T @ found[:, j]
-        if np.any(cosines > 1.0 - _ALIKE):
+        if np.any(cosines > 1.0 - _COSINE_TOLERANCE):
             other = declared[int(np.argmax(cosines))].name
             what = f"{item.name} has the gap of {other}, or a multiple of it: how they share a force is not determined"
             yield Fault(what, item.where, "leave one of the two out")
-        if np.any(cosines < _ALIKE - 1.0):
+        if np.any(cosines < _COSINE_TOLERANCE - 1.0):
             other = declared[int(np.argmin(cosines))].name
             what = f"{item.name} has the gap of {other} with the other sign: both are >= 0 only where both are 0"
             remedy = "give what is between them room, or hold it there by a constraint or a Latch"
             yield Fault(what, item.where, remedy)
 
 
-def places_about(start: Mapping[sm.Symbol, float]) -> list[dict[sm.Symbol, float]]:
+def sample_near_start(start: Mapping[sm.Symbol, float]) -> list[dict[sm.Symbol, float]]:
     """Return some places about the start, with other parameters too."""
     generator = np.random.default_rng(5)
-    return [{s: v + max(abs(v), 1.0) * generator.uniform(-_ASIDE, _ASIDE) for s, v in start.items()} for _ in range(4)]
+    return [
+        {s: v + max(abs(v), 1.0) * generator.uniform(-_SAMPLE_DISTANCE, _SAMPLE_DISTANCE) for s, v in start.items()}
+        for _ in range(4)
+    ]
 
 
-def free_directions(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> Floats:
+def free_motion_directions(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> Floats:
     """Return the motions that the constraints leave free at the start, one per row."""
-    _, sizes, directions = np.linalg.svd(at_place(constraints.jacobian, start))
-    return np.asarray(directions[np.count_nonzero(sizes > _RANK * sizes[0]) :])
+    _, sizes, directions = np.linalg.svd(evaluate_matrix(constraints.jacobian, start))
+    return np.asarray(directions[np.count_nonzero(sizes > _RANK_TOLERANCE * sizes[0]) :])
 
 
-def held_by(free: Floats, jacobian: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> bool:
+def is_constrained(free: Floats, jacobian: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> bool:
     """Return whether none of these motions changes a quantity with this gradient."""
-    G = at_place(jacobian, start).ravel()
-    return bool(np.linalg.norm(free @ G) <= _RANK * np.linalg.norm(G))
+    G = evaluate_matrix(jacobian, start).ravel()
+    return bool(np.linalg.norm(free @ G) <= _RANK_TOLERANCE * np.linalg.norm(G))
 
 
-def at_place(matrix: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> Floats:
+def evaluate_matrix(matrix: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> Floats:
     """Return a matrix of expressions as numbers."""
     values = {symbol: sm.Float(value, 17) for symbol, value in start.items()}
     return np.array(matrix.xreplace(values).evalf(17), dtype=float)
 
 
-def second_order(
-    position: sm.Expr, moving: Rates, u: Sequence[sm.Symbol]
+def differentiate_position_twice(
+    position: sm.Expr, moving: SymbolRates, u: Sequence[sm.Symbol]
 ) -> tuple[sm.ImmutableMatrix, sm.Expr, sm.Expr]:
     """Return G, b and c of a position in plain symbols: its rate is G u + b, its second rate G u' + c."""
     symbols, rates, t = moving
@@ -189,10 +197,10 @@ def second_order(
     return sm.ImmutableMatrix(1, len(u), slopes), rate.xreplace(dict.fromkeys(u, sm.S.Zero)), bias
 
 
-def _read(
+def _read_contact(
     contact: DeclaredContact,
     plain: SymbolMap,
-    moving: Rates,
+    moving: SymbolRates,
     u: Sequence[sm.Symbol],
     taken: set[str],
     *,
@@ -200,8 +208,8 @@ def _read(
 ) -> UnilateralContact:
     """Read one contact in plain symbols; ``rough``: one of them has friction."""
     gap = plain(contact.gap)
-    jacobian, offset, bias = second_order(gap, moving, u)
-    word = plain_name(contact.force)
+    jacobian, offset, bias = differentiate_position_twice(gap, moving, u)
+    word = symbol_word(contact.force)
     return UnilateralContact(
         name=contact.name,
         gap=gap,
@@ -216,21 +224,21 @@ def _read(
         impulse=plain(contact.impulse),
         count=plain(contact.count),
         force=plain(contact.force),
-        blow=fresh(f"blow_{word}", taken),
-        rests=fresh(f"rests_{word}", taken),
-        friction=_read_friction(contact.friction, plain, moving, u, taken) if contact.friction else None,
-        stays=fresh(f"stays_{word}", taken) if rough else None,
+        impact_impulse=make_fresh_symbol(f"blow_{word}", taken),
+        rests=make_fresh_symbol(f"rests_{word}", taken),
+        friction=_read_contact_friction(contact.friction, plain, moving, u, taken) if contact.friction else None,
+        resting_after_change=make_fresh_symbol(f"stays_{word}", taken) if rough else None,
     )
 
 
-def _read_friction(
-    friction: DeclaredFriction, plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]
+def _read_contact_friction(
+    friction: DeclaredFriction, plain: SymbolMap, moving: SymbolRates, u: Sequence[sm.Symbol], taken: set[str]
 ) -> ContactFriction:
     """Return a contact's friction in plain symbols."""
     slip = plain(friction.slip)
     symbols, rates, t = moving
     known = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}
-    word = plain_name(friction.force)
+    word = symbol_word(friction.force)
     return ContactFriction(
         coefficient=plain(friction.coefficient),
         jacobian=sm.ImmutableMatrix(1, len(u), [directional_derivative(slip, {s: sm.S.One}) for s in u]),
@@ -239,21 +247,23 @@ def _read_friction(
         sliding=plain(friction.sliding),
         impulse=plain(friction.impulse),
         force=plain(friction.force),
-        blow=fresh(f"blow_{word}", taken),
-        slides=fresh(f"slides_{word}", taken),
-        turns=fresh(f"turns_{word}", taken),
+        impact_impulse=make_fresh_symbol(f"blow_{word}", taken),
+        slides=make_fresh_symbol(f"slides_{word}", taken),
+        turns=make_fresh_symbol(f"turns_{word}", taken),
     )
 
 
-def _pinnable(contact: UnilateralContact, taken: set[str]) -> UnilateralContact:
+def _add_latch_symbols(contact: UnilateralContact, taken: set[str]) -> UnilateralContact:
     """Return a contact with symbols that say which of its rows latches hold."""
     f = contact.friction
     if f is not None:
-        f = replace(f, pinned=fresh(f"pinned_{plain_name(f.force)}", taken))
-    return replace(contact, friction=f, pinned=fresh(f"pinned_{plain_name(contact.force)}", taken))
+        f = replace(f, held_by_latches=make_fresh_symbol(f"pinned_{symbol_word(f.force)}", taken))
+    return replace(
+        contact, friction=f, held_by_latches=make_fresh_symbol(f"pinned_{symbol_word(contact.force)}", taken)
+    )
 
 
-def fresh(name: str, taken: set[str]) -> sm.Symbol:
+def make_fresh_symbol(name: str, taken: set[str]) -> sm.Symbol:
     """Return a symbol whose name nothing has yet."""
     while name in taken:
         name += "_"

@@ -7,14 +7,14 @@ from collections.abc import Collection
 import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.equations.equations_of_motion import OwnEvent
+from mb2fmu.mechanics.equations.equations_of_motion import EventRecord
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 from mb2fmu.model.model_definition import ModelDefinition
 
 
-def read_own_events(
+def read_declared_events(
     definition: ModelDefinition, plain: SymbolMap, states: Collection[sm.Symbol]
-) -> tuple[OwnEvent, ...]:
+) -> tuple[EventRecord, ...]:
     """Return the model's own events.
 
     Args:
@@ -34,7 +34,7 @@ def read_own_events(
             if target not in states
         ]
         condition = plain(event.condition)
-        found.append(OwnEvent(event.name, event.kind, condition, settings, period=event.period, offset=event.offset))
+        found.append(EventRecord(event.name, event.kind, condition, settings, period=event.period, offset=event.offset))
     if faults:
         raise MechanismError("events cannot be read:", faults)
     return tuple(found)

@@ -1,4 +1,4 @@
-"""``HandedRecords``: a mechanism made from another one, given as records, such as a part of a cut system."""
+"""``PrebuiltMechanism``: a mechanism made from another one, given as records, such as a part of a cut system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mb2fmu.model.sources.record_mechanics import RecordedMechanics
 
 
 @dataclass(eq=False, kw_only=True)
-class HandedRecords(RecordedMechanics):
+class PrebuiltMechanism(RecordedMechanics):
     """Mechanics that are mechanism records already.
 
     Attributes:

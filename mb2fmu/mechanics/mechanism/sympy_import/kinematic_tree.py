@@ -21,10 +21,10 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import Frame, Kinemati
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 
 Node = TypeVar("Node")
-_Tree = dict[Node, Node | None]
+_ParentMap = dict[Node, Node | None]
 
 
-class Trees:
+class KinematicTree:
     """Frames and points by number, filled by :meth:`read_frames` and :meth:`read_points`.
 
     Args:
@@ -75,8 +75,8 @@ class Trees:
             wanted: Frame → the frame whose axes are to stand for its own if it is not oriented; None: of the frame that
                 it turns in.
         """
-        references = _tree([self.N], lambda frame: frame._ang_vel_dict)
-        parents = self._declared_ones(_tree([self.N], lambda frame: frame._dcm_dict), references)
+        references = _shortest_path_tree([self.N], lambda frame: frame._ang_vel_dict)
+        parents = self._declared_ones(_shortest_path_tree([self.N], lambda frame: frame._dcm_dict), references)
         self.frame_of = {frame: number for number, frame in enumerate(parents)}
         frames = [Frame(self.N.name, -1, sm.ImmutableMatrix.eye(3), 0, ())]
         faults = []
@@ -99,11 +99,11 @@ class Trees:
         return tuple(frames)
 
     def _declared_ones(
-        self, parents: _Tree[ReferenceFrame], references: _Tree[ReferenceFrame]
-    ) -> _Tree[ReferenceFrame]:
+        self, parents: _ParentMap[ReferenceFrame], references: _ParentMap[ReferenceFrame]
+    ) -> _ParentMap[ReferenceFrame]:
         """Return the frames of which all is declared, and that rest on such; parents come first."""
         unknown = {frame for frame, reference in references.items() if not self._is_declared(frame, reference)}
-        found: _Tree[ReferenceFrame] = {}
+        found: _ParentMap[ReferenceFrame] = {}
         for frame, parent in parents.items():
             rotation = () if parent is None else parent._dcm_dict[frame].flat()
             told = all(self._tells(entry) for entry in rotation)
@@ -157,13 +157,13 @@ class Trees:
         self._number(origin, KinematicPoint(origin.name, -1, None, (), located=True), places)
         if pivot is not None:
             self._number(pivot, KinematicPoint(pivot.name, 0, (), None, located=True), places)
-        tree = _tree([pivot or origin], lambda point: point._pos_dict)
+        tree = _shortest_path_tree([pivot or origin], lambda point: point._pos_dict)
         for point in wanted:
             if point in tree:
                 self._add_chain(point, tree, places, located=True)
         loose = [point for point in wanted if point not in self.point_of]
-        given = [point for point in _tree(loose, lambda p: p._pos_dict) if self.N in point._vel_dict]
-        tree = _tree(given, lambda point: point._pos_dict)
+        given = [point for point in _shortest_path_tree(loose, lambda p: p._pos_dict) if self.N in point._vel_dict]
+        tree = _shortest_path_tree(given, lambda point: point._pos_dict)
         faults = []
         for point in loose:
             if point in tree:
@@ -209,13 +209,13 @@ class Trees:
         places.append(place)
 
 
-def oriented_frames(inertial: ReferenceFrame) -> list[sm.MatrixBase]:
+def collect_direction_cosines(inertial: ReferenceFrame) -> list[sm.MatrixBase]:
     """Return the direction cosines of each frame connected with the inertial frame, in the frame it is oriented in."""
-    parents = _tree([inertial], lambda frame: frame._dcm_dict)
+    parents = _shortest_path_tree([inertial], lambda frame: frame._dcm_dict)
     return [parent._dcm_dict[frame] for frame, parent in parents.items() if parent is not None]
 
 
-def _tree(roots: Iterable[Node], neighbours: Callable[[Node], Iterable[Node]]) -> dict[Node, Node | None]:
+def _shortest_path_tree(roots: Iterable[Node], neighbours: Callable[[Node], Iterable[Node]]) -> dict[Node, Node | None]:
     """Return node → previous node on a shortest path from one of ``roots``; parents come first."""
     tree: dict[Node, Node | None] = dict.fromkeys(roots)
     queue = deque(tree)

@@ -9,25 +9,25 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
-from mb2fmu.mechanics.equations.latch_records import HeldRow, Latch, Latches
+from mb2fmu.mechanics.equations.latch_records import LatchedRow, Latch, Latches
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 from mb2fmu.mechanics.mechanism.sympy_import.contact_import import (
-    Rates,
-    at_place,
-    free_directions,
-    fresh,
-    held_by,
-    places_about,
-    second_order,
+    SymbolRates,
+    evaluate_matrix,
+    free_motion_directions,
+    make_fresh_symbol,
+    is_constrained,
+    sample_near_start,
+    differentiate_position_twice,
 )
 from mb2fmu.model.declarations.declared_latches import DeclaredLatch
-from mb2fmu.model.variables import plain_name
+from mb2fmu.model.variables import symbol_word
 
-_RANK = 1e-9  # part of a row
+_RANK_TOLERANCE = 1e-9  # part of a row
 
 
 def read_latches(
-    declared: Sequence[DeclaredLatch], plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]
+    declared: Sequence[DeclaredLatch], plain: SymbolMap, moving: SymbolRates, u: Sequence[sm.Symbol], taken: set[str]
 ) -> Latches | None:
     """Return the latches of a definition; None if it has none.
 
@@ -43,7 +43,7 @@ def read_latches(
     """
     if not declared:
         return None
-    each = tuple(_read(latch, plain, moving, u, taken) for latch in declared)
+    each = tuple(_read_latch(latch, plain, moving, u, taken) for latch in declared)
     faults = [
         Fault(f"no speed changes what {row.name} holds", item.where, "write it in coordinates that move")
         for item, latch in zip(declared, each, strict=True)
@@ -52,10 +52,10 @@ def read_latches(
     ]
     if faults:
         raise MechanismError("latches cannot be read:", faults)
-    return Latches(each, tuple(fresh(f"latched_{speed.name}", taken) for speed in u))
+    return Latches(each, tuple(make_fresh_symbol(f"latched_{speed.name}", taken) for speed in u))
 
 
-def held_already(
+def constrained_latch_faults(
     latches: Latches | None,
     declared: Sequence[DeclaredLatch],
     constraints: VelocityConstraints | None,
@@ -64,14 +64,14 @@ def held_already(
     """Yield latch rows that no free motion at the start changes: the constraints hold them already."""
     if latches is None or constraints is None:
         return
-    free = free_directions(constraints, start)
+    free = free_motion_directions(constraints, start)
     for latch, item in zip(latches.each, declared, strict=True):
         for row in latch.rows:
-            if held_by(free, row.jacobian, start):
+            if is_constrained(free, row.jacobian, start):
                 yield Fault(f"the constraints hold {row.name} already", item.where, "leave that row out")
 
 
-def held_twice(
+def dependent_latch_faults(
     latches: Latches | None,
     declared: Sequence[DeclaredLatch],
     constraints: VelocityConstraints | None,
@@ -80,7 +80,7 @@ def held_twice(
     """Yield latch rows that follow from others of their latch, at places about the start."""
     for latch, item in zip(latches.each if latches else (), declared, strict=False):
         try:
-            found = [_following(latch, constraints, place) for place in places_about(start)]
+            found = [_dependent_rows(latch, constraints, place) for place in sample_near_start(start)]
         except TypeError:  # a slope that is no real number there
             continue
         for j in sorted(set.intersection(*found)):
@@ -89,27 +89,31 @@ def held_twice(
             yield Fault(f"{what}: how they share a force is not determined", item.where, "leave that row out")
 
 
-def _following(latch: Latch, constraints: VelocityConstraints | None, place: Mapping[sm.Symbol, float]) -> set[int]:
+def _dependent_rows(
+    latch: Latch, constraints: VelocityConstraints | None, place: Mapping[sm.Symbol, float]
+) -> set[int]:
     """Return the numbers of the rows that no free motion changes without those before them."""
-    free = free_directions(constraints, place) if constraints else None
-    slopes = [at_place(row.jacobian, place).ravel() for row in latch.rows]
+    free = free_motion_directions(constraints, place) if constraints else None
+    slopes = [evaluate_matrix(row.jacobian, place).ravel() for row in latch.rows]
     G = np.array([slope if free is None else free @ slope for slope in slopes])
     lengths = np.linalg.norm(G, axis=1)
     G /= np.maximum(lengths, np.finfo(float).tiny)[:, None]
     rest = [G[j] - G[:j].T @ np.linalg.lstsq(G[:j].T, G[j], rcond=None)[0] for j in range(1, len(G))]
-    # What constraints hold alone is told by ``held_already``.
-    moves = lengths > _RANK * np.linalg.norm(slopes, axis=1)
-    return {j for j, left in enumerate(rest, start=1) if moves[j] and np.linalg.norm(left) <= _RANK}
+    # What constraints hold alone is told by ``constrained_latch_faults``.
+    moves = lengths > _RANK_TOLERANCE * np.linalg.norm(slopes, axis=1)
+    return {j for j, left in enumerate(rest, start=1) if moves[j] and np.linalg.norm(left) <= _RANK_TOLERANCE}
 
 
-def _read(latch: DeclaredLatch, plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]) -> Latch:
+def _read_latch(
+    latch: DeclaredLatch, plain: SymbolMap, moving: SymbolRates, u: Sequence[sm.Symbol], taken: set[str]
+) -> Latch:
     """Read one latch in plain symbols."""
     rows = []
     for row in latch.rows:
         position = plain(row.position)
-        jacobian, offset, bias = second_order(position, moving, u)
+        jacobian, offset, bias = differentiate_position_twice(position, moving, u)
         rows.append(
-            HeldRow(
+            LatchedRow(
                 name=row.name,
                 position=position,
                 jacobian=jacobian,
@@ -119,7 +123,7 @@ def _read(latch: DeclaredLatch, plain: SymbolMap, moving: Rates, u: Sequence[sm.
                 impulse=plain(row.impulse),
                 held_at=plain(row.held_at),
                 force=plain(row.force),
-                blow=fresh(f"blow_{plain_name(row.force)}", taken),
+                impact_impulse=make_fresh_symbol(f"blow_{symbol_word(row.force)}", taken),
             )
         )
     return Latch(

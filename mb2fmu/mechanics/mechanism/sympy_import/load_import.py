@@ -37,7 +37,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 
 
-class Reader(Protocol):
+class LoadImportState(Protocol):
     """State of the reading that loads need."""
 
     plain: SymbolMap
@@ -48,19 +48,19 @@ class Reader(Protocol):
         """Return the vector's components in the frames it is written in."""
 
 
-def is_straight(pathway: Any) -> bool:
+def is_straight_pathway(pathway: Any) -> bool:
     """True if the pathway is a chain of straight segments."""
     return isinstance(pathway, (LinearPathway, ObstacleSetPathway))
 
 
-def wrapping_loads(actuator: Any) -> Sequence[Any]:
+def list_wrapping_loads(actuator: Any) -> Sequence[Any]:
     """Return SymPy's loads of an actuator whose pathway is no chain of straight segments; else nothing."""
     pathway = getattr(actuator, "pathway", None)
-    return () if pathway is None or is_straight(pathway) else tuple(actuator.to_loads())
+    return () if pathway is None or is_straight_pathway(pathway) else tuple(actuator.to_loads())
 
 
 def read_loads(
-    loads: Sequence[Any], actuators: Sequence[Any], reader: Reader, z_dot: Sequence[sm.Expr], taken: set[str]
+    loads: Sequence[Any], actuators: Sequence[Any], reader: LoadImportState, z_dot: Sequence[sm.Expr], taken: set[str]
 ) -> tuple[tuple[Load, ...], Mapping[int, int], tuple[sm.Expr, ...]]:
     """Read all loads.
 
@@ -91,9 +91,9 @@ def read_loads(
         numbers[id(actuator)] = len(records)
         name = str(getattr(actuator, "name", "")) or f"{type(actuator).__name__}[{i + 1}]"
         if isinstance(actuator, TorqueActuator):
-            records.append(_torque_actuator(actuator, name, reader))
-        elif isinstance(actuator, ForceActuator) and is_straight(actuator.pathway):
-            record, rates = _pathway(actuator, name, reader, rates, taken)
+            records.append(_read_torque_actuator(actuator, name, reader))
+        elif isinstance(actuator, ForceActuator) and is_straight_pathway(actuator.pathway):
+            record, rates = _read_pathway(actuator, name, reader, rates, taken)
             records.append(record)
         else:
             for load in actuator.to_loads():
@@ -105,7 +105,7 @@ def read_loads(
     return tuple(records), numbers, rates
 
 
-def _read_load(place: Any, vector: Vector, name: str, reader: Reader, faults: list[Fault]) -> Load | None:
+def _read_load(place: Any, vector: Vector, name: str, reader: LoadImportState, faults: list[Fault]) -> Load | None:
     """Read a force at a point or a torque on a frame; add a fault and return None where it is neither."""
     if isinstance(place, BodyBase):
         place = place.masscenter
@@ -122,7 +122,7 @@ def _read_load(place: Any, vector: Vector, name: str, reader: Reader, faults: li
     return None
 
 
-def _torque_actuator(actuator: TorqueActuator, name: str, reader: Reader) -> TorqueActuatorLoad:
+def _read_torque_actuator(actuator: TorqueActuator, name: str, reader: LoadImportState) -> TorqueActuatorLoad:
     """Read a torque actuator; reaction −1 where it acts against nothing."""
     reaction = actuator.reaction_frame
     return TorqueActuatorLoad(
@@ -134,12 +134,12 @@ def _torque_actuator(actuator: TorqueActuator, name: str, reader: Reader) -> Tor
     )
 
 
-def _pathway(
-    actuator: ForceActuator, name: str, reader: Reader, z_dot: tuple[sm.Expr, ...], taken: set[str]
+def _read_pathway(
+    actuator: ForceActuator, name: str, reader: LoadImportState, z_dot: tuple[sm.Expr, ...], taken: set[str]
 ) -> tuple[PathwayLoad, tuple[sm.Expr, ...]]:
     """Read an actuator on a pathway: its force in length and rate, and its potential energy in J if it is known."""
     pathway = actuator.pathway
-    length, rate = (_symbol(f"{kind}_{name}", taken) for kind in ("length", "rate"))
+    length, rate = (_make_symbol(f"{kind}_{name}", taken) for kind in ("length", "rate"))
     potential = None
     if type(actuator) is LinearSpring:
         k, l0 = reader.plain(actuator.stiffness), reader.plain(actuator.equilibrium_length)
@@ -153,15 +153,15 @@ def _pathway(
         force = -(k1 * x + k3 * x**3)
         potential = k1 * x**2 / 2 + k3 * x**4 / 4
     else:
-        stand_ins = _stand_ins(actuator, reader, length, rate, z_dot)
-        force = _in_place(reader.plain(actuator.force), stand_ins)
-        z_dot = tuple(_in_place(expression, stand_ins) for expression in z_dot)
+        stand_ins = _pathway_substitutions(actuator, reader, length, rate, z_dot)
+        force = _substitute_pathway(reader.plain(actuator.force), stand_ins)
+        z_dot = tuple(_substitute_pathway(expression, stand_ins) for expression in z_dot)
     points = tuple(reader.point_of[point] for point in pathway.attachments)
     return PathwayLoad(name, points, force, length, rate, potential), z_dot
 
 
-def _stand_ins(
-    actuator: ForceActuator, reader: Reader, length: sm.Symbol, rate: sm.Symbol, z_dot: Sequence[sm.Expr]
+def _pathway_substitutions(
+    actuator: ForceActuator, reader: LoadImportState, length: sm.Symbol, rate: sm.Symbol, z_dot: Sequence[sm.Expr]
 ) -> dict[sm.Expr, sm.Expr]:
     """Return SymPy's expanded length and rate → their symbols, for forces and activations that contain them."""
     if not actuator.force.args and not any(expression.args for expression in z_dot):
@@ -171,7 +171,7 @@ def _stand_ins(
     return {plain: symbol for user, symbol in pairs if (plain := reader.plain(user)).args}
 
 
-def _in_place(expression: sm.Expr, stand_ins: Mapping[sm.Expr, sm.Expr]) -> sm.Expr:
+def _substitute_pathway(expression: sm.Expr, stand_ins: Mapping[sm.Expr, sm.Expr]) -> sm.Expr:
     """Return an expression with stand-ins for a pathway's length, its powers included (SymPy has √(length²))."""
     squares = {e.base: symbol for e, symbol in stand_ins.items() if e.is_Pow and e.exp == sm.S.Half}
     replaced = expression.xreplace(stand_ins)
@@ -183,7 +183,7 @@ def _in_place(expression: sm.Expr, stand_ins: Mapping[sm.Expr, sm.Expr]) -> sm.E
     )
 
 
-def _symbol(name: str, taken: set[str]) -> sm.Symbol:
+def _make_symbol(name: str, taken: set[str]) -> sm.Symbol:
     """Return a new symbol for an actuator, made an identifier and different from all taken names."""
     name = re.sub(r"\W+", "_", name).strip("_")  # an identifier, whatever the actuator is called
     while name in taken:

@@ -22,48 +22,52 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.contact_records import Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations
 from mb2fmu.mechanics.equations.latch_records import Latches
-from mb2fmu.mechanics.mechanism.records.appearance_records import Scenery
-from mb2fmu.mechanics.mechanism.records.inertia_components import dyadic_components, unchanging
+from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords
+from mb2fmu.mechanics.mechanism.records.inertia_components import dyadic_components, simplify_constant_matrix
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, ForceApplication, Frame, Lagrangian, Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import (
     SymbolMap,
-    fresh,
+    make_unique_symbol,
     plain_symbols,
-    rates_of,
-    slope,
-    solve_kinematics,
+    coordinate_rates,
+    partial_derivative,
+    solve_kinematic_equations,
     time_derivative,
 )
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
-    Group,
-    drawn_to_unit_length,
-    normalized,
-    quaternion_groups,
+    QuaternionGroup,
+    stabilize_unit_length,
+    normalize_frames,
+    find_quaternions,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import looked_at, read_scenery
+from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import list_appearance_points, read_appearance
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import (
-    Constraints,
-    Motion,
-    acted_on,
-    dependent_speeds,
+    ImportedConstraints,
+    ConstraintSymbols,
+    list_application_places,
+    choose_dependent_speeds,
     read_constraints,
     read_force_applications,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.contact_import import (
-    held_by_constraints,
+    constrained_contact_faults,
     read_contacts,
-    said_twice,
-    sliding_as_they_open,
+    duplicate_contact_faults,
+    coupled_slip_faults,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_own_events
-from mb2fmu.mechanics.mechanism.sympy_import.independent_rows import without_redundant_rows
-from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import Trees
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import kinetic_energy_matches, settle_kinematics
-from mb2fmu.mechanics.mechanism.sympy_import.latch_import import held_already, held_twice, read_latches
-from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_loads, wrapping_loads
-from mb2fmu.mechanics.mechanism.sympy_import.output_import import Numbers, read_loops, read_outputs
-from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast
-from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
+from mb2fmu.mechanics.mechanism.sympy_import.independent_rows import remove_redundant_rows
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import kinetic_energy_matches, check_kinematics
+from mb2fmu.mechanics.mechanism.sympy_import.latch_import import (
+    constrained_latch_faults,
+    dependent_latch_faults,
+    read_latches,
+)
+from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_loads, list_wrapping_loads
+from mb2fmu.mechanics.mechanism.sympy_import.output_import import RecordNumbers, read_closed_forms, read_outputs
+from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast_prescribed_motion
+from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.model import OutputRequest, Parts
 from mb2fmu.model.model_definition import ModelDefinition
@@ -71,11 +75,11 @@ from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.variables import Coordinate, Speed
 
 
-def read(definition: ModelDefinition) -> Mechanism:
+def read_mechanism(definition: ModelDefinition) -> Mechanism:
     """Read the mechanics of a checked model.
 
     Args:
-        definition: As ``mb2fmu.model.check`` returns it.
+        definition: As ``mb2fmu.model.check_model`` returns it.
 
     Returns:
         The mechanism; the user's SymPy objects are as before.
@@ -83,18 +87,18 @@ def read(definition: ModelDefinition) -> Mechanism:
     Raises:
         MechanismError: If the kinematics are missing, not linear, or contradict each other.
     """
-    return _Reader(definition).mechanism()
+    return _MechanismReader(definition).mechanism()
 
 
-class _Reader:
+class _MechanismReader:
     """State of the reading of one definition."""
 
     def __init__(self, definition: ModelDefinition) -> None:
-        self.recast = recast(definition)
+        self.recast = recast_prescribed_motion(definition)
         self.definition = self.recast.definition
         self.mechanics = definition.mechanics
         self.speeds = self.recast.speeds
-        self.quaternions: tuple[Group, ...] = ()
+        self.quaternions: tuple[QuaternionGroup, ...] = ()
         self.t = dynamicsymbols._t
         self._declare_symbols()
         self.kinematics = self._read_kinematics()
@@ -119,7 +123,7 @@ class _Reader:
         ]
         plain = [plain_symbols(group, self.taken) for group in groups]
         self.q, self.u, self.u_aux, self.z, self.r, self.forces, *_ = plain
-        self.u_dot = tuple(fresh(f"{ui.name}_d", self.taken) for ui in self.u)
+        self.u_dot = tuple(make_unique_symbol(f"{ui.name}_d", self.taken) for ui in self.u)
         self.to_plain: dict[sm.Basic, sm.Expr] = {}
         for group, symbols in zip(groups, plain, strict=True):
             self.to_plain.update(zip(group, symbols, strict=True))
@@ -130,30 +134,32 @@ class _Reader:
         # auxiliary speeds are zero in the motion: they must not enter q'
         still = dict.fromkeys(self.speeds.auxiliary, sm.S.Zero)
         equations = [sm.sympify(e).xreplace(still) for e in self.recast.kinematic_equations]
-        kinematics = solve_kinematics(equations, self.q_user, self.u_user, dict(self.to_plain))
+        kinematics = solve_kinematic_equations(equations, self.q_user, self.u_user, dict(self.to_plain))
         self._translate_rates(kinematics)
         return kinematics
 
     def _translate_rates(self, kinematics: KinematicEquations) -> None:
         """Translate q', q'' and u' to plain symbols."""
-        self.q_dot = rates_of(kinematics, self.u)
+        self.q_dot = coordinate_rates(kinematics, self.u)
         dots = dict(zip(self.u_user, self.u_dot, strict=True))
-        self.to_plain |= {rate_in_time(user): rate for user, rate in zip(self.q_user, self.q_dot, strict=True)}
-        self.to_plain |= {rate_in_time(user): dot for user, dot in dots.items()}
-        self.to_plain |= {rate_in_time(user): sm.S.Zero for user in self.speeds.auxiliary}
+        self.to_plain |= {differentiate_by_time(user): rate for user, rate in zip(self.q_user, self.q_dot, strict=True)}
+        self.to_plain |= {differentiate_by_time(user): dot for user, dot in dots.items()}
+        self.to_plain |= {differentiate_by_time(user): sm.S.Zero for user in self.speeds.auxiliary}
         self._translate_rates_of_states()
-        for speed, rate in self.recast.instead.items():
+        for speed, rate in self.recast.replaced_speeds.items():
             self.to_plain[speed] = self.to_plain[rate]
         dot_of = dict(zip(self.u, self.u_dot, strict=True))
         moving = self._rates()
         for user, rate in zip(self.q_user, self.q_dot, strict=True):
             second = time_derivative(rate, *moving)
-            second += sum(slope(rate, ui) * dot_of[ui] for ui in sorted(rate.free_symbols & dot_of.keys(), key=str))
-            self.to_plain[rate_in_time(user, 2)] = second
+            second += sum(
+                partial_derivative(rate, ui) * dot_of[ui] for ui in sorted(rate.free_symbols & dot_of.keys(), key=str)
+            )
+            self.to_plain[differentiate_by_time(user, 2)] = second
 
     def _translate_rates_of_states(self) -> None:
         """Translate z' as declared; those that contain rates of other states come after these."""
-        rates = {rate_in_time(s.symbol): s.derivative for s in self.definition.auxiliary_states}
+        rates = {differentiate_by_time(s.symbol): s.derivative for s in self.definition.auxiliary_states}
         for _ in rates:
             rates = {user: rate.xreplace(rates) for user, rate in rates.items()}
         self.to_plain |= {user: rate.xreplace(self.to_plain) for user, rate in rates.items()}
@@ -177,29 +183,29 @@ class _Reader:
             lagrangian=lagrangian,
             scenery=self._ground_scenery(),
         )
-        return self._with_observables(alone, Numbers())
+        return self._with_observables(alone, RecordNumbers())
 
-    def _with_observables(self, mechanism: Mechanism, numbers: Numbers) -> Mechanism:
+    def _with_observables(self, mechanism: Mechanism, numbers: RecordNumbers) -> Mechanism:
         """Return outputs and closed forms; their rows and points are those of the finished mechanism."""
         outputs = read_outputs(self.definition, mechanism, self.plain, numbers)
-        loops = tuple(read_loops(self.definition, mechanism, self.plain))
+        loops = tuple(read_closed_forms(self.definition, mechanism, self.plain))
         names = {load: mechanism.loads[number].name for load, number in numbers.loads.items()}
         potentials = self.definition.known_potentials
         known = tuple(
             (frozenset(names[id(load)] for load in loads), self.plain(energy)) for loads, energy in potentials
         )
-        added = self.definition.loads_of_elements
+        added = self.definition.element_of_load
         elements = {names[id(load)]: element for load, element in added if id(load) in names}
-        return replace(mechanism, outputs=outputs, loops=loops, known_potentials=known, loads_of_elements=elements)
+        return replace(mechanism, outputs=outputs, loops=loops, known_potentials=known, element_of_load=elements)
 
-    def _ground_scenery(self) -> Scenery | None:
+    def _ground_scenery(self) -> AppearanceRecords | None:
         """Return pictures of a Lagrangian alone, on frames and points that occur nowhere else."""
         ground = self.definition.ground
         if ground is None:
             return None
-        trees = Trees(ground[0], self.plain, self._declared())
-        frames, points = trees.read_frames({}), trees.read_points(ground[1], [*looked_at(self.definition)])
-        return replace(read_scenery(self.definition, trees, {}, self._moving()), frames=frames, points=points)
+        trees = KinematicTree(ground[0], self.plain, self._declared())
+        frames, points = trees.read_frames({}), trees.read_points(ground[1], [*list_appearance_points(self.definition)])
+        return replace(read_appearance(self.definition, trees, {}, self._moving()), frames=frames, points=points)
 
     def _declared(self) -> set[sm.Basic]:
         """Return all symbols and functions of time that the model declares, as its mechanics have them."""
@@ -209,17 +215,17 @@ class _Reader:
         """Return t, q, u, z and r: all that can change while the unit runs."""
         return (self.t, *self.q, *self.u, *self.z, *self.r)
 
-    def _frames(self, trees: Trees) -> tuple[Frame, ...]:
+    def _frames(self, trees: KinematicTree) -> tuple[Frame, ...]:
         """Return all frames; quaternions among the coordinates are drawn to unit length from here on."""
         wanted = self._wanted_frames()
         frames = trees.read_frames(wanted)
-        groups = self.quaternions = quaternion_groups((frame.rotation for frame in frames), self.q)
+        groups = self.quaternions = find_quaternions((frame.rotation for frame in frames), self.q)
         if not groups:
             return frames
-        self.unattracted = drawn_to_unit_length(self.kinematics, groups, self.q, self.u, sm.S.Zero)
-        self.kinematics = drawn_to_unit_length(self.kinematics, groups, self.q, self.u)
+        self.unattracted = stabilize_unit_length(self.kinematics, groups, self.q, self.u, sm.S.Zero)
+        self.kinematics = stabilize_unit_length(self.kinematics, groups, self.q, self.u)
         self._translate_rates(self.kinematics)
-        return normalized(trees.read_frames(wanted), groups, self.q)
+        return normalize_frames(trees.read_frames(wanted), groups, self.q)
 
     def _potential_forces(self, lagrangian: Lagrangian) -> tuple[sm.Expr, ...]:
         """-∂V/∂q with V = -L at q' = 0."""
@@ -228,11 +234,11 @@ class _Reader:
 
     def _with_bodies(self, **more: Any) -> Mechanism:
         """Read frames, points, bodies, loads and constraints of mechanics that have bodies."""
-        trees = Trees(mechanics_source.inertial_frame(self.mechanics), self.plain, self._declared())
+        trees = KinematicTree(mechanics_source.inertial_frame(self.mechanics), self.plain, self._declared())
         frames = self._frames(trees)
         constraints = self._constraints()
         bodies = mechanics_source.bodies(self.mechanics)
-        origin, pivot = mechanics_source.origin(self.mechanics), mechanics_source.pivot(self.mechanics)
+        origin, pivot = mechanics_source.origin(self.mechanics), mechanics_source.pivot_origin(self.mechanics)
         points = trees.read_points(origin or Point("O"), self._wanted_points(), pivot=pivot)
         loads, load_of, z_dot = read_loads(
             mechanics_source.loads(self.mechanics),
@@ -242,7 +248,7 @@ class _Reader:
             self.taken,
         )
         shared = self._shared(constraints, read_force_applications(constraints.said, trees, bodies))
-        numbers = Numbers(
+        numbers = RecordNumbers(
             frames=trees.frame_of,
             points=trees.point_of,
             loads=load_of,
@@ -257,27 +263,29 @@ class _Reader:
             bodies=self._read_bodies(trees),
             loads=loads,
             joints=numbers.joint_records(),
-            scenery=read_scenery(self.definition, trees, load_of, self._moving()),
+            scenery=read_appearance(self.definition, trees, load_of, self._moving()),
         )
-        draft = without_redundant_rows(draft)
+        draft = remove_redundant_rows(draft)
         feet = self._found_origins(trees, pivot)
-        settled = settle_kinematics(draft, trees.given_velocities(), origins_found=feet)
+        settled = check_kinematics(draft, trees.given_velocities(), origins_found=feet)
         return self._with_observables(settled, numbers)
 
-    def _found_origins(self, trees: Trees, pivot: Point | None) -> frozenset[int]:
-        """Return the numbers of an origin that nobody named, and of the pivot in it (see :func:`settle_points`)."""
+    def _found_origins(self, trees: KinematicTree, pivot: Point | None) -> frozenset[int]:
+        """Return the numbers of an origin that nobody named, and of the pivot in it (see :func:`choose_point_velocities`)."""
         if isinstance(self.mechanics, (System, Parts)):
             return frozenset()
         if pivot is not None:
             return frozenset({0, trees.point_of[pivot]})
         return frozenset({0} if mechanics_source.origin(self.mechanics) is not None else ())
 
-    def _shared(self, constraints: Constraints, acts: tuple[tuple[ForceApplication, ...], ...]) -> dict[str, Any]:
+    def _shared(
+        self, constraints: ImportedConstraints, acts: tuple[tuple[ForceApplication, ...], ...]
+    ) -> dict[str, Any]:
         """Return fields common to all mechanics types."""
         d = self.definition
         dependent = {self.u_user.index(u) for u in self.speeds.dependent}
         if constraints.velocity and isinstance(self.mechanics, LagrangesMethod):  # which names none
-            dependent = set(dependent_speeds(constraints.velocity, self._start(), self._guessed()))
+            dependent = set(choose_dependent_speeds(constraints.velocity, self._start(), self._guessed()))
         return {
             "declared": self._declarations(),
             "t": self.t,
@@ -302,7 +310,7 @@ class _Reader:
             "kinematics": self.kinematics,
             "z_dot": tuple(self.plain(s.derivative) for s in d.auxiliary_states),
             "quaternions": self.quaternions,
-            "events": read_own_events(d, self.plain, {*self.q, *self.u, *self.z}),
+            "events": read_declared_events(d, self.plain, {*self.q, *self.u, *self.z}),
             "contacts": self._contacts(constraints),
             "latches": self._latches(constraints),
             "acts": acts,
@@ -316,7 +324,7 @@ class _Reader:
             ),
         }
 
-    def _contacts(self, constraints: Constraints) -> Contacts | None:
+    def _contacts(self, constraints: ImportedConstraints) -> Contacts | None:
         """Return the unilateral contacts in plain symbols.
 
         Raises:
@@ -328,15 +336,15 @@ class _Reader:
         )
         start = self._start()
         faults = [
-            *held_by_constraints(contacts, declared, constraints.velocity, start),
-            *sliding_as_they_open(contacts, declared, constraints.velocity, start),
-            *said_twice(contacts, declared, start),
+            *constrained_contact_faults(contacts, declared, constraints.velocity, start),
+            *coupled_slip_faults(contacts, declared, constraints.velocity, start),
+            *duplicate_contact_faults(contacts, declared, start),
         ]
         if faults:
             raise MechanismError("contacts cannot be read:", faults)
         return contacts
 
-    def _latches(self, constraints: Constraints) -> Latches | None:
+    def _latches(self, constraints: ImportedConstraints) -> Latches | None:
         """Return the latches in plain symbols.
 
         Raises:
@@ -346,8 +354,8 @@ class _Reader:
         latches = read_latches(declared, self.plain, self._rates(), self.u, self.taken)
         start = self._start()
         faults = [
-            *held_already(latches, declared, constraints.velocity, start),
-            *held_twice(latches, declared, constraints.velocity, start),
+            *constrained_latch_faults(latches, declared, constraints.velocity, start),
+            *dependent_latch_faults(latches, declared, constraints.velocity, start),
         ]
         if faults:
             raise MechanismError("latches cannot be read:", faults)
@@ -360,9 +368,11 @@ class _Reader:
         named |= {str(u) for u in self.speeds.dependent}
         states: tuple[Coordinate | Speed, ...] = (*d.coordinates, *d.speeds)
         dependent = tuple(item.name for item in states if str(item.symbol) in named)
-        return d.declarations(dependent, mechanics_source.named_kind(self.mechanics))
+        return d.declarations(dependent, mechanics_source.describe_mechanics_kind(self.mechanics))
 
-    def _asks_for_multipliers(self, constraints: Constraints, acts: tuple[tuple[ForceApplication, ...], ...]) -> bool:
+    def _asks_for_multipliers(
+        self, constraints: ImportedConstraints, acts: tuple[tuple[ForceApplication, ...], ...]
+    ) -> bool:
         """Return whether an output or unknown force may need multipliers."""
         d = self.definition
         kinds = {item.kind for item in d.outputs if isinstance(item, OutputRequest)}
@@ -404,22 +414,22 @@ class _Reader:
         wanted += [place.masscenter if isinstance(place, BodyBase) else place for place in places]
         for actuator in mechanics_source.actuators(self.mechanics):
             wanted += getattr(getattr(actuator, "pathway", None), "attachments", ())
-            wanted += [load[0] for load in wrapping_loads(actuator)]
+            wanted += [load[0] for load in list_wrapping_loads(actuator)]
         for request in self.definition.outputs:
             if isinstance(request, OutputRequest):
                 wanted += [*request.subject, request.relative_to]
-        wanted += acted_on(self.definition.constraints)
+        wanted += list_application_places(self.definition.constraints)
         for joint in mechanics_source.joints(self.mechanics):
             wanted += [joint.parent_point, joint.child_point]
-        wanted += looked_at(self.definition)
+        wanted += list_appearance_points(self.definition)
         return list(dict.fromkeys(item for item in wanted if isinstance(item, Point)))
 
-    def _read_bodies(self, trees: Trees) -> tuple[Body, ...]:
+    def _read_bodies(self, trees: KinematicTree) -> tuple[Body, ...]:
         """Read mass, mass centre, frame and central inertia of each body; raise with the faults of all."""
         bodies, faults = [], []
         for body in mechanics_source.bodies(self.mechanics):
             point, mass = trees.point_of[body.masscenter], self.plain(body.mass)
-            if not mechanics_source.is_rigid(body):
+            if not mechanics_source.is_rigid_body(body):
                 bodies.append(Body(body.name, point, -1, mass, None))
                 continue
             if body.frame not in trees.frame_of:
@@ -427,11 +437,11 @@ class _Reader:
                 faults.append(Fault(what, remedy="orient it, or give its angular velocity by set_ang_vel"))
                 continue
             axes = trees.axes(body.frame)
-            if not mechanics_source.inertia_matters(body, mechanics_source.inertial_frame(self.mechanics)):
+            if not mechanics_source.needs_inertia(body, mechanics_source.inertial_frame(self.mechanics)):
                 bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, sm.ImmutableMatrix.zeros(3)))
                 continue
             matrix = sm.ImmutableMatrix(3, 3, list(map(self.plain, dyadic_components(body.central_inertia, axes))))
-            constant = unchanging(matrix, self._moving())
+            constant = simplify_constant_matrix(matrix, self._moving())
             if constant is None and axes != body.frame:
                 what = f"frame {body.frame.name} of body {body.name} has an angular velocity only"
                 faults.append(Fault(f"{what}, and its inertia moves in {axes.name}", remedy="write it in one frame"))
@@ -444,13 +454,13 @@ class _Reader:
             raise MechanismError("the bodies cannot be read:", faults)
         return tuple(bodies)
 
-    def _constraints(self) -> Constraints:
+    def _constraints(self) -> ImportedConstraints:
         """Read all constraints; rates of holonomic ones come first. Lengths of quaternions are left out."""
         if self.quaternions:
             self._translate_rates(self.unattracted)
         symbols, rates, t = self._rates()
         late = frozenset(self.u_dot)
-        motion = Motion(t, symbols, rates, self.u, late, self.u_aux, frozenset(self.r), self.quaternions)
+        motion = ConstraintSymbols(t, symbols, rates, self.u, late, self.u_aux, frozenset(self.r), self.quaternions)
         found = read_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
         if self.quaternions:
             self._translate_rates(self.kinematics)
@@ -459,7 +469,9 @@ class _Reader:
     def _driven(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:
         """Return inputs of which another input is the rate."""
         plain = {i.symbol: r for i, r in zip(self.definition.inputs, self.r, strict=True)}
-        return tuple((r, plain[rate_in_time(user)]) for user, r in plain.items() if rate_in_time(user) in plain)
+        return tuple(
+            (r, plain[differentiate_by_time(user)]) for user, r in plain.items() if differentiate_by_time(user) in plain
+        )
 
     def _rates(self) -> tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]:
         """Return the rates of everything that moves positions, time included."""
@@ -469,7 +481,7 @@ class _Reader:
     def _guessed(self) -> list[int]:
         """Return speeds of a LagrangesMethod whose start value, or whose coordinate's, is a guess."""
         d = self.definition
-        rates = {rate_in_time(c.symbol) for c in d.coordinates if c.kind == "guess"}
+        rates = {differentiate_by_time(c.symbol) for c in d.coordinates if c.kind == "guess"}
         return [i for i, speed in enumerate(d.speeds) if speed.kind == "guess" or speed.symbol in rates]
 
     def _start(self) -> dict[sm.Symbol, float]:
@@ -483,12 +495,12 @@ class _Reader:
             values[p.symbol] = float(sm.sympify(p.value).subs(values))
         return values
 
-    def _multipliers(self, constraints: Constraints) -> tuple[sm.Symbol, ...]:
+    def _multipliers(self, constraints: ImportedConstraints) -> tuple[sm.Symbol, ...]:
         """Return one symbol per velocity constraint, the user's own where there is one."""
         names = constraints.velocity.names if constraints.velocity else ()
         symbols = []
         for name, item in zip(names, constraints.said, strict=True):
             own = item.symbol if item else None
             word = re.sub(r"\W+", "_", name).strip("_")
-            symbols.append(fresh(f"lambda_{word}", self.taken) if own is None else self.to_plain[own])
+            symbols.append(make_unique_symbol(f"lambda_{word}", self.taken) if own is None else self.to_plain[own])
         return tuple(symbols)

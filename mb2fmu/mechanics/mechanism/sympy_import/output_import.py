@@ -11,22 +11,22 @@ from sympy.physics.mechanics.joint import Joint as SympyJoint
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
-from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import of_unit_length
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import normalize_quaternions
 from mb2fmu.mechanics.mechanism.records.requested_quantities import (
     Joint,
-    Observable,
-    RefusedOutput,
+    OutputRecord,
+    UnavailableOutput,
     RequestedOutput,
-    WrittenLoop,
-    WrittenOutput,
+    LoopClosedForm,
+    ExpressionOutput,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_row
+from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_constraint_row
 from mb2fmu.model.declarations.output_requests import OutputKind
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.variables import Output, Quantity
 
-_KNOWN_OF_LAGRANGIAN = frozenset(
+_LAGRANGIAN_OUTPUT_KINDS = frozenset(
     {
         "multiplier",
         "momentum",
@@ -38,16 +38,16 @@ _KNOWN_OF_LAGRANGIAN = frozenset(
         "constraint_condition",
     }
 )
-_PARTIAL = ("partial_velocity", "partial_angular_velocity")
-_QUANTITY = tuple(item.name for item in fields(Quantity))
+_PARTIAL_VELOCITY_KINDS = ("partial_velocity", "partial_angular_velocity")
+_QUANTITY_FIELDS = tuple(item.name for item in fields(Quantity))
 
 
-class _RefusedError(Exception):
+class _MissingItemError(Exception):
     """The requested item does not exist: its name, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class RecordNumbers:
     """Numbers of the user's objects in the records.
 
     Attributes:
@@ -76,8 +76,8 @@ class Numbers:
 
 
 def read_outputs(
-    definition: ModelDefinition, mechanism: Mechanism, plain: SymbolMap, numbers: Numbers
-) -> tuple[Observable, ...]:
+    definition: ModelDefinition, mechanism: Mechanism, plain: SymbolMap, numbers: RecordNumbers
+) -> tuple[OutputRecord, ...]:
     """Read outputs in declared order; requests that cannot be met are kept with the reason.
 
     Args:
@@ -90,18 +90,18 @@ def read_outputs(
         MechanismError: If an expression contains something that nothing declares.
     """
     moving = [c.symbol for c in definition.coordinates], [speed.symbol for speed in definition.speeds]
-    asked = _Asked(mechanism, plain, numbers, *moving)
+    asked = _RequestReader(mechanism, plain, numbers, *moving)
     return tuple(asked.read(item) for item in definition.outputs)
 
 
-class _Asked:
+class _RequestReader:
     """Turns requests into numbers, one after the other."""
 
     def __init__(
         self,
         mechanism: Mechanism,
         plain: SymbolMap,
-        numbers: Numbers,
+        numbers: RecordNumbers,
         coordinates: Sequence[sm.Expr],
         speeds: Sequence[sm.Expr],
     ) -> None:
@@ -110,27 +110,27 @@ class _Asked:
         self._speeds = {speed: j for j, speed in enumerate(speeds)}
         self._name = ""
 
-    def read(self, item: Output | OutputRequest) -> Observable:
+    def read(self, item: Output | OutputRequest) -> OutputRecord:
         """Read one output."""
         self._name = item.name
-        quantity = {name: getattr(item, name) for name in _QUANTITY}
+        quantity = {name: getattr(item, name) for name in _QUANTITY_FIELDS}
         if isinstance(item, Output):
             drives = None if item.drives is None else self._plain(item.drives)
-            return WrittenOutput(**quantity, expression=self._plain(item.expression), drives=drives)
+            return ExpressionOutput(**quantity, expression=self._plain(item.expression), drives=drives)
         try:
             return RequestedOutput(
                 **quantity,
                 kind=self._kind(item),
                 subject=self._subject(item),
                 relative_to=self._reference(item),
-                of_joint=_is_of_joint(item),
+                of_joint=_is_joint_reaction(item),
                 expressed_in=None if item.expressed_in is None else self._oriented(item.expressed_in),
                 component=item.component,
                 representation=item.representation,
             )
-        except _RefusedError as refused:
+        except _MissingItemError as refused:
             what, remedy = refused.args
-            return RefusedOutput(**quantity, what=what, remedy=remedy)
+            return UnavailableOutput(**quantity, what=what, remedy=remedy)
 
     def _kind(self, item: OutputRequest) -> OutputKind:
         """Return the kind of a request; a momentum may be that of a coordinate."""
@@ -140,12 +140,12 @@ class _Asked:
     def _subject(self, item: OutputRequest) -> tuple[int, ...]:
         """Return the numbers of the items that a request is about."""
         kind = item.kind
-        if self._m.lagrangian_alone and not (kind.endswith("energy") or kind in _KNOWN_OF_LAGRANGIAN):
-            raise _RefusedError(
+        if self._m.is_lagrangian_only and not (kind.endswith("energy") or kind in _LAGRANGIAN_OUTPUT_KINDS):
+            raise _MissingItemError(
                 f"a Lagrangian alone has no points, frames or bodies: {kind} is not known",
                 "hand over a System, a KanesMethod or Parts, or write the output as an expression",
             )
-        reaction = self._joint if _is_of_joint(item) else self._body
+        reaction = self._joint if _is_joint_reaction(item) else self._body
         numbers: Mapping[str, Callable[[Any], int]] = {
             "position": self._located,
             "distance": self._located,
@@ -168,7 +168,7 @@ class _Asked:
             "joint_effort": self._joint,
             **dict.fromkeys(("mass_matrix", "gravity_effort", "inverse_effort"), self._moving),
         }
-        if kind in _PARTIAL:
+        if kind in _PARTIAL_VELOCITY_KINDS:
             node, speed = item.subject
             return (self._point if kind == "partial_velocity" else self._frame)(node), self._moving(speed)
         return tuple(numbers[kind](one) for one in item.subject)
@@ -176,7 +176,7 @@ class _Asked:
     def _reference(self, item: OutputRequest) -> int | None:
         """Number of the point or frame that the output is relative to."""
         other = item.relative_to
-        if other is None or self._m.lagrangian_alone:
+        if other is None or self._m.is_lagrangian_only:
             return None
         if item.kind in {"angular_velocity", "angular_acceleration", "relative_velocity"}:
             return self._frame(other)
@@ -187,20 +187,22 @@ class _Asked:
     def _frame(self, frame: Any) -> int:
         """Return a frame's number; refuse one that is not connected to the inertial frame."""
         if frame not in self._numbers.frames:
-            raise _RefusedError(f"frame {frame} is not connected to the inertial frame", "orient it")
+            raise _MissingItemError(f"frame {frame} is not connected to the inertial frame", "orient it")
         return self._numbers.frames[frame]
 
     def _oriented(self, frame: Any) -> int:
         """Return the number of a frame whose orientation is known, not only its angular velocity."""
         number = self._frame(frame)
         if not self._m.frames[number].oriented:
-            raise _RefusedError(f"of frame {frame} nothing but the angular velocity is known", "orient it")
+            raise _MissingItemError(f"of frame {frame} nothing but the angular velocity is known", "orient it")
         return number
 
     def _point(self, point: Any) -> int:
         """Return a point's number; refuse one that is not connected to the mechanism."""
         if point not in self._numbers.points:
-            raise _RefusedError(f"point {point} is not connected to the mechanism", "locate it, or give its velocity")
+            raise _MissingItemError(
+                f"point {point} is not connected to the mechanism", "locate it, or give its velocity"
+            )
         return self._numbers.points[point]
 
     def _located(self, point: Any) -> int:
@@ -209,15 +211,15 @@ class _Asked:
         touching = number == 0 and any(each.parent == 0 and not each.located for each in self._m.points)
         if touching:
             what = f"where point {point} is cannot be told: its velocity is zero, and what hangs on it moves otherwise"
-            raise _RefusedError(
+            raise _MissingItemError(
                 f"{what}, as where a wheel touches the ground", "give the positions from a point at rest, and name it"
             )
         if self._m.points[number].located:
             return number
         if any(each.located for each in self._m.points[1:]):
             what = f"no chain of positions leads from the origin to point {point}"
-            raise _RefusedError(what, "locate it by set_pos or locatenew")
-        raise _RefusedError(
+            raise _MissingItemError(what, "locate it by set_pos or locatenew")
+        raise _MissingItemError(
             f"where point {point} is cannot be told: no point joined to it has velocity zero, so there is no origin",
             f"join one that is at rest:  F = Point('F'); F.set_vel(N, 0); {point}.set_pos(F, …)",
         )
@@ -226,7 +228,7 @@ class _Asked:
         """Return a load's number; it must be the very object given to the mechanics, an equal one is refused."""
         number = self._numbers.loads.get(id(load))
         if number is None:
-            raise _RefusedError(
+            raise _MissingItemError(
                 f"{self._name} asks for a load that is not among those handed over",
                 "pass the very object that was given to the mechanics",
             )
@@ -236,9 +238,11 @@ class _Asked:
         """Return the number of the constraint that an expression is, up to its sign and form."""
         m, c = self._m, self._m.velocity_constraints
         rows = list(c.jacobian * sm.Matrix(m.u) + c.offset) if c else []
-        index = find_row(of_unit_length(self._plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows)
+        index = find_constraint_row(
+            normalize_quaternions(self._plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows
+        )
         if index is None:
-            raise _RefusedError(
+            raise _MissingItemError(
                 f"{str(row)[:80]} is not among the mechanics' constraints", "give the expression given to the mechanics"
             )
         return index
@@ -249,12 +253,12 @@ class _Asked:
             if symbol in known:
                 return known[symbol]
         listed = ", ".join(map(str, (*self._coordinates, *self._speeds)))
-        raise _RefusedError(f"{symbol} is no coordinate and no speed of the mechanics", f"take one of {listed}")
+        raise _MissingItemError(f"{symbol} is no coordinate and no speed of the mechanics", f"take one of {listed}")
 
     def _joint(self, joint: Any) -> int:
         """Return a joint's number in the system."""
         if joint not in self._numbers.joints:
-            raise _RefusedError(
+            raise _MissingItemError(
                 f"joint {joint.name} is none of the system's", "add it to the system, or give the bodies"
             )
         return list(self._numbers.joints).index(joint)
@@ -262,26 +266,28 @@ class _Asked:
     def _body(self, body: Any) -> int:
         """Return a body's number; it must be an object given to the mechanics."""
         if id(body) not in self._numbers.bodies:
-            raise _RefusedError(f"{body} is no moving body of the mechanics", "give one that was handed over")
+            raise _MissingItemError(f"{body} is no moving body of the mechanics", "give one that was handed over")
         return self._numbers.bodies[id(body)]
 
 
-def _is_of_joint(item: OutputRequest) -> bool:
+def _is_joint_reaction(item: OutputRequest) -> bool:
     """Return whether a reaction is that of one joint."""
     return item.kind.startswith("reaction") and len(item.subject) == 1 and isinstance(item.subject[0], SympyJoint)
 
 
-def read_loops(definition: ModelDefinition, mechanism: Mechanism, plain: SymbolMap) -> Iterator[WrittenLoop]:
+def read_closed_forms(definition: ModelDefinition, mechanism: Mechanism, plain: SymbolMap) -> Iterator[LoopClosedForm]:
     """Read closed forms that the model gives, in plain symbols."""
     m = mechanism
     phis = [phi for _, phi in m.holonomic]
     for loop in definition.loops:
-        places = [find_row(of_unit_length(plain(row), m.quaternions, m.q), phis, []) for row in loop.rows]
+        places = [
+            find_constraint_row(normalize_quaternions(plain(row), m.quaternions, m.q), phis, []) for row in loop.rows
+        ]
         strange = [row for row, place in zip(loop.rows, places, strict=True) if place is None]
-        yield WrittenLoop(
+        yield LoopClosedForm(
             loop.name,
             tuple(place for place in places if place is not None),
-            tuple({_symbol(plain(q)): plain(value) for q, value in branch.items()} for branch in loop.branches),
+            tuple({_as_symbol(plain(q)): plain(value) for q, value in branch.items()} for branch in loop.branches),
             tuple(map(plain, loop.positive)),
             tuple(map(plain, loop.relation)),
             loop.where,
@@ -289,6 +295,6 @@ def read_loops(definition: ModelDefinition, mechanism: Mechanism, plain: SymbolM
         )
 
 
-def _symbol(expression: sm.Expr) -> sm.Symbol:
+def _as_symbol(expression: sm.Expr) -> sm.Symbol:
     """Return the same value, typed: a coordinate is always translated to a symbol."""
     return expression

@@ -10,7 +10,13 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import Sample, far, fastest_point, listed, move
+from mb2fmu.mechanics.mechanism.numeric.random_states import (
+    StateSample,
+    vectors_differ,
+    max_point_speed,
+    format_vector,
+    set_random_state,
+)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     KinematicPoint,
@@ -20,10 +26,10 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 
 
-def settle_points(
+def choose_point_velocities(
     draft: Mechanism,
     derived: NumericMechanism,
-    samples: list[Sample],
+    samples: list[StateSample],
     given: Mapping[int, VectorTerms],
     *,
     origins_found: Collection[int],
@@ -46,15 +52,17 @@ def settle_points(
         return draft, []
     trial = tuple(replace(p, velocity=given.get(i, p.velocity)) for i, p in enumerate(draft.points))
     taken = NumericMechanism(replace(draft, points=trial))
-    anywhere, on_constraints = _agreeing(derived, taken, samples, set(given))
+    anywhere, on_constraints = _find_agreeing_points(derived, taken, samples, set(given))
     points, faults, by_constraint = list(draft.points), [], []
     lost: set[int] = set()
-    matters = _moving_points(draft)
-    only_loaded = {load.point for load in draft.loads if isinstance(load, ForceLoad)} - _points_of_lengths(draft)
+    matters = _dynamic_points(draft)
+    only_loaded = {load.point for load in draft.loads if isinstance(load, ForceLoad)} - _position_dependent_points(
+        draft
+    )
     for i in sorted(given):
         place = points[i]
         if i in anywhere:
-            if _prefer_given(draft, place, given[i]):
+            if _prefers_given_velocity(draft, place, given[i]):
                 points[i] = replace(place, velocity=given[i])
         elif i in on_constraints:
             points[i] = replace(place, velocity=given[i])
@@ -64,18 +72,20 @@ def settle_points(
             points[i] = replace(place, velocity=given[i], located=False)
             lost.add(i)
             by_constraint.append(place.name)
-        elif i in only_loaded and (_is_auxiliary(draft, given[i]) or _is_particle(i, derived, taken, samples)):
-            points[i] = replace(place, velocity=given[i], passing=True)
+        elif i in only_loaded and (
+            _is_auxiliary_velocity(draft, given[i]) or _is_body_particle(i, derived, taken, samples)
+        ):
+            points[i] = replace(place, velocity=given[i], is_instantaneous=True)
         elif i in matters:
             faults.append(_velocity_fault(i, derived, taken, samples[0]))
     for i in {*origins_found} - {0} if lost else ():
         points[i] = replace(points[i], velocity=given[i], located=False)
         lost.add(i)
-    _unlocate_after(points, lost)
+    _mark_unlocated(points, lost)
     return replace(draft, points=tuple(points), given_by_constraint=tuple(by_constraint)), faults
 
 
-def _unlocate_after(points: list[KinematicPoint], lost: set[int]) -> None:
+def _mark_unlocated(points: list[KinematicPoint], lost: set[int]) -> None:
     """Mark points as not located that hang on points without a known position; ``points`` change, ``lost`` grows."""
     for i, place in enumerate(points):
         if place.parent in lost and place.located:
@@ -83,34 +93,36 @@ def _unlocate_after(points: list[KinematicPoint], lost: set[int]) -> None:
             lost.add(i)
 
 
-def _agreeing(
-    derived: NumericMechanism, taken: NumericMechanism, samples: list[Sample], points: set[int]
+def _find_agreeing_points(
+    derived: NumericMechanism, taken: NumericMechanism, samples: list[StateSample], points: set[int]
 ) -> tuple[set[int], set[int]]:
     """Return points whose velocities agree everywhere, and those that agree on the velocity constraints."""
     anywhere, on_constraints = set(points), set(points)
     for sample in samples:
         for on, agreeing in ((False, anywhere), (True, on_constraints)):
-            move(derived, sample, on_constraints=on)
-            move(taken, sample, on_constraints=on)
-            fastest = fastest_point(derived)
-            agreeing -= {i for i in agreeing if far(taken.points[i].velocity, derived.points[i].velocity, fastest)}
+            set_random_state(derived, sample, on_constraints=on)
+            set_random_state(taken, sample, on_constraints=on)
+            fastest = max_point_speed(derived)
+            agreeing -= {
+                i for i in agreeing if vectors_differ(taken.points[i].velocity, derived.points[i].velocity, fastest)
+            }
     return anywhere, on_constraints
 
 
-def _points_of_lengths(m: Mechanism) -> set[int]:
+def _position_dependent_points(m: Mechanism) -> set[int]:
     """Return points whose position matters for more than a load: mass centres, and ends of pathways."""
     ends = (load.points for load in m.loads if isinstance(load, PathwayLoad))
     return {body.masscenter for body in m.bodies}.union(*ends)
 
 
-def _is_auxiliary(m: Mechanism, given: VectorTerms) -> bool:
+def _is_auxiliary_velocity(m: Mechanism, given: VectorTerms) -> bool:
     """Return whether a velocity contains auxiliary speeds only: these measure a force and move nothing."""
     components = [c for _, cs in given for c in cs]
     zero = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
     return any(c != 0 for c in components) and all(c.xreplace(zero) == 0 for c in components)
 
 
-def _is_particle(i: int, derived: NumericMechanism, taken: NumericMechanism, samples: list[Sample]) -> bool:
+def _is_body_particle(i: int, derived: NumericMechanism, taken: NumericMechanism, samples: list[StateSample]) -> bool:
     """Return whether a given velocity is that of the body's particle at the point: v_G + w_B × (r - r_G).
 
     So ``v2pt_theory`` from the centre of a wheel gives the velocity of what touches the ground, while the point where
@@ -123,30 +135,30 @@ def _is_particle(i: int, derived: NumericMechanism, taken: NumericMechanism, sam
     agreeing = {False: set(bodies), True: set(bodies)}
     for sample in samples:
         for on, left in agreeing.items():
-            move(derived, sample, on_constraints=on)
-            move(taken, sample, on_constraints=on)
+            set_random_state(derived, sample, on_constraints=on)
+            set_random_state(taken, sample, on_constraints=on)
             position, velocity = derived.points[i].position, taken.points[i].velocity
             for centre, frame in sorted(left):
                 arm = position - derived.points[centre].position
                 particle = derived.points[centre].velocity + np.cross(derived.frames[frame].omega, arm)
-                if far(velocity, particle, fastest_point(derived)):
+                if vectors_differ(velocity, particle, max_point_speed(derived)):
                     left.discard((centre, frame))
     return any(agreeing.values())
 
 
-def _velocity_fault(i: int, derived: NumericMechanism, taken: NumericMechanism, sample: Sample) -> Fault:
+def _velocity_fault(i: int, derived: NumericMechanism, taken: NumericMechanism, sample: StateSample) -> Fault:
     """Return the fault that shows a point's given and derived velocity at a random state, in m/s."""
-    move(derived, sample, on_constraints=True)
-    move(taken, sample, on_constraints=True)
+    set_random_state(derived, sample, on_constraints=True)
+    set_random_state(taken, sample, on_constraints=True)
     m = derived.mechanism
     what = (
-        f"the velocity of point {m.points[i].name} is given as {listed(taken.points[i].velocity)} where its position "
-        f"moves with {listed(derived.points[i].velocity)} (components in {m.frames[0].name}, at a random state)"
+        f"the velocity of point {m.points[i].name} is given as {format_vector(taken.points[i].velocity)} where its position "
+        f"moves with {format_vector(derived.points[i].velocity)} (components in {m.frames[0].name}, at a random state)"
     )
     return Fault(what, remedy="correct set_vel, the position, or the kinematic equations")
 
 
-def _moving_points(m: Mechanism) -> set[int]:
+def _dynamic_points(m: Mechanism) -> set[int]:
     """Return the points whose velocity enters the dynamics."""
     numbers = {body.masscenter for body in m.bodies}
     for load in m.loads:
@@ -154,7 +166,7 @@ def _moving_points(m: Mechanism) -> set[int]:
     return numbers
 
 
-def _prefer_given(m: Mechanism, place: KinematicPoint, given: VectorTerms) -> bool:
+def _prefers_given_velocity(m: Mechanism, place: KinematicPoint, given: VectorTerms) -> bool:
     """Return True where the given velocity contains auxiliary speeds, or is the simpler of two equal expressions."""
     components = [c for _, cs in given for c in cs]
     if any(c.free_symbols & set(m.u_auxiliary) for c in components):

@@ -16,39 +16,41 @@ import scipy.linalg
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
-from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
+from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Floats = npt.NDArray[np.float64]
 
-_RANK = 1e-6  # of rows of unit length: what is left of one that follows from others, at the start. A singular position
+_RANK_TOLERANCE = (
+    1e-6  # of rows of unit length: what is left of one that follows from others, at the start. A singular position
+)
 # that start values were solved for is known to the root of their round-off only.
-_SHORT = 1e-6  # of a row's typical length: a shorter one counts as none
-_PLACES = 5  # beside the start, at which lengths of rows are looked at
-_FAR = 0.3  # of typical magnitudes: how far beside
-_ASIDE = 1e-4  # how far the mechanism is moved
-_RANK_ASIDE = 1e-6  # the same there: between the distance and its square
-_DIRECTIONS = 3
-_SHARE = 1e-3  # of a row in a combination of unit length: far above what moving aside mixes in
+_MIN_ROW_LENGTH = 1e-6  # of a row's typical length: a shorter one counts as none
+_SAMPLE_COUNT = 5  # beside the start, at which lengths of rows are looked at
+_SAMPLE_DISTANCE = 0.3  # of typical magnitudes: how far beside
+_PERTURBATION = 1e-4  # how far the mechanism is moved
+_PERTURBED_RANK_TOLERANCE = 1e-6  # the same there: between the distance and its square
+_DIRECTION_COUNT = 3
+_MIN_SHARE = 1e-3  # of a row in a combination of unit length: far above what moving aside mixes in
 
 
 @dataclass(frozen=True, slots=True)
-class Redundancy:
+class RedundantConstraints:
     """Redundant rows of A.
 
     Attributes:
-        always: Names of those that follow from the others wherever the constraints hold.
-        sharing: Names of all rows whose forces are not determined for that reason: the redundant ones, and those that
+        redundant_rows: Names of those that follow from the others wherever the constraints hold.
+        undetermined_rows: Names of all rows whose forces are not determined for that reason: the redundant ones, and those that
             they follow from.
         at_start: Names of further ones that follow from the others at the start only.
     """
 
-    always: tuple[str, ...] = ()
-    sharing: tuple[str, ...] = ()
+    redundant_rows: tuple[str, ...] = ()
+    undetermined_rows: tuple[str, ...] = ()
     at_start: tuple[str, ...] = ()
 
 
-def find_redundancy(mechanism: Mechanism) -> Redundancy:
+def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
     """Return the redundant rows of velocity constraints; the start values must satisfy the constraints.
 
     Rows are compared per typical speed, so that no choice of units makes one of them follow from others.
@@ -56,51 +58,51 @@ def find_redundancy(mechanism: Mechanism) -> Redundancy:
     m, d = mechanism, mechanism.declared
     c = m.velocity_constraints
     if c is None:
-        return Redundancy()
+        return RedundantConstraints()
     numeric = NumericMechanism(m)
-    parameters = numeric.parameters(parameter_values(m))
+    parameters = numeric.parameters(free_parameter_values(m))
     units = typical_speeds(m)
     typical = typical_row_lengths(m, units=units)
-    natural = natural_units(d)
+    natural = estimate_characteristic_units(d)
     sizes = np.array([natural.typical(item) for item in d.coordinates])
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
 
     def rows(q: Floats) -> Floats:
         numeric.set(0.0, q, np.zeros(len(m.u_all)), z, r, parameters)
         A = numeric.constraints()[0] * units
-        return A / row_lengths(A, typical)[:, None]
+        return A / row_normalization_lengths(A, typical)[:, None]
 
     start = np.array([item.start for item in d.coordinates])
     here = rows(start)
     first = len(m.holonomic)
-    singular = _dependent(here, first, _RANK)
+    singular = _dependent_rows(here, first, _RANK_TOLERANCE)
     if not singular:
-        return Redundancy()
+        return RedundantConstraints()
     K = numeric.kinematics()[0]
-    free = scipy.linalg.null_space(here, rcond=_RANK)
+    free = scipy.linalg.null_space(here, rcond=_RANK_TOLERANCE)
     generator = np.random.default_rng(3)
     always, regular = set(singular), here
-    for _ in range(_DIRECTIONS):
+    for _ in range(_DIRECTION_COUNT):
         step = K @ (units[:, None] * free) @ generator.normal(size=free.shape[1])
         size = float(np.linalg.norm(step / sizes))
-        moved = rows(start + _ASIDE / size * step) if size > 0.0 else here
-        beside = _dependent(moved, first, _RANK_ASIDE)
+        moved = rows(start + _PERTURBATION / size * step) if size > 0.0 else here
+        beside = _dependent_rows(moved, first, _PERTURBED_RANK_TOLERANCE)
         if len(beside) < len(always):
             always, regular = set(beside), moved
-    named = (sorted(always), _combined(regular, len(always)), sorted(set(singular) - always))
-    return Redundancy(*(tuple(c.names[i] for i in numbers) for numbers in named))
+    named = (sorted(always), _find_combined_rows(regular, len(always)), sorted(set(singular) - always))
+    return RedundantConstraints(*(tuple(c.names[i] for i in numbers) for numbers in named))
 
 
-def _combined(rows: Floats, redundant: int) -> list[int]:
+def _find_combined_rows(rows: Floats, redundant: int) -> list[int]:
     """Return the numbers of the rows in vanishing combinations of rows, of which ``redundant`` exist."""
     if not redundant:
         return []
     combinations = np.linalg.svd(rows)[0][:, len(rows) - redundant :]
     share = np.linalg.norm(combinations, axis=1)
-    return [int(i) for i in np.flatnonzero(share > _SHARE)]
+    return [int(i) for i in np.flatnonzero(share > _MIN_SHARE)]
 
 
-def row_lengths(rows: Floats, typical: Floats) -> Floats:
+def row_normalization_lengths(rows: Floats, typical: Floats) -> Floats:
     """Return the divisors that give rows unit length; next to nothing for rows that vanish but for round-off.
 
     Args:
@@ -111,12 +113,12 @@ def row_lengths(rows: Floats, typical: Floats) -> Floats:
         Shape (m,).
     """
     length = np.asarray(np.linalg.norm(rows, axis=1))
-    return np.where(length > _SHORT * typical, length, typical)
+    return np.where(length > _MIN_ROW_LENGTH * typical, length, typical)
 
 
 def typical_speeds(mechanism: Mechanism) -> Floats:
     """Return the typical magnitude of each speed, shape (n_u,)."""
-    natural = natural_units(mechanism.declared)
+    natural = estimate_characteristic_units(mechanism.declared)
     return np.array([natural.typical(item) for item in mechanism.declared.speeds])
 
 
@@ -133,20 +135,23 @@ def typical_row_lengths(
         units: What the speeds are measured in, shape (n_u,); None: as they are.
     """
     m, d = mechanism, mechanism.declared
-    numeric, natural = numeric or NumericConstraints(m), natural_units(d)
+    numeric, natural = numeric or NumericConstraints(m), estimate_characteristic_units(d)
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
     start = np.array([item.start for item in d.coordinates])
     sizes = np.array([natural.typical(item) for item in d.coordinates])
     generator = np.random.default_rng(17)
-    places = [start, *(start + _FAR * sizes * generator.uniform(-1, 1, start.shape) for _ in range(_PLACES))]
+    places = [
+        start,
+        *(start + _SAMPLE_DISTANCE * sizes * generator.uniform(-1, 1, start.shape) for _ in range(_SAMPLE_COUNT)),
+    ]
     with np.errstate(all="ignore"):
-        rows = [numeric.at(0.0, q, z, r, parameter_values(m))[0] for q in places]
+        rows = [numeric.at(0.0, q, z, r, free_parameter_values(m))[0] for q in places]
     lengths = np.array([np.linalg.norm(A if units is None else A * units, axis=1) for A in rows])
     longest = np.max(np.where(np.isfinite(lengths), lengths, 0.0), axis=0)
     return np.where(longest > 0.0, longest, 1.0)
 
 
-def _dependent(rows: Floats, first: int, threshold: float) -> list[int]:
+def _dependent_rows(rows: Floats, first: int, threshold: float) -> list[int]:
     """Return the numbers of rows that lie within ``threshold`` of the span of others, earlier rows first.
 
     QR with column pivoting of the transposed rows: of the ``first`` ones, then of what they leave of the rest.

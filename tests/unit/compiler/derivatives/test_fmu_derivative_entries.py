@@ -14,8 +14,8 @@ from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.compiler.program import operation_count
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.mechanism import read
-from mb2fmu.model import check, load
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import check_model, load
 
 MODELS = Path(__file__).parents[4] / "models"
 NAMES = ("double_pendulum", "rolling_disc", "turntable_ball", "muscle_arm")
@@ -26,7 +26,7 @@ def _mechanism(name: str):
         return mechanism_of(moving_pivot())
     if name == "reactions":
         return mechanism_of(pendulum_with_reactions()[0])
-    return read(check(load(MODELS / f"{name}.py")))
+    return read_mechanism(check_model(load(MODELS / f"{name}.py")))
 
 
 def _values(native: NativeProgram, state: State) -> np.ndarray:
@@ -89,7 +89,7 @@ def test_derivatives_stay_proportional(name):
 def test_derivatives_of_a_recursion_cost_a_small_multiple() -> None:
     """By counted operations: one directional derivative at most 3 times x', one adjoint at most 5 times."""
     model = load(MODELS / "chain.py", {"n": 6})
-    program = lower(formulate(read(check(model)), "recursive-articulated"))
+    program = lower(formulate(read_mechanism(check_model(model)), "recursive-articulated"))
     x_dot = operation_count(program, "rhs").total()
     assert operation_count(differentiate_forward(program, "rhs"), "jvp_rhs").total() <= 3 * x_dot
     assert operation_count(differentiate_reverse(program, "rhs"), "vjp_rhs").total() <= 5 * x_dot

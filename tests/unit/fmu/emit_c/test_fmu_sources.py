@@ -49,8 +49,8 @@ def by_hand() -> Program:
 
 
 def unit(name: str, fmi: str) -> FileTree:
-    definition = model.check(model.load(ROOT / "models" / f"{name}.py"))
-    equations = formulations.formulate(mechanism.read(definition))
+    definition = model.check_model(model.load(ROOT / "models" / f"{name}.py"))
+    equations = formulations.formulate(mechanism.read_mechanism(definition))
     program = lowering.lower(equations)
     native = with_derivatives(program, adjoint=fmi != "2")
     return emit(native, interface.describe(definition, equations, program, Target(fmi, "native")))
@@ -169,8 +169,8 @@ def test_only_the_shell_of_one_version_is_there(fmi: str) -> None:
 
 
 def test_adjoint_derivatives_are_printed_where_they_can_be_asked_for() -> None:
-    definition = model.check(model.load(ROOT / "models" / "simple_pendulum.py"))
-    equations = formulations.formulate(mechanism.read(definition))
+    definition = model.check_model(model.load(ROOT / "models" / "simple_pendulum.py"))
+    equations = formulations.formulate(mechanism.read_mechanism(definition))
     program = lowering.lower(equations)
     without = with_derivatives(program, adjoint=False)
     described = {fmi: interface.describe(definition, equations, program, Target(fmi, "native")) for fmi in ("2", "3")}

@@ -33,8 +33,8 @@ def parameters() -> list[object]:
 
 def lowered(name: str) -> tuple[Program, np.ndarray, np.ndarray, np.ndarray, float]:
     """The program of a model, its start values x, r and p, and how far from x loops can still be closed."""
-    definition = model.check(model.load(MODELS / f"{name}.py", SHORTENED.get(name)))
-    equations = formulations.formulate(mechanism.read(definition))
+    definition = model.check_model(model.load(MODELS / f"{name}.py", SHORTENED.get(name)))
+    equations = formulations.formulate(mechanism.read_mechanism(definition))
     program = lowering.lower(equations)
     motion = [
         *definition.coordinates,

@@ -15,7 +15,7 @@ from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember, TypeDefinition
 from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
-from mb2fmu.model.declarations.declared_terminals import DeclaredMember, DeclaredTerminal
+from mb2fmu.model.declarations.declared_terminals import DeclaredTerminalMember, DeclaredTerminal
 
 
 def described(system=double_pendulum, fmi="3", change=lambda definition, equations: (definition, equations)):
@@ -241,7 +241,7 @@ def test_what_can_be_mistaken_is_no_terminal(change):
 
 
 def test_terminals_that_the_model_declares_come_first_and_leave_their_inputs_no_other():
-    members = (DeclaredMember("torque", "tau", "inflow"), DeclaredMember("angle", "second.q"))
+    members = (DeclaredTerminalMember("torque", "tau", "inflow"), DeclaredTerminalMember("angle", "second.q"))
 
     def change(definition, equations):
         hand = DeclaredTerminal("hand", members, "where it is held")

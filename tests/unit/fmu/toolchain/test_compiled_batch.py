@@ -11,19 +11,19 @@ from compiled_c import SingularError, compile_motion, missing
 from mb2fmu import pipeline
 from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.program.program import LEAVES, Block, Layout, Op, Program, Table
+from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Block, Layout, Op, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.toolchain import compile_program
 from mb2fmu.fmu.toolchain.compiled_batch import widest
 from mb2fmu.fmu.toolchain.compilers import Variant
-from mb2fmu.model.operations import having
+from mb2fmu.model.operations import select_operations
 
 _KNOWN: tuple[Variant, ...] = ("any", "avx2", "avx512")
 VARIANTS = _KNOWN[: _KNOWN.index(widest()) + 1]
 """That the running machine can."""
 
-FUNCTIONS = sorted(having(lambda row: row.arity == 1) - {Op.NEG, Op.FROZEN, Op.NOT})
-PAIRS = sorted(having(lambda row: row.arity == 2) - {Op.AND, Op.OR})
+FUNCTIONS = sorted(select_operations(lambda row: row.arity == 1) - {Op.NEG, Op.FROZEN, Op.NOT})
+PAIRS = sorted(select_operations(lambda row: row.arity == 2) - {Op.AND, Op.OR})
 
 
 def everything() -> Program:
@@ -189,5 +189,5 @@ def test_every_operation_is_there() -> None:
     kinds = {*FUNCTIONS, *PAIRS, Op.NOT, Op.AND, Op.OR, Op.NEG, Op.SELECT, Op.TABLE}
     used = {Op(int(op)) for op in everything().op}
     assert kinds <= used
-    computed = set(Op) - LEAVES - {Op.BLOCK, Op.FROZEN}
+    computed = set(Op) - LEAF_OPERATIONS - {Op.BLOCK, Op.FROZEN}
     assert computed == kinds

@@ -15,8 +15,8 @@ FOUR_BAR = "models/four_bar.py"
 
 
 def treated(*asked):
-    read = mechanism.read(model.check(model.load(FOUR_BAR)))
-    return formulations.treat(formulations.formulate(read, "tmt"), read, *asked)
+    read = mechanism.read_mechanism(model.check_model(model.load(FOUR_BAR)))
+    return formulations.treat_constraints(formulations.formulate(read, "tmt"), read, *asked)
 
 
 def test_auto_says_what_it_takes():
@@ -26,11 +26,11 @@ def test_auto_says_what_it_takes():
 
 
 def test_treatments_of_nothing_and_terms_that_do_not_belong_are_refused():
-    read = mechanism.read(model.check(model.load("models/simple_pendulum.py")))
+    read = mechanism.read_mechanism(model.check_model(model.load("models/simple_pendulum.py")))
     equations = formulations.formulate(read, "kane")
-    assert formulations.treat(equations, read) == (equations, "")
+    assert formulations.treat_constraints(equations, read) == (equations, "")
     with pytest.raises(FormulationError, match="no holonomic constraints"):
-        formulations.treat(equations, read, "multipliers")
+        formulations.treat_constraints(equations, read, "multipliers")
     with pytest.raises(FormulationError, match="Baumgarte"):
         treated("attractor", 5.0)
 

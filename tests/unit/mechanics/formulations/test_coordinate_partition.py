@@ -58,7 +58,7 @@ def test_independent_coordinates_are_those_that_the_user_names(asked):
 )
 def test_independent_coordinates_that_cannot_be_are_refused(partitioned, asked, independent, message):
     with pytest.raises(FormulationError, match=message):
-        formulations.plan(partitioned.mechanism, asked, independent=independent)
+        formulations.plan_constraint_treatment(partitioned.mechanism, asked, independent=independent)
 
 
 def test_the_motion_is_that_of_all_coordinates(partitioned):
@@ -109,12 +109,12 @@ def test_a_motion_that_leaves_the_chart_says_so():
 def test_coordinates_that_cannot_be_the_dependent_ones_are_refused():
     """Where the crank lies on the line of the ground pins, the rocker's angle from the coupler is at its extreme."""
     angle = np.arccos((4.0 + 1.2**2 - 1.0) / (2 * 2.0 * 1.2))
-    definition = model.check(four_bar("q1", "q2"))
+    definition = model.check_model(four_bar("q1", "q2"))
     values = {"q1": 0.0, "q2": angle, "q3": np.arctan2(-2.0 * np.sin(angle), 1.2 - 2.0 * np.cos(angle)) - angle}
     coordinates = tuple(replace(c, start=values[c.name], kind="guess") for c in definition.coordinates)
-    read = mechanism.close_loops(mechanism.read(replace(definition, coordinates=coordinates)))
+    read = mechanism.close_loops(mechanism.read_mechanism(replace(definition, coordinates=coordinates)))
     with pytest.raises(FormulationError, match="q1, q2 do not follow from the others at the start"):
-        formulations.treat(formulations.formulate(read, "tmt"), read, "partition")
+        formulations.treat_constraints(formulations.formulate(read, "tmt"), read, "partition")
 
 
 @pytest.mark.parametrize("asked", ["partition", "explicit"])

@@ -17,9 +17,9 @@ from mb2fmu.compiler.arithmetic.python_runtime import OutsideError
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.fmu.interface import describe
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.mechanics.formulations.loops import LoopRows, Misfit, Start
-from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSlider, FourBar, FourBarTrans
-from mb2fmu.mechanics.formulations.loops.rod_loop import Rod
+from mb2fmu.mechanics.formulations.loops import LoopEquations, LoopMismatch, LoopStart
+from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
+from mb2fmu.mechanics.formulations.loops.rod_loop import RodLoop
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.report.equation_display.equation_text import listing
 
@@ -172,33 +172,37 @@ def compiled(form, rows):
 a, b, c, d, e, f = LENGTHS
 SHAPES = {
     "relative angles": (
-        FourBar(),
+        FourBarLoop(),
         turned(Q1, a) + turned(Q1 + Q2, b) + turned(Q1 + Q2 + Q3, c) - turned(0, d),
         {Q2: 0.1, Q3: -2.4},
     ),
     "absolute angles, bent links": (
-        FourBar(),
+        FourBarLoop(),
         turned(Q1, a, e) + turned(Q2, b, f) - turned(Q3, c, e) - turned(0, d, f),
         {Q2: 0.5, Q3: 1.4},
     ),
     "the other way round, rows swapped": (
-        FourBar(),
+        FourBarLoop(),
         sm.Matrix([[0, 1], [1, 0]]) * (turned(-Q1, a) + turned(-Q2, b) + turned(Q3, c) - turned(0, d)),
         {Q2: -0.6, Q3: 2.0},
     ),
-    "crank-slider with offset": (CrankSlider(), turned(Q1, a) + turned(Q2, b) - turned(0, S, e), {Q2: -0.1, S: 2.6}),
+    "crank-slider with offset": (
+        CrankSliderLoop(),
+        turned(Q1, a) + turned(Q2, b) - turned(0, S, e),
+        {Q2: -0.1, S: 2.6},
+    ),
     "crank-slider, the other branch, inclined": (
-        CrankSlider(),
+        CrankSliderLoop(),
         turned(Q1, a) + turned(Q2, b) - turned(e, S, f),
         {Q2: 3.0, S: -1.3},
     ),
-    "cylinder": (FourBarTrans(), turned(Q1, a, e) - turned(0, d) + turned(Q2, S), {Q2: 0.1, S: 1.2}),
+    "cylinder": (SlidingLinkLoop(), turned(Q1, a, e) - turned(0, d) + turned(Q2, S), {Q2: 0.1, S: 1.2}),
     "cylinder beside its pins": (
-        FourBarTrans(),
+        SlidingLinkLoop(),
         turned(Q1, a) - turned(0, d) + turned(Q2, S + c, f),
         {Q2: 0.1, S: 0.2},
     ),
-    "negative displacement": (FourBarTrans(), turned(Q1, a) - turned(0, d) + turned(Q2, S, f), {Q2: 3.2, S: -1.2}),
+    "negative displacement": (SlidingLinkLoop(), turned(Q1, a) - turned(0, d) + turned(Q2, S, f), {Q2: 3.2, S: -1.2}),
 }
 
 
@@ -209,8 +213,8 @@ def solved(name):
     values = closing(list(rows), near)
     # As SymPy's frames leave it: products of sines and cosines, not sums of angles.
     phi = tuple(sm.expand_trig(row) for row in rows)
-    start = Start(dict(values), frozenset({Q1, Q2, Q3, S, T}))
-    return compiled(kind.solve(LoopRows(("x", "y"), phi, unknowns), start), list(rows)), values, unknowns
+    start = LoopStart(dict(values), frozenset({Q1, Q2, Q3, S, T}))
+    return compiled(kind.solve(LoopEquations(("x", "y"), phi, unknowns), start), list(rows)), values, unknowns
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -231,33 +235,39 @@ def test_a_rod_between_two_links_gives_one_angle_on_either_side():
     sides = []
     for guess in (0.5, 2.0, 0.5 + 4 * math.pi):
         there = float(sm.nsolve(row.subs(known), Q2, guess))
-        form = Rod().solve(LoopRows(("rod",), (row,), (Q2,)), Start(known | {Q2: there}, frozenset({Q1, Q2})))
+        form = RodLoop().solve(
+            LoopEquations(("rod",), (row,), (Q2,)), LoopStart(known | {Q2: there}, frozenset({Q1, Q2}))
+        )
         function = compiled(form, [row])
         assert function(0.4, *VALUES)[0] == pytest.approx(there, abs=1e-12)
         assert [function(0.4 + way, *VALUES)[1] for way in (-0.2, 0.1, 0.3)] == pytest.approx([0.0] * 3, abs=1e-13)
         sides.append(there)
     assert abs(sides[0] - sides[1]) > 0.1
-    with pytest.raises(Misfit, match="s is no angle in row"):
-        Rod().solve(LoopRows(("row",), (S * sm.cos(Q1) - a,), (S,)), Start(known | {S: 0.8}, frozenset({S, Q1})))
+    with pytest.raises(LoopMismatch, match="s is no angle in row"):
+        RodLoop().solve(
+            LoopEquations(("row",), (S * sm.cos(Q1) - a,), (S,)), LoopStart(known | {S: 0.8}, frozenset({S, Q1}))
+        )
 
 
 def test_what_is_no_such_loop_is_told_why():
-    start = Start({Q1: 0.4, Q2: 0.1, Q3: -2.4} | dict(zip(LENGTHS, VALUES, strict=True)), frozenset({Q1, Q2, Q3}))
+    start = LoopStart({Q1: 0.4, Q2: 0.1, Q3: -2.4} | dict(zip(LENGTHS, VALUES, strict=True)), frozenset({Q1, Q2, Q3}))
     stretched = tuple(sm.Matrix([[1, 0], [0, 2]]) * (turned(Q1, a) + turned(Q2, b) + turned(Q3, c)))
-    with pytest.raises(Misfit, match="not one vector in both rows"):
-        FourBar().solve(LoopRows(("x", "y"), stretched, (Q2, Q3)), start)
-    with pytest.raises(Misfit, match="not one arm and one slide, but an arm that turns with q2 and an arm"):
-        CrankSlider().solve(LoopRows(("x", "y"), tuple(turned(Q1, a) + turned(Q2, b) + turned(Q3, c)), (Q2, Q3)), start)
+    with pytest.raises(LoopMismatch, match="not one vector in both rows"):
+        FourBarLoop().solve(LoopEquations(("x", "y"), stretched, (Q2, Q3)), start)
+    with pytest.raises(LoopMismatch, match="not one arm and one slide, but an arm that turns with q2 and an arm"):
+        CrankSliderLoop().solve(
+            LoopEquations(("x", "y"), tuple(turned(Q1, a) + turned(Q2, b) + turned(Q3, c)), (Q2, Q3)), start
+        )
     wild = (turned(Q1, a) + turned(Q2, b))[0] + sm.sqrt(Q3), (turned(Q1, a) + turned(Q2, b))[1]
-    with pytest.raises(Misfit, match="q3 stands in sqrt"):
-        FourBar().solve(LoopRows(("x", "y"), wild, (Q2, Q3)), start)
+    with pytest.raises(LoopMismatch, match="q3 stands in sqrt"):
+        FourBarLoop().solve(LoopEquations(("x", "y"), wild, (Q2, Q3)), start)
 
 
 def test_a_start_that_lies_flat_has_no_branch():
     flat = dict(zip(LENGTHS, VALUES, strict=True)) | {a: 0.5, b: 1.0, c: 0.5, d: 2.0, Q1: 0.0, Q2: 0.0, Q3: 0.0}
     rows = turned(Q1, a) + turned(Q2, b) + turned(Q3, c) - turned(0, d)
-    with pytest.raises(Misfit, match="it lies flat, where its two branches meet"):
-        FourBar().solve(LoopRows(("x", "y"), tuple(rows), (Q2, Q3)), Start(flat, frozenset({Q1, Q2, Q3})))
+    with pytest.raises(LoopMismatch, match="it lies flat, where its two branches meet"):
+        FourBarLoop().solve(LoopEquations(("x", "y"), tuple(rows), (Q2, Q3)), LoopStart(flat, frozenset({Q1, Q2, Q3})))
 
 
 def test_loops_of_no_known_kind_are_refused_with_the_reasons():
@@ -335,9 +345,11 @@ def test_a_closed_form_gives_one_coordinate_per_row():
 
 
 def test_auto_takes_couplings_and_leaves_what_may_fail_on_the_way():
-    definition = mechanism.close_loops(mechanism.read(model.check(model.load("models/transmission.py"))))
-    found = formulations.plan(definition)
+    definition = mechanism.close_loops(
+        mechanism.read_mechanism(model.check_model(model.load("models/transmission.py")))
+    )
+    found = formulations.plan_constraint_treatment(definition)
     assert (found.treatment, len(found.loops.closed_forms)) == ("explicit", 2)
-    assert "couplings have no position where it fails" in found.because
-    assert formulations.plan(definition, "attractor").treatment == "attractor"
-    assert formulations.plan(derived("crank_slider").mechanism).treatment == "attractor"
+    assert "couplings have no position where it fails" in found.reason
+    assert formulations.plan_constraint_treatment(definition, "attractor").treatment == "attractor"
+    assert formulations.plan_constraint_treatment(derived("crank_slider").mechanism).treatment == "attractor"

@@ -11,7 +11,7 @@ from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program.cancelled_dependencies import depends
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.errors import MechanismError
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 
@@ -50,7 +50,7 @@ def test_motion_forces_of_redundant_rows_and_reactions_are_the_references(deriva
     """Forces of least norm, by singular values there and by Jacobi's rotations here."""
     for derivation in derivations:
         f, reference = pipeline.right_hand_side(derivation), NumericEquations(derivation.equations)
-        p = parameter_values(derivation.mechanism)
+        p = free_parameter_values(derivation.mechanism)
         at = reference.motion(0.0, f.x0, [], reference.prepare(p))
         assert f(0.0, f.x0) == pytest.approx(at.x_dot, abs=1e-10)
         assert evaluator(derivation.program, "outputs")(0.0, f.x0, [], p) == pytest.approx(at.outputs, abs=1e-9)
@@ -60,7 +60,7 @@ def test_they_swing_without_fighting_their_conditions(derivations):
     """Energy is kept, both treatments agree, and no steps are lost."""
     ends = []
     for derivation in derivations:
-        f, p = pipeline.right_hand_side(derivation), parameter_values(derivation.mechanism)
+        f, p = pipeline.right_hand_side(derivation), free_parameter_values(derivation.mechanism)
         found = solve_ivp(f, (0, 2), f.x0, "DOP853", rtol=1e-9, atol=1e-9)
         assert found.nfev < 1200
         outputs = evaluator(derivation.program, "outputs")

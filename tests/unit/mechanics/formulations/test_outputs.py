@@ -13,12 +13,14 @@ from sympy.physics import mechanics as me
 from mb2fmu import Model, Parts
 from mb2fmu.errors import FormulationError, MechanismError
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.formulations.rotation_conversions import euler_angles, quaternion
+from mb2fmu.mechanics.formulations.rotation_conversions import euler_angles_from_matrix, quaternion_from_matrix
 
 C_SYMBOLS = sm.ImmutableMatrix(3, 3, sm.symbols("c0:9"))
-QUATERNION = sm.lambdify(list(C_SYMBOLS), quaternion(C_SYMBOLS))
+QUATERNION = sm.lambdify(list(C_SYMBOLS), quaternion_from_matrix(C_SYMBOLS))
 SEQUENCES = [a + b + c for a in "xyz" for b in "xyz" for c in "xyz" if b not in (a, c)]
-EULER = {sequence: sm.lambdify(list(C_SYMBOLS), euler_angles(C_SYMBOLS, sequence)) for sequence in SEQUENCES}
+EULER = {
+    sequence: sm.lambdify(list(C_SYMBOLS), euler_angles_from_matrix(C_SYMBOLS, sequence)) for sequence in SEQUENCES
+}
 
 
 def _about(axis: str, angle: float) -> np.ndarray:

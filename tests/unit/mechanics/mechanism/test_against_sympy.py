@@ -16,7 +16,7 @@ from sympy.physics import mechanics as me
 from mb2fmu import Model, pipeline
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.errors import MechanismError
-from mb2fmu.mechanics.formulations import applicable
+from mb2fmu.mechanics.formulations import check_all_formulations
 
 T = me.dynamicsymbols._t
 assert textbook_mechanisms.__name__  # its mechanisms are among the strangers
@@ -34,8 +34,11 @@ def by_auto(name: str) -> Compared:
 def test_the_unit_moves_as_the_object_that_was_handed_over(name):
     auto = by_auto(name)
     found = {auto.derivation.equations.method: auto}
-    for method, applies in applicable(auto.derivation.mechanism).items():
-        if applies.yes and method not in {*found, "lagrange"}:  # slow where others apply too, and tested for itself
+    for method, applies in check_all_formulations(auto.derivation.mechanism).items():
+        if applies.is_applicable and method not in {
+            *found,
+            "lagrange",
+        }:  # slow where others apply too, and tested for itself
             found[method] = by_another_method(auto, method, count=2)
     for method, one in found.items():
         assert one.error < CLOSE, method

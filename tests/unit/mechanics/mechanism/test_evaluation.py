@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import FEWEST, Evaluation
-from mb2fmu.model.checks.expression_contents import rate_in_time
+from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import MIN_GROUP_SIZE, GroupedEvaluation
+from mb2fmu.model.checks.expression_contents import differentiate_by_time
 
 x = sm.symbols("x:12")
 a, b = sm.symbols("a b")
@@ -33,19 +33,19 @@ KINDS = (
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 11), st.integers(0, 11)), max_size=60), st.integers())
 def test_expressions_of_a_kind_together_as_each_alone(picked, seed) -> None:
     expressions = [kind.xreplace({a: x[i], b: x[j]}) for kind, i, j in picked]
-    expressions += [sm.cos(symbol) * x[0] for symbol in x[:FEWEST]]
+    expressions += [sm.cos(symbol) * x[0] for symbol in x[:MIN_GROUP_SIZE]]
     values = np.random.default_rng(abs(seed)).uniform(-2, 2, len(x))
     wanted = [float(expression.subs(dict(zip(x, values, strict=True)))) for expression in expressions]
-    np.testing.assert_allclose(Evaluation(x, expressions)(*values), wanted, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(GroupedEvaluation(x, expressions)(*values), wanted, rtol=1e-12, atol=1e-12)
 
 
 def test_nothing_to_evaluate() -> None:
-    assert Evaluation(x, [])(*range(12)).shape == (0,)
+    assert GroupedEvaluation(x, [])(*range(12)).shape == (0,)
 
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_rates_in_time_are_what_sympy_writes(order) -> None:
     function, t = dynamicsymbols("f"), dynamicsymbols._t
-    assert rate_in_time(function, order) == function.diff(t, order)
-    assert rate_in_time(function, order).doit() == function.diff(t, order)
-    assert rate_in_time(function.diff(t), order) == function.diff(t, order + 1)
+    assert differentiate_by_time(function, order) == function.diff(t, order)
+    assert differentiate_by_time(function, order).doit() == function.diff(t, order)
+    assert differentiate_by_time(function.diff(t), order) == function.diff(t, order + 1)

@@ -10,9 +10,9 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError, MechanismError
-from mb2fmu.mechanics.formulations import formulate_motion
-from mb2fmu.mechanics.mechanism import read
-from mb2fmu.model import check
+from mb2fmu.mechanics.formulations import formulate_given_acceleration
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import check_model
 from mb2fmu.validation.reference.first_integrals_along_run import conserved_quantities
 
 METHODS = ("kane", "tmt", "recursive")
@@ -69,11 +69,11 @@ def test_a_body_that_does_not_look_the_same_from_all_sides_must_be_oriented():
 def test_the_inertia_of_a_body_of_revolution_may_be_written_along_axes_in_which_it_spins():
     """Seen: a fault of mb2fmu, as integrals of motion were looked for; it is J sin^2 + J cos^2 along its own axes."""
     model = _disc(oriented=True)
-    mechanism = read(check(model))
+    mechanism = read_mechanism(check_model(model))
     m, r = sm.symbols("m r")
     across = m * r**2 / 4
     assert mechanism.bodies[0].inertia == sm.diag(across, 2 * across, across).as_immutable()
-    conserved_quantities(mechanism, formulate_motion(mechanism))  # evaluates it with parameters alone
+    conserved_quantities(mechanism, formulate_given_acceleration(mechanism))  # evaluates it with parameters alone
 
 
 def test_an_inertia_that_changes_along_the_axes_of_its_own_body_is_refused():

@@ -4,7 +4,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import check
+from mb2fmu.model import check_model
 from mb2fmu.units import LARGEST_EXPONENT, parse_unit
 
 TIME = me.dynamicsymbols._t
@@ -33,7 +33,7 @@ def test_a_description_that_is_no_text(pendulum, faults_of, text):
 def test_control_characters_are_refused_and_lines_of_a_diagram_are_not(pendulum, faults_of):
     model = pendulum.model()
     model.diagram = "one\n\ttwo\r\n"
-    assert check(model).diagram == model.diagram
+    assert check_model(model).diagram == model.diagram
     model.diagram += "\x00"
     assert "U+0000" in only(faults_of(model)).what
     model = pendulum.model()
@@ -66,7 +66,7 @@ def test_a_name_that_no_file_can_have(pendulum, faults_of):
     model.name = "a" * 201
     assert "201 characters" in only(faults_of(model)).what
     model.name = "a" * 200
-    assert check(model).name == model.name
+    assert check_model(model).name == model.name
 
 
 @pytest.mark.parametrize("unit", ["m9999999999999999999", "m3000000000", "km2147483647", "m100", "s-100", "m60.m60"])

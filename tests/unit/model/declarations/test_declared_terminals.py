@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mb2fmu.model import check
-from mb2fmu.model.declarations.declared_terminals import DeclaredMember
+from mb2fmu.model import check_model
+from mb2fmu.model.declarations.declared_terminals import DeclaredTerminalMember
 
 
 def test_members_are_named_by_symbols_or_by_names(pendulum):
@@ -11,12 +11,12 @@ def test_members_are_named_by_symbols_or_by_names(pendulum):
     model.output_position("tip", pendulum.P)
     names = {item.symbol: item.name for item in model.declared if hasattr(item, "symbol")}
     model.terminal("hand", {"s": pendulum.q, "x": "tip.x", "c": names[pendulum.q]}, outflow=["x"], description="held")
-    (hand,) = check(model).terminals
+    (hand,) = check_model(model).terminals
     assert (hand.name, hand.description) == ("hand", "held")
     assert hand.members == (
-        DeclaredMember("s", names[pendulum.q]),
-        DeclaredMember("x", "tip.x", "outflow"),
-        DeclaredMember("c", names[pendulum.q]),
+        DeclaredTerminalMember("s", names[pendulum.q]),
+        DeclaredTerminalMember("x", "tip.x", "outflow"),
+        DeclaredTerminalMember("c", names[pendulum.q]),
     )
     assert hand.where.startswith("test_declared_terminals.py:")
 

@@ -9,7 +9,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import CoulombFriction, Model, Parts, load, rhs
 from mb2fmu.errors import FormulationError, ModelError
-from mb2fmu.model import check
+from mb2fmu.model import check_model
 from mb2fmu.model.sources import mechanics_source
 
 KINDS = ("kane", "formed kane", "lagrange", "system", "parts")
@@ -58,7 +58,7 @@ def test_friction_acts_on_whatever_was_handed_over(kind):
     for x, v in ((0.3, 0.2), (0.3, -0.2), (-0.1, 0.05)):
         assert f(0.0, np.array([x, v])) == pytest.approx([v, (-3 * x - 0.5 * np.sign(v - 0.1)) / 2], rel=1e-14)
     assert mechanics_source.loads(model.mechanics) == before
-    assert [p.name for p in check(model).parameters] == ["belt.drive", "belt.static", "belt.kinetic"]
+    assert [p.name for p in check_model(model).parameters] == ["belt.drive", "belt.static", "belt.kinetic"]
 
 
 def test_loads_and_actuators_are_added_in_a_line():
@@ -112,7 +112,7 @@ def test_friction_acts_on_a_joint_of_a_robot(tmp_path):
     model.add(CoulombFriction("rail_friction", "rail", kinetic=0.5))
     x = np.array([0.0, -0.1])
     assert rhs(model)(0.0, x) == pytest.approx([-0.1, 0.25], rel=1e-14)
-    outputs = {output.name: output.unit for output in check(model).outputs}
+    outputs = {output.name: output.unit for output in check_model(model).outputs}
     assert outputs["rail_friction.force"] == "N"
 
 
@@ -125,7 +125,7 @@ def test_everything_wrong_with_elements_is_told_at_once():
     model.add(CoulombFriction("f", (O, P, N.x), kinetic=sm.Symbol("mu_unknown")))
     model.add_loads((P, 3))
     with pytest.raises(ModelError) as caught:
-        check(model)
+        check_model(model)
     told = str(caught.value)
     for part in (
         "a: it has neither kinetic nor curve",

@@ -13,9 +13,9 @@ from scipy.spatial.transform import Rotation
 
 from mb2fmu import Bushing, Model, Parts, rhs
 from mb2fmu.errors import ModelError
-from mb2fmu.mechanics.formulations.energies.load_potentials import is_potential_of_loads
-from mb2fmu.mechanics.mechanism import read
-from mb2fmu.model import check
+from mb2fmu.mechanics.formulations.energies.load_potentials import is_load_potential
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import check_model
 
 t = me.dynamicsymbols._t
 STIFF = (1e3, 2e3, 3e3, 10.0, 20.0, 30.0)
@@ -146,21 +146,21 @@ def test_the_first_body_has_the_reaction():
 
 
 def test_what_it_tells_of_its_energy_is_held_against_its_loads():
-    definition = check(mounted())
+    definition = check_model(mounted())
     ((loads, energy),) = definition.known_potentials
     for factor, fits in ((1, True), (sm.Rational(101, 100), False)):
         told = replace(definition, known_potentials=((loads, factor * energy),))
-        mechanism = read(told)
+        mechanism = read_mechanism(told)
         ((names, told_energy),) = mechanism.known_potentials
         assert len(names) == 2  # the ground takes its reaction
-        assert is_potential_of_loads(mechanism, told_energy) is fits
+        assert is_load_potential(mechanism, told_energy) is fits
 
 
 def test_a_matrix_that_is_not_symmetric_has_no_energy():
     rows = np.diag(STIFF)
     rows[0, 1] = 50.0
     model = mounted(rows.tolist())
-    definition = check(model)
+    definition = check_model(model)
     assert "mount.energy" not in {output.name for output in definition.outputs}
     assert {p.name: p.unit for p in definition.parameters if "[1," in p.name} == {
         "mount.stiffness[1,1]": "N/m",
@@ -174,7 +174,7 @@ def test_everything_wrong_is_told_at_once():
     model.add(Bushing("a", (far, B), (me.Point("other"), N), stiffness=(1, 2, 3)))
     model.add(Bushing("b", far, (far, N), stiffness=(1, 2, 3, 4, 5, -6), damping=(sm.nan,) * 6))
     with pytest.raises(ModelError) as caught:
-        check(model)
+        check_model(model)
     told = str(caught.value)
     for part in (
         "a: the way is not known", "a: stiffness is (1, 2, 3)", "b: it acts on far",

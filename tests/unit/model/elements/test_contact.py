@@ -10,7 +10,7 @@ import touching
 
 from mb2fmu import Contact, CylinderSurface, HeightSurface, PlaneSurface, SphereSurface, rhs
 from mb2fmu.errors import ModelError
-from mb2fmu.model import check
+from mb2fmu.model import check_model
 
 MASSES = np.array([2.0, 2.0, 0.5, 3.0, 3.0, 0.7])
 
@@ -158,9 +158,9 @@ def test_several_points_touch_for_themselves():
     rates = f(0.0, x)
     assert rates[7] == pytest.approx(1e3 * deep.sum() / 2, rel=1e-12)
     assert rates[8] == pytest.approx(1e3 * (deep[0] - deep[1]) * np.cos(0.05) / 0.5, rel=1e-12)
-    names = [output.name for output in check(model).outputs]
+    names = [output.name for output in check_model(model).outputs]
     assert names[:4] == ["foot.toe.gap", "foot.toe.approach", "foot.toe.force", "foot.heel.gap"]
-    assert [p.name for p in check(model).parameters] == ["foot.stiffness"]
+    assert [p.name for p in check_model(model).parameters] == ["foot.stiffness"]
 
 
 def test_everything_wrong_is_told_at_once():
@@ -180,7 +180,7 @@ def test_everything_wrong_is_told_at_once():
     ):
         model.add(wrong)
     with pytest.raises(ModelError) as caught:
-        check(model)
+        check_model(model)
     told = str(caught.value)
     for part in (
         "Contact a: stiffness is -1", "Contact a: dissipation is -2", "Contact a: radius is -0.1",

@@ -18,8 +18,8 @@ from mb2fmu.compiler.program.program import Layout, Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import MechanismError, ModelError, ValidationError
 from mb2fmu.mechanics import formulations
-from mb2fmu.mechanics.mechanism import read
-from mb2fmu.model import check
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import check_model
 from mb2fmu.validation.modes import contact_friction_modes
 
 G = 9.81
@@ -295,7 +295,7 @@ def test_faults_are_told(arguments, words):
     model = body("Ball", 0.1, 1.0, friction=0.3)
     model.add(Impact("wall", me.dynamicsymbols("x") + 1, **arguments))
     with pytest.raises(ModelError, match=words):
-        check(model)
+        check_model(model)
 
 
 def test_too_many_contacts_are_told():
@@ -303,7 +303,7 @@ def test_too_many_contacts_are_told():
     for name in ("left", "right", "top"):
         model.add(Impact(name, me.dynamicsymbols("x") + 1))
     with pytest.raises(ModelError, match="4 contacts are too many where one has friction"):
-        check(model)
+        check_model(model)
 
 
 def test_a_slip_that_constraints_hold_is_told():
@@ -354,5 +354,5 @@ def test_a_slip_that_is_a_multiple_of_the_rate_of_the_gap_is_told(joined):
         model.speed(v, 0.0, "m/s", kind="guess")
     model.add(Impact("wall", sm.Rational(1, 10) - sm.sin(q), slip=P.vel(N).dot(N.y), friction=0.3))
     with pytest.raises(MechanismError, match="the slip of wall is a multiple of the rate of its gap") as error:
-        read(check(model))
+        read_mechanism(check_model(model))
     assert "leave slip and friction out" in str(error.value)

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import GearMotor, HydraulicCylinder, Model, Parts, SpringDamper, Valve, rhs
 from mb2fmu.errors import ModelError
-from mb2fmu.model import check
+from mb2fmu.model import check_model
 
 t = me.dynamicsymbols._t
 
@@ -159,7 +159,7 @@ def test_a_spring_stays_within_its_limits():
     f = rhs(model, method="tmt")
     for x, pull in ((0.3, -100.0), (0.45, -50.0), (0.6, 100.0), (0.9, 250.0)):
         assert f(0.0, np.array([x, 0.0]))[1] == pytest.approx((-3e3 - pull) / 200, rel=1e-13)
-    assert {"spring.lowest", "spring.highest"} <= {p.name for p in check(model).parameters}
+    assert {"spring.lowest", "spring.highest"} <= {p.name for p in check_model(model).parameters}
 
 
 def test_everything_wrong_is_told_at_once():
@@ -175,7 +175,7 @@ def test_everything_wrong_is_told_at_once():
     model.add(SpringDamper("g", (O, P), stiffness=1.0, limits=(2.0, 1.0)))
     model.add(SpringDamper("h", (O, P), stiffness=1.0, limits=3.0))
     with pytest.raises(ModelError) as caught:
-        check(model)
+        check_model(model)
     told = str(caught.value)
     for part in (
         "a: both ends are O", "a: area is 0", "a: stroke is -1", "a: leakage is -1", "a: valve.flow is 0",
@@ -199,4 +199,4 @@ def test_a_lagrangian_takes_no_rotor():
     model.speed(q.diff(), 0.0, "rad/s")
     model.add(GearMotor("motor", on=(N, A, N.z), ratio=2.0, inertia=1.0, torque=1.0))
     with pytest.raises(ModelError, match="a LagrangesMethod takes no rotor"):
-        check(model)
+        check_model(model)

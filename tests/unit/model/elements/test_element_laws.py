@@ -10,7 +10,7 @@ import sympy as sm
 from mb2fmu import Backlash, Brake, Clutch, CoulombFriction, HardStop, Impact, OneWayClutch, derive, rhs
 from mb2fmu.errors import ModelError
 from mb2fmu.mechanics import formulations
-from mb2fmu.model import check
+from mb2fmu.model import check_model
 from mb2fmu.validation.reference.reference_run import make_reference
 
 t = lines.t
@@ -59,7 +59,7 @@ def test_a_rigid_stop_is_an_impact_at_each_bound():
     model, N, O, (P,) = lines.masses("One", [(0.0, 1.0)], lambda _: [sm.S.Zero])
     model.add(HardStop("s", (O, P, N.x), restitution=0.5, lower=-0.5, upper=0.25))
     model.experiment(stop=2.0, step=0.1)
-    definition = check(model)
+    definition = check_model(model)
     assert [p.name for p in definition.parameters] == [
         "s.lower",
         "s.upper",
@@ -67,7 +67,7 @@ def test_a_rigid_stop_is_an_impact_at_each_bound():
         "s.rest_below",
         "s.stabilization",
     ]
-    assert [str(c.gap) for c in model.own_contacts] == ["-s_lower + x1(t)", "s_upper - x1(t)"]
+    assert [str(c.gap) for c in model.declared_contacts] == ["-s_lower + x1(t)", "s_upper - x1(t)"]
     found = make_reference(definition, formulations.formulate(derive(model).mechanism, "kane")).events
     assert sorted({round(event.time, 10) for event in found}) == [0.25, 0.25 + 0.75 / 0.5]
 
@@ -82,7 +82,7 @@ def test_what_only_numbers_tell_is_told_before_anything_moves():
     model.once(-1.0, {v: 0})
     model.once(float("nan"), {v: 1})
     with pytest.raises(ModelError) as caught:
-        check(model)
+        check_model(model)
     for part in ("restitution of ground, e, is 1.5", "t = -1 s begins at -1 s", "t = nan s has instants that are no"):
         assert part in str(caught.value), part
 
@@ -103,7 +103,7 @@ def test_what_is_wrong_with_elements_is_told_at_once():
     ):
         model.add(wrong)
     with pytest.raises(ModelError) as caught:
-        check(model)
+        check_model(model)
     for part in (
         "Clutch a: capacity is -1",
         "Clutch a: peak is 0.9",

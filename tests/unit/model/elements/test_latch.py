@@ -15,7 +15,7 @@ from mb2fmu import Impact, Latch, Model, Parts, derive
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.errors import LoweringError, MechanismError, ModelError
-from mb2fmu.model import check, load
+from mb2fmu.model import check_model, load
 from mb2fmu.model.elements.latch_rows import LatchRow
 
 MODELS = Path(__file__).parents[4] / "models"
@@ -247,7 +247,7 @@ def test_faults_are_told(arguments, words):
     x1 = me.dynamicsymbols("x1")
     model.add(Latch(**{"name": "hook", "rows": x1, "close": x1 < 0, "within": None, **arguments}))
     with pytest.raises(ModelError, match=words):
-        check(model)
+        check_model(model)
 
 
 def test_what_constraints_hold_already_is_told():

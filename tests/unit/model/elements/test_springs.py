@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import Drag, GravityGradient, Model, Parts, SpringDamper, rhs
 from mb2fmu.errors import ModelError
-from mb2fmu.model import check
+from mb2fmu.model import check_model
 from mb2fmu.model.functions import LookupTable
 
 t = me.dynamicsymbols._t
@@ -91,7 +91,7 @@ def test_a_torsion_spring_acts_on_a_joint() -> None:
     model.speed(joint.speeds[0], 0.0, "rad/s")
     model.add(SpringDamper("spring", joint, stiffness=6.0, damping=0.5, rest=0.2))
     assert rhs(model)(0.0, np.array([0.7, -2.0])) == pytest.approx([-2.0, -(6 * 0.5 - 1.0) / 2], rel=1e-14)
-    units = {p.name: p.unit for p in check(model).parameters}
+    units = {p.name: p.unit for p in check_model(model).parameters}
     assert units == {"spring.rest": "rad", "spring.stiffness": "N.m/rad", "spring.damping": "N.m.s/rad"}
 
 
@@ -140,7 +140,7 @@ def test_everything_wrong_is_told_at_once() -> None:
     model.add(Drag("e", far, area=-1.0, coefficient=sm.nan, still=0.0))
     model.add(GravityGradient("f", me.RigidBody("moon"), O, mu="earth"))
     with pytest.raises(ModelError) as caught:
-        check(model)
+        check_model(model)
     told = str(caught.value)
     for part in (
         "a: it has neither stiffness, law nor damping", "b: both ends are P", "b: stiffness is -1", "b: only is 'both'",

@@ -20,7 +20,7 @@ from mb2fmu import HardStop, Impact, Model, derive, export
 from mb2fmu.errors import ValidationError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.model.scales.switching_scales import surface_sizes
+from mb2fmu.model.scales.switching_scales import estimate_switching_scales
 from mb2fmu.pipeline.derivation import event_support
 from mb2fmu.validation.reference.reference_run import make_reference
 
@@ -307,6 +307,10 @@ def test_loops_that_do_not_close_at_tried_numbers_have_sizes(monkeypatch):
     q1, q2, _ = model.mechanics.q
     model.add(Impact("floor", la * sm.sin(q1) + lb * sm.sin(q1 + q2) + la, restitution=0.5))
     found = []
-    monkeypatch.setattr(event_support, "surface_sizes", lambda *told: found.append(surface_sizes(*told)) or found[-1])
+    monkeypatch.setattr(
+        event_support,
+        "estimate_switching_scales",
+        lambda *told: found.append(estimate_switching_scales(*told)) or found[-1],
+    )
     event_support.with_modes(derive(model, constraints="attractor"))
     assert any(2**-12 < size < 2**-8 for size in found[-1])

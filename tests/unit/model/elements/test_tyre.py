@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mb2fmu import Brush, MagicFormula, Model, Parts, Tyre, analysis, rhs
 from mb2fmu.errors import ModelError
-from mb2fmu.model import check
+from mb2fmu.model import check_model
 from mb2fmu.model.elements.tyre import TyreLaw
 from mb2fmu.pipeline import derive
 
@@ -231,5 +231,5 @@ def test_everything_wrong_is_told_at_once() -> None:
         model = wheel(BRUSH)
         model.add(Tyre("wrong", contact, heading=N.x, law=law, **{"load": 1.0, **more}))
         with pytest.raises(ModelError, match="Tyre wrong") as caught:
-            check(model)
+            check_model(model)
         assert told in str(caught.value)

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import Model, Parts, Work, rhs
 from mb2fmu.errors import ModelError
-from mb2fmu.model import check
+from mb2fmu.model import check_model
 
 t = me.dynamicsymbols._t
 
@@ -67,6 +67,6 @@ def test_what_is_no_load_is_told():
     for k, load in enumerate(("gravity", (far, given["gravity"][1]), (far, 3), (sm.Symbol("x"), given["gravity"][1]))):
         model.add(Work(f"wrong{k}", load))
     with pytest.raises(ModelError) as caught:
-        check(model)
+        check_model(model)
     for k in range(4):
         assert f"Work wrong{k}: the power of" in str(caught.value)

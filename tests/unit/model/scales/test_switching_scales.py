@@ -14,9 +14,9 @@ from rescaling import rescale
 from mb2fmu import Model, derive
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.events import freeze, switches_of
-from mb2fmu.model import check, load
-from mb2fmu.model.scales.characteristic_units import natural_units
-from mb2fmu.model.scales.switching_scales import surface_sizes
+from mb2fmu.model import check_model, load
+from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
+from mb2fmu.model.scales.switching_scales import estimate_switching_scales
 from mb2fmu.pipeline.derivation.event_support import with_modes
 from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 from mb2fmu.validation.reference.reference_run import comparable, numeric_equations
@@ -28,7 +28,7 @@ POWERS = st.sampled_from([1e-6, 1e-3, 1.0, 1e3, 1e6])
 @pytest.fixture(scope="module")
 def declared():
     """A checked model: h in m and v in m/s are its states; restitution, gravity and more its parameters."""
-    return check(load(MODELS / "bouncing_ball.py"))
+    return check_model(load(MODELS / "bouncing_ball.py"))
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def declared():
 )
 def test_a_unit_is_found_by_changing_units(declared, surface, unit):
     states = (*declared.coordinates, *declared.speeds)
-    (found,) = surface_sizes(declared, states, lambda t, x, *_: [surface(*x, t)], 1)
-    natural = natural_units(declared)
+    (found,) = estimate_switching_scales(declared, states, lambda t, x, *_: [surface(*x, t)], 1)
+    natural = estimate_characteristic_units(declared)
     wanted = 1.0
     if unit:
         wanted = math.sqrt(natural.magnitude("m")) if unit == "m(1/2)" else natural.magnitude(unit)

@@ -16,7 +16,9 @@ def test_the_same_answers(pendulum, name):
     assert mechanics_source.is_mechanics(mechanics)
     assert mechanics_source.coordinates(mechanics) == (pendulum.q,)
     rate = pendulum.q.diff()
-    assert mechanics_source.speeds(mechanics) == mechanics_source.Speeds((rate if name == "lagrange" else pendulum.u,))
+    assert mechanics_source.speeds(mechanics) == mechanics_source.GeneralizedSpeeds(
+        (rate if name == "lagrange" else pendulum.u,)
+    )
     kinematics = mechanics_source.kinematic_equations(mechanics)
     if name == "lagrange":
         assert kinematics == ()
@@ -44,7 +46,7 @@ def test_kinematic_equations_of_a_kanes_method_are_the_given_ones():
     method = me.KanesMethod(N, q, u, given, u_auxiliary=[w])
     difference = [sm.expand(a - b) for a, b in zip(mechanics_source.kinematic_equations(method), given, strict=True)]
     assert difference == [0, 0]
-    assert mechanics_source.speeds(method) == mechanics_source.Speeds(tuple(u), (), (w,))
+    assert mechanics_source.speeds(method) == mechanics_source.GeneralizedSpeeds(tuple(u), (), (w,))
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def test_constraints_of_a_kanes_method(sliding):
         me.ReferenceFrame("N"), q, [u[0]], kinematics, u_dependent=[u[1]], velocity_constraints=[constraint]
     )
     assert [sm.expand(row - constraint) for row in mechanics_source.velocity_constraints(method)] == [0]
-    assert mechanics_source.speeds(method) == mechanics_source.Speeds((u[0],), (u[1],))
+    assert mechanics_source.speeds(method) == mechanics_source.GeneralizedSpeeds((u[0],), (u[1],))
     assert mechanics_source.speeds(method).all == tuple(u)
 
 

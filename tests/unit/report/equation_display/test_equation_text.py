@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
-    Energy,
+    EnergyBalance,
     EquationsOfMotion,
     KinematicEquations,
     LinearSolve,
@@ -51,7 +51,7 @@ def constrained(*, reduced: bool) -> EquationsOfMotion:
             ("slope",), A, sm.ImmutableMatrix([0]), sm.ImmutableMatrix([sm.cos(t) * v])
         ),
         dynamics=MassMatrixDynamics(M, forcing),
-        energy=Energy(kinetic=m * (v**2 + w**2) / 2),
+        energy=EnergyBalance(kinetic=m * (v**2 + w**2) / 2),
     )
 
 

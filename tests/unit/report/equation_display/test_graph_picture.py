@@ -15,14 +15,19 @@ from mechanisms import cart_with_pathways, mechanism_of
 import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
-from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import GROUND, Bond, MechanismGraph, mechanism_graph
+from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import (
+    GROUND_NUMBER,
+    GraphEdge,
+    MechanismGraph,
+    build_mechanism_graph,
+)
 from mb2fmu.report.equation_display.graph_picture import graph_picture
 
 MODELS = Path(__file__).parents[4] / "models"
 
 
 def graph_of(model: mb2fmu.Model) -> MechanismGraph:
-    return mechanism_graph(mechanism_of(model))
+    return build_mechanism_graph(mechanism_of(model))
 
 
 def test_a_chain_of_joints_with_its_loads_and_sensors() -> None:
@@ -33,10 +38,17 @@ def test_a_chain_of_joints_with_its_loads_and_sensors() -> None:
     model.output_angular_velocity("turning", bob.frame)
     graph = graph_of(model)
     cart, swing = graph.bodies.index("cart"), graph.bodies.index("bob")
-    assert Bond("joint", "slide", GROUND, cart, ("x",)) in graph.bonds
-    assert Bond("joint", "pin", cart, swing, ("q",)) in graph.bonds
+    assert GraphEdge("joint", "slide", GROUND_NUMBER, cart, ("x",)) in graph.bonds
+    assert GraphEdge("joint", "pin", cart, swing, ("q",)) in graph.bonds
     pulled = [(bond.parent, bond.child) for bond in graph.bonds if bond.kind == "load"]
-    assert pulled == [(GROUND, swing), (GROUND, swing), (GROUND, cart), (GROUND, cart), (cart, swing), (swing, cart)]
+    assert pulled == [
+        (GROUND_NUMBER, swing),
+        (GROUND_NUMBER, swing),
+        (GROUND_NUMBER, cart),
+        (GROUND_NUMBER, cart),
+        (cart, swing),
+        (swing, cart),
+    ]
     assert graph.sensors[swing] == ("place", "turning")
     assert len(graph.loads[swing]) == len(graph.loads[cart]) == 1  # their weights
 
@@ -45,9 +57,9 @@ def test_particles_in_turning_frames_and_a_loop() -> None:
     """The book's four-bar linkage has no joints: coordinates are read off the frames; its loop ends at the ground."""
     graph = graph_of(mb2fmu.load("models/four_bar.py"))
     first, second = (next(b for b in graph.bonds if b.child == k and b.kind == "joint") for k in (0, 1))
-    assert (first.parent, first.coordinates) == (GROUND, ("q1",))
+    assert (first.parent, first.coordinates) == (GROUND_NUMBER, ("q1",))
     assert (second.parent, second.coordinates) == (0, ("q2",))
-    assert {(b.parent, b.child) for b in graph.bonds if b.kind == "loop"} == {(GROUND, 1)}
+    assert {(b.parent, b.child) for b in graph.bonds if b.kind == "loop"} == {(GROUND_NUMBER, 1)}
 
 
 def test_the_picture_is_svg_that_shows_every_name() -> None:
@@ -57,10 +69,12 @@ def test_the_picture_is_svg_that_shows_every_name() -> None:
         "A<B",
         ("left & right", "end"),
         (
-            Bond("joint", "pin", GROUND, 0, (str(m[0]),)),
-            Bond("joint", "", 0, 1, ("q2",)),
-            Bond("load", "spring", 0, 1),
-            Bond("loop", "a closing condition with a name that is much longer than any picture is wide", GROUND, 1),
+            GraphEdge("joint", "pin", GROUND_NUMBER, 0, (str(m[0]),)),
+            GraphEdge("joint", "", 0, 1, ("q2",)),
+            GraphEdge("load", "spring", 0, 1),
+            GraphEdge(
+                "loop", "a closing condition with a name that is much longer than any picture is wide", GROUND_NUMBER, 1
+            ),
         ),
         (("weight",), (), ()),
         ((), tuple(f"tip{i}" for i in range(12)), ()),
@@ -101,7 +115,7 @@ def test_another_ending_is_refused(tmp_path: Path) -> None:
 
 def test_bodies_around_a_ring_of_joints_are_drawn() -> None:
     """A wheel and a frame that hold each other, and a body that no joint leads to."""
-    ring = (Bond("joint", "hub", 0, 1), Bond("joint", "axle", 1, 0))
+    ring = (GraphEdge("joint", "hub", 0, 1), GraphEdge("joint", "axle", 1, 0))
     names = ("wheel", "frame", "fork")
     drawn = graph_picture(MechanismGraph("Ring", names, ring, ((),) * 4, ((),) * 4))
     assert all(f">{name}<" in drawn for name in names)
@@ -111,9 +125,9 @@ def test_bodies_around_a_ring_of_joints_are_drawn() -> None:
 def graphs(draw) -> MechanismGraph:
     """Random trees with wires between any two bodies."""
     n = draw(st.integers(1, 7))
-    joints = [Bond("joint", "", draw(st.integers(-1, k - 1)), k, (f"q{k}",)) for k in range(n)]
+    joints = [GraphEdge("joint", "", draw(st.integers(-1, k - 1)), k, (f"q{k}",)) for k in range(n)]
     ends = st.lists(st.tuples(st.sampled_from(["load", "loop"]), st.integers(-1, n - 1), st.integers(-1, n - 1)))
-    wires = [Bond(kind, f"wire {k}", a, b) for k, (kind, a, b) in enumerate(draw(ends)) if a != b]
+    wires = [GraphEdge(kind, f"wire {k}", a, b) for k, (kind, a, b) in enumerate(draw(ends)) if a != b]
     loads = [("weight",) * draw(st.integers(0, 10)) for _ in range(n)]
     bodies = tuple(f"body {k}" for k in range(n))
     return MechanismGraph("Random", bodies, (*joints, *wires), (*loads, ()), ((),) * (n + 1))
@@ -177,12 +191,12 @@ def test_a_frame_that_is_located_from_its_wheel_hangs_on_the_ground() -> None:
         model.coordinate(place, 0.1)
         model.speed(speed, 0.0)
     hung = {b.child: (b.parent, b.coordinates) for b in graph_of(model).bonds}
-    assert hung == {0: (1, ("spin",)), 1: (GROUND, ("x", "pitch"))}
+    assert hung == {0: (1, ("spin",)), 1: (GROUND_NUMBER, ("x", "pitch"))}
 
 
 def test_what_acts_on_the_corner_that_a_platform_is_placed_by_acts_on_the_platform() -> None:
     """Three legs of the hexapod end there, the others elsewhere on it: each pushes the platform off its spindle."""
-    graph = mechanism_graph(pipeline.derive(MODELS / "hexapod.py").mechanism)
+    graph = build_mechanism_graph(pipeline.derive(MODELS / "hexapod.py").mechanism)
     ends = {
         bond.name: {graph.bodies[bond.parent], graph.bodies[bond.child]} for bond in graph.bonds if bond.kind == "load"
     }

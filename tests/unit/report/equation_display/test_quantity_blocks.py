@@ -13,7 +13,7 @@ from mechanisms import mechanism_of
 import mb2fmu
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
-from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
+from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.pipeline.run_and_report import report_pages
 
@@ -43,8 +43,8 @@ def numbers(shown: NamedQuantities) -> np.ndarray:
 
 
 def test_what_is_not_contracted_is_the_same(mechanism: Mechanism) -> None:
-    plain = named_quantities(mechanism, ["partial-velocities"], contracted=False)
-    shown = named_quantities(mechanism, ["partial-velocities"])
+    plain = form_named_quantities(mechanism, ["partial-velocities"], contracted=False)
+    shown = form_named_quantities(mechanism, ["partial-velocities"])
     assert [(q.letter, q.of, q.index) for q in plain.sections[0].quantities] == [
         (q.letter, q.of, q.index) for q in shown.sections[0].quantities
     ]
@@ -56,7 +56,7 @@ def test_what_is_not_contracted_is_the_same(mechanism: Mechanism) -> None:
 def test_a_page_has_the_graph_and_every_quantity(mechanism: Mechanism) -> None:
     theory = report_pages.theory_of(mechanism, limited=False)
     assert "data:image/svg+xml" in theory.graph
-    shown = named_quantities(mechanism, report_pages.KANE, contracted=False)
+    shown = form_named_quantities(mechanism, report_pages.KANE, contracted=False)
     for block, section in zip(theory.blocks, shown.sections, strict=False):
         assert block.title == section.title
         assert len(block.lines) == len(section.quantities) > 0

@@ -9,9 +9,9 @@ import pytest
 from unit.robots.mjcf_texts import DEGREES, EVERYTHING, mujoco_test_model
 
 from mb2fmu.errors import ModelError
-from mb2fmu.robots.file_formats.mjcf_geoms import solid
+from mb2fmu.robots.file_formats.mjcf_geoms import solid_volume_and_moments
 from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
-from mb2fmu.robots.robot_loading import content_of
+from mb2fmu.robots.robot_loading import read_included_file
 
 PATH = Path("test.xml")
 
@@ -19,7 +19,7 @@ PATH = Path("test.xml")
 def faults(text: str, path: Path = PATH) -> dict[str, str]:
     """What is wrong, by place."""
     with pytest.raises(ModelError) as caught:
-        read_mjcf(text.encode(), path, content_of)
+        read_mjcf(text.encode(), path, read_included_file)
     found: dict[str, str] = {}
     for fault in caught.value.faults:
         found[fault.where] = f"{found.get(fault.where, '')} {fault.what}".strip()
@@ -33,11 +33,11 @@ def body(*inside: str) -> str:
 
 
 def test_what_is_left_out_or_assumed_is_told() -> None:
-    robot = read_mjcf(EVERYTHING.encode(), PATH, content_of)
+    robot = read_mjcf(EVERYTHING.encode(), PATH, read_included_file)
     notes = " | ".join(robot.notes)
     assert "contact is left out" in notes
     assert "tip" in {link.name for link in robot.links}
-    nameless = read_mjcf(DEGREES.encode(), PATH, content_of)
+    nameless = read_mjcf(DEGREES.encode(), PATH, read_included_file)
     assert "called after its file" in " | ".join(nameless.notes)
     assert sum(link.inertial.mass for link in nameless.links if link.inertial) == pytest.approx(3.0)
 
@@ -82,7 +82,7 @@ def test_a_fault_is_told_with_its_line(inside: str, word: str) -> None:
 def test_what_says_that_its_effect_is_not_there_is_no_fault() -> None:
     inside = '<body name="a" mocap="false" gravcomp="0"><joint springdamper="0 0"/></body>'
     text = f"<mujoco><worldbody>{inside}</worldbody></mujoco>"
-    assert read_mjcf(text.encode(), PATH, content_of).joints
+    assert read_mjcf(text.encode(), PATH, read_included_file).joints
     told = faults(text.replace('"0"', '"0.5"').replace("false", "true").replace("0 0", "0 1"))
     assert len(told) == 1
     assert all(word in told["test.xml:1"] for word in ("mocap=", "gravcomp=", "springdamper="))
@@ -125,7 +125,7 @@ def test_included_files_stand_in_the_folder_and_their_lines_are_told(tmp_path: P
     (tmp_path / "parts" / "a.xml").write_text(
         '<mujoco><body name="a"><joint name="j"/><geom size="1"/></body></mujoco>'
     )
-    assert [joint.name for joint in read_mjcf(text.encode(), path, content_of).joints] == ["j"]
+    assert [joint.name for joint in read_mjcf(text.encode(), path, read_included_file).joints] == ["j"]
     for name in ("../robot.xml", "/etc/hostname", "parts/../../x.xml", "none.xml", "robot.xml", ""):
         assert "include" in " ".join(faults(text.replace("parts/a.xml", name), path).values())
     (tmp_path / "parts" / "a.xml").write_text('<mujoco><include file="parts/a.xml"/></mujoco>')
@@ -160,7 +160,7 @@ def test_moments_of_solids_are_those_of_many_points(kind: str) -> None:
         "ellipsoid": (x / size[0]) ** 2 + (y / size[1 % len(size)]) ** 2 + (z / size[-1]) ** 2 <= 1,
         "box": (np.abs(x) <= size[0]) & (np.abs(y) <= size[1 % len(size)]) & (beyond == 0),
     }[kind]
-    volume, moments = solid(kind, size)
+    volume, moments = solid_volume_and_moments(kind, size)
     assert np.sum(inside) * step**3 == pytest.approx(volume, rel=0.06)
     points = np.array([x[inside], y[inside], z[inside]]) ** 2
     assert moments == pytest.approx(np.mean(np.sum(points, axis=0) - points, axis=1), rel=0.06)

@@ -217,14 +217,14 @@ def test_a_load_that_is_read_wrongly_is_seen(file: Path, old: str, new: str) -> 
 
 
 def test_a_force_of_wrong_sign_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = robot_mechanism.read_loads
+    whole = robot_mechanism.read_link_loads
 
     def turned(*given: Any) -> Any:
         first, *rest = whole(*given)
         ((frame, (x, y, z)),) = first.force
         return [type(first)(first.name, first.point, ((frame, (-x, y, z)),), first.body), *rest]
 
-    monkeypatch.setattr(robot_mechanism, "read_loads", turned)
+    monkeypatch.setattr(robot_mechanism, "read_link_loads", turned)
     assert worst_of(pipeline.derive(file)) > 1e6
 
 

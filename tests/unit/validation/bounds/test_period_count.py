@@ -7,7 +7,7 @@ import pytest
 from event_models import particle, reference_of
 from scipy.integrate import solve_ivp
 
-from mb2fmu.model import check
+from mb2fmu.model import check_model
 from mb2fmu.validation.bounds.period_count import traversals
 from mb2fmu.validation.comparison.motion_comparison import FACTOR, bounds, compare_variables
 from mb2fmu.validation.experiment.perturbed_experiment import excite
@@ -58,4 +58,4 @@ def test_a_right_unit_passes_and_another_spring_does_not(judged):
 
 def test_what_is_far_from_zero_and_hardly_moves_is_moved():
     model = spring(4.0, start=0.2, about=1e4)
-    assert excite(check(model), reference_of(model)).conditions is not None
+    assert excite(check_model(model), reference_of(model)).conditions is not None

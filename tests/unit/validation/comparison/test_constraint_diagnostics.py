@@ -10,8 +10,8 @@ import pytest
 
 from mb2fmu import model, pipeline
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.mechanism import close_loops, read
-from mb2fmu.model import check
+from mb2fmu.mechanics.mechanism import close_loops, read_mechanism
+from mb2fmu.model import check_model
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_diagnostics
 from mb2fmu.validation.reference.reference_run import Reference, make_reference
 from mb2fmu.validation.runs.fmu_run import Simulation
@@ -45,8 +45,8 @@ def told_by(treatment: str, thrice: bool = False) -> Told:
         rows = loaded.mechanics.holonomic_constraints
         loaded.mechanics = replace(loaded.mechanics, holonomic_constraints=(*rows, 3 * rows[0]))
     loaded.experiment(stop=0.2, step=0.02)
-    definition = check(loaded)
-    reference = make_reference(definition, formulate(close_loops(read(definition)), "kane"))
+    definition = check_model(loaded)
+    reference = make_reference(definition, formulate(close_loops(read_mechanism(definition)), "kane"))
     f = pipeline.right_hand_side(pipeline.derive(loaded, method="tmt", constraints=treatment))
     noise = STRAY * np.random.default_rng(5).uniform(-1, 1, reference.states.shape)
     states = reference.states + noise

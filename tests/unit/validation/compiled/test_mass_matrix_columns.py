@@ -10,7 +10,7 @@ from compiled_reference import largest_difference
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import pipeline
-from mb2fmu.mechanics.formulations import formulate_motion
+from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import body_tables
 from mb2fmu.validation.compiled.mass_matrix_columns import Composite, MassColumns, Moved, Stem
@@ -41,7 +41,7 @@ def columns_of(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> tuple[N
         return made[-1]
 
     monkeypatch.setattr(body_tables, "MassColumns", kept)
-    numeric = NewtonEuler(mechanism, formulate_motion(mechanism))
+    numeric = NewtonEuler(mechanism, formulate_given_acceleration(mechanism))
     assert numeric.compile()
     return numeric, made[0]
 

@@ -16,7 +16,7 @@ from mechanisms import mechanism_of
 
 from mb2fmu import Impact, Model, pipeline
 from mb2fmu.mechanics.equations.equations_of_motion import (
-    Energy,
+    EnergyBalance,
     EquationsOfMotion,
     KinematicEquations,
     MassMatrixDynamics,
@@ -65,7 +65,9 @@ def test_everything_is_moved_and_told(cases):
     definition = replace(case.definition, parameters=(*case.definition.parameters, zero))
     forcing = case.equations.dynamics.forcing - sm.ImmutableMatrix([[sm.Symbol("d") * case.equations.u[0]]])
     dynamics = replace(case.equations.dynamics, forcing=forcing)
-    equations = replace(case.equations, p=(*case.equations.p, sm.Symbol("d")), dynamics=dynamics, energy=Energy())
+    equations = replace(
+        case.equations, p=(*case.equations.p, sm.Symbol("d")), dynamics=dynamics, energy=EnergyBalance()
+    )
     reference = make_reference(definition, equations)
     found = excite(definition, reference)
     assert found.part == 1.0

@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import Model, Parts
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.model.scales.characteristic_units import natural_units
+from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.units import BASE_UNITS, parse_unit
 from mb2fmu.validation import Reference, Simulation, conditions, make_reference, measure_sensitivity
 from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants, compare_variables
@@ -189,8 +189,8 @@ def rescaled(model: Model, factors: dict[str, float]):
 )
 def test_natural_units_follow_every_change_of_units(length, mass, time, unit):
     model = rotor_beside_loop()
-    before = natural_units(mechanism_of(model).declared)
-    after = natural_units(rescaled(model, {"m": length, "kg": mass, "s": time}))
+    before = estimate_characteristic_units(mechanism_of(model).declared)
+    after = estimate_characteristic_units(rescaled(model, {"m": length, "kg": mass, "s": time}))
     powers = dict(zip(BASE_UNITS, parse_unit(unit).exponents, strict=True))
     factor = length ** powers["m"] * mass ** powers["kg"] * time ** powers["s"]
     assert after.magnitude(unit) == pytest.approx(factor * before.magnitude(unit), rel=1e-9)
@@ -203,15 +203,17 @@ def test_round_off_says_nothing():
     speeds = [replace(s, start=1e-17) if s.name == "u" else s for s in d.speeds]
     guessed = [replace(s, start=1e-17, kind="guess") if s.name == "u" else s for s in d.speeds]
     for unit in ("s", "m", "kg"):
-        known = natural_units(d).magnitude(unit)
-        assert known / 5 < natural_units(replace(d, speeds=tuple(speeds))).magnitude(unit) < 5 * known
-        assert natural_units(replace(d, speeds=tuple(guessed))).magnitude(unit) == known
+        known = estimate_characteristic_units(d).magnitude(unit)
+        assert known / 5 < estimate_characteristic_units(replace(d, speeds=tuple(speeds))).magnitude(unit) < 5 * known
+        assert estimate_characteristic_units(replace(d, speeds=tuple(guessed))).magnitude(unit) == known
 
 
 def test_what_a_model_says_nothing_of_has_si_units():
     model = rotor_beside_loop()
-    assert natural_units(mechanism_of(model).declared).magnitude("A") == 1.0
-    assert natural_units(mechanism_of(model).declared, [(3.0, "A")]).magnitude("mA") == pytest.approx(3000.0)
+    assert estimate_characteristic_units(mechanism_of(model).declared).magnitude("A") == 1.0
+    assert estimate_characteristic_units(mechanism_of(model).declared, [(3.0, "A")]).magnitude("mA") == pytest.approx(
+        3000.0
+    )
 
 
 @settings(max_examples=50, deadline=None)

@@ -136,9 +136,9 @@ def test_attitudes_are_those_of_the_formulations(sequence):
         else orientation_angles.euler_angles(R, sequence)
     )
     theirs = (
-        rotation_conversions.quaternion(sm.ImmutableMatrix(R))
+        rotation_conversions.quaternion_from_matrix(sm.ImmutableMatrix(R))
         if sequence == "quaternion"
-        else rotation_conversions.euler_angles(sm.ImmutableMatrix(R), sequence)
+        else rotation_conversions.euler_angles_from_matrix(sm.ImmutableMatrix(R), sequence)
     )
     function = sm.lambdify([list(R)], [*own, *theirs])
     for matrix in Rotation.from_rotvec(rng.uniform(-3, 3, (40, 3))).as_matrix():

@@ -10,7 +10,7 @@ from planted.fault import Subject
 from strangers import quaternion_with_a_dependent_rate
 
 from mb2fmu import pipeline
-from mb2fmu.mechanics.mechanism.records.requested_quantities import WrittenOutput
+from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput
 from mb2fmu.model.functions import StickingSign
 from mb2fmu.pipeline.derivation.model_derivation import read_model
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
@@ -81,7 +81,7 @@ def test_outputs_are_compared_as_they_are_while_something_sticks(name):
     assert right.verdict == "passed"
     wrong = 0
     for i, output in enumerate(mechanism.outputs):
-        if isinstance(output, WrittenOutput) and output.expression.has(StickingSign):
+        if isinstance(output, ExpressionOutput) and output.expression.has(StickingSign):
             other = replace(output, expression=output.expression * sm.Float("1.03"))
             outputs = (*mechanism.outputs[:i], other, *mechanism.outputs[i + 1 :])
             found, _ = said(checked, replace(mechanism, outputs=outputs))
@@ -95,7 +95,7 @@ def test_another_limit_of_what_sticks_is_found():
     checked, mechanism, _ = first_of_each_kind("clutch_line")
 
     def looser(output):
-        if not isinstance(output, WrittenOutput):
+        if not isinstance(output, ExpressionOutput):
             return output
         expression = output.expression.replace(StickingSign, lambda slip, ratio: StickingSign(slip, 1.03 * ratio))
         return replace(output, expression=expression)

@@ -53,9 +53,9 @@ def _pendulum(more=lambda _, __: [], given=None, *, asks=True):
 
 def _rungs(made, factor=1.0):
     """The rung of a model whose closed form is wrong by a factor."""
-    checked = model.check(made)
-    read = mechanism.read(checked)
-    equations = formulations.formulate_motion(read)
+    checked = model.check_model(made)
+    read = mechanism.read_mechanism(checked)
+    equations = formulations.formulate_given_acceleration(read)
     wrong = dataclasses.replace(equations.energy, potential=factor * equations.energy.potential)
     return potential_rung(checked, read, dataclasses.replace(equations, energy=wrong))
 
@@ -90,9 +90,9 @@ def test_a_wrong_closed_form_fails_and_the_right_one_passes(more):
 
 
 def test_nobody_is_asked_where_no_output_has_it():
-    checked = model.check(_pendulum(asks=False))
-    read = mechanism.read(checked)
-    assert not potential_rung(checked, read, formulations.formulate_motion(read))
+    checked = model.check_model(_pendulum(asks=False))
+    read = mechanism.read_mechanism(checked)
+    assert not potential_rung(checked, read, formulations.formulate_given_acceleration(read))
 
 
 def test_what_the_model_gives_is_told_but_does_not_fail():
@@ -106,13 +106,13 @@ def test_the_whole_proof_finds_a_wrong_closed_form(tmp_path, monkeypatch):
     from mb2fmu import pipeline
     from mb2fmu.mechanics.formulations.energies import energy_and_power
 
-    right = energy_and_power.find_potential
+    right = energy_and_power.find_load_potential
 
     def wrong(kinematics):
         found = right(kinematics)
         return dataclasses.replace(found, energy=sm.Rational(51, 50) * found.energy)
 
-    monkeypatch.setattr(energy_and_power, "find_potential", wrong)
+    monkeypatch.setattr(energy_and_power, "find_load_potential", wrong)
     result = pipeline.run(_pendulum(), tmp_path).validated.result
     assert all(v.verdict == "passed" for v in result.variables)
     assert not result.passed

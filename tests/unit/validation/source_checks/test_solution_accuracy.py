@@ -33,8 +33,8 @@ def _rotors(inertias):
     for angle, speed in zip(q, u, strict=True):
         made.coordinate(angle, 0.3, "rad")
         made.speed(speed, 0.1, "rad/s")
-    checked = model.check(made)
-    samples = own_motions(checked, mechanism.read(checked)).samples
+    checked = model.check_model(made)
+    samples = own_motions(checked, mechanism.read_mechanism(checked)).samples
     return solving(samples, dict.fromkeys(("u1", "u2"), 1.0), 10.0)
 
 

@@ -14,9 +14,9 @@ from mechanisms import Numeric, cart_with_pathways, mechanism_of, moving_pivot, 
 from mb2fmu import Model, visualization
 from mb2fmu.errors import FormulationError, MechanismError, ModelError, PackageError
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.mechanism import read
+from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.model import Box, Cylinder, Mesh, Sphere, check
+from mb2fmu.model import Box, Cylinder, Mesh, Sphere, check_model
 from mb2fmu.visualization.scene.poses import places, sampled_inputs
 from mb2fmu.visualization.scene.unit_quaternions import matrix
 
@@ -144,14 +144,14 @@ def test_looks_are_judged_with_everything_else():
     model.trace(cart)
     model.arrow((cart.masscenter, 3))
     with pytest.raises(ModelError) as raised:
-        check(model)
+        check_model(model)
     text = str(raised.value)
     for part in ("'a box' is no shape", "size of -1", "height, which is no parameter", "no color 'red'"):
         assert part in text
     for part in ("frame cart_frame needs a point", "opacity of 0", "cannot be traced", "an arrow is asked of"):
         assert part in text
     with pytest.raises(ModelError, match="need an inertial frame"):
-        check(lagrangian_alone(ground=False))
+        check_model(lagrangian_alone(ground=False))
 
 
 def test_what_is_not_fixed_in_its_body_is_refused():
@@ -159,7 +159,7 @@ def test_what_is_not_fixed_in_its_body_is_refused():
     cart, bob = model.mechanics.bodies[1:]
     model.visual(bob, Sphere(0.1), at=0.1 * cart.x)
     with pytest.raises(MechanismError, match="not fixed in the body"):
-        read(check(model))
+        read_mechanism(check_model(model))
 
 
 def test_a_shape_at_a_point_without_a_position_is_refused(scene_of):

@@ -15,9 +15,9 @@ import mb2fmu
 from mb2fmu import Model, Parts
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
-from mb2fmu.mechanics.formulations.theory_quantities import named_quantities
-from mb2fmu.mechanics.mechanism import read
-from mb2fmu.model import check, load
+from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import check_model, load
 
 MODELS = Path(__file__).parents[5] / "models"
 t = me.dynamicsymbols._t
@@ -72,7 +72,7 @@ def hoop(*, driven: bool) -> Model:
 
 
 def found(model: Model) -> NamedQuantities:
-    return named_quantities(mechanism_of(model), ["integrals"])
+    return form_named_quantities(mechanism_of(model), ["integrals"])
 
 
 def names(model: Model) -> list[str]:
@@ -126,7 +126,7 @@ def test_what_takes_an_integral_away_takes_it_from_the_list() -> None:
 def test_momenta_are_written_as_in_the_textbook_and_shown_in_symbols() -> None:
     """Of the hoop: p_phi = (J + m R² sin² θ) φ', p_theta = m R² θ'."""
     mechanism = mechanism_of(hoop(driven=False))
-    shown = named_quantities(mechanism, ["momenta", "integrals"])
+    shown = form_named_quantities(mechanism, ["momenta", "integrals"])
     theta, omega, spin = mechanism.q[0], *mechanism.u
     m, R, J = (next(p for p in mechanism.p if p.name == name) for name in ("m", "R", "J"))
     p = {str(q.index): q.value for q in shown["momenta"].quantities}
@@ -137,14 +137,14 @@ def test_momenta_are_written_as_in_the_textbook_and_shown_in_symbols() -> None:
 
 def test_of_constraints_and_other_speeds_it_says_what_it_could_not_look_for() -> None:
     """A sleigh on a blade keeps its energy and no momentum; what Lagrange's equations cannot tell is said."""
-    sleigh = named_quantities(mechanism_of(mb2fmu.load("models/chaplygin_sleigh.py")), ["integrals"])["integrals"]
+    sleigh = form_named_quantities(mechanism_of(mb2fmu.load("models/chaplygin_sleigh.py")), ["integrals"])["integrals"]
     assert [q.of.split(" (")[0] for q in sleigh.quantities] == ["energy T + V"]
-    sphere = named_quantities(mechanism_of(mb2fmu.load("models/rolling_sphere.py")), ["integrals"])["integrals"]
+    sphere = form_named_quantities(mechanism_of(mb2fmu.load("models/rolling_sphere.py")), ["integrals"])["integrals"]
     assert "none was looked for" in sphere.note
 
 
 @pytest.mark.parametrize(("name", "words"), [("bouncing_ball", "events."), ("rocking_block", "no latch holds.")])
 def test_integrals_of_models_with_events_say_where_they_hold(name: str, words: str) -> None:
-    mechanism = read(check(load(MODELS / f"{name}.py")))
-    (section,) = named_quantities(mechanism, ["integrals"]).sections
+    mechanism = read_mechanism(check_model(load(MODELS / f"{name}.py")))
+    (section,) = form_named_quantities(mechanism, ["integrals"]).sections
     assert section.note.endswith(words)

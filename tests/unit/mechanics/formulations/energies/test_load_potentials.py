@@ -11,7 +11,11 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError
-from mb2fmu.mechanics.formulations.energies.potential_energy_search import antiderivative, is_conservative, potential_of
+from mb2fmu.mechanics.formulations.energies.potential_energy_search import (
+    integrate_expression,
+    is_conservative,
+    find_potential_energy,
+)
 
 METHODS = ("kane", "tmt", "recursive-composite")
 DRIFT = 1e-7  # of the energy's own range and size; the integrator's tolerance is 1e-10
@@ -113,7 +117,7 @@ def test_declared_potentials_are_taken_if_they_are_those_of_the_loads():
 def test_antiderivatives(text):
     x, a, b = sm.symbols("x a b")
     expression = sm.sympify(text, locals={"x": x, "a": a, "b": b})
-    integral = antiderivative(expression, x)
+    integral = integrate_expression(expression, x)
     assert integral is not None
     both = sm.lambdify((x, a, b), [integral, expression])
     for place in (-0.83, 0.41, 1.27):
@@ -123,12 +127,12 @@ def test_antiderivatives(text):
 
 def test_what_has_no_potential_is_none():
     x, y = sm.symbols("x y")
-    assert potential_of({x: -y, y: x}) is None
-    assert potential_of({x: y, y: sm.S.Zero}) is None
+    assert find_potential_energy({x: -y, y: x}) is None
+    assert find_potential_energy({x: y, y: sm.S.Zero}) is None
     assert not is_conservative({x: -y, y: x})
     assert is_conservative({x: y, y: x})
     assert not is_conservative({x: y, y: sm.S.Zero})
-    assert potential_of({x: sm.exp(x**2), y: sm.S.Zero}) is None  # has one, that nobody can write down
+    assert find_potential_energy({x: sm.exp(x**2), y: sm.S.Zero}) is None  # has one, that nobody can write down
     assert is_conservative({x: sm.exp(x**2)})
 
 
@@ -137,7 +141,7 @@ def test_loads_with_kinks_have_a_potential_whatever_symbols_assume(text):
     """SymPy differentiates Abs of a symbol that may be complex by its real part, which nothing evaluates."""
     x, y, a = sm.symbols("x y a")
     force = sm.sympify(text, locals={"x": x, "y": y, "a": a})
-    potential = potential_of({x: force, y: -y - x if force.has(y) else -y})
+    potential = find_potential_energy({x: force, y: -y - x if force.has(y) else -y})
     assert potential is not None
     assert potential.free_symbols <= {x, y, a}
     V = sm.lambdify((x, y, a), potential)

@@ -14,8 +14,8 @@ from sympy.physics import mechanics as me
 from mb2fmu import Model, Parts
 from mb2fmu.errors import FormulationError, MechanismError, ModelError
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.mechanism import read
-from mb2fmu.model import OutputRequest, check, load
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import OutputRequest, check_model, load
 from mb2fmu.model.variables import Output
 
 MODELS = Path(__file__).parents[5] / "models"
@@ -296,7 +296,7 @@ def test_what_cannot_be_told():
     model, row = _sled()
     model.output_reaction("nothing", row)
     with pytest.raises(ModelError, match="a joint, or bodies"):
-        check(model)
+        check_model(model)
     model, row = _sled()
     model.declared = [item for item in model.declared if not hasattr(item, "acts")]
     body = model.mechanics.bodies[0]
@@ -307,8 +307,8 @@ def test_what_cannot_be_told():
 
 def test_a_homogeneous_ball_on_a_slope():
     """Textbook: the centre falls with 5/7 g sin(slope), friction 2/7 m g sin(slope), normal force m g cos(slope)."""
-    definition = check(load(MODELS / "rolling_sphere.py"))
-    mechanism = read(definition)
+    definition = check_model(load(MODELS / "rolling_sphere.py"))
+    mechanism = read_mechanism(definition)
     evaluated = Evaluated(mechanism, "tmt")
     x = np.concatenate([[0.1, 0.2, 0.06, 0.8, 0.6, 0.0, 0.0], [1.0, 2.0, 3.0]])
     slope = 0.3

@@ -18,13 +18,13 @@ FLAT = {"la": 1.0, "lb": 2.0, "lc": 1.0, "ln": 2.0, "q1": 0.0, "q2": 0.0, "q3": 
 
 @pytest.fixture(scope="module")
 def read():
-    return mechanism.read(model.check(model.load("models/four_bar.py")))
+    return mechanism.read_mechanism(model.check_model(model.load("models/four_bar.py")))
 
 
 @pytest.fixture(scope="module")
 def slider():
     """Crank 50 mm, coupler 150 mm."""
-    return mechanism.read(model.check(model.load("models/crank_slider.py")))
+    return mechanism.read_mechanism(model.check_model(model.load("models/crank_slider.py")))
 
 
 def changed(read, **values):
@@ -58,7 +58,7 @@ def with_rows(*more):
     parts = loaded.mechanics
     rows = [*parts.holonomic_constraints, *(row(parts.q, parts.holonomic_constraints[0]) for row in more)]
     loaded.mechanics = replace(parts, holonomic_constraints=rows)
-    return mechanism.read(model.check(loaded))
+    return mechanism.read_mechanism(model.check_model(loaded))
 
 
 def test_rough_guesses_are_solved_for_and_fixed_start_values_kept(read):
@@ -115,7 +115,7 @@ def test_over_specified_contradictory_and_redundant_constraints_are_told_apart()
     (fault,) = refused(with_rows(lambda _, first: 3 * first - 1))
     assert "holonomic[1], holonomic[3] contradict each other" in fault
     redundant = mechanism.close_loops(with_rows(lambda _, first: 3 * first))
-    told = formulations.plan(redundant).because
+    told = formulations.plan_constraint_treatment(redundant).reason
     assert "redundant" in told
     assert "holonomic[1]" in told
 
@@ -137,11 +137,11 @@ def test_what_each_treatment_makes_of_a_singular_start(read):
     """All coordinates as states start in it; independent ones have no chart, a closed form has no branch."""
     flat = mechanism.close_loops(changed(read, **FLAT))
     for asked in ("attractor", "multipliers"):
-        assert "the start is a singular position" in formulations.plan(flat, asked).because
+        assert "the start is a singular position" in formulations.plan_constraint_treatment(flat, asked).reason
     with pytest.raises(FormulationError, match="not independent at the start, a singular position"):
-        formulations.plan(flat, "partition")
+        formulations.plan_constraint_treatment(flat, "partition")
     with pytest.raises(FormulationError, match="lies flat, where its two branches meet: start it elsewhere"):
-        formulations.plan(flat, "explicit")
+        formulations.plan_constraint_treatment(flat, "explicit")
 
 
 def test_a_parallelogram_that_starts_flat_swings_as_one(read):
@@ -150,7 +150,7 @@ def test_a_parallelogram_that_starts_flat_swings_as_one(read):
     p = np.array([item.value for item in flat.declared.parameters])
     energy = lambda q, u: u**2 + 2 * 9.81 * np.sin(q)  # noqa: E731
     for asked in ("attractor", "multipliers"):
-        equations, _ = formulations.treat(formulations.formulate(flat, "tmt"), flat, asked)
+        equations, _ = formulations.treat_constraints(formulations.formulate(flat, "tmt"), flat, asked)
         f = evaluation.evaluator(lowering.lower(equations), "rhs")
         rate = [10.0] if len(equations.p) > len(p) else []
         x = np.array([item.start for item in (*flat.declared.coordinates, *flat.declared.speeds)])
@@ -166,11 +166,11 @@ def test_at_the_dead_centre_the_slider_says_nothing_of_the_crank(slider):
     """It cannot be the independent coordinate; the crank can. Where it is fixed, the crank is found nevertheless."""
     dead = mechanism.close_loops(changed(slider, crank=0.0))
     with pytest.raises(FormulationError, match="crank, coupler do not follow from the others at the start"):
-        formulations.plan(dead, "partition", independent=["slider"])
+        formulations.plan_constraint_treatment(dead, "partition", independent=["slider"])
     with pytest.raises(FormulationError, match="it lies flat, where its two branches meet: start it elsewhere"):
-        formulations.plan(dead, "explicit", independent=["slider"])
+        formulations.plan_constraint_treatment(dead, "explicit", independent=["slider"])
     for asked in ("partition", "explicit"):
-        assert formulations.plan(dead, asked, independent=["crank"]).treatment == asked
+        assert formulations.plan_constraint_treatment(dead, asked, independent=["crank"]).treatment == asked
     given = {"slider": 0.2, "slider_kind": "fixed", "crank": 0.1, "crank_kind": "guess", "coupler": -0.03}
     still = {"v": 0.0, "v_kind": "fixed", "omega_kind": "guess"}
     q, u = closed(slider, **given, **still)
